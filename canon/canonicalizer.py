@@ -23,9 +23,9 @@ from shinglefold.canon.segment_cache import Lately
 from shinglefold.canon.text.chunking import Block, Cuttable, blocks
 from shinglefold.canon.text.segmentation import Segments, segment
 from shinglefold.canon.words.language_detection import choose, make_router
-from shinglefold.canon.words.lexicon import Found, Lexicon
+from shinglefold.canon.words.lexicon import Lexicon, LexiconEntries
 from shinglefold.canon.words.strings import Strings, spaced
-from shinglefold.canon.words.word_form import Form, canonical_form, hashed
+from shinglefold.canon.words.word_form import WordForm, canonical_form, hashed
 from shinglefold.contracts.language import Unit
 from shinglefold.errors import ConfigError, UnknownLanguage
 from shinglefold.model.scheme import CanonOptions, LanguageRef, Scheme, checked_scheme
@@ -34,7 +34,7 @@ from shinglefold.options.validation import check_texts, check_type, expected
 from shinglefold.registry import load_languages
 
 if TYPE_CHECKING:
-    from shinglefold.canon.compiled.runner import Kernel, Run
+    from shinglefold.canon.compiled.runner import CanonRun, Kernel
 
 #: Counts up whenever canon itself would yield other tokens.
 RULES = 2
@@ -221,7 +221,7 @@ class Canonicalizer:
         offsets = np.concatenate([[0], np.cumsum(counts)])
         return TokenBatch(np.concatenate(hashes), offsets, self._languages(votes), repairs.astype(np.int32))
 
-    def run(self) -> "Run":
+    def run(self) -> "CanonRun":
         """Return what takes blocks of texts through compiled code, in one thread.
 
         Raises:
@@ -230,7 +230,7 @@ class Canonicalizer:
         if self._kernel is None:
             raise RuntimeError("compile() comes before run()")
         # Each thread has its own, whose memory is used again: fresh memory costs more than the work in it.
-        run: Run | None = getattr(self._runs, "run", None)
+        run: CanonRun | None = getattr(self._runs, "run", None)
         if run is None:
             run = self._runs.run = self._kernel.run(self)
         return run
@@ -332,7 +332,7 @@ class Canonicalizer:
             raise ConfigError(f"{len(languages)} languages for {len(texts)} texts; give one or None for each")
         return self._router.indices(languages)
 
-    def _looked_up(self, segments: Segments, chosen: Int64s) -> Found:
+    def _looked_up(self, segments: Segments, chosen: Int64s) -> LexiconEntries:
         """Return what the lexicon knows of the tokens, after it learned those it did not know."""
         keys = self._keys(segments, chosen)
         found = self.lexicon.find(keys)
@@ -372,7 +372,7 @@ class Canonicalizer:
         rows = zip(segments.words_at(tokens), chosen[tokens].tolist(), mixed, strict=True)
         return [self._form(word, language, mix).canonical or "" for word, language, mix in rows]
 
-    def _uncached_form(self, word: str, language: int, mixed: bool) -> Form:
+    def _uncached_form(self, word: str, language: int, mixed: bool) -> WordForm:
         return canonical_form(self._router, word, language, mixed=mixed)
 
     def _votes(self, segments: Segments, text_of: Int64s, chosen: Int64s, texts: int) -> Int64s:

@@ -15,7 +15,7 @@ from shinglefold.cli.framework.command import (
     INTERRUPTED,
     PIPE_CLOSED,
     TERMINATED,
-    Group,
+    CommandGroup,
     Invocation,
     common_options,
 )
@@ -85,7 +85,7 @@ class _Commands(Mapping[str, click.Command]):
 _VERSION = click.Option(
     ["-V", "--version"], is_flag=True, expose_value=False, callback=_print_version, help="Print the version."
 )
-cli = Group(
+cli = CommandGroup(
     "shinglefold",
     commands=_Commands(),
     params=[*common_options(), _VERSION],

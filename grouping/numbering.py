@@ -15,7 +15,7 @@ from shinglefold.grouping.concurrent_runs import ConcurrentRunMarker
 from shinglefold.grouping.gate.protocol.placeholders import GROUP, LEADER, GateFields
 from shinglefold.grouping.rules import Rules, note
 from shinglefold.grouping.scope_values import Values
-from shinglefold.grouping.similarity import Batch, Likeness, likeness_of
+from shinglefold.grouping.similarity import ComparedBatch, Likeness, likeness_of
 from shinglefold.ingest.index_mapping import taker
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.seal import Seal
@@ -93,7 +93,7 @@ class Numbering:
     beside: ConcurrentRunMarker = field(init=False)
     #: The leaders of batches that searches need not see yet, and what they are compared by, in that order.
     _batches: list[list[_Leader]] = field(default_factory=list)
-    _recent: Batch | None = None
+    _recent: ComparedBatch | None = None
     _forms: GateFields = field(init=False)
     _untold: bool = field(init=False)
     _taker: str = ""
@@ -194,7 +194,9 @@ class Numbering:
         self._recent = self._recent.join(leaders) if self._recent else leaders
         return [(choice.group or 0, choice.leads) for choice in choices]
 
-    def _offer_recent(self, batch: Batch, names: Sequence[_Name], choices: Sequence[_Choice]) -> set[_Name]:
+    def _offer_recent(
+        self, batch: ComparedBatch, names: Sequence[_Name], choices: Sequence[_Choice]
+    ) -> set[_Name]:
         """Offer the leaders of this run; return their names, because their stored versions are outdated."""
         if self._recent is None:
             return set()
@@ -206,7 +208,7 @@ class Numbering:
 
     def _offer_stored(
         self,
-        batch: Batch,
+        batch: ComparedBatch,
         names: Sequence[_Name],
         choices: Sequence[_Choice],
         newer: set[_Name],

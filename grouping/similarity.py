@@ -47,21 +47,21 @@ class SimilarPair(NamedTuple):
     similarity: float | None = None
 
 
-class Batch(NamedTuple):
+class ComparedBatch(NamedTuple):
     """Documents in columns, to be compared with those of the same reader."""
 
     asked: Sequence[QueryDocument]
     compared: Compared
     reader: FingerprintReader
 
-    def take(self, places: Sequence[int]) -> "Batch":
+    def take(self, places: Sequence[int]) -> "ComparedBatch":
         """Return some of the documents."""
         rows = list(places)
-        return Batch([self.asked[row] for row in rows], self.compared.take(rows), self.reader)
+        return ComparedBatch([self.asked[row] for row in rows], self.compared.take(rows), self.reader)
 
-    def join(self, other: "Batch") -> "Batch":
+    def join(self, other: "ComparedBatch") -> "ComparedBatch":
         """Return these documents followed by those of another batch of the same reader."""
-        return Batch([*self.asked, *other.asked], self.compared.join(other.compared), self.reader)
+        return ComparedBatch([*self.asked, *other.asked], self.compared.join(other.compared), self.reader)
 
 
 class Likeness:
@@ -149,13 +149,13 @@ class Likeness:
         """Return a reader of documents into columns; only documents of one reader can be compared."""
         return FingerprintReader(self.scheme, self.field, self.scopes, self.seal)
 
-    def batch(self, asked: Sequence[QueryDocument], reader: FingerprintReader | None = None) -> Batch:
+    def batch(self, asked: Sequence[QueryDocument], reader: FingerprintReader | None = None) -> ComparedBatch:
         """Return documents ready to be compared."""
         reader = reader or self.reader()
         columns = reader.read([one.as_hit(self.field, keywords=self._keywords) for one in asked])
-        return Batch(asked, self._matcher.prepare(columns), reader)
+        return ComparedBatch(asked, self._matcher.prepare(columns), reader)
 
-    def possible(self, batch: Batch, hits: Sequence[Mapping[str, Any]]) -> list[Pair]:
+    def possible(self, batch: ComparedBatch, hits: Sequence[Mapping[str, Any]]) -> list[Pair]:
         """Return the pairs of documents and hits that match by signature or are in doubt."""
         if not batch.asked or not hits:
             return []
@@ -166,7 +166,7 @@ class Likeness:
         return [Pair(*pair) for pair in zip(ones.tolist(), others.tolist(), alike.tolist(), strict=True)]
 
     def similar_pairs(
-        self, batch: Batch, hits: Sequence[JSON], read: ReadTexts | None = None
+        self, batch: ComparedBatch, hits: Sequence[JSON], read: ReadTexts | None = None
     ) -> list[SimilarPair]:
         """Return the pairs of documents and hits that match, by their texts where signatures leave doubt.
 
@@ -186,14 +186,14 @@ class Likeness:
         texts = self._texts(hits)
         return self._decided(batch, theirs, near, doubt, texts)
 
-    def alike(self, batch: Batch, others: Batch) -> list[SimilarPair]:
+    def alike(self, batch: ComparedBatch, others: ComparedBatch) -> list[SimilarPair]:
         """Return the pairs of documents of two batches of the same reader that match."""
         if not batch.asked or not others.asked:
             return []
         near, doubt = self._masks(batch.compared, others.compared)
         return self._decided(batch, others.compared, near, doubt, lambda other: others.asked[other].text)
 
-    def among(self, batch: Batch) -> list[SimilarPair]:
+    def among(self, batch: ComparedBatch) -> list[SimilarPair]:
         """Return the pairs of a batch that match, the earlier one first."""
         if len(batch.asked) < 2:
             return []
@@ -204,7 +204,7 @@ class Likeness:
         return lambda other: self.text(hits[other].get("_source") or {})
 
     def _decided(
-        self, batch: Batch, theirs: Compared, near: Mask, doubt: Mask, text_of: Callable[[int], str]
+        self, batch: ComparedBatch, theirs: Compared, near: Mask, doubt: Mask, text_of: Callable[[int], str]
     ) -> list[SimilarPair]:
         """Return the pairs that match, by texts where signatures leave doubt."""
         said = self._said(batch.asked, text_of, doubt)
@@ -325,4 +325,4 @@ def likeness_of(
     return Likeness(recipe.scheme, recipe.field, rules, seal, stage, values=values)
 
 
-__all__ = ["Batch", "Likeness", "Pair", "Rules", "SimilarPair", "likeness_of", "text_stage"]
+__all__ = ["ComparedBatch", "Likeness", "Pair", "Rules", "SimilarPair", "likeness_of", "text_stage"]

@@ -21,8 +21,8 @@ from shinglefold.maintenance.scan import (
     PATIENCE,
     RESTARTS,
     WHOLE,
-    Place,
     Scan,
+    ScanPosition,
     Slice,
     Throttle,
 )
@@ -124,7 +124,7 @@ def backfill(
     _check_recipe(engine, index, pipeline, options.field)
     check_updatable(engine, index, options.field)
     with Interrupts() as interrupts:
-        return _Run(engine, index, pipeline, options, interrupts, progress).run()
+        return _Backfill(engine, index, pipeline, options, interrupts, progress).run()
 
 
 def _check_recipe(engine: Engine, index: str, pipeline: Pipeline, name: str) -> None:
@@ -139,7 +139,7 @@ def _check_recipe(engine: Engine, index: str, pipeline: Pipeline, name: str) -> 
 
 
 @dataclass(slots=True)
-class _Run:
+class _Backfill:
     """One run of a backfill."""
 
     engine: Engine
@@ -197,7 +197,7 @@ class _Run:
             self.anew,
         )
 
-    def _resume(self) -> Place | None:
+    def _resume(self) -> ScanPosition | None:
         """Return the place an earlier run came to, where it still is one."""
         found = self.checkpoint.load(_state)
         if found is None:
@@ -222,7 +222,7 @@ class _Run:
             return str(error)
         return ""
 
-    def _all(self, place: Place | None) -> None:
+    def _all(self, place: ScanPosition | None) -> None:
         self._persistently(self._scan(self._query), place)
         for _ in range(_SWEEPS):
             before = self.counts.updated
@@ -236,7 +236,7 @@ class _Run:
             if self.counts.updated == before:
                 return
 
-    def _persistently(self, scan: Scan, place: Place | None, sweeping: bool = False) -> None:
+    def _persistently(self, scan: Scan, place: ScanPosition | None, sweeping: bool = False) -> None:
         """Scan to the end; begin anew where the point in time is lost, as by a server's restart."""
         for _ in range(RESTARTS):
             try:
@@ -251,7 +251,7 @@ class _Run:
             f"the point in time was lost {RESTARTS} times; see that the server runs steadily, then go on"
         )
 
-    def _pass(self, scan: Scan, place: Place | None, sweeping: bool) -> None:
+    def _pass(self, scan: Scan, place: ScanPosition | None, sweeping: bool) -> None:
         if place is None:
             # What was written last, by others or before the scan began anew, must be seen.
             self._refresh()
@@ -309,9 +309,9 @@ class _Run:
             self.progress(Progress(done.read, told, done.dropped, done.failed, fraction))
 
 
-def _state(saved: Mapping[str, Any]) -> tuple[Place, BackfillCounts]:
+def _state(saved: Mapping[str, Any]) -> tuple[ScanPosition, BackfillCounts]:
     """Return the place behind the last page written, and the counts until there."""
     place = dict(saved["place"])
     after = place.pop("after")
     counts = BackfillCounts.from_json(saved["counts"])
-    return Place(**place, after=None if after is None else tuple(after)), counts
+    return ScanPosition(**place, after=None if after is None else tuple(after)), counts

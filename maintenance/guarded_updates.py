@@ -173,7 +173,7 @@ def _fetch(
     return found
 
 
-class _Change(NamedTuple):
+class _PlannedUpdate(NamedTuple):
     """A fingerprint to store, and the version of the document it is of."""
 
     hit: Hit
@@ -208,7 +208,7 @@ class Updater:
 
     def _changes(
         self, hits: Sequence[Hit], outcomes: Sequence[Outcome], counts: BackfillCounts
-    ) -> Iterator[_Change]:
+    ) -> Iterator[_PlannedUpdate]:
         """Yield the fingerprints to store; account for the documents that need none."""
         for hit, outcome in zip(hits, outcomes, strict=True):
             new = new_fingerprint(outcome, self.target)
@@ -230,9 +230,9 @@ class Updater:
                 self.given_up.add(key_of(hit))
             else:
                 counts.empty += is_empty(new)
-                yield _Change(hit, new)
+                yield _PlannedUpdate(hit, new)
 
-    def _send(self, changes: Sequence[_Change], counts: BackfillCounts) -> list[_Change]:
+    def _send(self, changes: Sequence[_PlannedUpdate], counts: BackfillCounts) -> list[_PlannedUpdate]:
         """Update documents and return the changes that another writer was faster than."""
         if not changes:
             return []
@@ -249,7 +249,7 @@ class Updater:
                 self._refuse(change, failure, counts)
         return conflicts
 
-    def _refuse(self, change: _Change, failure: BulkFailure, counts: BackfillCounts) -> None:
+    def _refuse(self, change: _PlannedUpdate, failure: BulkFailure, counts: BackfillCounts) -> None:
         if fate(failure) == "gone":
             counts.gone += 1
         else:

@@ -10,7 +10,7 @@ from shinglefold.ingest.field_paths import MISSING, cut, get, parts, put
 from shinglefold.ingest.foreign_field import NOTES, no_fingerprint
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
 from shinglefold.ingest.writing.worker_pool import process_blocks
-from shinglefold.maintenance.scan import Page, Place, Scan
+from shinglefold.maintenance.scan import Page, Scan, ScanPosition
 from shinglefold.model.stored_fingerprint import placeholder_query, stored_parts, without_fingerprint
 from shinglefold.model.values import UNDETERMINED
 
@@ -119,7 +119,13 @@ def _body(source: Mapping[str, Any], field: str, new: Mapping[str, Any]) -> Acti
 
 
 def scan_with_pipeline(
-    scan: Scan, place: Place, pipeline: Pipeline, field: str, *, workers: int, without: Collection[Key] = ()
+    scan: Scan,
+    place: ScanPosition,
+    pipeline: Pipeline,
+    field: str,
+    *,
+    workers: int,
+    without: Collection[Key] = (),
 ) -> Generator[tuple[Page, list[Outcome]], None, None]:
     """Yield each page behind a place with what the pipeline makes of its documents, in order.
 
@@ -141,7 +147,7 @@ def scan_with_pipeline(
 
 
 def _documents(
-    scan: Scan, place: Place, field: str, without: Collection[Key], waiting: list[Page]
+    scan: Scan, place: ScanPosition, field: str, without: Collection[Key], waiting: list[Page]
 ) -> Generator[list[Document], None, None]:
     """Yield the documents of each page and keep its hits until the pipeline has answered."""
     for page in scan.pages(place):

@@ -120,7 +120,7 @@ WHOLE = Slice()
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ScanPosition:
     """How far a scan is: the point in time, the section of it, and the sort values of the last hit there."""
 
     pit: str
@@ -133,7 +133,7 @@ class Page:
     """Some hits, and the place behind them."""
 
     hits: Sequence[JSON]
-    place: Place
+    place: ScanPosition
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,21 +193,21 @@ class Scan:
         if part.of > 1 and engine.can.slices == "none":
             raise ConfigError("this engine has no slices: scan the index whole, in one process")
 
-    def start(self) -> Place:
+    def start(self) -> ScanPosition:
         """Open a point in time and return the place before its first document.
 
         What a refresh has made visible is in it, whichever copies of the index have it by now.
         """
-        return Place(retry_unavailable(self._opened, self.patience))
+        return ScanPosition(retry_unavailable(self._opened, self.patience))
 
-    def total(self, place: Place) -> int:
+    def total(self, place: ScanPosition) -> int:
         """Return how many documents the whole scan meets."""
         order = self._order(place.pit)
         # A part may be of several slices, which are no slice themselves.
         counted = order.sections if self.part.of > 1 else [_ALL]
         return sum(self._count(place.pit, order.key, section) for section in counted)
 
-    def pages(self, place: Place) -> Iterator[Page]:
+    def pages(self, place: ScanPosition) -> Iterator[Page]:
         """Yield the documents behind a place, page by page, with their versions where the engine has them.
 
         Raises:
@@ -227,18 +227,18 @@ class Scan:
                 size = most = size // 2
                 continue
             if len(hits) < size:
-                place = Place(pit, place.section + 1)
+                place = ScanPosition(pit, place.section + 1)
             else:
-                place = Place(pit, place.section, tuple(hits[-1]["sort"]))
+                place = ScanPosition(pit, place.section, tuple(hits[-1]["sort"]))
             if hits:
                 yield Page(hits, place)
                 size = min(most, _next_size(hits))
 
-    def close(self, place: Place) -> None:
+    def close(self, place: ScanPosition) -> None:
         """Give the point in time back."""
         self.engine.close_pit(place.pit)
 
-    def _page(self, place: Place, order: _Order, size: int) -> tuple[list[JSON], str]:
+    def _page(self, place: ScanPosition, order: _Order, size: int) -> tuple[list[JSON], str]:
         body = {
             **self._body(place.pit, order.key, order.sections[place.section]),
             "size": size,

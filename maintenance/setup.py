@@ -73,7 +73,7 @@ class SetupRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class SetupChange:
     """One thing to install or change: the ``body`` to send, and in words what is different."""
 
     kind: Kind
@@ -91,7 +91,7 @@ class Plan:
     without a fingerprint of the scheme, by index.
     """
 
-    changes: tuple[Change, ...] = ()
+    changes: tuple[SetupChange, ...] = ()
     problems: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     backfills: Mapping[str, int] = field(default_factory=dict)
 
@@ -112,7 +112,7 @@ def make_plan(engine: Engine, request: SetupRequest) -> Plan:
     templates = engine.templates
     if request.patterns and templates is None:
         raise ConfigError("this engine has no templates: name the indices themselves, without a pattern")
-    changes: list[Change] = []
+    changes: list[SetupChange] = []
     problems: dict[str, tuple[str, ...]] = {}
     if templates is not None:
         others = rivals(templates, request.patterns, request.name, request.component)
@@ -202,7 +202,7 @@ def template_body(request: SetupRequest) -> JSON:
     }
 
 
-def _component(templates: Templates, request: SetupRequest) -> Iterator[Change]:
+def _component(templates: Templates, request: SetupRequest) -> Iterator[SetupChange]:
     found = templates.component_template(request.component)
     if _is_ours(found):
         there = ((found or {}).get("template") or {}).get("mappings") or {}
@@ -230,7 +230,7 @@ def _users_of_another_recipe(templates: Templates, request: SetupRequest) -> dic
 
 def _template(
     templates: Templates, request: SetupRequest, others: Mapping[str, Sequence[str]]
-) -> Iterator[Change]:
+) -> Iterator[SetupChange]:
     """Yield the change of the index template; where others match the same indices only if asked for."""
     found = templates.index_templates().get(request.name)
     if not request.patterns or not _is_ours(found) or (others and not request.shadow):
@@ -259,10 +259,10 @@ def _is_ours(body: Mapping[str, Any] | None) -> bool:
     return body is None or (body.get("_meta") or {}).get("made_by") == _MAKER
 
 
-def _change(kind: Kind, name: str, found: JSON | None, wanted: JSON) -> Iterator[Change]:
+def _change(kind: Kind, name: str, found: JSON | None, wanted: JSON) -> Iterator[SetupChange]:
     lines = tuple(differences(found or {}, wanted))
     if lines:
-        yield Change(kind, name, _merged(found or {}, wanted), lines, new=found is None)
+        yield SetupChange(kind, name, _merged(found or {}, wanted), lines, new=found is None)
 
 
 def _merged(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> JSON:
@@ -305,18 +305,18 @@ def _against(engine: Engine, name: str, there: Mapping[str, Any], request: Setup
     )
 
 
-def _new_index(name: str, request: SetupRequest) -> Change:
+def _new_index(name: str, request: SetupRequest) -> SetupChange:
     body = _plain(recipe_mappings(request.recipe))
-    return Change("new index", name, body, tuple(differences({}, body)), new=True)
+    return SetupChange("new index", name, body, tuple(differences({}, body)), new=True)
 
 
-def _mappings(name: str, found: Mapping[str, Any], request: SetupRequest) -> Iterator[Change]:
+def _mappings(name: str, found: Mapping[str, Any], request: SetupRequest) -> Iterator[SetupChange]:
     own = layout(found, request.recipe)
     meta = {**(found.get("_meta") or {}), META_KEY: _noted(found, request.recipe)}
     lines = [f"+ {field}: {definition['type']}" for field, definition in own.lacking.items()]
     lines += [f"{line[:1]} _meta.{line[2:]}" for line in differences(found.get("_meta") or {}, meta)]
     if lines:
-        yield Change("mappings", name, {"_meta": meta, **_additions(own.lacking)}, tuple(lines))
+        yield SetupChange("mappings", name, {"_meta": meta, **_additions(own.lacking)}, tuple(lines))
 
 
 def _noted(found: Mapping[str, Any], recipe: Recipe) -> JSON:

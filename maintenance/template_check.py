@@ -35,7 +35,7 @@ _SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class FieldLayout:
     """The mappings of an index beside those its scheme asks for.
 
     ``lacking``: fields that can be added in place, with their definitions; ``wrong``: what can't be mended in
@@ -47,7 +47,7 @@ class Layout:
     stored: Mapping[str, Any] | None
 
 
-def layout(found: Mapping[str, Any], recipe: Recipe) -> Layout:
+def layout(found: Mapping[str, Any], recipe: Recipe) -> FieldLayout:
     """Compare the mappings of an index with what a recipe needs.
 
     Args:
@@ -58,7 +58,7 @@ def layout(found: Mapping[str, Any], recipe: Recipe) -> Layout:
     wanted = properties_at(recipe_mappings(recipe), field)
     there = properties_at(found, field)
     stored = (found.get("_meta") or {}).get(META_KEY)
-    return Layout(
+    return FieldLayout(
         {f"{field}.{name}": definition for name, definition in wanted.items() if name not in there},
         tuple(_wrong(there, recipe)),
         stored if isinstance(stored, Mapping) else None,

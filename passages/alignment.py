@@ -8,7 +8,7 @@ import numpy as np
 
 from shinglefold.model.values import Int64s, PlacedTokens, Token
 from shinglefold.options.validation import check_int
-from shinglefold.passages.chaining import GAP, Chains, Run, chains_of, equal_runs, runs_of
+from shinglefold.passages.chaining import GAP, Chains, MatchRun, chains_of, equal_runs, runs_of
 from shinglefold.passages.near import near_pairs
 from shinglefold.passages.seeds import bounded_pairs
 from shinglefold.passages.shingle_positions import Elements, elements_of
@@ -44,7 +44,7 @@ class Passage(NamedTuple):
     tokens_b: Span
 
 
-class Found(NamedTuple):
+class FoundPassages(NamedTuple):
     """The passages of two texts, in the order of the first.
 
     ``left_out``: pairs of equal elements that were not looked at, see ``bounded_pairs``. ``crowded``:
@@ -73,7 +73,7 @@ def find_passages(
     return passages_between(elements_of(a, width), elements_of(b, width), gap=gap).passages
 
 
-def passages_between(a: Elements, b: Elements, *, gap: int = GAP, tolerant: bool = False) -> Found:
+def passages_between(a: Elements, b: Elements, *, gap: int = GAP, tolerant: bool = False) -> FoundPassages:
     """Return the passages of two texts, in the order of the first.
 
     Args:
@@ -81,10 +81,10 @@ def passages_between(a: Elements, b: Elements, *, gap: int = GAP, tolerant: bool
     """
     if not tolerant:
         bounded = bounded_pairs(a, b)
-        return Found(passages_of(bounded.pairs, a, b, gap), bounded.left_out)
+        return FoundPassages(passages_of(bounded.pairs, a, b, gap), bounded.left_out)
     near = near_pairs(a, b)
     runs = equal_runs(runs_of(near.pairs, a.width), a, b)
-    return Found(_passages(runs, a, b, gap), near.left_out, near.crowded)
+    return FoundPassages(_passages(runs, a, b, gap), near.left_out, near.crowded)
 
 
 def passages_of(pairs: Int64s, a: Elements, b: Elements, gap: int = GAP) -> list[Passage]:
@@ -101,13 +101,13 @@ def _passages(runs: Int64s, a: Elements, b: Elements, gap: int) -> list[Passage]
     return sorted((_passage(chain, a, b) for chain in kept), key=lambda one: (one.tokens_a, one.tokens_b))
 
 
-def _equal(chain: Iterable[Run]) -> int:
+def _equal(chain: Iterable[MatchRun]) -> int:
     return sum(run.length for run in chain)
 
 
-def _closed(chain: Sequence[Run], a: Elements, b: Elements, gap: int) -> list[Run]:
+def _closed(chain: Sequence[MatchRun], a: Elements, b: Elements, gap: int) -> list[MatchRun]:
     """Return a chain with the single words that match between its runs, and close before and behind it."""
-    closed: list[Run] = []
+    closed: list[MatchRun] = []
     for before, after in pairwise(chain):
         closed.append(before)
         ends = before.a + before.length, before.b + before.length
@@ -119,7 +119,7 @@ def _closed(chain: Sequence[Run], a: Elements, b: Elements, gap: int) -> list[Ru
     return [*_worth_it(in_front, first), *closed, last, *_worth_it(behind, last)]
 
 
-def _aligned(a: Elements, b: Elements, one: tuple[int, int], other: tuple[int, int]) -> list[Run]:
+def _aligned(a: Elements, b: Elements, one: tuple[int, int], other: tuple[int, int]) -> list[MatchRun]:
     """Return the equal words of two short stretches of tokens, in one order."""
     words = a.words[slice(*one)].tolist(), b.words[slice(*other)].tolist()
     if not (words[0] and words[1]) or set(words[0]).isdisjoint(words[1]):
@@ -127,13 +127,13 @@ def _aligned(a: Elements, b: Elements, one: tuple[int, int], other: tuple[int, i
     from rapidfuzz.distance import LCSseq
 
     return [
-        Run(one[0] + step.src_start, other[0] + step.dest_start, step.src_end - step.src_start)
+        MatchRun(one[0] + step.src_start, other[0] + step.dest_start, step.src_end - step.src_start)
         for step in LCSseq.opcodes(*words)
         if step.tag == "equal"
     ]
 
 
-def _worth_it(runs: Sequence[Run], edge: Run) -> list[Run]:
+def _worth_it(runs: Sequence[MatchRun], edge: MatchRun) -> list[MatchRun]:
     """Return the runs before or behind an edge up to which no more words differ than are equal."""
     forward = bool(runs) and runs[0].a > edge.a
     best, equal = 0, 0
@@ -149,7 +149,7 @@ def _worth_it(runs: Sequence[Run], edge: Run) -> list[Run]:
     return list(runs[:best] if forward else runs[len(runs) - best :])
 
 
-def _distinct(chains: Chains, a: Elements, b: Elements, gap: int) -> Iterator[list[Run]]:
+def _distinct(chains: Chains, a: Elements, b: Elements, gap: int) -> Iterator[list[MatchRun]]:
     """Yield closed chains, those with most words first, but none that brings too little new on both sides."""
     held = bytearray(a.tokens), bytearray(b.tokens)
     firsts, lasts = chains.runs[chains.begins[:-1]], chains.runs[chains.begins[1:] - 1]
@@ -183,11 +183,11 @@ def _free(held: bytearray, starts: Int64s, ends: Int64s) -> Int64s:
     return free[np.minimum(ends, len(held))] - free[np.minimum(starts, len(held))]
 
 
-def _new(chain: Iterable[Run], held: bytearray, side: int) -> int:
+def _new(chain: Iterable[MatchRun], held: bytearray, side: int) -> int:
     return sum(held.count(0, run[side], run[side] + run.length) for run in chain)
 
 
-def _passage(chain: Sequence[Run], a: Elements, b: Elements) -> Passage:
+def _passage(chain: Sequence[MatchRun], a: Elements, b: Elements) -> Passage:
     runs = [(run.a, run.length) for run in chain], [(run.b, run.length) for run in chain]
     tokens = [Span(side[0][0], sum(side[-1])) for side in runs]
     spans = [

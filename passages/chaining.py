@@ -21,7 +21,7 @@ _AT_ONCE = 1 << 18
 _STRIDE = 64
 
 
-class Run(NamedTuple):
+class MatchRun(NamedTuple):
     """Equal words: ``length`` of them from ``a`` in one text and from ``b`` in the other."""
 
     a: int
@@ -33,8 +33,8 @@ class Run(NamedTuple):
 class Chains:
     """Runs in chains: those of chain c are ``runs[begins[c]:begins[c + 1]]``.
 
-    ``runs``: int64 (R, 3), the columns of ``Run``; those of a chain have no word in common. ``begins``: int64
-    (C + 1,).
+    ``runs``: int64 (R, 3), the columns of ``MatchRun``; those of a chain have no word in common.
+    ``begins``: int64 (C + 1,).
     """
 
     runs: Int64s
@@ -43,10 +43,10 @@ class Chains:
     def __len__(self) -> int:
         return len(self.begins) - 1
 
-    def __getitem__(self, number: int) -> list[Run]:
-        return [Run(*row) for row in self.runs[self.begins[number] : self.begins[number + 1]].tolist()]
+    def __getitem__(self, number: int) -> list[MatchRun]:
+        return [MatchRun(*row) for row in self.runs[self.begins[number] : self.begins[number + 1]].tolist()]
 
-    def __iter__(self) -> Iterator[list[Run]]:
+    def __iter__(self) -> Iterator[list[MatchRun]]:
         return map(self.__getitem__, range(len(self)))
 
 
@@ -54,7 +54,7 @@ def runs_of(pairs: Int64s, width: int) -> Int64s:
     """Return the runs of consecutive elements of pairs, int64 (P, 2), in the order of the first text.
 
     Returns:
-        int64 (R, 3), the columns of ``Run``.
+        int64 (R, 3), the columns of ``MatchRun``.
     """
     if not len(pairs):
         return np.zeros((0, 3), np.int64)
@@ -96,7 +96,7 @@ def chains_of(runs: Int64s, gap: int = GAP) -> Chains:
         gap: words that may lie between two runs on either side.
     """
     near = _near_others(runs, gap) if len(runs) > _FEW else np.ones(len(runs), np.bool_)
-    walked = list(_walked((Run(*row) for row in runs[near].tolist()), gap))
+    walked = list(_walked((MatchRun(*row) for row in runs[near].tolist()), gap))
     alone = runs[~near]
     rows = np.array([run for chain in walked for run in chain], np.int64).reshape(-1, 3)
     begins = np.cumsum([0, *map(len, walked)])
@@ -136,9 +136,9 @@ def _near_others(runs: Int64s, gap: int) -> NDArray[np.bool_]:
     return found
 
 
-def _walked(runs: Iterable[Run], gap: int) -> Iterator[list[Run]]:
+def _walked(runs: Iterable[MatchRun], gap: int) -> Iterator[list[MatchRun]]:
     # What goes on a chain lies no further than the gap off its diagonal; of equally near ones the elder does.
-    by_diagonal: dict[int, list[tuple[int, list[Run]]]] = {}
+    by_diagonal: dict[int, list[tuple[int, list[MatchRun]]]] = {}
     for number, run in enumerate(runs):
         own = (run.b - run.a) // (gap + 1)
         nearest, least = None, (2 * gap + 1, 0)
@@ -162,7 +162,9 @@ def _walked(runs: Iterable[Run], gap: int) -> Iterator[list[Run]]:
         yield from (chain for _, chain in chains)
 
 
-def _go_on(held: list[tuple[int, list[Run]]], born: int, then: list[tuple[int, list[Run]]], run: Run) -> None:
+def _go_on(
+    held: list[tuple[int, list[MatchRun]]], born: int, then: list[tuple[int, list[MatchRun]]], run: MatchRun
+) -> None:
     """Let the chain born then go on with a run, on whose diagonal it is held from now on."""
     place = next(at for at, (own, _) in enumerate(held) if own == born)
     _, chain = held.pop(place)
@@ -170,7 +172,7 @@ def _go_on(held: list[tuple[int, list[Run]]], born: int, then: list[tuple[int, l
     then.append((born, chain))
 
 
-def _between(last: Run, run: Run, gap: int) -> int:
+def _between(last: MatchRun, run: MatchRun, gap: int) -> int:
     """Return how many words lie between a run and one that goes on it, -1 where it does not."""
     over_a, over_b = last.a + last.length - run.a, last.b + last.length - run.b
     shared = max(over_a, over_b, 0)
@@ -179,7 +181,7 @@ def _between(last: Run, run: Run, gap: int) -> int:
     return 2 * shared - over_a - over_b
 
 
-def _behind(last: Run, run: Run) -> Run:
+def _behind(last: MatchRun, run: MatchRun) -> MatchRun:
     """Return what of a run lies behind another in both texts."""
     shared = max(last.a + last.length - run.a, last.b + last.length - run.b, 0)
-    return Run(run.a + shared, run.b + shared, run.length - shared)
+    return MatchRun(run.a + shared, run.b + shared, run.length - shared)

@@ -11,7 +11,7 @@ from shinglefold.passages.shingle_positions import Elements
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class PassageCoverage:
     """What a text and a document have in common.
 
     ``share``: of the text's tokens that are in matched elements; ``of_document``: of the document's.
@@ -24,18 +24,20 @@ class Match:
     passages: tuple[Passage, ...]
 
 
-def matched(name: str, a: Elements, b: Elements, pairs: Int64s) -> Match:
+def matched(name: str, a: Elements, b: Elements, pairs: Int64s) -> PassageCoverage:
     """Return what pairs of elements say of a text and a document.
 
     Args:
         pairs: int64 (P, 2), ordinals in the text and in the document.
     """
-    return Match(name, covered(pairs[:, 0], a), covered(pairs[:, 1], b), tuple(passages_of(pairs, a, b)))
+    return PassageCoverage(
+        name, covered(pairs[:, 0], a), covered(pairs[:, 1], b), tuple(passages_of(pairs, a, b))
+    )
 
 
-def compared(name: str, a: Elements, b: Elements, gap: int = GAP) -> Match:
+def compared(name: str, a: Elements, b: Elements, gap: int = GAP) -> PassageCoverage:
     """Return what a text and a document have in common, in time that grows with their lengths alone."""
-    return Match(name, *shares(a, b), tuple(passages_between(a, b, gap=gap).passages))
+    return PassageCoverage(name, *shares(a, b), tuple(passages_between(a, b, gap=gap).passages))
 
 
 def shares(a: Elements, b: Elements) -> tuple[float, float]:

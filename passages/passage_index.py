@@ -6,7 +6,7 @@ import numpy as np
 
 from shinglefold.errors import ConfigError
 from shinglefold.model.values import Int64s, Uint64s
-from shinglefold.passages.coverage import Match, matched
+from shinglefold.passages.coverage import PassageCoverage, matched
 from shinglefold.passages.near import DISTANCE
 from shinglefold.passages.seeds import expanded
 from shinglefold.passages.shingle_positions import Elements
@@ -54,7 +54,7 @@ class PassageIndex:
         order = np.lexsort((ordinals, asked, documents))
         return documents[order], asked[order], ordinals[order]
 
-    def matches(self, text: Elements, least: float = 0.05) -> list[Match]:
+    def matches(self, text: Elements, least: float = 0.05) -> list[PassageCoverage]:
         """Return the documents that contain at least this share of the text, the largest share first."""
         documents, asked, ordinals = self.pairs(text)
         found = []

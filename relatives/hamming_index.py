@@ -21,7 +21,7 @@ _COMPARED = 1 << 21
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
+class _BitTable:
     """Some blocks of every fingerprint: ``mask`` says which, ``keys`` are sorted, ``order`` says whose."""
 
     mask: int
@@ -80,7 +80,7 @@ class HammingIndex:
             later = found > asked + begin
             yield asked[later] + begin, found[later]
 
-    def _looked_up(self, table: _Table, queries: Uint64s) -> Int64s:
+    def _looked_up(self, table: _BitTable, queries: Uint64s) -> Int64s:
         """Return query · N + fingerprint for what a table finds."""
         return _compared(self._fingerprints, queries, self.distance, table, _buckets(table, queries))
 
@@ -106,7 +106,7 @@ def near_once(fingerprints: Uint64s, queries: Uint64s, most: int, distance: int 
 
     Cost: a sort of both for each table, and ``most`` comparisons.
     """
-    found = _Found()
+    found = _NearHashes()
     crowded = np.zeros(len(queries), np.bool_)
     for mask in _masks(blocks, distance):
         table = _table(fingerprints, mask)
@@ -119,7 +119,7 @@ def near_once(fingerprints: Uint64s, queries: Uint64s, most: int, distance: int 
     return Near(pairs // size, pairs % size, crowded)
 
 
-class _Found:
+class _NearHashes:
     """Numbers that come again and again, of which little more is held than there are different ones."""
 
     def __init__(self) -> None:
@@ -140,25 +140,25 @@ def ascending(numbers: Int64s) -> Int64s:
     return np.asarray(in_order[np.diff(in_order, prepend=in_order[:1] - 1) != 0], np.int64)
 
 
-class _Buckets(NamedTuple):
+class _BitBuckets(NamedTuple):
     """Where in a table the bucket of each query begins, and how many fingerprints it holds."""
 
     queries: Int64s
     first: Int64s
     counts: Int64s
 
-    def of(self, places: Int64s | slice) -> "_Buckets":
-        return _Buckets(self.queries[places], self.first[places], self.counts[places])
+    def of(self, places: Int64s | slice) -> "_BitBuckets":
+        return _BitBuckets(self.queries[places], self.first[places], self.counts[places])
 
 
-def _buckets(table: _Table, queries: Uint64s) -> _Buckets:
+def _buckets(table: _BitTable, queries: Uint64s) -> _BitBuckets:
     keys = _kept(queries, table.mask)
     # Looked up in ascending order, neighbours are in the cache already.
     order = np.argsort(keys, kind="stable")
     first, counts = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
     first[order] = np.searchsorted(table.keys, keys[order], "left")
     counts[order] = np.searchsorted(table.keys, keys[order], "right")
-    return _Buckets(np.arange(len(queries)), first, counts - first)
+    return _BitBuckets(np.arange(len(queries)), first, counts - first)
 
 
 def _limit(counts: Int64s, most: int) -> int:
@@ -168,7 +168,7 @@ def _limit(counts: Int64s, most: int) -> int:
     return max(1, int(fitting[-1])) if len(fitting) else 1
 
 
-def _portions(buckets: _Buckets) -> Iterator[_Buckets]:
+def _portions(buckets: _BitBuckets) -> Iterator[_BitBuckets]:
     """Yield buckets, so many comparisons at a time."""
     begins = np.cumsum(buckets.counts) - buckets.counts
     for cut in range(0, int(begins[-1]) + 1 if len(begins) else 0, _COMPARED):
@@ -176,7 +176,7 @@ def _portions(buckets: _Buckets) -> Iterator[_Buckets]:
 
 
 def _compared(
-    fingerprints: Uint64s, queries: Uint64s, distance: int, table: _Table, buckets: _Buckets
+    fingerprints: Uint64s, queries: Uint64s, distance: int, table: _BitTable, buckets: _BitBuckets
 ) -> Int64s:
     """Return query · N + fingerprint of what is near in the buckets of queries."""
     asked = np.repeat(buckets.queries, buckets.counts)
@@ -203,10 +203,10 @@ def _masks(blocks: int, distance: int) -> Iterator[int]:
         yield sum((1 << bounds[number + 1]) - (1 << bounds[number]) for number in kept)
 
 
-def _table(fingerprints: Uint64s, mask: int) -> _Table:
+def _table(fingerprints: Uint64s, mask: int) -> _BitTable:
     keys = _kept(fingerprints, mask)
     order = np.argsort(keys, kind="stable")
-    return _Table(mask, keys[order], order)
+    return _BitTable(mask, keys[order], order)
 
 
 def _kept(fingerprints: Uint64s, mask: int) -> Uint64s:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from shinglefold.rerank.explanation.stored_passages import matched_passages
     from shinglefold.rerank.fold.clustering import Collapsed, Group, collapse
     from shinglefold.rerank.page.response import duplicates
-    from shinglefold.rerank.representatives import Candidate, Policy
+    from shinglefold.rerank.representatives import Candidate, RepresentativePolicy
     from shinglefold.rerank.request.fold_options import Explain, FoldOptions, Preference, Scope
     from shinglefold.rerank.search import AsyncFoldedSearch, FoldedSearch
 
@@ -29,8 +29,8 @@ __all__ = [
     "FoldedSearch",
     "Group",
     "Passage",
-    "Policy",
     "Preference",
+    "RepresentativePolicy",
     "Scope",
     "collapse",
     "duplicates",
@@ -51,7 +51,7 @@ _HOMES = {
     "Preference": "shinglefold.rerank.request.fold_options",
     "Scope": "shinglefold.rerank.request.fold_options",
     "Candidate": "shinglefold.rerank.representatives",
-    "Policy": "shinglefold.rerank.representatives",
+    "RepresentativePolicy": "shinglefold.rerank.representatives",
     "duplicates": "shinglefold.rerank.page.response",
     "AsyncFoldedSearch": "shinglefold.rerank.search",
     "FoldedSearch": "shinglefold.rerank.search",

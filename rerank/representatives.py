@@ -20,7 +20,7 @@ class Candidate(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class RepresentativePolicy:
     """A cost by which candidates are compared; the least is shown, and the better rank on ties.
 
     ``fields`` are read with the window into ``hit["fields"]``; they need doc values (keyword, number, date).
@@ -30,11 +30,11 @@ class Policy:
     fields: tuple[str, ...] = ()
 
 
-def load_policies(preferences: Iterable[Preference]) -> tuple[Policy, ...]:
+def load_policies(preferences: Iterable[Preference]) -> tuple[RepresentativePolicy, ...]:
     """Return the policies of a request, in order of weight.
 
     A plugin is an entry point of the group ``shinglefold.representatives``: a function from ``Preference``
-    to ``Policy``.
+    to ``RepresentativePolicy``.
 
     Raises:
         ConfigError: a policy is unknown, lacks its field, or its plugin fails.
@@ -42,7 +42,7 @@ def load_policies(preferences: Iterable[Preference]) -> tuple[Policy, ...]:
     return tuple(_factory(preference.name)(preference) for preference in preferences)
 
 
-def choose(policies: Sequence[Policy], candidates: Sequence[Candidate]) -> Candidate:
+def choose(policies: Sequence[RepresentativePolicy], candidates: Sequence[Candidate]) -> Candidate:
     """Return the candidate to show: least by the first policy, then by the second …, then by rank.
 
     Raises:
@@ -55,14 +55,16 @@ def choose(policies: Sequence[Policy], candidates: Sequence[Candidate]) -> Candi
         raise ConfigError(f"a representative policy has costs that can't be compared: {error}") from error
 
 
-def _factory(name: str) -> Callable[[Preference], Policy]:
+def _factory(name: str) -> Callable[[Preference], RepresentativePolicy]:
     if name in _BUILT_IN:
         return _BUILT_IN[name]
     make = load_plugin(REPRESENTATIVES, "representative policy", name, _BUILT_IN)
     return lambda preference: _of_plugin(name, make, preference)
 
 
-def _of_plugin(name: str, make: Callable[[Preference], object], preference: Preference) -> Policy:
+def _of_plugin(
+    name: str, make: Callable[[Preference], object], preference: Preference
+) -> RepresentativePolicy:
     """Return a plugin's policy; its errors name the plugin."""
 
     def its(work: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever a plugin returns
@@ -74,40 +76,40 @@ def _of_plugin(name: str, make: Callable[[Preference], object], preference: Pref
             raise ConfigError(f"the plugin of the representative policy {name!r} fails: {error!r}") from error
 
     policy = its(lambda: make(preference))
-    if not isinstance(policy, Policy):
+    if not isinstance(policy, RepresentativePolicy):
         raise ConfigError(
             f"the plugin of the representative policy {name!r} returns {type(policy).__name__}, no Policy"
         )
     return replace(policy, cost=lambda one: its(lambda: policy.cost(one)))
 
 
-def _rank(_: Preference) -> Policy:
-    return Policy(lambda one: one.rank)
+def _rank(_: Preference) -> RepresentativePolicy:
+    return RepresentativePolicy(lambda one: one.rank)
 
 
-def _longest(_: Preference) -> Policy:
-    return Policy(lambda one: -one.shingles)
+def _longest(_: Preference) -> RepresentativePolicy:
+    return RepresentativePolicy(lambda one: -one.shingles)
 
 
-def _dated(preference: Preference, sign: int) -> Policy:
+def _dated(preference: Preference, sign: int) -> RepresentativePolicy:
     field = _field(preference)
 
     def cost(one: Candidate) -> tuple[bool, float]:
         when = moment(next(iter(field_values(one.hit, field)), None))
         return when is None, sign * (when or 0.0)
 
-    return Policy(cost, (field,))
+    return RepresentativePolicy(cost, (field,))
 
 
-def _newest(preference: Preference) -> Policy:
+def _newest(preference: Preference) -> RepresentativePolicy:
     return _dated(preference, -1)
 
 
-def _oldest(preference: Preference) -> Policy:
+def _oldest(preference: Preference) -> RepresentativePolicy:
     return _dated(preference, 1)
 
 
-def _prefer(preference: Preference) -> Policy:
+def _prefer(preference: Preference) -> RepresentativePolicy:
     field = _field(preference)
     if not preference.values:
         raise ConfigError(
@@ -121,22 +123,22 @@ def _prefer(preference: Preference) -> Policy:
             default=len(places),
         )
 
-    return Policy(cost, (field,))
+    return RepresentativePolicy(cost, (field,))
 
 
-def _shortest_url(preference: Preference) -> Policy:
+def _shortest_url(preference: Preference) -> RepresentativePolicy:
     field = preference.field or "url"
 
     def cost(one: Candidate) -> tuple[bool, int]:
         urls = field_values(one.hit, field)
         return not urls, min((len(str(url)) for url in urls), default=0)
 
-    return Policy(cost, (field,))
+    return RepresentativePolicy(cost, (field,))
 
 
-def _https_first(preference: Preference) -> Policy:
+def _https_first(preference: Preference) -> RepresentativePolicy:
     field = preference.field or "url"
-    return Policy(
+    return RepresentativePolicy(
         lambda one: not any(str(url).lower().startswith("https:") for url in field_values(one.hit, field)),
         (field,),
     )

@@ -17,7 +17,7 @@ from shinglefold.sketch.cluster.groups import led
 from shinglefold.sketch.cluster.linking import connect, connect_crowded
 from shinglefold.sketch.decide.edit_similarity import Texts, Words, alike_by_text, least_estimate, similarity
 from shinglefold.sketch.decide.estimators import estimate, length_ratio, standard_error
-from shinglefold.sketch.decide.verifier import Judge, Verdict
+from shinglefold.sketch.decide.verifier import PairVerdicts, PairVerifier
 from shinglefold.sketch.digest import digests
 from shinglefold.sketch.exact import containment, resemblance, sorensen
 from shinglefold.sketch.keywords import HASHED, from_letters, letters, slot_characters, to_keywords
@@ -38,13 +38,13 @@ __all__ = [
     "Advice",
     "Buckets",
     "Forest",
-    "Judge",
+    "PairVerdicts",
+    "PairVerifier",
     "Pairs",
     "Requirements",
     "Sketcher",
     "Sketches",
     "Texts",
-    "Verdict",
     "Words",
     "advise",
     "agreement",

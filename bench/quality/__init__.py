@@ -12,7 +12,7 @@ from bench.quality.scores import BANDS, Scores, pair_f1, scores
 from bench.table import Row
 from shinglefold.canon import Canonicalizer
 from shinglefold.registry import make_scheme
-from shinglefold.testing.edits.passage import Passage
+from shinglefold.testing.edits.passage import EditedPassage
 
 
 def measure() -> list[Row]:
@@ -37,7 +37,7 @@ def _corpus(whole: Corpus) -> Iterator[Row]:
         yield Row(f"{sample.name}: shinglefold by {verify}", pair_f1(sample, made.folded), "F1", note)
     batch = Canonicalizer.as_written(make_scheme()).hash_batch(sample.texts)
     hashes = np.split(batch.hashes, batch.offsets[1:-1])
-    words = [[word.lower() for word in Passage.of(text).words] for text in sample.texts]
+    words = [[word.lower() for word in EditedPassage.of(text).words] for text in sample.texts]
     for peer in all_of(sample, words, hashes, candidates(sample)):
         note = f"{peer.setting}; {peer.micros:,.0f} µs, {peer.size:,} bytes a document"
         yield Row(f"{sample.name}: {peer.name}", pair_f1(sample, peer.folded), "F1", note)

@@ -13,7 +13,7 @@ from shinglefold.model.scheme import Scheme
 from shinglefold.registry import make_scheme
 from shinglefold.sketch import bit_planes, differing, length_ratio
 from shinglefold.sketch.decide.estimators import corrected
-from shinglefold.testing.edits.passage import Passage
+from shinglefold.testing.edits.passage import EditedPassage
 
 #: Texts of a corpus' words; their pairs are 7.2·10⁷.
 _TEXTS = 12_000
@@ -35,7 +35,7 @@ def measure(whole: Corpus) -> Iterator[Row]:
 
 def _drawn(whole: Corpus) -> list[str]:
     """Return texts of 40 to 300 words; Chinese characters count as words."""
-    counts = Counter(word for text in whole.texts for word in Passage.of(text).words)
+    counts = Counter(word for text in whole.texts for word in EditedPassage.of(text).words)
     words, weights = list(counts), np.fromiter(counts.values(), np.float64, len(counts))
     chance = np.random.default_rng(84)
     lengths = chance.integers(_LEAST, _MOST + 1, _TEXTS)

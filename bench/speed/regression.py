@@ -24,8 +24,8 @@ from bench import corpora
 from bench.clock import processor_time
 from shinglefold.canon import Canonicalizer, strip_html
 from shinglefold.ingest import Fingerprinter
-from shinglefold.offline.sign.signer import Signer, SignOptions, Tally
-from shinglefold.offline.sign.tasks import Span
+from shinglefold.offline.sign.signer import Signer, SignOptions, SignTally
+from shinglefold.offline.sign.tasks import ByteRange
 from shinglefold.registry import make_scheme
 
 RECORD = Path(__file__).with_name("ratios.json")
@@ -167,7 +167,7 @@ def every_way() -> dict[str, Work]:
         # A new one each time, as each turns to compiled code by itself after so many texts.
         "text → fingerprint, numpy": lambda: Fingerprinter(scheme, words).fingerprint_json(texts),
         "text → fingerprint, compiled": lambda: quick.fingerprint_json(texts),
-        "line → line with fingerprint": lambda: signer.signed_lines(span, Tally()),
+        "line → line with fingerprint": lambda: signer.signed_lines(span, SignTally()),
         "HTML → text": lambda: list(map(strip_html, pages)),
         "text without markup → text": lambda: list(map(strip_html, texts)),
     }
@@ -176,13 +176,13 @@ def every_way() -> dict[str, Work]:
     return ways
 
 
-def _span(lines: Sequence[bytes]) -> Span:
+def _span(lines: Sequence[bytes]) -> ByteRange:
     """Return lines as a range of a file, which is removed when this process ends."""
     folder = tempfile.mkdtemp()
     atexit.register(shutil.rmtree, folder)
     path = Path(folder) / "lines.jsonl"
     path.write_bytes(b"\n".join([*lines, b""]))
-    return Span(str(path), 0, path.stat().st_size, "utf-8", 1.0)
+    return ByteRange(str(path), 0, path.stat().st_size, "utf-8", 1.0)
 
 
 def slowed(work: Work, factor: float) -> Work:

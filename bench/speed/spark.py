@@ -18,7 +18,7 @@ from bench.table import Row
 from shinglefold.ingest.fingerprinter import Fingerprinter
 from shinglefold.model.scheme import Scheme
 from shinglefold.offline.sign.signer import SignOptions
-from shinglefold.offline.spark import Work, groups, sign
+from shinglefold.offline.spark import StageStore, groups, sign
 from shinglefold.offline.spark.session import Session, session
 from shinglefold.registry import make_scheme
 
@@ -58,7 +58,7 @@ def local_spark(folder: str, **more: str) -> Iterator[Session]:
 def _grouped(spark: Session, scheme: Scheme, size: int, folder: Path) -> list[Row]:
     planted = Planted.of(scheme, size)
     write_signed(planted, folder / "signed.parquet")
-    work = Work(spark, str(folder / "work"))
+    work = StageStore(spark, str(folder / "work"))
     context = spark.sparkContext
     begun, cpu, start = jobs_of(spark), _cpu(), time.perf_counter()
     signed = spark.read.parquet(str(folder / "signed.parquet"))

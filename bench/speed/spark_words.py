@@ -9,7 +9,7 @@ from bench.speed.spark import jobs_of, local_spark, shuffled_since
 from bench.table import Row
 from shinglefold.model.scheme import Scheme
 from shinglefold.offline.sign.signer import SignOptions
-from shinglefold.offline.spark import Work, groups, sign
+from shinglefold.offline.spark import StageStore, groups, sign
 from shinglefold.offline.spark.session import Session
 from shinglefold.registry import make_scheme
 
@@ -47,7 +47,7 @@ def _grouped(spark: Session, scheme: Scheme, texts: list[str], folder: Path) -> 
     table = pa.table({"id": [str(place) for place in range(len(texts))], "body": texts})
     pq.write_table(table, folder / "pages.parquet", row_group_size=500)
     pages = spark.read.parquet(str(folder / "pages.parquet"))
-    work = Work(spark, str(folder / "work"))
+    work = StageStore(spark, str(folder / "work"))
     signed = work.keep(sign(pages, scheme, SignOptions(("body",)), beside=True), "signed")
     begun, context = jobs_of(spark), spark.sparkContext
     context.setJobDescription("reading")

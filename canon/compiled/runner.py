@@ -16,7 +16,7 @@ from shinglefold.canon.hashed_block import HashedBlock, merged
 from shinglefold.canon.text.normalization import joined
 from shinglefold.canon.text.unicode_tables import INVISIBLE, characters
 from shinglefold.canon.words.language_detection import Router
-from shinglefold.canon.words.lexicon import Found, Lexicon, Slots
+from shinglefold.canon.words.lexicon import Lexicon, LexiconEntries, LexiconSlots
 from shinglefold.canon.words.strings import Strings, spaced
 from shinglefold.model.values import Int64s, Uint64s
 from shinglefold.runtime.optional_imports import compile_function
@@ -36,7 +36,7 @@ class Missing(NamedTuple):
     mixed: NDArray[np.bool_]
 
 
-class Work(NamedTuple):
+class Workspace(NamedTuple):
     """Columns for the tokens of a block."""
 
     starts: Int64s
@@ -49,7 +49,7 @@ class Work(NamedTuple):
     groups: NDArray[np.uint8]
 
     @classmethod
-    def of(cls, codes: int) -> "Work":
+    def of(cls, codes: int) -> "Workspace":
         """Return room for a block of so many codes."""
         starts, ends, chosen, places = (np.empty(codes, np.int64) for _ in range(4))
         keys, hashes = (np.empty(codes, np.uint64) for _ in range(2))
@@ -61,12 +61,12 @@ class Room:
     """The columns of one block after another: memory fresh from the system costs more than the work in it."""
 
     def __init__(self) -> None:
-        self._work = Work.of(0)
+        self._work = Workspace.of(0)
 
-    def work(self, codes: int) -> Work:
+    def work(self, codes: int) -> Workspace:
         """Return columns that are long enough for a block of so many codes."""
         if len(self._work.keys) < codes:
-            self._work = Work.of(codes)
+            self._work = Workspace.of(codes)
         return self._work
 
 
@@ -108,16 +108,16 @@ class Kernel:
             work,
         )
 
-    def run(self, plain: "Plain") -> "Run":
+    def run(self, plain: "NumpyPath") -> "CanonRun":
         """Return what takes blocks of a canonicalizer through the kernel, in one thread."""
-        return Run(self, plain)
+        return CanonRun(self, plain)
 
     def hash(
         self,
         codes: NDArray[np.uint32],
         origins: Int64s,
         declared: Int64s,
-        slots: Slots,
+        slots: LexiconSlots,
         room: Room,
     ) -> tuple[HashedBlock, Int64s, Missing]:
         """Return the tokens of a block, the texts that numpy has to do, and the words to be learned first.
@@ -155,16 +155,16 @@ class Table(Protocol):
     """What knows words, by their keys."""
 
     @property
-    def slots(self) -> Slots:
+    def slots(self) -> LexiconSlots:
         """Where they are looked up."""
         ...
 
-    def find(self, keys: Uint64s) -> Found:
+    def find(self, keys: Uint64s) -> LexiconEntries:
         """Look up keys."""
         ...
 
 
-class Plain(Protocol):
+class NumpyPath(Protocol):
     """What makes tokens by numpy, and knows words."""
 
     @property
@@ -193,11 +193,11 @@ class Plain(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class CanonRun:
     """Blocks of texts through the kernel, one after another, in one thread."""
 
     kernel: Kernel
-    plain: Plain
+    plain: NumpyPath
     room: Room = field(default_factory=Room)
 
     def hash_block(self, texts: Sequence[str], declared: Int64s) -> HashedBlock:
@@ -269,7 +269,7 @@ class Run:
         return folded.decode("utf-32-le", "surrogatepass")
 
 
-def _filled(made: HashedBlock, missing: Missing, learned: Found, origins: Int64s) -> HashedBlock:
+def _filled(made: HashedBlock, missing: Missing, learned: LexiconEntries, origins: Int64s) -> HashedBlock:
     """Fill the words that were missing into a block, and return it without those of them that are dropped."""
     texts = np.searchsorted(origins, missing.starts, "right") - 1
     hashes, every = made.hashes, len(made.counts)

@@ -26,7 +26,7 @@ _HEADER, _FIRST = 30, b"identity.npy"
 _NO_FILE_OF_OURS = (OSError, ValueError, KeyError, EOFError, BadZipFile, RuntimeError)
 
 
-class Slots(NamedTuple):
+class LexiconSlots(NamedTuple):
     """Open addressing; key 0 is a free slot. Replaced as a whole, so that readers need no lock."""
 
     keys: Uint64s
@@ -34,7 +34,7 @@ class Slots(NamedTuple):
     repairs: NDArray[np.uint8]
 
 
-class Found(NamedTuple):
+class LexiconEntries(NamedTuple):
     """What the lexicon knows of some keys: ``known`` bool, ``values`` uint64 (0: dropped), ``repairs``."""
 
     known: NDArray[np.bool_]
@@ -72,11 +72,11 @@ class Lexicon:
         return self._count
 
     @property
-    def slots(self) -> Slots:
+    def slots(self) -> LexiconSlots:
         """The table as it is now, for compiled code to read; later ones don't change its size."""
         return self._slots
 
-    def find(self, keys: Uint64s) -> Found:
+    def find(self, keys: Uint64s) -> LexiconEntries:
         """Look up keys (uint64, not 0). Cost: about 10 ns a key."""
         return _find(self._slots, keys)
 
@@ -181,20 +181,20 @@ def _is_table(*columns: object) -> bool:
     return len({len(one) for one in found}) == 1
 
 
-def _empty(size: int) -> Slots:
+def _empty(size: int) -> LexiconSlots:
     # A key and its value side by side: memory that is not in the cache is waited for once.
     table = np.zeros((size, 2), np.uint64)
-    return Slots(table[:, 0], table[:, 1], np.zeros(size, np.uint8))
+    return LexiconSlots(table[:, 0], table[:, 1], np.zeros(size, np.uint8))
 
 
-def _grown(slots: Slots, wanted: int) -> Slots:
+def _grown(slots: LexiconSlots, wanted: int) -> LexiconSlots:
     bigger = _empty(1 << max(_SMALLEST, wanted - 1).bit_length())
     used = slots.keys != 0
     _insert(bigger, slots.keys[used], slots.values[used], slots.repairs[used])
     return bigger
 
 
-def _find(slots: Slots, keys: Uint64s) -> Found:
+def _find(slots: LexiconSlots, keys: Uint64s) -> LexiconEntries:
     last = np.uint64(len(slots.keys) - 1)
     place = (keys & last).view(np.int64)
     stored = slots.keys[place]
@@ -205,10 +205,10 @@ def _find(slots: Slots, keys: Uint64s) -> Found:
         stored = slots.keys[place[pending]]
         known[pending] = same = stored == keys[pending]
         pending = pending[~same & (stored != 0)]
-    return Found(known, slots.values[place], slots.repairs[place])
+    return LexiconEntries(known, slots.values[place], slots.repairs[place])
 
 
-def _insert(slots: Slots, keys: Uint64s, values: Uint64s, repairs: NDArray[np.uint8]) -> int:
+def _insert(slots: LexiconSlots, keys: Uint64s, values: Uint64s, repairs: NDArray[np.uint8]) -> int:
     """Put forms into free slots and return how many there were; a key given twice counts once.
 
     The value is written before its key: a reader that sees the key sees its value.

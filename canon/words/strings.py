@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shinglefold.canon.words.lexicon import Found, Lexicon, Slots, renew_lock_after_fork
+from shinglefold.canon.words.lexicon import Lexicon, LexiconEntries, LexiconSlots, renew_lock_after_fork
 from shinglefold.model.values import Int64s, Uint64s
 
 #: A word for each of some places, which are int64 (N,).
@@ -34,7 +34,7 @@ class Strings:
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
         #: What is known; another one when all was forgotten.
-        self.kept = Kept()
+        self.kept = InternedStrings()
 
     def all_of(self, keys: Uint64s, words: WordsAt) -> Said:
         """Return the word of each key.
@@ -68,12 +68,12 @@ class Strings:
         if len(keys) <= self.capacity:
             kept.learn(keys, words)
 
-    def _forgotten(self) -> "Kept":
-        self.kept = kept = Kept()
+    def _forgotten(self) -> "InternedStrings":
+        self.kept = kept = InternedStrings()
         return kept
 
 
-class Kept:
+class InternedStrings:
     """Words and the numbers they are known by; 0 is the empty one.
 
     ``numbers`` tells the number of a key. ``words``: by number; whoever found a number finds its word.
@@ -87,11 +87,11 @@ class Kept:
         renew_lock_after_fork(self)
 
     @property
-    def slots(self) -> Slots:
+    def slots(self) -> LexiconSlots:
         """Where the numbers are looked up."""
         return self.numbers.slots
 
-    def find(self, keys: Uint64s) -> Found:
+    def find(self, keys: Uint64s) -> LexiconEntries:
         """Look up the numbers of keys."""
         return self.numbers.find(keys)
 

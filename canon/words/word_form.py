@@ -12,7 +12,7 @@ from shinglefold.canon.words.language_detection import Router
 _log = logging.getLogger("shinglefold.canon")
 
 
-class Form(NamedTuple):
+class WordForm(NamedTuple):
     """The canonical form of a word (None: dropped), the index of its language, the letters repaired."""
 
     canonical: str | None
@@ -25,7 +25,7 @@ def token_hash(canonical: str) -> int:
     return xxhash.xxh3_64_intdigest(canonical.encode("utf-8", "surrogatepass")) or 1
 
 
-def canonical_form(router: Router, word: str, language: int, *, mixed: bool) -> Form:
+def canonical_form(router: Router, word: str, language: int, *, mixed: bool) -> WordForm:
     """Return the canonical form of a folded word.
 
     Args:
@@ -41,16 +41,16 @@ def canonical_form(router: Router, word: str, language: int, *, mixed: bool) -> 
     plugin = router.languages[language]
     word = word.translate(plugin.fold)
     if not word or (plugin.unit == "word" and len(word) < plugin.options.min_length):
-        return Form(None, language, repaired)
+        return WordForm(None, language, repaired)
     try:
-        return Form(plugin.canonical(word) or None, language, repaired)
+        return WordForm(plugin.canonical(word) or None, language, repaired)
     except Exception:
         # A document must not be lost to one word that a plugin stumbles over.
         _log.exception("the language %r failed on %r; the word is kept as it is", plugin.code, word)
-        return Form(word, language, repaired)
+        return WordForm(word, language, repaired)
 
 
-def hashed(forms: Iterable[Form]) -> tuple[list[int], list[int]]:
+def hashed(forms: Iterable[WordForm]) -> tuple[list[int], list[int]]:
     """Return the hashes (0: dropped) and the repairs of some forms."""
     pairs = [(token_hash(f.canonical) if f.canonical else 0, min(f.repaired, 255)) for f in forms]
     return [pair[0] for pair in pairs], [pair[1] for pair in pairs]

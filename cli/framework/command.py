@@ -140,7 +140,7 @@ class Name(click.ParamType):  # type: ignore[type-arg]  # generic in some versio
 _COMPLETED = {"FILE": "file", "SOURCE": "file", "ADDRESS": "dir"}
 
 
-class Group(_Helpful, click.Group):
+class CommandGroup(_Helpful, click.Group):
     """Commands in the order they were given in."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -49,7 +49,7 @@ def _lines(title: str) -> Report:
     return report
 
 
-class Pace:
+class ProgressPace:
     """How many a second, and how long it will take.
 
     Args:

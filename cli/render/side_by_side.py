@@ -17,21 +17,21 @@ NARROW = 60
 _EDGE = 90
 
 
-class Piece(NamedTuple):
+class MarkedText(NamedTuple):
     """A stretch of a passage, marked where the other text differs."""
 
     text: str
     marked: bool
 
 
-def pieces(text: str, span: "Span", marks: Sequence["Span"]) -> Iterator[Piece]:
+def pieces(text: str, span: "Span", marks: Sequence["Span"]) -> Iterator[MarkedText]:
     """Yield a passage cut at its marks."""
     at = span.start
     for mark in marks:
-        yield Piece(text[at : mark.start], False)
-        yield Piece(text[mark.start : mark.end], True)
+        yield MarkedText(text[at : mark.start], False)
+        yield MarkedText(text[mark.start : mark.end], True)
         at = mark.end
-    yield Piece(text[at : span.end], False)
+    yield MarkedText(text[at : span.end], False)
 
 
 def passage_json(passage: "Passage", a: str, b: str) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def print_matched(
         _print_rows(console, [_styled_row(console, a, b, cut=cut) for a, b in both], names)
 
 
-def _told_pieces(side: Mapping[str, Any]) -> list[Piece]:
+def _told_pieces(side: Mapping[str, Any]) -> list[MarkedText]:
     from shinglefold.passages.alignment import Span
 
     start, text = side["start"], side["text"]
@@ -123,13 +123,13 @@ def _row(console: "Console", passage: "Passage", texts: tuple[str, str], cut: bo
 
 
 def _styled_row(
-    console: "Console", a: Sequence[Piece], b: Sequence[Piece], cut: bool
+    console: "Console", a: Sequence[MarkedText], b: Sequence[MarkedText], cut: bool
 ) -> tuple["Text", "Text"]:
     brackets = console.color_system is None or console.no_color
     return _styled(a, "bold red", brackets, cut), _styled(b, "bold green", brackets, cut)
 
 
-def _styled(parts: Sequence[Piece], style: str, brackets: bool, cut: bool) -> "Text":
+def _styled(parts: Sequence[MarkedText], style: str, brackets: bool, cut: bool) -> "Text":
     from rich.text import Text
 
     line = Text()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from shinglefold.ingest import ReadOptions
     from shinglefold.ingest.field_statistics import FieldWatch
     from shinglefold.model.scheme import Scheme
-    from shinglefold.offline.dedupe.fingerprint_table import FingerprintTable, Names
+    from shinglefold.offline.dedupe.fingerprint_table import DocumentNames, FingerprintTable
     from shinglefold.offline.dedupe.link import Linking
 
 collection_options = options(
@@ -112,7 +112,7 @@ class Collected:
 
     table: "FingerprintTable"
     linking: "Linking"
-    names: "Names"
+    names: "DocumentNames"
     check: Callable[[], None]
     in_vain: bool = False
 
@@ -173,7 +173,7 @@ def collected(
     from shinglefold.offline.dedupe.exact_duplicates import names_of
     from shinglefold.offline.dedupe.fingerprint_table import FingerprintTable
     from shinglefold.offline.dedupe.link import Linking
-    from shinglefold.offline.dedupe.slots import Options, RunMonitor
+    from shinglefold.offline.dedupe.slots import LinkOptions, RunMonitor
     from shinglefold.runtime.signals import Interrupts
 
     scale = scale or Scale()
@@ -199,7 +199,7 @@ def collected(
             monitor = RunMonitor(
                 interrupts.check, lambda stage, done, whole: bar(done / whole, f"{stage} {done}/{whole}")
             )
-            linking = Linking(table, Options(memory, scale.most_shared), monitor)
+            linking = Linking(table, LinkOptions(memory, scale.most_shared), monitor)
             yield Collected(table, linking, names, interrupts.check, in_vain)
 
 
@@ -279,12 +279,12 @@ def _read(
     invocation: Invocation, asked: _Asked, table: "FingerprintTable", signed: bool, bar: "Report"
 ) -> bool:
     """Fill the table; tell whether that was in vain, as no text was found."""
-    from shinglefold.cli.framework.progress import Pace
+    from shinglefold.cli.framework.progress import ProgressPace
     from shinglefold.cli.render.warnings import is_in_vain, named_language, text_warnings
     from shinglefold.ingest.field_statistics import FieldWatch
     from shinglefold.offline.sign.run_identity import AsFound
 
-    found, pace = AsFound(asked.sources), Pace("documents")
+    found, pace = AsFound(asked.sources), ProgressPace("documents")
     watch = FieldWatch(asked.fields, language=named_language(asked.language_field))
 
     def progress(fraction: float) -> None:
@@ -307,10 +307,10 @@ def _read(
 
 def _read_signed(asked: _Asked, table: "FingerprintTable", progress: Callable[[float], None]) -> None:
     from shinglefold.offline.dedupe.collect import collect_signed
-    from shinglefold.offline.dedupe.decode import Layout
+    from shinglefold.offline.dedupe.decode import SignatureLayout
     from shinglefold.offline.dedupe.read_signed import SignedReader
 
-    reader = SignedReader(Layout.of(table.scheme), asked.target, asked.reading)
+    reader = SignedReader(SignatureLayout.of(table.scheme), asked.target, asked.reading)
     collect_signed(asked.sources, reader, table, asked.workers, progress)
 
 

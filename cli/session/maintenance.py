@@ -56,7 +56,7 @@ checkpoint_option = click.option(
 )
 
 
-class Opened(NamedTuple):
+class OpenIndex(NamedTuple):
     """An index to look after: its engine, the pipeline of its documents, its recipe, and what was asked."""
 
     engine: "Engine"
@@ -71,7 +71,7 @@ class Opened(NamedTuple):
 
 
 @contextmanager
-def opened_index(invocation: "Invocation", asked: "Asked", *, must_exist: bool = True) -> Iterator[Opened]:
+def opened_index(invocation: "Invocation", asked: "Asked", *, must_exist: bool = True) -> Iterator[OpenIndex]:
     """Open what a command that looks after an index needs; keep the words learned on the way.
 
     Args:
@@ -95,7 +95,7 @@ def opened_index(invocation: "Invocation", asked: "Asked", *, must_exist: bool =
         lexicon.load(settings.lexicon_file)
     words = search_canonicalizer(recipe.scheme, chosen.tools.canonicalizer)
     with closing(open_engine(asked.where, words)) as opened:
-        yield Opened(opened, chosen, recipe, asked)
+        yield OpenIndex(opened, chosen, recipe, asked)
     if settings.lexicon_file:
         keep_lexicon(lexicon, settings.lexicon_file)
 

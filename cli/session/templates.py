@@ -85,7 +85,7 @@ _GUESSES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class IndexLayout:
     """``settings`` by flat names, and ``properties``: the mappings of fields that somebody has made.
 
     ``left``: what of its mappings is not kept; empty where there is nothing to tell.
@@ -96,7 +96,7 @@ class Layout:
     left: str = ""
 
 
-def kept_layout(asked: "Asked") -> Layout:
+def kept_layout(asked: "Asked") -> IndexLayout:
     """Return the layout of the one index under a name; an embedded one has fields and no settings."""
     from contextlib import closing
 
@@ -110,13 +110,15 @@ def kept_layout(asked: "Asked") -> Layout:
             none: dict[str, JSON] = {name: {} for name in found}
             settings = none if templates is None else templates.index_settings(asked.index)
         except (IndexMissing, PermissionDenied):
-            return Layout()
+            return IndexLayout()
     if len(found) != 1 or len(settings) != 1:
         # The name is refused anyway.
-        return Layout()
+        return IndexLayout()
     ((name, mappings),) = found.items()
     kept = {at: one for at, one in settings[name].items() if not at.startswith(_NOT_KEPT)}
-    return Layout(kept, _made(mappings, asked.settings.field), _left(name, mappings, templates is not None))
+    return IndexLayout(
+        kept, _made(mappings, asked.settings.field), _left(name, mappings, templates is not None)
+    )
 
 
 def _made(mappings: Mapping[str, Any], dedup: str) -> "JSON":

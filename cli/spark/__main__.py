@@ -2,7 +2,7 @@
 
 import sys
 
-from shinglefold.cli.framework.command import HELP, Group, common_options
+from shinglefold.cli.framework.command import HELP, CommandGroup, common_options
 from shinglefold.cli.main import main
 from shinglefold.cli.spark.groups import groups_command
 from shinglefold.cli.spark.read import read_command
@@ -13,7 +13,7 @@ _HELP = """Sign and group collections that no single machine holds, on Apache Sp
 Start with: python -m shinglefold.cli.spark sign pages/ -o signed/
 """
 
-spark = Group(
+spark = CommandGroup(
     "shinglefold.cli.spark",
     commands={one.name or "": one for one in (sign_command, read_command, groups_command)},
     params=[*common_options()],

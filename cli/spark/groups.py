@@ -12,9 +12,9 @@ from shinglefold.cli.spark.job import free, job, job_options, progress, write
 from shinglefold.errors import ConfigError
 from shinglefold.model.scheme import Scheme
 from shinglefold.offline.spark.candidate_pairs import Bounds
-from shinglefold.offline.spark.grouping import GroupOptions, Summary, groups
+from shinglefold.offline.spark.grouping import GroupOptions, SparkSummary, groups
 from shinglefold.offline.spark.session import Frame, read
-from shinglefold.offline.spark.stage_store import Work
+from shinglefold.offline.spark.stage_store import StageStore
 
 
 @command(
@@ -87,7 +87,7 @@ def groups_command(
     options = GroupOptions(invocation.settings().field, id_field, Bounds(most_shared, centres), min_size)
     with job(master) as session:
         free(session, output, overwrite, sources, work)
-        kept = Work(session, work)
+        kept = StageStore(session, work)
         try:
             signed = read(session, *sources)
             _check_decision(signed, scheme, decision)
@@ -123,7 +123,7 @@ def _check_decision(signed: Frame, scheme: Scheme, given: dict[str, Any]) -> Non
         )
 
 
-def told(summary: Summary) -> Iterator[str]:
+def told(summary: SparkSummary) -> Iterator[str]:
     """Yield what a grouping did, in words."""
     yield f"{summary.groups:,} groups of {summary.members:,} documents, of {summary.read:,} read"
     yield (

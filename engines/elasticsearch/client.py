@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from shinglefold.engines.elasticsearch.serializer import FastSerializer
+from shinglefold.engines.elasticsearch.serializer import ElasticsearchSerializer
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.product_detection import tls_context
 from shinglefold.errors import ConfigError
@@ -26,7 +26,7 @@ def client_options(connection: Connection) -> dict[str, Any]:
         # Busy is not dead: bulk waits and asks again itself.
         "retry_on_status": (502, 504),
         "connections_per_node": _POOL,
-        "serializers": {FastSerializer.mimetype: FastSerializer()},
+        "serializers": {ElasticsearchSerializer.mimetype: ElasticsearchSerializer()},
     }
     if any(url.startswith("https:") for url in connection.urls):
         options |= _tls(connection)

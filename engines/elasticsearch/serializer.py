@@ -7,7 +7,7 @@ from elasticsearch.serializer import JsonSerializer
 from shinglefold.engines.http.json_answers import read_json
 
 
-class FastSerializer(JsonSerializer):
+class ElasticsearchSerializer(JsonSerializer):
     """Writes requests as the client does, and reads answers faster."""
 
     def json_loads(self, data: bytes) -> Any:  # noqa: ANN401 - JSON

@@ -23,7 +23,7 @@ from shinglefold.engines.embedded.query.compiler import compile_query
 from shinglefold.engines.embedded.query.context import Context
 from shinglefold.engines.embedded.schema.analysis import Analysis
 from shinglefold.engines.embedded.schema.body_options import check_parameters, checked
-from shinglefold.engines.embedded.schema.bulk_actions import Action, Refused, read_action
+from shinglefold.engines.embedded.schema.bulk_actions import Action, RefusedAction, read_action
 from shinglefold.engines.embedded.schema.catalog import Catalog
 from shinglefold.engines.embedded.schema.tantivy_schema import CommitLimits, is_panic
 from shinglefold.engines.embedded.search.request import read_request
@@ -250,7 +250,7 @@ class EmbeddedEngine(ExclusiveAccess):
                 with self._lock, self._whole(action.index):
                     written_over += self._run(action, known)
                 done += 1
-            except Refused as refused:
+            except RefusedAction as refused:
                 failures.append(BulkFailure(given, refused.status, refused.reason))
             except EngineError as error:
                 # Those of this request are told by its failing.
@@ -327,7 +327,7 @@ class EmbeddedEngine(ExclusiveAccess):
             try:
                 index = known[action.index] = self._index(action.index)
             except (IndexMissing, UnsupportedQuery) as error:
-                raise Refused(404, f"index_not_found_exception: {error}") from error
+                raise RefusedAction(404, f"index_not_found_exception: {error}") from error
         return index.run(action)
 
     def _index(self, index: str) -> Index:

@@ -4,7 +4,7 @@ from typing import Any
 
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.product_detection import tls_context
-from shinglefold.engines.opensearch.serializer import FastSerializer
+from shinglefold.engines.opensearch.serializer import OpenSearchSerializer
 from shinglefold.errors import ConfigError, MissingExtra
 
 #: Connections kept open, as many as threads usefully ask at once.
@@ -24,7 +24,7 @@ def client_options(connection: Connection) -> dict[str, Any]:
         # Busy is not dead: bulk waits and asks again itself.
         "retry_on_status": (502, 504),
         "pool_maxsize": _POOL,
-        "serializer": FastSerializer(),
+        "serializer": OpenSearchSerializer(),
     }
     if any(url.startswith("https:") for url in connection.urls):
         options["ssl_context"] = tls_context(connection)

@@ -8,7 +8,7 @@ from opensearchpy.serializer import JSONSerializer
 from shinglefold.engines.http.json_answers import read_json
 
 
-class FastSerializer(JSONSerializer):
+class OpenSearchSerializer(JSONSerializer):
     """Writes requests as the client does, and reads answers faster."""
 
     def loads(self, s: str) -> Any:  # noqa: ANN401 - JSON

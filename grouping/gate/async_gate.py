@@ -11,7 +11,7 @@ from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, EngineError
 from shinglefold.grouping.gate.base_gate import BaseGate, canonicalizer_of, check_rules, let_in
 from shinglefold.grouping.gate.loop_thread import LoopThread
-from shinglefold.grouping.gate.opening import Opened, open_gate
+from shinglefold.grouping.gate.opening import GateSetup, open_gate
 from shinglefold.grouping.gate.protocol.member import Verdict
 from shinglefold.grouping.gate.protocol.policy import Policy
 from shinglefold.grouping.gate.stores.server import AWAITED, BLOCKING
@@ -32,7 +32,7 @@ class AsyncGate(BaseGate):
     def __init__(
         self,
         engine: Any,  # noqa: ANN401 - an awaited engine
-        opened: Opened,
+        opened: GateSetup,
         pipeline: Pipeline | None,
         seal: Seal | None,
     ) -> None:
@@ -129,7 +129,7 @@ def _opened(  # noqa: PLR0917 - as ``open_gate``
     seal: Seal | None,
     lease: float,
     canonicalizer: Canonicalizer | None,
-) -> Opened:
+) -> GateSetup:
     if isinstance(engine, RunsInThreads):
         return open_gate(engine.blocking, index, policy, seal, lease, canonicalizer)
     if given is not None:

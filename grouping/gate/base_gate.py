@@ -11,9 +11,9 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import InputError, Refused, SchemeMismatch, ShinglefoldError
 from shinglefold.grouping.gate.fingerprint_judge import match_keys_of
-from shinglefold.grouping.gate.group_commit import Caller, GroupCommit, Job
+from shinglefold.grouping.gate.group_commit import Caller, DecisionJob, GroupCommit
 from shinglefold.grouping.gate.housekeeping import Housekeeping
-from shinglefold.grouping.gate.opening import Opened
+from shinglefold.grouping.gate.opening import GateSetup
 from shinglefold.grouping.gate.protocol.member import Member, Verdict
 from shinglefold.grouping.gate.protocol.placeholders import document_key, id_and_routing
 from shinglefold.grouping.gate.protocol.policy import Policy
@@ -50,7 +50,7 @@ class BaseGate:
     def __init__(
         self,
         engine: Any,  # noqa: ANN401 - blocking or awaited
-        opened: Opened,
+        opened: GateSetup,
         pipeline: Pipeline | None,
         seal: Seal | None,
         calls: EngineCalls,
@@ -155,10 +155,10 @@ class BaseGate:
             raise InputError("its index is in an engine that has no _routing; leave it out")
         return str(given)
 
-    def _job(self, callers: Sequence[Caller]) -> Job:
+    def _job(self, callers: Sequence[Caller]) -> DecisionJob:
         """Return a job that decides about the documents of callers together."""
         shared = self._opened.shared is not None
-        return Job(
+        return DecisionJob(
             callers, self._opened.context, cut=batches, member=self.member, told=self.in_words, shared=shared
         )
 

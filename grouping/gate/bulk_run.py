@@ -12,7 +12,7 @@ from shinglefold.runtime.signals import Interrupts
 
 
 @dataclass(slots=True)
-class Run:
+class BulkRun:
     """The state of a run: ``read == accepted + refused + failed + unknown``.
 
     Attributes:

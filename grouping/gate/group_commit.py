@@ -51,7 +51,7 @@ class Caller:
         return [one for one in self.verdicts if one is not None]
 
 
-class Job:
+class DecisionJob:
     """Decides about the documents of some callers, pausing where it waits for other writers.
 
     While a job pauses, another may go on: a caller that waits for another writer's lease delays nobody else.
@@ -166,7 +166,7 @@ class GroupCommit:
     def __init__(
         self,
         index: str,
-        new_job: Callable[[Sequence[Caller]], Job],
+        new_job: Callable[[Sequence[Caller]], DecisionJob],
         store: ServerStore | ExclusiveStore,
         housekeeping: Housekeeping,
     ) -> None:
@@ -243,7 +243,7 @@ class GroupCommit:
                     self._arrival.clear()
                     await self._arrival.wait()
 
-    async def _advance(self, job: Job) -> int | None:
+    async def _advance(self, job: DecisionJob) -> int | None:
         """Take a job to its next pause, and return that; None at its end."""
         try:
             error = (

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from shinglefold.contracts.engine import JSON, Engine, Guard, GuardedWrites
 from shinglefold.errors import EngineUnavailable
-from shinglefold.grouping.gate.opening import Opened, concrete_index
+from shinglefold.grouping.gate.opening import GateSetup, concrete_index
 from shinglefold.grouping.gate.protocol.intent_register import SharedRegister
 from shinglefold.grouping.gate.protocol.placeholders import GateFields
 from shinglefold.grouping.gate.protocol.protocol import publish_settled
@@ -63,7 +63,7 @@ class Housekeeping:
     def __init__(
         self,
         engine: Any,  # noqa: ANN401 - blocking or awaited
-        opened: Opened,
+        opened: GateSetup,
         calls: EngineCalls,
         answer: Callable[[Request], Awaitable[Any]],
     ) -> None:

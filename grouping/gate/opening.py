@@ -17,7 +17,7 @@ from shinglefold.grouping.gate.protocol.context import DecisionContext
 from shinglefold.grouping.gate.protocol.intent_register import NullRegister, SharedRegister
 from shinglefold.grouping.gate.protocol.placeholders import GROUP, LEADER, GateFields
 from shinglefold.grouping.gate.protocol.policy import Policy
-from shinglefold.grouping.gate.stores.server import Documents
+from shinglefold.grouping.gate.stores.server import StoredDocuments
 from shinglefold.grouping.intent_index import check_intents, ensure_intents
 from shinglefold.grouping.scope_values import Values
 from shinglefold.grouping.similarity import Likeness, Rules, likeness_of
@@ -38,7 +38,7 @@ _PLACEHOLDER: JSON = {
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class GateSetup:
     """An index that a gate is open for.
 
     Attributes:
@@ -101,12 +101,14 @@ class Opened:
                     f"{self.index!r} up again where it is missing, and open another gate"
                 )
 
-    def documents(self, engine: Engine | AsyncEngine, parameters: Parameters | None) -> Documents:
+    def documents(self, engine: Engine | AsyncEngine, parameters: Parameters | None) -> StoredDocuments:
         """Return the searches of the index by an engine, blocking or awaited."""
         lookup = Lookup(
             engine, self.index, self.likeness, beside=self.beside, first=self.first, parameters=parameters
         )
-        return Documents(lookup, self.gate_fields, self.recipe.groups, self.context.policy.action == "cap")
+        return StoredDocuments(
+            lookup, self.gate_fields, self.recipe.groups, self.context.policy.action == "cap"
+        )
 
     @property
     def shared(self) -> SharedRegister | None:
@@ -122,7 +124,7 @@ def open_gate(  # noqa: PLR0917 - as gates are opened
     seal: Seal | None,
     lease: float,
     canonicalizer: Canonicalizer | None = None,
-) -> Opened:
+) -> GateSetup:
     """Check and prepare an index for a gate.
 
     Args:
@@ -174,7 +176,7 @@ def open_gate(  # noqa: PLR0917 - as gates are opened
     if policy.action == "cap":
         first = (*first, {group: {"order": "asc", "missing": "_first"}})
     beside: tuple[str, ...] = {"refuse": (), "tag": (leader,), "cap": (leader, group)}[policy.action]
-    return Opened(
+    return GateSetup(
         concrete, intents, recipe, likeness, gate_fields, context, read_back, first, beside, identities, index
     )
 

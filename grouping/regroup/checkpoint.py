@@ -8,7 +8,7 @@ from typing import Any
 
 from shinglefold.errors import InputError
 from shinglefold.grouping.regroup.options import RegroupCounts
-from shinglefold.grouping.regroup.plan import Change
+from shinglefold.grouping.regroup.plan import GroupChange
 from shinglefold.maintenance.checkpoint import Checkpoint, replace_lines
 from shinglefold.maintenance.reconcile import Key
 
@@ -20,14 +20,14 @@ _BEGINNING = b'{"passes": '
 class Left:
     """Where an earlier run was: what is still to be written, how much was, after how many readings."""
 
-    changes: Sequence[Change]
+    changes: Sequence[GroupChange]
     done: int
     passes: int
     counts: RegroupCounts
 
 
 @dataclass(frozen=True, slots=True)
-class Journal:
+class PlanJournal:
     """The files of one job: the checkpoint, beside it the plan (``….plan``) and verdicts; None keeps nothing.
 
     The plan is on disk before the first write, and the checkpoint names it, so that a run which is cut short
@@ -49,7 +49,7 @@ class Journal:
             self._check_beside()
         return found
 
-    def begin(self, changes: Iterable[Change], passes: int, counts: RegroupCounts) -> None:
+    def begin(self, changes: Iterable[GroupChange], passes: int, counts: RegroupCounts) -> None:
         """Keep a plan, and that nothing of it is done.
 
         Raises:
@@ -108,20 +108,20 @@ class Journal:
         return path.with_name(f"{path.name}.plan")
 
 
-def _line(change: Change) -> str:
+def _line(change: GroupChange) -> str:
     key = change.key
     return json.dumps(
         [key.index, key.id, key.routing, *change.version, change.digest, change.group, change.leads]
     )
 
 
-def _changes(path: Path, passes: int) -> list[Change]:
+def _changes(path: Path, passes: int) -> list[GroupChange]:
     """Return a plan; none where the process died between a new plan and the checkpoint that names it."""
     with path.open(encoding="utf-8") as lines:
         if json.loads(next(lines))["passes"] != passes:
             return []
         rows = map(json.loads, lines)
         return [
-            Change(Key(index, id_, routing), (seq_no, term), digest, group, leads)
+            GroupChange(Key(index, id_, routing), (seq_no, term), digest, group, leads)
             for index, id_, routing, seq_no, term, digest, group, leads in rows
         ]

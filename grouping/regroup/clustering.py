@@ -161,7 +161,7 @@ class _Doubtful(NamedTuple):
         return _Alike(self.a[kept], self.b[kept], self.resemblance[kept])
 
 
-class _Found(NamedTuple):
+class _FoundPairs(NamedTuple):
     """Pairs that match, and such as may; ``last``: there are no more."""
 
     sure: _Alike
@@ -262,10 +262,10 @@ def _pairs(
     firsts: Int64s,
     *,
     by_text: bool,
-) -> Iterator[_Found]:
+) -> Iterator[_FoundPairs]:
     """Yield the pairs that match or may, each once; an equal text only with the first one of it."""
     twins = alone[firsts[alone] != alone]
-    yield _Found(_Alike(firsts[twins], twins, np.ones(len(twins))), _NO_DOUBT)
+    yield _FoundPairs(_Alike(firsts[twins], twins, np.ones(len(twins))), _NO_DOUBT)
     needed = _Needed.of(scheme, options, by_text=by_text)
     for found in iter_pairs(
         census.supershingles[alone],
@@ -281,10 +281,10 @@ def _pairs(
         spoken = options.across_languages | (census.languages[a] == census.languages[b])
         sure = possible & spoken & (alike >= needed.sure)
         told = _Doubtful(a, b, alike, spoken & (alike >= needed.near))
-        yield _Found(told.alike(sure), told.rows(possible & ~sure) if by_text else _NO_DOUBT)
+        yield _FoundPairs(told.alike(sure), told.rows(possible & ~sure) if by_text else _NO_DOUBT)
 
 
-def _gathered(found: Iterable[_Found], most: int) -> Iterator[_Found]:
+def _gathered(found: Iterable[_FoundPairs], most: int) -> Iterator[_FoundPairs]:
     """Yield pairs that match as they come, and those in doubt once there are many of them."""
     waiting: list[_Doubtful] = []
     held = 0
@@ -292,11 +292,11 @@ def _gathered(found: Iterable[_Found], most: int) -> Iterator[_Found]:
         waiting.append(one.doubt)
         held += len(one.doubt.a)
         if held < most:
-            yield _Found(one.sure, _NO_DOUBT)
+            yield _FoundPairs(one.sure, _NO_DOUBT)
         else:
-            yield _Found(one.sure, _joined(waiting))
+            yield _FoundPairs(one.sure, _joined(waiting))
             waiting, held = [], 0
-    yield _Found(_NO_DOUBT.alike(slice(0)), _joined(waiting), last=True)
+    yield _FoundPairs(_NO_DOUBT.alike(slice(0)), _joined(waiting), last=True)
 
 
 def _joined(several: Sequence[_Doubtful]) -> _Doubtful:
@@ -317,7 +317,7 @@ def _matching(census: Census, ask: Ask | None, doubt: _Doubtful) -> NDArray[np.b
     return np.asarray((said == ALIKE) | ((said == UNKNOWN) & doubt.near), np.bool_)
 
 
-def _connected(census: Census, pairs: Iterator[_Found], rank: Int64s, ask: Ask | None) -> Int64s:
+def _connected(census: Census, pairs: Iterator[_FoundPairs], rank: Int64s, ask: Ask | None) -> Int64s:
     """Return for each document the rank of the first of all that chains of pairs lead to."""
     # What is known of the groups so far is one label a document, so that pairs need not be kept.
     groups = Forest(len(census))
@@ -331,7 +331,7 @@ def _connected(census: Census, pairs: Iterator[_Found], rank: Int64s, ask: Ask |
     return groups.labels().astype(np.int64)[rank]
 
 
-def _matched(census: Census, pairs: Iterator[_Found], rank: Int64s, ask: Ask | None) -> _Alike:
+def _matched(census: Census, pairs: Iterator[_FoundPairs], rank: Int64s, ask: Ask | None) -> _Alike:
     """Return all pairs that match, by ranks; of those in doubt as many as decide who leads whom."""
     found: list[_Alike] = []
     for one in _gathered(pairs, _HELD):
@@ -357,7 +357,7 @@ def _in_parts(census: Census, ask: Ask | None, doubt: _Doubtful, rows: Int64s) -
     return np.concatenate([_matching(census, ask, doubt.rows(part)) for part in parts] or [_NO_DOUBT.near])
 
 
-def _led(census: Census, pairs: Iterator[_Found], rank: Int64s, ask: Ask | None) -> Int64s:
+def _led(census: Census, pairs: Iterator[_FoundPairs], rank: Int64s, ask: Ask | None) -> Int64s:
     """Return for each document the rank of the most alike of those that lead; of equal ones the least id."""
     a, b, alike = _matched(census, pairs, rank, ask)
     leader = led(a, b, len(census))

@@ -10,7 +10,7 @@ from shinglefold.contracts.exclusive_writes import ExclusiveWrites
 from shinglefold.grouping.gate.protocol.placeholders import GROUP, LEADER, GateFields
 from shinglefold.grouping.regroup.census import UNKNOWN, digest_of
 from shinglefold.grouping.regroup.options import RegroupCounts
-from shinglefold.grouping.regroup.plan import Change
+from shinglefold.grouping.regroup.plan import GroupChange
 from shinglefold.ingest.field_paths import put
 from shinglefold.ingest.writing.bulk_retry import send
 from shinglefold.maintenance.guarded_updates import ROUNDS, fate, read_again
@@ -19,11 +19,11 @@ from shinglefold.model.stored_fingerprint import stored_parts
 from shinglefold.runtime.backoff import Backoff
 
 #: A change, and the newest version of its document where it was read again.
-_Due = tuple[Change, Mapping[str, Any]]
+_Due = tuple[GroupChange, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Writer:
+class GroupWriter:
     """Writes changes, a batch at a time.
 
     On servers a write is guarded by the version of the document; one that lost to another writer is made
@@ -40,7 +40,7 @@ class Writer:
     backoff: Backoff
     stop: Callable[[], bool]
 
-    def write(self, changes: Sequence[Change], counts: RegroupCounts) -> None:
+    def write(self, changes: Sequence[GroupChange], counts: RegroupCounts) -> None:
         """Account for all of some changes.
 
         Raises:
@@ -61,7 +61,7 @@ class Writer:
         """Return what keeps other writers out, where the engine has it."""
         return self.engine.exclusive(index) if isinstance(self.engine, ExclusiveWrites) else nullcontext()
 
-    def _again(self, pending: Sequence[Change], counts: RegroupCounts) -> None:
+    def _again(self, pending: Sequence[GroupChange], counts: RegroupCounts) -> None:
         """Write changes to the newest versions of their documents."""
         for _ in range(ROUNDS):
             if not pending:
@@ -70,7 +70,7 @@ class Writer:
         for _ in pending:
             counts.fail("other writers change it faster than it can be updated; run it again")
 
-    def _send(self, due: Sequence[_Due], counts: RegroupCounts) -> list[Change]:
+    def _send(self, due: Sequence[_Due], counts: RegroupCounts) -> list[GroupChange]:
         """Update documents and return the changes that another writer was faster than."""
         if not due:
             return []
@@ -89,7 +89,7 @@ class Writer:
                 counts.fail(f"{failure.status}: {failure.reason}")
         return conflicts
 
-    def _still_due(self, changes: Iterable[Change], counts: RegroupCounts) -> Iterable[_Due]:
+    def _still_due(self, changes: Iterable[GroupChange], counts: RegroupCounts) -> Iterable[_Due]:
         """Yield the changes that are due to the newest versions of documents, too."""
         due = {one.key: one for one in changes}
         for hit in read_again(self.engine, list(due), self.backoff):
@@ -105,7 +105,7 @@ class Writer:
                 yield replace(change, version=version), hit["_source"]
         counts.gone += len(due)
 
-    def _action(self, change: Change, source: Mapping[str, Any]) -> JSON:
+    def _action(self, change: GroupChange, source: Mapping[str, Any]) -> JSON:
         action: JSON = {"_index": change.key.index, "_id": change.key.id}
         gate_fields = GateFields(self.path)
         if not self.engine.can.seq_no:

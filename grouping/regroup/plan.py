@@ -16,7 +16,7 @@ from shinglefold.model.values import Fingerprint, Int64s
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class GroupChange:
     """A document to get another number or role, its version, and the digest of the text that decided."""
 
     key: Key
@@ -28,7 +28,7 @@ class Change:
 
 def plan(
     census: Census, leaders: Int64s, scheme: Scheme, reserved: set[int], counts: RegroupCounts
-) -> Iterator[Change]:
+) -> Iterator[GroupChange]:
     """Yield what is to be written, and add to the counts first.
 
     A group keeps the number that most of its documents have, and each number goes to one group; a group
@@ -50,7 +50,7 @@ def plan(
     changes = np.flatnonzero(moved | role)
     counts.planned += len(changes)
     return (
-        Change(
+        GroupChange(
             census.keys[place],
             (int(census.seq_nos[place]), int(census.terms[place])),
             census.digest(place),

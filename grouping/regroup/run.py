@@ -10,9 +10,9 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.errors import ConfigError, EngineError, IndexMissing
 from shinglefold.grouping.regroup.census import Census, Taking
-from shinglefold.grouping.regroup.checkpoint import Journal
+from shinglefold.grouping.regroup.checkpoint import PlanJournal
 from shinglefold.grouping.regroup.clustering import leaders
-from shinglefold.grouping.regroup.guarded_writes import Writer
+from shinglefold.grouping.regroup.guarded_writes import GroupWriter
 from shinglefold.grouping.regroup.options import (
     IndexGroups,
     Linkage,
@@ -20,7 +20,7 @@ from shinglefold.grouping.regroup.options import (
     RegroupOptions,
     RegroupSummary,
 )
-from shinglefold.grouping.regroup.plan import Change, plan
+from shinglefold.grouping.regroup.plan import GroupChange, plan
 from shinglefold.grouping.regroup.text_verdicts import Asking
 from shinglefold.grouping.regroup.verdict_log import Verdicts
 from shinglefold.grouping.rules import Rules, note
@@ -84,7 +84,7 @@ def regroup(
     check_sealed(recipe.sealed, seal, f"index {index!r}")
     check_updatable(engine, index, recipe.field)
     with Interrupts() as interrupts:
-        return _Run(engine, index, recipe, seal, options, interrupts, report, canonicalizer).run()
+        return _Regrouping(engine, index, recipe, seal, options, interrupts, report, canonicalizer).run()
 
 
 def find_groups(
@@ -112,7 +112,7 @@ def find_groups(
     check_sealed(recipe.sealed, seal, f"index {index!r}")
     wanted = replace(options, dry_run=True)
     with Interrupts() as interrupts:
-        return _Run(engine, index, recipe, seal, wanted, interrupts, None, canonicalizer).groups()
+        return _Regrouping(engine, index, recipe, seal, wanted, interrupts, None, canonicalizer).groups()
 
 
 def _check_names(engine: Engine, index: str, options: RegroupOptions) -> None:
@@ -176,7 +176,7 @@ def _check_one_grouping(engine: Engine, index: str) -> None:
 
 
 @dataclass(slots=True)
-class _Run:
+class _Regrouping:
     engine: Engine
     index: str
     recipe: Recipe
@@ -189,9 +189,9 @@ class _Run:
     passes: int = 0
     settled: bool = False
     resumed: bool = False
-    journal: Journal = field(init=False)
+    journal: PlanJournal = field(init=False)
     pace: Throttle = field(init=False)
-    writer: Writer = field(init=False)
+    writer: GroupWriter = field(init=False)
     values: Values = field(init=False)
     asking: Asking | None = field(init=False)
 
@@ -200,9 +200,9 @@ class _Run:
         self.values = Values.of_all(self.engine, self.index, given.scope)
         path = None if given.checkpoint is None or given.dry_run else Path(given.checkpoint)
         scheme = self.recipe.scheme.id
-        self.journal = Journal(path, given.job(self.index, scheme))
+        self.journal = PlanJournal(path, given.job(self.index, scheme))
         self.pace = Throttle(given.requests_per_second)
-        self.writer = Writer(
+        self.writer = GroupWriter(
             self.engine, self.index, self.recipe.field, scheme, given.backoff, lambda: self.interrupts.pending
         )
         self.asking = self._asking() if self._verify == "text" else None
@@ -297,7 +297,7 @@ class _Run:
             # Not to be held beside the next reading.
             del changes
 
-    def _planned(self) -> Sequence[Change]:
+    def _planned(self) -> Sequence[GroupChange]:
         """Read the index and return what is to be written."""
         taken = anew_where_lost(self._read)
         with self.interrupts.breakable():
@@ -356,7 +356,7 @@ class _Run:
         dates = asked_dates(several, [named])
         return (named, dates) if dates else (source_of(several, named), ())
 
-    def _write(self, changes: Sequence[Change], before: int = 0) -> None:
+    def _write(self, changes: Sequence[GroupChange], before: int = 0) -> None:
         size = _BATCH if self.engine.can.seq_no else _ALONE
         for begin in range(0, len(changes), size):
             batch = changes[begin : begin + size]

@@ -5,7 +5,7 @@ from typing import Any
 
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.errors import ConfigError
-from shinglefold.grouping.report.counts import Names, Report, Tally
+from shinglefold.grouping.report.counts import GroupReport, GroupTally, ReportFields
 from shinglefold.grouping.scope_values import asked_dates
 from shinglefold.maintenance.scan import PATIENCE, Scan, anew_where_lost
 from shinglefold.model.recipe import Recipe
@@ -14,17 +14,17 @@ from shinglefold.options.validation import check_engine, check_str, check_type
 from shinglefold.rerank.request.field_check import source_of
 from shinglefold.runtime.backoff import retry_unavailable
 
-__all__ = ["Names", "Report", "make_report"]
+__all__ = ["GroupReport", "ReportFields", "make_report"]
 
 
 def make_report(
     engine: Engine,
     index: str,
-    names: Names | None = None,
+    names: ReportFields | None = None,
     *,
     listed: int = 10,
     progress: Callable[[int, float], None] | None = None,
-) -> Report:
+) -> GroupReport:
     """Read the numbers of groups of all documents and count; exact on every engine.
 
     Args:
@@ -40,12 +40,12 @@ def make_report(
     """
     check_engine(engine)
     check_str("index", index)
-    check_type("names", names, Names, "Names(…)", optional=True)
+    check_type("names", names, ReportFields, "Names(…)", optional=True)
     recipe = Recipe.of(engine.mappings(index), index)
     several = list(engine.all_mappings(index).values())
-    asked = _told_in(several, names or Names())
+    asked = _told_in(several, names or ReportFields())
     dates = asked_dates(several, asked.dates)
-    tally = anew_where_lost(lambda: _tallied(engine, index, Tally(recipe.field, asked), dates, progress))
+    tally = anew_where_lost(lambda: _tallied(engine, index, GroupTally(recipe.field, asked), dates, progress))
     if not tally.grouped:
         first = [] if recipe.groups else [suggest("setup", index, groups=True)]
         raise ConfigError(
@@ -58,10 +58,10 @@ def make_report(
 def _tallied(
     engine: Engine,
     index: str,
-    tally: Tally,
+    tally: GroupTally,
     dates: Sequence[JSON],
     progress: Callable[[int, float], None] | None,
-) -> Tally:
+) -> GroupTally:
     retry_unavailable(lambda: engine.refresh(index), PATIENCE)
     scan = Scan(engine, index, fields=tally.fields, values=dates)
     place = scan.start()
@@ -75,7 +75,7 @@ def _tallied(
     return tally
 
 
-def _told_in(several: Sequence[Mapping[str, Any]], names: Names) -> Names:
+def _told_in(several: Sequence[Mapping[str, Any]], names: ReportFields) -> ReportFields:
     """Return where documents have the values of fields, for one that is a multi-field."""
     given = names.host, names.date, names.title
-    return Names(*(name and source_of(several, name) for name in given))
+    return ReportFields(*(name and source_of(several, name) for name in given))

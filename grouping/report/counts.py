@@ -20,7 +20,7 @@ _LONGEST = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class ReportFields:
     """The fields that hosts (or addresses), dates and titles are in; empty for the usual ones."""
 
     host: str = ""
@@ -74,7 +74,7 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class GroupReport:
     """What was counted.
 
     ``copies``: documents of groups but for one of each, the leader. ``without_group``: documents that have
@@ -130,7 +130,7 @@ _KINDS = ("hosts", "languages", "months")
 
 
 @dataclass(slots=True)
-class Tally:
+class GroupTally:
     """Counts documents; a copy is what does not lead its group.
 
     Args:
@@ -138,7 +138,7 @@ class Tally:
     """
 
     path: str
-    names: Names
+    names: ReportFields
     documents: int = 0
     _groups: dict[int, _Group] = field(default_factory=dict)
     _all: dict[str, Counter[str]] = field(default_factory=lambda: {kind: Counter() for kind in _KINDS})
@@ -189,7 +189,7 @@ class Tally:
         if when is not None and (group.newest is None or when > group.newest):
             group.newest = when
 
-    def report(self, index: str, listed: int) -> Report:
+    def report(self, index: str, listed: int) -> GroupReport:
         """Return what was counted."""
         copies = {kind: counter.copy() for kind, counter in self._copies.items()}
         for group in self._groups.values():
@@ -204,7 +204,7 @@ class Tally:
         groups = self._groups.items()
         dated = [item for item in groups if item[1].newest is not None and item[1].size > 1]
         several = [item for item in groups if item[1].size > 1]
-        return Report(
+        return GroupReport(
             index,
             self.documents,
             self.documents - self.grouped,

@@ -5,7 +5,7 @@ from html import escape
 from math import ceil
 from typing import NamedTuple
 
-from shinglefold.grouping.report.counts import Listed, Report, Share
+from shinglefold.grouping.report.counts import GroupReport, Listed, Share
 
 _WIDTH, _ROW, _LABEL, _VALUE = 640, 26, 230, 160
 _HEIGHT, _FOOT = 180, 44
@@ -48,7 +48,7 @@ class _Bar(NamedTuple):
     told: str
 
 
-def page(report: Report) -> str:
+def page(report: GroupReport) -> str:
     """Return the report as HTML; every text of documents is escaped."""
     last = max((at for at, one in enumerate(report.sizes) if one.groups), default=0)
     sizes = [
@@ -86,12 +86,12 @@ def page(report: Report) -> str:
     )
 
 
-def _told(report: Report, kind: str) -> str:
+def _told(report: GroupReport, kind: str) -> str:
     left_out = report.left_out(kind)
     return f"Strong: copies; faint: other documents.{f' Not here: {left_out}.' if left_out else ''}"
 
 
-def _figures(report: Report) -> str:
+def _figures(report: GroupReport) -> str:
     grouped = report.documents - report.without_group
     share = f" ({report.copies / grouped:.1%})" if grouped else ""
     told = [

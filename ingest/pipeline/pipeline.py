@@ -17,7 +17,16 @@ from shinglefold.ingest.metrics import Meter
 from shinglefold.ingest.pipeline.build import BUILT_IN, Factory, build_steps, handlers
 from shinglefold.ingest.pipeline.field_usage import makes_fingerprints, target_field, text_fields
 from shinglefold.ingest.pipeline.simulate import simulate
-from shinglefold.ingest.pipeline.steps import META, METADATA, Failure, Run, Step, Tracer, handle, no_trace
+from shinglefold.ingest.pipeline.steps import (
+    META,
+    METADATA,
+    DocumentRun,
+    Failure,
+    Step,
+    Tracer,
+    handle,
+    no_trace,
+)
 from shinglefold.ingest.processors.context import Tools
 from shinglefold.model.recipe import FIELD, NO_STEPS, TEXTS, Recipe, check_field, comparable
 from shinglefold.model.scheme import Scheme, checked_scheme
@@ -134,11 +143,11 @@ class Pipeline:
         It holds none of them, so that those of an iterator go as they are worked on.
         """
         stamp = {"timestamp": timestamp(datetime.now(UTC))}
-        runs = [Run({**document, META: stamp}) for document in documents]
+        runs = [DocumentRun({**document, META: stamp}) for document in documents]
         self.pass_through(runs)
         return [_outcome(run) for run in runs]
 
-    def pass_through(self, runs: Sequence[Run], trace: Tracer = no_trace) -> None:
+    def pass_through(self, runs: Sequence[DocumentRun], trace: Tracer = no_trace) -> None:
         """Take all steps; documents that fail and that the pipeline's handlers save take no more of them."""
         for step in self.steps:
             step.apply(runs, trace)
@@ -201,7 +210,7 @@ def _check(definition: object) -> None:
 _SAID = MappingProxyType({list: "a list", int: "a whole number", Mapping: "an object", str: "text"})
 
 
-def _outcome(run: Run) -> Outcome:
+def _outcome(run: DocumentRun) -> Outcome:
     if run.failure is not None:
         return Outcome("failed", None, run.failure)
     if run.document is None:

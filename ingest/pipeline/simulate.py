@@ -6,17 +6,17 @@ from typing import Any
 from shinglefold.contracts.engine import JSON, Document
 from shinglefold.errors import ConfigError
 from shinglefold.ingest.field_paths import said
-from shinglefold.ingest.pipeline.steps import META, Failure, Run, Trace, Tracer
+from shinglefold.ingest.pipeline.steps import META, DocumentRun, Failure, Trace, Tracer
 
 _METADATA = ("_index", "_id", "_routing", "_version", "_version_type", "_if_seq_no", "_if_primary_term")
-_PassThrough = Callable[[Sequence[Run], Tracer], None]
+_PassThrough = Callable[[Sequence[DocumentRun], Tracer], None]
 
 
 def simulate(
     pass_through: _PassThrough, documents: Sequence[Mapping[str, Any]], verbose: bool, stamp: str
 ) -> JSON:
     """Return the answer of the servers' ``_simulate`` for documents ``{"_index", "_id", "_source"}``."""
-    runs = [Run(_opened(given, number, stamp)) for number, given in enumerate(documents)]
+    runs = [DocumentRun(_opened(given, number, stamp)) for number, given in enumerate(documents)]
     if not verbose:
         pass_through(runs, lambda _: None)
         return {"docs": [_result(run) for run in runs]}
@@ -49,7 +49,7 @@ def _error(failure: Failure) -> JSON:
     return {"root_cause": [cause], **cause}
 
 
-def _result(run: Run) -> JSON | None:
+def _result(run: DocumentRun) -> JSON | None:
     if run.failure is not None:
         return {"error": _error(run.failure)}
     return None if run.document is None else {"doc": _shown(run.document)}

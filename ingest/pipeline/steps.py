@@ -30,7 +30,7 @@ class Failure:
 
 
 @dataclass(slots=True)
-class Run:
+class DocumentRun:
     """One document on its way: ``document`` is None once it was dropped."""
 
     document: Document | None
@@ -47,7 +47,7 @@ class Trace(NamedTuple):
     """What a step did to a document: ``success``, ``skipped``, ``dropped``, ``error``, ``error_ignored``."""
 
     step: "Step"
-    run: Run
+    run: DocumentRun
     status: str
     failure: Failure | None
 
@@ -70,10 +70,10 @@ class Step:
     ignore_failure: bool = False
     on_failure: tuple["Step", ...] = field(default=())
 
-    def apply(self, runs: Sequence[Run], trace: Tracer = no_trace) -> None:
+    def apply(self, runs: Sequence[DocumentRun], trace: Tracer = no_trace) -> None:
         """Take the step with every document of a block that is still alive and meets the condition."""
         chosen = [run for run in runs if run.alive and self._chosen(run, trace)]
-        failed: list[Run] = []
+        failed: list[DocumentRun] = []
         for run, outcome in zip(chosen, self._outcomes(chosen), strict=True):
             if isinstance(outcome, Exception):
                 self._fail(run, outcome, failed, trace)
@@ -82,7 +82,7 @@ class Step:
                 trace(Trace(self, run, "dropped" if outcome is None else "success", None))
         handle(failed, self.on_failure, trace)
 
-    def _outcomes(self, runs: Sequence[Run]) -> Sequence[Document | Exception | None]:
+    def _outcomes(self, runs: Sequence[DocumentRun]) -> Sequence[Document | Exception | None]:
         """Return what the processor says; where it raises against its contract, blame only the culprits."""
         documents = [run.document for run in runs if run.document is not None]
         try:
@@ -101,7 +101,7 @@ class Step:
             f"the processor returned {said(outcome)} where it should a document: a fault of its own"
         )
 
-    def _chosen(self, run: Run, trace: Tracer) -> bool:
+    def _chosen(self, run: DocumentRun, trace: Tracer) -> bool:
         if self.condition is None or run.document is None:
             return True
         try:
@@ -119,7 +119,7 @@ class Step:
         reason = str(error) if isinstance(error, ProcessorError) else repr(error)
         return Failure(self.processor.type, self.tag, reason)
 
-    def _fail(self, run: Run, error: Exception, failed: list[Run], trace: Tracer) -> None:
+    def _fail(self, run: DocumentRun, error: Exception, failed: list[DocumentRun], trace: Tracer) -> None:
         failure = self._failure(error)
         if self.ignore_failure:
             trace(Trace(self, run, "error_ignored", failure))
@@ -129,7 +129,7 @@ class Step:
         failed.append(run)
 
 
-def handle(failed: Sequence[Run], handlers: Sequence[Step], trace: Tracer) -> None:
+def handle(failed: Sequence[DocumentRun], handlers: Sequence[Step], trace: Tracer) -> None:
     """Run failure handlers: a document they bring through is alive again, without the failure."""
     if not handlers or not failed:
         return
@@ -142,7 +142,7 @@ def handle(failed: Sequence[Run], handlers: Sequence[Step], trace: Tracer) -> No
             run.document = _forgotten(run.document)
 
 
-def _tell(run: Run) -> None:
+def _tell(run: DocumentRun) -> None:
     """Put the failure where handlers can read it, and let the document live on."""
     assert run.document is not None
     assert run.failure is not None

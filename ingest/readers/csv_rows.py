@@ -11,7 +11,7 @@ from itertools import chain
 from shinglefold.errors import InputError
 from shinglefold.ingest.readers.encodings import decoded
 from shinglefold.ingest.readers.record import ReadOptions, Record, to_document
-from shinglefold.ingest.readers.streams import Source, lines, splittable
+from shinglefold.ingest.readers.streams import InputSource, lines, splittable
 
 _SEPARATORS = ",;\t"
 #: Names of columns are no numbers, dates, addresses, running text.
@@ -33,7 +33,7 @@ _SAID = (
 class _Text:
     """Decoded lines for the csv module, counting what was replaced and keeping what a row was made of."""
 
-    def __init__(self, source: Source, options: ReadOptions) -> None:
+    def __init__(self, source: InputSource, options: ReadOptions) -> None:
         stream, self._encoding = splittable(source.stream, options.encoding)
         self._lines = lines(stream, options.max_bytes)
         self._guess = options.guess
@@ -60,7 +60,7 @@ class _Text:
         return taken
 
 
-def read_csv(source: Source, options: ReadOptions) -> Iterator[Record]:
+def read_csv(source: InputSource, options: ReadOptions) -> Iterator[Record]:
     """Yield a record for each row after the header; of , ; and tab, its commonest separates.
 
     A first line ``sep=;``, as Excel writes and reads it, says so itself and is no header.

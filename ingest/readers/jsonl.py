@@ -14,7 +14,7 @@ from shinglefold.contracts.engine import Document
 from shinglefold.errors import InputError
 from shinglefold.ingest.readers.encodings import decoded, without_surrogates
 from shinglefold.ingest.readers.record import ReadOptions, Record, to_document
-from shinglefold.ingest.readers.streams import NAMED, Line, Source, lines, splittable
+from shinglefold.ingest.readers.streams import NAMED, InputSource, Line, lines, splittable
 
 #: Bytes from which on a line is too long to be held beside its document.
 _LONG = 1 << 21
@@ -81,7 +81,7 @@ for _name in _CHANGING:
     setattr(AsRead, _name, _forgetting(getattr(dict, _name)))
 
 
-def read_jsonl(source: Source, options: ReadOptions) -> Iterator[Record]:
+def read_jsonl(source: InputSource, options: ReadOptions) -> Iterator[Record]:
     """Yield a record for each line that is not blank."""
     stream, encoding = splittable(source.stream, options.encoding)
     options = replace(options, encoding=encoding)

@@ -13,7 +13,7 @@ from shinglefold.contracts.engine import Document
 from shinglefold.errors import reason_of
 from shinglefold.ingest.readers.encodings import decoded, without_mark
 from shinglefold.ingest.readers.record import ReadOptions, Record
-from shinglefold.ingest.readers.streams import Source
+from shinglefold.ingest.readers.streams import InputSource
 
 HTML = (".html", ".htm", ".xhtml")
 TEXT = (".txt", ".md", ".text")
@@ -32,7 +32,7 @@ def read_folder(path: str, options: ReadOptions) -> Iterator[Record]:
         yield _read_file(file, name, options, number / len(files))
 
 
-def read_page(source: Source, options: ReadOptions, html_page: bool) -> Iterator[Record]:
+def read_page(source: InputSource, options: ReadOptions, html_page: bool) -> Iterator[Record]:
     """Yield the one record of a stream that is one document."""
     try:
         raw = source.stream.read(options.max_bytes + 1)

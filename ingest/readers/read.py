@@ -8,7 +8,7 @@ from shinglefold.ingest.readers.csv_rows import read_csv
 from shinglefold.ingest.readers.jsonl import read_jsonl
 from shinglefold.ingest.readers.pages import HTML, TEXT, read_folder, read_page
 from shinglefold.ingest.readers.record import Format, ReadOptions, Record
-from shinglefold.ingest.readers.streams import STANDARD_INPUT, Source, opened
+from shinglefold.ingest.readers.streams import STANDARD_INPUT, InputSource, opened
 from shinglefold.options.remedies import suggest
 from shinglefold.options.validation import check_options
 
@@ -49,7 +49,7 @@ def _read_stream(path: str, options: ReadOptions, kind: Format) -> Iterator[Reco
         yield from _records(source, options, kind)
 
 
-def _records(source: Source, options: ReadOptions, kind: Format) -> Iterator[Record]:
+def _records(source: InputSource, options: ReadOptions, kind: Format) -> Iterator[Record]:
     if kind == "jsonl":
         return read_jsonl(source, options)
     if kind == "csv":

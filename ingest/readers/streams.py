@@ -114,7 +114,7 @@ class Line(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class InputSource:
     """An open stream, its name for messages, and the share of it that was read."""
 
     stream: IO[bytes]
@@ -123,14 +123,14 @@ class Source:
 
 
 @contextmanager
-def opened(path: str) -> Iterator[Source]:
+def opened(path: str) -> Iterator[InputSource]:
     """Open a file or standard input; what begins as gzip does is unpacked, whatever its name.
 
     Raises:
         InputError: it can't be opened.
     """
     if path == STANDARD_INPUT:
-        yield Source(_unpacked(sys.stdin.buffer), NAMED, lambda: 0.0)
+        yield InputSource(_unpacked(sys.stdin.buffer), NAMED, lambda: 0.0)
         return
     try:
         file = open(path, "rb")  # noqa: SIM115 - closed below
@@ -140,7 +140,7 @@ def opened(path: str) -> Iterator[Source]:
         size = Path(path).stat().st_size or 1
         # A pipe with a name, as shells make them, tells no place.
         read = (lambda: min(1.0, file.tell() / size)) if file.seekable() else lambda: 0.0
-        yield Source(_unpacked(file), path, read)
+        yield InputSource(_unpacked(file), path, read)
 
 
 def lines(stream: IO[bytes], max_bytes: int) -> Iterator[Line]:

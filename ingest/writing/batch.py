@@ -9,11 +9,11 @@ from shinglefold.ingest.pipeline.pipeline import Outcome
 from shinglefold.ingest.pipeline.steps import METADATA
 from shinglefold.ingest.readers.record import Record
 from shinglefold.ingest.writing.bulk_retry import Action
-from shinglefold.ingest.writing.worker_pool import Answer, restored
+from shinglefold.ingest.writing.worker_pool import BlockAnswer, restored
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedDocument:
     """A record that ends in the dead letters: at which stage, and why."""
 
     stage: str
@@ -27,7 +27,7 @@ class Batch:
 
     actions: list[Action] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
-    refused: list[Refused] = field(default_factory=list)
+    refused: list[RefusedDocument] = field(default_factory=list)
     dropped: int = 0
     #: The ids given; two batches with one in common must not be sent at once.
     ids: set[str] = field(default_factory=set)
@@ -36,7 +36,7 @@ class Batch:
     fraction: float = 0.0
 
 
-def make_batch(index: str, block: Sequence[Record], answer: Answer, verb: str = "index") -> Batch:
+def make_batch(index: str, block: Sequence[Record], answer: BlockAnswer, verb: str = "index") -> Batch:
     """Return what is to be done for a block, given the outcomes of those records that are documents.
 
     Args:
@@ -47,7 +47,7 @@ def make_batch(index: str, block: Sequence[Record], answer: Answer, verb: str = 
     batch.meter.counts["replaced"] += sum([record.replaced for record in block])
     for record in block:
         if record.document is None or record.reason:
-            batch.refused.append(Refused("read", record.reason, record))
+            batch.refused.append(RefusedDocument("read", record.reason, record))
         else:
             _sort(batch, index, record, restored(next(outcomes), record.document), verb)
     return batch
@@ -57,10 +57,10 @@ def _sort(batch: Batch, index: str, record: Record, outcome: Outcome, verb: str)
     if outcome.status == "dropped":
         batch.dropped += 1
     elif outcome.document is None:
-        batch.refused.append(Refused("pipeline", str(outcome.failure), record))
+        batch.refused.append(RefusedDocument("pipeline", str(outcome.failure), record))
     elif outcome.document.get("_index", index) != index:
         reason = "the pipeline changed _index; run it for each index apart"
-        batch.refused.append(Refused("pipeline", reason, record))
+        batch.refused.append(RefusedDocument("pipeline", reason, record))
     else:
         action = _action(index, outcome.document, outcome.json, verb)
         if outcome.ready is not None:

@@ -21,7 +21,7 @@ from shinglefold.ingest.writing.bulk_retry import Action
 from shinglefold.ingest.writing.dead_letters import DeadLetters
 from shinglefold.ingest.writing.in_flight import Outbox
 from shinglefold.ingest.writing.target_index import Destination
-from shinglefold.ingest.writing.worker_pool import Answer, process_blocks
+from shinglefold.ingest.writing.worker_pool import BlockAnswer, process_blocks
 from shinglefold.model.stored_fingerprint import without_fingerprint
 from shinglefold.options.validation import check_engine, check_object, check_str, check_type, expected
 from shinglefold.runtime.backoff import Backoff, retry_unavailable
@@ -86,7 +86,7 @@ def index_documents(
         ledger = Ledger(engine, index, letters, interrupts)
         patience = backoff or Backoff()
         outbox = Outbox(ledger, patience)
-        run = _Run(ledger, outbox, destination, pipeline, recipe.field, progress, groups, patience)
+        run = _Indexing(ledger, outbox, destination, pipeline, recipe.field, progress, groups, patience)
         try:
             stopped = _stopped_by(lambda: run.all_blocks(records, workers))
         finally:
@@ -118,7 +118,7 @@ def _stopped_by(work: Callable[[], None]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
+class _Indexing:
     ledger: Ledger
     outbox: Outbox
     destination: Destination
@@ -149,7 +149,7 @@ class _Run:
 
     def _answers(
         self, documents: Iterator[list[Document]], workers: int, make_ready: PrepareDocuments | None
-    ) -> Generator[Answer, None, None]:
+    ) -> Generator[BlockAnswer, None, None]:
         # Numbers go into the document as it is.
         as_json = self.ledger.engine.can.takes_json and self.groups is None
         check = self.ledger.interrupts.check
@@ -204,7 +204,7 @@ def _without_json(action: Action) -> Action:
     return action if ready is None else {**action, "_ready": ready._replace(halves=None)}
 
 
-def _next(ledger: Ledger, answers: Iterator[Answer]) -> Answer | None:
+def _next(ledger: Ledger, answers: Iterator[BlockAnswer]) -> BlockAnswer | None:
     """Return the next answer; the time is one of waiting, but for the reading done inside.
 
     Raises:

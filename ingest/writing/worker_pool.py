@@ -64,7 +64,7 @@ def _replaced(outcome: Outcome, fields: Mapping[str, Any], texts: Mapping[Any, A
     return outcome._replace(document=document, ready=ready and ready.of(texts))
 
 
-class Answer(NamedTuple):
+class BlockAnswer(NamedTuple):
     """What became of each document of a block, and what it took."""
 
     outcomes: list[Outcome]
@@ -76,7 +76,7 @@ def process(
     documents: _Documents,
     as_json: bool = False,
     make_ready: PrepareDocuments | None = None,
-) -> Answer:
+) -> BlockAnswer:
     """Return what the pipeline makes of a block, encoded or made ready for the engine where asked for."""
     meter = pipeline.meter
     with meter.stage("pipeline"):
@@ -87,7 +87,7 @@ def process(
     if as_json:
         with meter.stage("json"):
             outcomes = list(map(encoded, outcomes))
-    return Answer(outcomes, meter.take())
+    return BlockAnswer(outcomes, meter.take())
 
 
 def _clean(documents: Iterable[Document], meter: Meter) -> Iterator[Document]:
@@ -110,7 +110,7 @@ def process_blocks(
     check: Callable[[], None] = go_on,
     *,
     make_ready: PrepareDocuments | None = None,
-) -> Generator[Answer, None, None]:
+) -> Generator[BlockAnswer, None, None]:
     """Yield the answer to each block, in order.
 
     Args:
@@ -136,7 +136,7 @@ def process_blocks(
 
 def _here(
     pipeline: Pipeline, blocks: Iterable[_Documents], as_json: bool, make_ready: PrepareDocuments | None
-) -> Generator[Answer, None, None]:
+) -> Generator[BlockAnswer, None, None]:
     with settled():
         for block in blocks:
             yield process(pipeline, block, as_json, make_ready)
@@ -154,7 +154,7 @@ def cores() -> int:
 
 def _in_processes(
     pipeline: Pipeline, blocks: Iterator[_Documents], workers: Sequence[WorkerProcess]
-) -> Generator[Answer, None, None]:
+) -> Generator[BlockAnswer, None, None]:
     try:
         with settled():
             yield from in_order(workers, blocks, _one_by_one)
@@ -175,7 +175,7 @@ def learn(lexicon: Lexicon, workers: Sequence[WorkerProcess]) -> None:
                 lexicon.load(path)
 
 
-def _one_by_one(worker: WorkerProcess, block: _Documents) -> Answer:
+def _one_by_one(worker: WorkerProcess, block: _Documents) -> BlockAnswer:
     """Return the answer to a block a worker died of: the guilty documents failed, the others as usual."""
     outcomes: list[Outcome] = []
     meter = Meter()
@@ -192,7 +192,7 @@ def _one_by_one(worker: WorkerProcess, block: _Documents) -> Answer:
             outcomes += answer.outcomes
             meter.add(answer.meter)
     meter.counts["crashes"] += crashes
-    return Answer(outcomes, meter)
+    return BlockAnswer(outcomes, meter)
 
 
 def _crashed(fate: str) -> Outcome:
@@ -201,7 +201,7 @@ def _crashed(fate: str) -> Outcome:
 
 def _work(
     pipeline: Pipeline, as_json: bool, make_ready: PrepareDocuments | None, asked: _Documents | Path
-) -> Answer | bool:
+) -> BlockAnswer | bool:
     """Answer a block, or save the lexicon to a file."""
     if isinstance(asked, Path):
         return saved(pipeline.tools.canonicalizer.lexicon, asked)

@@ -20,17 +20,17 @@ from shinglefold.ingest.readers.record import ReadOptions
 from shinglefold.ingest.writing.worker_pool import cores, forks, process_blocks
 from shinglefold.ingest.writing.worker_process import WorkerProcess, in_order
 from shinglefold.model.scheme import PRESETS, Scheme
-from shinglefold.offline.dedupe.decode import Answer
+from shinglefold.offline.dedupe.decode import TaskAnswer
 from shinglefold.offline.dedupe.fingerprint_table import (
     DIGEST,
     DIGESTED,
     SIGNED,
-    Block,
+    FingerprintBlock,
     FingerprintTable,
     id_columns,
 )
 from shinglefold.offline.dedupe.read_signed import SignedReader, is_signed
-from shinglefold.offline.sign.tasks import Lines, Task, is_parquet, is_repeatable, tasks
+from shinglefold.offline.sign.tasks import LineRange, Task, is_parquet, is_repeatable, tasks
 from shinglefold.options.remedies import suggest
 from shinglefold.registry import make_scheme
 from shinglefold.runtime.signals import Interrupts
@@ -123,14 +123,14 @@ def _take(table: FingerprintTable, block: Sequence[Record], outcomes: Sequence[O
         table.add(_block(table, kept))
 
 
-def _block(table: FingerprintTable, kept: Sequence[tuple[Record, Beside]]) -> Block:
+def _block(table: FingerprintTable, kept: Sequence[tuple[Record, Beside]]) -> FingerprintBlock:
     sketch = table.scheme.sketch
     found = [beside for _, beside in kept]
     flags = [SIGNED * bool(one.made.signature) | DIGESTED * bool(one.made.digest) for one in found]
     blank, none = bytes(packed_size(sketch.values, sketch.bits)), bytes(DIGEST)
     ids = [(record.document or {}).get("_id") for record, _ in kept]
     texts = table.has_texts
-    return Block(
+    return FingerprintBlock(
         np.frombuffer(b"".join(one.supershingles for one in found), np.uint64).reshape(len(found), -1),
         _rows(one.made.signature or blank for one in found),
         np.array([one.made.shingles for one in found], np.int64),
@@ -213,7 +213,7 @@ def collect_signed(
 
 def _answers(
     every: Iterator[Task], reader: SignedReader, workers: int, interrupts: Interrupts
-) -> Generator[tuple[Task, Answer], None, None]:
+) -> Generator[tuple[Task, TaskAnswer], None, None]:
     count = workers or cores()
     if count == 1 or not forks():
         yield from ((task, reader(task)) for task in every)
@@ -226,16 +226,16 @@ def _answers(
             process.close()
 
 
-def _read(reader: SignedReader, task: Task) -> tuple[Task, Answer]:
+def _read(reader: SignedReader, task: Task) -> tuple[Task, TaskAnswer]:
     # Its lines need not travel back.
-    return replace(task, lines=()) if isinstance(task, Lines) else task, reader(task)
+    return replace(task, lines=()) if isinstance(task, LineRange) else task, reader(task)
 
 
-def _died(worker: WorkerProcess, task: Task) -> tuple[Task, Answer]:
-    return task, Answer(problem=f"{task.source}: a worker process died of it: {worker.fate}")
+def _died(worker: WorkerProcess, task: Task) -> tuple[Task, TaskAnswer]:
+    return task, TaskAnswer(problem=f"{task.source}: a worker process died of it: {worker.fate}")
 
 
-def _add(table: FingerprintTable, answer: Answer, before: int) -> None:
+def _add(table: FingerprintTable, answer: TaskAnswer, before: int) -> None:
     if answer.problem:
         raise InputError(answer.problem)
     if answer.other_scheme is not None:

@@ -11,11 +11,11 @@ from shinglefold.offline.dedupe.fingerprint_table import FingerprintTable
 from shinglefold.offline.dedupe.slots import (
     LEADERS,
     Labels,
-    Options,
+    LinkOptions,
     PairJudge,
     RunMonitor,
     Skipped,
-    Slots,
+    SlotRows,
     iter_slots,
 )
 from shinglefold.sketch import Buckets, Forest, connect, connect_crowded
@@ -53,13 +53,13 @@ class LargeBuckets:
 
 
 def connected_labels(
-    table: FingerprintTable, duplicates: Duplicates, options: Options, monitor: RunMonitor
+    table: FingerprintTable, duplicates: Duplicates, options: LinkOptions, monitor: RunMonitor
 ) -> tuple[Labels, Skipped]:
     """Return the first document of the group of each, int32 (D,), and what was not compared.
 
     Cost: some bytes a document, and what sorting a slot takes.
     """
-    slots = Slots(table, monitor.check)
+    slots = SlotRows(table, monitor.check)
     judge, forest = PairJudge(table, slots.count), Forest(len(table), duplicates.first.copy())
     large_buckets = LargeBuckets(len(table), slots.count)
     decision = table.scheme.decision

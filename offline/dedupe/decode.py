@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 from shinglefold.errors import InputError
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.values import Bytes, Fingerprint, Int64s, Uint32s
-from shinglefold.offline.dedupe.fingerprint_table import DIGEST, DIGESTED, SIGNED, Block, id_columns
+from shinglefold.offline.dedupe.fingerprint_table import (
+    DIGEST,
+    DIGESTED,
+    SIGNED,
+    FingerprintBlock,
+    id_columns,
+)
 from shinglefold.sketch import HASHED, from_letters, packed_size, slot_characters
 from shinglefold.sketch.digest import LENGTH
 
@@ -22,7 +28,7 @@ DOTS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class SignatureLayout:
     """The sizes of a scheme's fingerprints: letters of a keyword, keywords, bytes of a signature."""
 
     scheme: str
@@ -31,7 +37,7 @@ class Layout:
     size: int
 
     @classmethod
-    def of(cls, scheme: Scheme) -> "Layout":
+    def of(cls, scheme: Scheme) -> "SignatureLayout":
         """Return the layout of a scheme."""
         sketch = scheme.sketch
         letters = slot_characters(sketch.groups) + HASHED
@@ -91,7 +97,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decoded:
-    """The fingerprints of n documents as ``Block`` has them."""
+    """The fingerprints of n documents as ``FingerprintBlock`` has them."""
 
     words: Uint32s
     signatures: Bytes
@@ -101,7 +107,7 @@ class Decoded:
 
 
 def decoded(  # noqa: PLR0917 - a column each
-    layout: Layout,
+    layout: SignatureLayout,
     shingles: Int64s,
     told: NDArray[np.bool_],
     digests: bytes,
@@ -147,21 +153,21 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class TaskAnswer:
     """The result of a task: blocks, the lines that begin in it, and the documents left out, with reasons.
 
     ``other_scheme``: place and scheme of a fingerprint of another scheme. ``problem``: why the task can't be
     read.
     """
 
-    blocks: Sequence[Block] = ()
+    blocks: Sequence[FingerprintBlock] = ()
     lines: int = 0
     left_out: Sequence[tuple[str, int, str]] = ()
     other_scheme: tuple[str, int, str] | None = None
     problem: str = ""
 
 
-def row_of(made: Fingerprint, layout: Layout, name: str | None, source: str, line: int) -> Row:
+def row_of(made: Fingerprint, layout: SignatureLayout, name: str | None, source: str, line: int) -> Row:
     """Return a fingerprint as a row.
 
     Raises:
@@ -181,7 +187,7 @@ class OtherScheme(Exception):
         self.place = source, line, scheme
 
 
-def check_scheme(found: str, layout: Layout, source: str, line: int) -> None:
+def check_scheme(found: str, layout: SignatureLayout, source: str, line: int) -> None:
     """Refuse a fingerprint of another scheme.
 
     Raises:
@@ -191,7 +197,7 @@ def check_scheme(found: str, layout: Layout, source: str, line: int) -> None:
         raise OtherScheme(source, line, found)
 
 
-def block_of(layout: Layout, rows: Sequence[Row]) -> Block:
+def block_of(layout: SignatureLayout, rows: Sequence[Row]) -> FingerprintBlock:
     """Return rows as a block.
 
     Raises:
@@ -208,13 +214,15 @@ def block_of(layout: Layout, rows: Sequence[Row]) -> Block:
     )
     ids, sizes, hashes = id_columns([row.id for row in rows])
     lines = np.array([row.line for row in rows], np.int64)
-    return Block(
+    return FingerprintBlock(
         made.words, made.signatures, made.shingles, made.digests, made.flags,
         ids, sizes, hashes, [row.source for row in rows], lines,
     )  # fmt: skip
 
 
-def sound_blocks(layout: Layout, rows: Sequence[Row], left_out: list[tuple[str, int, str]]) -> list[Block]:
+def sound_blocks(
+    layout: SignatureLayout, rows: Sequence[Row], left_out: list[tuple[str, int, str]]
+) -> list[FingerprintBlock]:
     """Return sound rows as blocks, and add damaged rows to ``left_out``."""
     with suppress(InputError):
         return [block_of(layout, rows)] if rows else []

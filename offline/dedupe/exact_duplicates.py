@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shinglefold.model.values import Int64s, Uint64s
-from shinglefold.offline.dedupe.fingerprint_table import DIGESTED, SIGNED, FingerprintTable, Names
+from shinglefold.offline.dedupe.fingerprint_table import DIGESTED, SIGNED, DocumentNames, FingerprintTable
 
 #: Documents compared at a time.
 _ROWS = 1 << 18
@@ -30,7 +30,7 @@ def equal_keys(keys: Uint64s) -> tuple[Int64s, Int64s]:
     return rows, rows[begins][np.cumsum(begins) - 1]
 
 
-def names_of(table: FingerprintTable) -> Names:
+def names_of(table: FingerprintTable) -> DocumentNames:
     """Return the names of the documents."""
     rows, firsts = equal_keys(table.id_hashes.mapped())
     found: list[int] = []
@@ -42,7 +42,7 @@ def names_of(table: FingerprintTable) -> Names:
         if name in seen:
             found.append(row)
         seen.add(name)
-    return Names(table, np.array(sorted(found), np.int64))
+    return DocumentNames(table, np.array(sorted(found), np.int64))
 
 
 class Duplicates:

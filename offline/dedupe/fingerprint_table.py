@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.values import Bytes, Int64s, Uint32s, Uint64s
-from shinglefold.offline.dedupe.mapped_columns import Blobs, Column, ColumnStore
+from shinglefold.offline.dedupe.mapped_columns import Blobs, ColumnStore, MappedColumn
 from shinglefold.sketch import Texts, packed_size
 
 #: Bytes of a digest, and what its flag says of a document.
@@ -24,7 +24,7 @@ _TOGETHER = 1 << 14
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Block:
+class FingerprintBlock:
     """The fingerprints of n documents, in order.
 
     ``words``: supershingles, uint64 (n, M) whole or uint32 (n, M) what keywords name of them; ``signatures``:
@@ -90,18 +90,18 @@ class FingerprintTable:
         self.store = store
         self.whole = whole
         slots = sketch.values // sketch.group_size if whole else sketch.groups
-        self.words = Column(store, np.uint64 if whole else np.uint32, slots)
-        self.signatures = Column(store, np.uint8, packed_size(sketch.values, sketch.bits))
-        self.shingles = Column(store, np.int64)
-        self.digests = Column(store, np.uint8, DIGEST)
-        self.flags = Column(store, np.uint8)
+        self.words = MappedColumn(store, np.uint64 if whole else np.uint32, slots)
+        self.signatures = MappedColumn(store, np.uint8, packed_size(sketch.values, sketch.bits))
+        self.shingles = MappedColumn(store, np.int64)
+        self.digests = MappedColumn(store, np.uint8, DIGEST)
+        self.flags = MappedColumn(store, np.uint8)
         self.ids = Blobs(store)
-        self.id_hashes = Column(store, np.uint64)
+        self.id_hashes = MappedColumn(store, np.uint64)
         self.failures = Failures()
-        self._places = Column(store, np.int64, 2)
+        self._places = MappedColumn(store, np.int64, 2)
         self._sources: list[str] = []
         self._written, self._canonical = Blobs(store), Blobs(store)
-        self._facts = Column(store, np.uint64)
+        self._facts = MappedColumn(store, np.uint64)
 
     def __len__(self) -> int:
         return len(self.flags)
@@ -110,7 +110,7 @@ class FingerprintTable:
         """Delete the files."""
         self.store.close()
 
-    def add(self, block: Block) -> None:
+    def add(self, block: FingerprintBlock) -> None:
         """Add documents."""
         self.words.append(block.words)
         self.signatures.append(block.signatures)
@@ -126,7 +126,7 @@ class FingerprintTable:
             if texts:
                 blobs.append(b"".join(texts), np.fromiter(map(len, texts), np.int64, len(texts)))
 
-    def _add_places(self, block: Block) -> None:
+    def _add_places(self, block: FingerprintBlock) -> None:
         numbers: list[int] = []
         for source, same in groupby(block.sources):
             if self._sources[-1:] != [source]:
@@ -168,7 +168,7 @@ class FingerprintTable:
         return found
 
 
-def _id_hashes(block: Block) -> Uint64s:
+def _id_hashes(block: FingerprintBlock) -> Uint64s:
     """Return the hashes of ids; of documents without an id, of their places."""
     hashes = block.id_hashes.copy()
     for row in np.flatnonzero(block.id_sizes == 0).tolist():
@@ -178,7 +178,7 @@ def _id_hashes(block: Block) -> Uint64s:
 
 
 @dataclass(slots=True)
-class Names:
+class DocumentNames:
     """The names of documents: their ids, with the place where an earlier document has the same id.
 
     A document without an id is named by its place.

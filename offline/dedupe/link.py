@@ -13,7 +13,7 @@ from shinglefold.offline.dedupe.connect import connected_labels
 from shinglefold.offline.dedupe.exact_duplicates import Duplicates
 from shinglefold.offline.dedupe.fingerprint_table import FingerprintTable
 from shinglefold.offline.dedupe.list_pairs import Rows, all_pairs, pairs_of_firsts
-from shinglefold.offline.dedupe.slots import Labels, Options, RunMonitor, Skipped
+from shinglefold.offline.dedupe.slots import Labels, LinkOptions, RunMonitor, Skipped
 from shinglefold.sketch import led
 
 Sort = Literal["document", "resemblance", "similarity"]
@@ -40,7 +40,9 @@ class Linking:
         ConfigError: there are more documents than memory holds.
     """
 
-    def __init__(self, table: FingerprintTable, options: Options, monitor: RunMonitor | None = None) -> None:
+    def __init__(
+        self, table: FingerprintTable, options: LinkOptions, monitor: RunMonitor | None = None
+    ) -> None:
         self.skipped = Skipped()
         self._table, self._options, self._monitor = table, options, monitor or RunMonitor()
         most = options.memory // _A_DOCUMENT

@@ -13,14 +13,14 @@ from shinglefold.offline.dedupe.exact_duplicates import Duplicates
 from shinglefold.offline.dedupe.fingerprint_table import FingerprintTable
 from shinglefold.offline.dedupe.slots import (
     LEADERS,
-    Options,
+    LinkOptions,
     PairJudge,
     RunMonitor,
     Skipped,
-    Slots,
+    SlotRows,
     iter_slots,
 )
-from shinglefold.sketch import Buckets, Verdict
+from shinglefold.sketch import Buckets, PairVerdicts
 from shinglefold.sketch.cluster.candidates import ragged
 
 #: A pair of documents: a < b.
@@ -67,14 +67,14 @@ class PairList:
 
 
 def all_pairs(
-    table: FingerprintTable, duplicates: Duplicates, options: Options, monitor: RunMonitor
+    table: FingerprintTable, duplicates: Duplicates, options: LinkOptions, monitor: RunMonitor
 ) -> tuple[Rows, Skipped]:
     """Return all pairs, unsorted, and what was not compared.
 
     Raises:
         ConfigError: there are more than memory holds.
     """
-    found, copies = PairList(options.memory), _Copies(duplicates, options.limit(len(table)))
+    found, copies = PairList(options.memory), _PairCopies(duplicates, options.limit(len(table)))
     for rows in copies.of_equal_texts():
         found.add(rows)
 
@@ -88,14 +88,14 @@ def all_pairs(
 
 
 def pairs_of_firsts(
-    table: FingerprintTable, duplicates: Duplicates, options: Options, monitor: RunMonitor
+    table: FingerprintTable, duplicates: Duplicates, options: LinkOptions, monitor: RunMonitor
 ) -> tuple[Rows, Skipped]:
     """Return all pairs without the duplicates of other documents, unsorted, and what was not compared.
 
     Raises:
         ConfigError: there are more than memory holds.
     """
-    found, copies = PairList(options.memory), _Copies(duplicates, options.limit(len(table)))
+    found, copies = PairList(options.memory), _PairCopies(duplicates, options.limit(len(table)))
     for rows in copies.of_equal_texts(~duplicates.is_duplicate):
         found.add(rows)
     skipped = _Search(table, duplicates, options, monitor, found.add).run()
@@ -110,11 +110,11 @@ class _Search:
         self,
         table: FingerprintTable,
         duplicates: Duplicates,
-        options: Options,
+        options: LinkOptions,
         monitor: RunMonitor,
         add: Callable[[Rows], None],
     ) -> None:
-        self._slots = Slots(table, monitor.check)
+        self._slots = SlotRows(table, monitor.check)
         self._judge = PairJudge(table, self._slots.count)
         self._large = LargeBuckets(len(table), self._slots.count)
         self._kept = table.valid() & ~duplicates.is_duplicate
@@ -154,7 +154,7 @@ class _Search:
         return np.asarray(equal.any(axis=1))
 
     def _verify(self, a: Int64s, b: Int64s) -> None:
-        found: Verdict = self._judge.verified(a, b)
+        found: PairVerdicts = self._judge.verified(a, b)
         kept = found.kept
         self._add(_rows(a[kept], b[kept], found.resemblance[kept], found.similarity[kept]))
 
@@ -185,7 +185,7 @@ class _Search:
         return skipped
 
 
-class _Copies:
+class _PairCopies:
     """The pairs that copies of texts add: what holds for the first document of a text holds for all.
 
     Args:

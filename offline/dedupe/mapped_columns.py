@@ -34,7 +34,7 @@ class ColumnStore:
         self._files.clear()
 
 
-class Column:
+class MappedColumn:
     """Rows of ``width`` values of one type; one value a row where the width is 0."""
 
     def __init__(self, store: ColumnStore, dtype: DTypeLike, width: int = 0) -> None:
@@ -91,8 +91,8 @@ class Blobs:
     """Pieces of bytes of any length: one column holds the bytes, another one where each piece ends."""
 
     def __init__(self, store: ColumnStore) -> None:
-        self._bytes = Column(store, np.uint8)
-        self._ends = Column(store, np.int64)
+        self._bytes = MappedColumn(store, np.uint8)
+        self._ends = MappedColumn(store, np.int64)
 
     def append(self, data: bytes, sizes: Int64s) -> None:
         """Add pieces of so many bytes each, one after another in ``data``."""

@@ -16,16 +16,16 @@ from shinglefold.model.stored_fingerprint import stored_parts
 from shinglefold.model.values import Fingerprint
 from shinglefold.offline.dedupe.decode import (
     DOTS,
-    Answer,
-    Layout,
     OtherScheme,
     Row,
+    SignatureLayout,
+    TaskAnswer,
     check_scheme,
     row_of,
     sound_blocks,
 )
 from shinglefold.offline.sign.spans import read_lines
-from shinglefold.offline.sign.tasks import Lines, RowGroup, Span, Task, is_parquet, tasks
+from shinglefold.offline.sign.tasks import ByteRange, LineRange, RowGroup, Task, is_parquet, tasks
 from shinglefold.sketch.digest import LENGTH
 
 
@@ -46,7 +46,7 @@ class SignedReader:
         field: of the fingerprints.
     """
 
-    def __init__(self, layout: Layout, field: str, options: ReadOptions) -> None:
+    def __init__(self, layout: SignatureLayout, field: str, options: ReadOptions) -> None:
         self.layout, self.field, self.options = layout, field, options
         shape = msgspec.defstruct(
             "Signed",
@@ -62,7 +62,7 @@ class SignedReader:
         width = layout.slots * (layout.letters + 3)
         self._lists = {width + 1: layout.letters + 3, width + layout.slots: layout.letters + 4}
 
-    def __call__(self, task: Task) -> Answer:
+    def __call__(self, task: Task) -> TaskAnswer:
         """Return what a task holds."""
         try:
             if isinstance(task, RowGroup):
@@ -71,11 +71,11 @@ class SignedReader:
                 return read_rows(self.layout, self.field, self.options.id_field, task)
             return self._lines(task)
         except OtherScheme as error:
-            return Answer(other_scheme=error.place)
+            return TaskAnswer(other_scheme=error.place)
         except InputError as error:
-            return Answer(problem=str(error))
+            return TaskAnswer(problem=str(error))
 
-    def _lines(self, task: Span | Lines) -> Answer:
+    def _lines(self, task: ByteRange | LineRange) -> TaskAnswer:
         read = read_lines(task, self.options.max_bytes)
         rows: list[Row] = []
         left_out = [(record.source, record.line, record.reason) for record in read.refused]
@@ -89,7 +89,7 @@ class SignedReader:
             if row is not None:
                 rows.append(row)
         blocks = sound_blocks(self.layout, rows, left_out)
-        return Answer(blocks, read.count, left_out)
+        return TaskAnswer(blocks, read.count, left_out)
 
     def _plain(self, line: Line, source: str) -> Row | None:
         """Return a document as ``sign`` writes it; None where anything is out of the ordinary."""

@@ -13,16 +13,16 @@ from shinglefold.model.stored_fingerprint import stored_parts
 from shinglefold.model.values import Bytes, Fingerprint, Int64s
 from shinglefold.offline.dedupe.decode import (
     DOTS,
-    Answer,
-    Layout,
     Row,
+    SignatureLayout,
+    TaskAnswer,
     check_scheme,
     decoded,
     row_of,
     sound_blocks,
 )
-from shinglefold.offline.dedupe.fingerprint_table import Block
-from shinglefold.offline.sign.parquet import parquet_file
+from shinglefold.offline.dedupe.fingerprint_table import FingerprintBlock
+from shinglefold.offline.sign.parquet_file import parquet_file
 from shinglefold.offline.sign.tasks import RowGroup
 from shinglefold.sketch.digest import LENGTH
 
@@ -57,7 +57,7 @@ def holds_fingerprints(source: str, field: str) -> bool | None:
     return bool(rows) and "scheme" in stored_parts(rows[0], field)
 
 
-def read_rows(layout: Layout, field: str, id_field: str, task: RowGroup) -> Answer:
+def read_rows(layout: SignatureLayout, field: str, id_field: str, task: RowGroup) -> TaskAnswer:
     """Return the fingerprints of a row group.
 
     Raises:
@@ -72,7 +72,7 @@ def read_rows(layout: Layout, field: str, id_field: str, task: RowGroup) -> Answ
     head = field.partition(".")[0]
     if head not in names:
         raise InputError(f"{task.source}: no column [{head}] with fingerprints: sign it first")
-    blocks: list[Block] = []
+    blocks: list[FingerprintBlock] = []
     left_out: list[tuple[str, int, str]] = []
     number = task.first
     for batch in file.iter_batches(_ROWS, row_groups=[task.number], columns=[*wanted, head]):
@@ -86,13 +86,13 @@ def read_rows(layout: Layout, field: str, id_field: str, task: RowGroup) -> Answ
         else:
             blocks.append(block)
         number += batch.num_rows
-    return Answer(blocks, 0, left_out)
+    return TaskAnswer(blocks, 0, left_out)
 
 
 def _row_by_row(  # noqa: PLR0917
-    layout: Layout, field: str, batch: Any, wanted: list[str], source: str, first: int,  # noqa: ANN401 - Arrow's
+    layout: SignatureLayout, field: str, batch: Any, wanted: list[str], source: str, first: int,  # noqa: ANN401 - Arrow's
     left_out: list[tuple[str, int, str]],
-) -> list[Block]:  # fmt: skip
+) -> list[FingerprintBlock]:  # fmt: skip
     rows: list[Row] = []
     for number, row in enumerate(batch.to_pylist(), first):
         name = row.get(wanted[0]) if wanted else None
@@ -109,8 +109,8 @@ def _row_by_row(  # noqa: PLR0917
 
 
 def _whole(  # noqa: PLR0917
-    layout: Layout, batch: Any, wanted: list[str], head: str, source: str, first: int  # noqa: ANN401 - Arrow's
-) -> Block | None:  # fmt: skip
+    layout: SignatureLayout, batch: Any, wanted: list[str], head: str, source: str, first: int  # noqa: ANN401 - Arrow's
+) -> FingerprintBlock | None:  # fmt: skip
     """Return a batch by its buffers, None where anything is out of the ordinary."""
     import pyarrow as pa
 
@@ -145,7 +145,7 @@ def _whole(  # noqa: PLR0917
     ends = np.cumsum(id_sizes).tolist()
     hashes = [xxhash.xxh3_64_intdigest(data[e - s : e]) for e, s in zip(ends, id_sizes.tolist(), strict=True)]
     lines = np.arange(first, first + batch.num_rows, dtype=np.int64)
-    return Block(
+    return FingerprintBlock(
         made.words, made.signatures, made.shingles, made.digests, made.flags,
         data, id_sizes, np.array(hashes, np.uint64), [source] * batch.num_rows, lines,
     )  # fmt: skip

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from shinglefold.model.values import Int64s, Uint32s, Uint64s
 from shinglefold.offline.dedupe.fingerprint_table import FingerprintTable
-from shinglefold.offline.dedupe.mapped_columns import Column
-from shinglefold.sketch import Buckets, Judge, Verdict
+from shinglefold.offline.dedupe.mapped_columns import MappedColumn
+from shinglefold.sketch import Buckets, PairVerdicts, PairVerifier
 
 #: The first document of the group of each document.
 Labels = NDArray[np.int32]
@@ -24,7 +24,7 @@ _HALF = np.uint64(32)
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class LinkOptions:
     """Limits of the search for pairs.
 
     ``memory``: bytes that documents and pairs may take, mapped files aside. ``most_shared``: documents that
@@ -86,7 +86,7 @@ def slot_count(table: FingerprintTable) -> int:
     return sketch.values // sketch.group_size
 
 
-class Slots:
+class SlotRows:
     """32 bits of the supershingle of every document, slot by slot.
 
     Cost: one pass over all supershingles, and 4 bytes on disk for each.
@@ -95,7 +95,7 @@ class Slots:
     def __init__(self, table: FingerprintTable, check: Callable[[], None]) -> None:
         self.count = slot_count(table)
         self._documents = len(table)
-        self._column = Column(table.store, np.uint32)
+        self._column = MappedColumn(table.store, np.uint32)
         self._column.fill(self.count * self._documents)
         for begin in range(0, self._documents, _ROWS):
             check()
@@ -132,7 +132,7 @@ class SlotBuckets(NamedTuple):
 
 
 def iter_slots(
-    slots: Slots, kept: NDArray[np.bool_], most_shared: int, stage: str, monitor: RunMonitor
+    slots: SlotRows, kept: NDArray[np.bool_], most_shared: int, stage: str, monitor: RunMonitor
 ) -> Iterator[SlotBuckets]:
     """Yield the buckets of all slots."""
     for slot in range(slots.count):
@@ -149,14 +149,14 @@ class PairJudge:
 
     table: FingerprintTable
     slots: int
-    judge: Judge = field(init=False)
+    judge: PairVerifier = field(init=False)
     _words: NDArray[np.unsignedinteger] = field(init=False)
 
     def __post_init__(self) -> None:
         table = self.table
         signatures, shingles = table.signatures.mapped(), table.shingles.mapped()
         scheme = table.scheme
-        judge = Judge(signatures, shingles, scheme.sketch, scheme.decision, table.texts)
+        judge = PairVerifier(signatures, shingles, scheme.sketch, scheme.decision, table.texts)
         object.__setattr__(self, "judge", judge)
         object.__setattr__(self, "_words", table.words.mapped())
 
@@ -186,14 +186,14 @@ class PairJudge:
             return np.ones(len(a), np.bool_)
         return np.asarray(self._words[a, slot] == self._words[b, slot])
 
-    def verified(self, a: Int64s, b: Int64s) -> Verdict:
+    def verified(self, a: Int64s, b: Int64s) -> PairVerdicts:
         """Decide on pairs that share enough supershingles."""
         near = self.judge.near(a, b)
         rows = np.flatnonzero(near)
         found = self.judge.verified(a[rows], b[rows])
         if len(rows) == len(a):
             return found
-        whole = Verdict(np.zeros(len(a), np.bool_), np.zeros(len(a)), np.full(len(a), np.nan))
+        whole = PairVerdicts(np.zeros(len(a), np.bool_), np.zeros(len(a)), np.full(len(a), np.nan))
         for column, values in zip(whole, found, strict=True):
             column[rows] = values
         return whole

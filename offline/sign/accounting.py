@@ -9,7 +9,7 @@ from shinglefold.ingest.metrics import Meter
 from shinglefold.ingest.writing.accounting import Failed
 from shinglefold.ingest.writing.dead_letters import DeadLetters
 from shinglefold.offline.sign.run_journal import State
-from shinglefold.offline.sign.signer import Tally
+from shinglefold.offline.sign.signer import SignTally
 from shinglefold.offline.sign.tasks import Task
 
 _REASONS = 20
@@ -47,7 +47,7 @@ class Signed:
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class SignPace:
     """How far a run is: the share of the sources, documents, how many a second, and seconds left."""
 
     fraction: float
@@ -98,7 +98,7 @@ class Books:
             "reasons": dict(self.letters.reasons.most_common(_REASONS)),
         }
 
-    def keep(self, task: Task, tally: Tally) -> None:
+    def keep(self, task: Task, tally: SignTally) -> None:
         """Keep the documents of a task that failed.
 
         Raises:
@@ -108,7 +108,7 @@ class Books:
         for stage, reason, record in tally.refused:
             self.letters.write(stage, reason, replace(record, line=record.line + before))
 
-    def book(self, task: Task, tally: Tally) -> None:
+    def book(self, task: Task, tally: SignTally) -> None:
         """Account for every document of a task."""
         if task.source != self.source:
             self.source, self.lines = task.source, 0
@@ -120,7 +120,7 @@ class Books:
         self.present |= tally.present
         self.sample = self.sample or tuple(tally.sample)
 
-    def pace(self, task: Task, since: float, already: int, seconds: float) -> Pace:
+    def pace(self, task: Task, since: float, already: int, seconds: float) -> SignPace:
         """Return how far the run is.
 
         Args:
@@ -131,7 +131,7 @@ class Books:
         done = self.signed + self.failed
         share = task.fraction - since
         left = seconds * (1 - task.fraction) / share if share > 0 and seconds > 1 else None
-        return Pace(task.fraction, self.signed, self.failed, (done - already) / max(seconds, 1e-9), left)
+        return SignPace(task.fraction, self.signed, self.failed, (done - already) / max(seconds, 1e-9), left)
 
     def summary(self, target: Path | None, scheme: str, stopped: str, total: float) -> Signed:
         """Return the end of the run; see ``Signed``."""

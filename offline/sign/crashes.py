@@ -9,7 +9,7 @@ from shinglefold.errors import InputError
 from shinglefold.ingest.readers.record import Record
 from shinglefold.ingest.writing.worker_process import WorkerProcess
 from shinglefold.offline.sign.part_writer import Question, tell, write
-from shinglefold.offline.sign.signer import SignOptions, Tally
+from shinglefold.offline.sign.signer import SignOptions, SignTally
 from shinglefold.offline.sign.spans import read_lines
 from shinglefold.offline.sign.tasks import RowGroup
 
@@ -17,7 +17,7 @@ from shinglefold.offline.sign.tasks import RowGroup
 _PATIENCE = 3
 
 
-def line_by_line(options: SignOptions, parquet: bool, worker: WorkerProcess, question: Question) -> Tally:
+def line_by_line(options: SignOptions, parquet: bool, worker: WorkerProcess, question: Question) -> SignTally:
     """Return the answer to a question a worker died of: the guilty lines failed, the others as usual.
 
     Args:
@@ -32,7 +32,7 @@ def line_by_line(options: SignOptions, parquet: bool, worker: WorkerProcess, que
             f"{task.source}: a worker process died of row group {task.number + 1}: {worker.fate}; "
             "sign its rows as JSON lines, of which the guilty ones alone fail, or write smaller row groups"
         )
-    whole, crashes = Tally(), 0
+    whole, crashes = SignTally(), 0
     read = read_lines(task, options.reading.max_bytes)
     made: list[bytes] = []
     alone = Path(f"{question.path}.one")
@@ -61,7 +61,7 @@ def line_by_line(options: SignOptions, parquet: bool, worker: WorkerProcess, que
 
 
 @contextmanager
-def _told(whole: Tally, path: str) -> Iterator[None]:
+def _told(whole: SignTally, path: str) -> Iterator[None]:
     """Let the answer say why its part could not be written."""
     try:
         yield
@@ -84,7 +84,7 @@ def _joined(made: Sequence[bytes], path: str, target: str | None) -> int:
     return Path(path).stat().st_size
 
 
-def _add(whole: Tally, one: Tally) -> None:
+def _add(whole: SignTally, one: SignTally) -> None:
     whole.signed += one.signed
     whole.refused += one.refused
     whole.meter.add(one.meter)

@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shinglefold.canon.compiled.runner import Run
+from shinglefold.canon.compiled.runner import CanonRun
 from shinglefold.canon.hashed_block import HashedBlock
 from shinglefold.ingest.processors.context import Tools
 from shinglefold.ingest.readers.streams import Line
 from shinglefold.model.values import Int64s
-from shinglefold.offline.sign.json_scanner import Names, Scanned, Scanner
+from shinglefold.offline.sign.json_scanner import FieldNames, Scanned, Scanner
 
 #: Documents, and tokens, sketched at a time.
 _DOCUMENTS, _TOKENS = 1000, 1 << 17
@@ -40,11 +40,11 @@ class Quick:
         max_bytes: longer lines are odd.
     """
 
-    def __init__(self, tools: Tools, names: Names, target: str, max_bytes: int) -> None:
+    def __init__(self, tools: Tools, names: FieldNames, target: str, max_bytes: int) -> None:
         self._tools = tools
         self._names = names
         self._target = b',"%b":' % target.encode()
-        self._run: Run = tools.canonicalizer.run()
+        self._run: CanonRun = tools.canonicalizer.run()
         self._scanner = Scanner(names, max_bytes)
         self._declared: dict[bytes, int] = {}
         self._codes = tools.canonicalizer.codes

@@ -32,7 +32,7 @@ _ONE, _TWO = np.uint64(1), np.uint64(2)
 _LANGUAGE, _FORMAT, _ID, _GIVEN_ID, _SOURCE, _TARGET = range(6)
 
 
-class Names(NamedTuple):
+class FieldNames(NamedTuple):
     """Names of fields as bytes, one after the other, and where each ends; the first ``texts`` have texts."""
 
     joined: Bytes
@@ -40,7 +40,7 @@ class Names(NamedTuple):
     texts: int
 
     @classmethod
-    def of(cls, fields: Sequence[str], language: str, target: str) -> "Names | None":
+    def of(cls, fields: Sequence[str], language: str, target: str) -> "FieldNames | None":
         """Return the names; None where one would mean two things."""
         names = [*fields, language, "format", "id", "_id", "_source", target]
         if len(set(names)) < len(names) or any("." in name for name in names):
@@ -80,7 +80,7 @@ class Scanner:
         longest: a line of more bytes is odd.
     """
 
-    def __init__(self, names: Names, longest: int) -> None:
+    def __init__(self, names: FieldNames, longest: int) -> None:
         self._names = names
         self._longest = longest
         self._codes = np.empty(CODES, np.uint32)

@@ -3,21 +3,21 @@
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from shinglefold.errors import ConfigError, InputError, MissingExtra, reason_of
+from shinglefold.errors import ConfigError, InputError
 from shinglefold.ingest.field_paths import MISSING, get, parts
 from shinglefold.ingest.foreign_field import refusal
 from shinglefold.ingest.readers.record import Record, to_document
 from shinglefold.model.stored_fingerprint import without_fingerprint
 from shinglefold.offline.sign.arrow_rows import rows_of
-from shinglefold.offline.sign.run_journal import Journal, State
-from shinglefold.offline.sign.signer import Plain, Signer, SignOptions, Tally
+from shinglefold.offline.sign.parquet_file import parquet_file, pyarrow_module
+from shinglefold.offline.sign.run_journal import RunJournal, State
+from shinglefold.offline.sign.signer import ParsedLine, Signer, SignOptions, SignTally
 from shinglefold.offline.sign.tables import check_types, common
 from shinglefold.offline.sign.tasks import RowGroup, is_parquet
 from shinglefold.runtime.durable_files import sync_folder
@@ -30,25 +30,14 @@ _ROWS = 1_000
 _Row = dict[str, Any]
 
 
-def row_counts(source: str) -> list[int]:
-    """Return the number of rows of each row group.
-
-    Raises:
-        MissingExtra: pyarrow is not installed.
-        InputError: it is no Parquet file.
-    """
-    metadata = parquet_file(source).metadata
-    return [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
-
-
-def sign_rows(signer: Signer, task: RowGroup, path: str, tally: Tally, *, as_parquet: bool) -> int:
+def sign_rows(signer: Signer, task: RowGroup, path: str, tally: SignTally, *, as_parquet: bool) -> int:
     """Write the rows of a row group with their fingerprints and return the bytes written."""
     file = parquet_file(task.source)
     read = _read(file.schema_arrow, signer, as_parquet=as_parquet)
     batches = file.iter_batches(_ROWS, row_groups=[task.number])
     number = task.first
     with open(path, "wb") as part:
-        sink = _Table(part) if as_parquet else None
+        sink = _ParquetTable(part) if as_parquet else None
         for batch in batches:
             rows = rows_of(batch.select(read))
             plain = list(_documents(signer, task, rows, number, tally))
@@ -72,7 +61,7 @@ def _read(schema: Any, signer: Signer, *, as_parquet: bool) -> list[int]:  # noq
     One that stays a column may hold what JSON can't. Of texts all are wanted, as warnings name those that
     nobody reads.
     """
-    pa = _pyarrow()
+    pa = pyarrow_module()
     options = signer.options
     if not (as_parquet or options.only_ids):
         return list(range(len(schema)))
@@ -86,8 +75,8 @@ def _read(schema: Any, signer: Signer, *, as_parquet: bool) -> list[int]:  # noq
 
 
 def _documents(
-    signer: Signer, task: RowGroup, rows: Sequence[_Row | str], first: int, tally: Tally
-) -> Iterator[tuple[int, Plain]]:
+    signer: Signer, task: RowGroup, rows: Sequence[_Row | str], first: int, tally: SignTally
+) -> Iterator[tuple[int, ParsedLine]]:
     target, id_field = signer.options.target, signer.options.reading.id_field
     for place, row in enumerate(rows):
         if isinstance(row, str):
@@ -106,7 +95,7 @@ def _documents(
             tally.refused.append(("read", str(error), record))
             continue
         given = document if signer.options.only_ids or "_id" in row else signer.as_given(document)
-        yield place, Plain(given, None, task.source, first + place)
+        yield place, ParsedLine(given, None, task.source, first + place)
 
 
 def write_ids(pieces: Sequence[bytes | memoryview], target: str, path: str) -> int:
@@ -119,7 +108,7 @@ def write_ids(pieces: Sequence[bytes | memoryview], target: str, path: str) -> i
 
 def join(made: Sequence[bytes], target: str, path: str) -> None:
     """Make one part of several that ``write_ids`` wrote."""
-    pa = _pyarrow()
+    pa = pyarrow_module()
     tables = [pa.parquet.read_table(BytesIO(one)) for one in made]
     with open(path, "wb") as part:
         _written(part, pa.concat_tables([_ids([], [], target), *tables]))
@@ -132,7 +121,7 @@ def check_tables(sources: Sequence[str], options: SignOptions, *, as_parquet: bo
         InputError: a source has such columns, or can't be read.
         ConfigError: what is made could not hold the columns, or the fingerprints.
     """
-    pa = _pyarrow()
+    pa = pyarrow_module()
     schemas = {source: parquet_file(source).schema_arrow for source in sources if is_parquet(source)}
     for source, schema in schemas.items():
         twice = next((name for name, count in Counter(schema.names).items() if count > 1), None)
@@ -152,7 +141,7 @@ def check_tables(sources: Sequence[str], options: SignOptions, *, as_parquet: bo
     )
 
 
-class _Table:
+class _ParquetTable:
     """A part that has the columns of its source and the fingerprints."""
 
     def __init__(self, part: Any) -> None:  # noqa: ANN401 - a file
@@ -163,11 +152,11 @@ class _Table:
         self,
         signer: Signer,
         batch: Any,  # noqa: ANN401 - pyarrow's
-        kept: Sequence[tuple[int, Plain, bytes]],
-        tally: Tally,
+        kept: Sequence[tuple[int, ParsedLine, bytes]],
+        tally: SignTally,
     ) -> None:
         """Add the rows that have a fingerprint."""
-        pa = _pyarrow()
+        pa = pyarrow_module()
         target = signer.options.target
         if signer.options.only_ids:
             kept = [one for one in kept if signer.has_id(one[1], tally)]
@@ -183,7 +172,7 @@ class _Table:
 
     def close(self, signer: Signer, schema: Any) -> None:  # noqa: ANN401 - pyarrow's
         """Write the part; one without rows has the columns all the same."""
-        pa = _pyarrow()
+        pa = pyarrow_module()
         target = signer.options.target
         if not self._batches and signer.options.only_ids:
             self._batches.append(_ids([], [], target))
@@ -198,7 +187,7 @@ class ParquetSink:
     suffix = ".parquet"
     place = None
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: RunJournal) -> None:
         self._journal = journal
         self._parts: list[Path] = []
         self._fresh: list[Path] = []
@@ -216,7 +205,7 @@ class ParquetSink:
         for part in set(self._journal.folder.glob(f"part-*{self.suffix}*")) - set(self._parts):
             part.unlink()
 
-    def take(self, part: Path, tally: Tally) -> None:
+    def take(self, part: Path, tally: SignTally) -> None:
         """Keep a part."""
         self._parts.append(part)
         self._fresh.append(part)
@@ -250,40 +239,14 @@ class ParquetSink:
         self._journal.remove()
 
 
-def _pyarrow() -> "ModuleType":
-    try:
-        import_module("pyarrow.parquet")
-    except ImportError as error:
-        raise MissingExtra("parquet", "reading and writing Parquet") from error
-    return import_module("pyarrow")
-
-
-def parquet_file(source: str) -> Any:  # noqa: ANN401 - pyarrow's
-    """Return a Parquet file, opened.
-
-    Raises:
-        InputError: it is none, or can't be read.
-        MissingExtra: pyarrow is not installed.
-    """
-    pa = _pyarrow()
-    try:
-        return pa.parquet.ParquetFile(source)
-    except pa.ArrowInvalid as error:
-        raise InputError(f"cannot read {source}: it is no Parquet file, or damaged") from error
-    except FileNotFoundError as error:
-        raise InputError(f"cannot read {source}: no such file; check the path") from error
-    except OSError as error:
-        raise InputError(f"cannot read {source}: {reason_of(error)}; check the path") from error
-
-
 def _ids(ids: Sequence[str], prints: Sequence[Any], target: str) -> Any:  # noqa: ANN401 - a table
-    pa = _pyarrow()
+    pa = pyarrow_module()
     return _with(pa.table({"_id": pa.array(ids, pa.string())}), prints, target)
 
 
 def _with(table: Any, prints: Sequence[Any], target: str) -> Any:  # noqa: ANN401 - tables
     """Return a table with the column of the fingerprints; below a dotted path it is a part of its column."""
-    pa = _pyarrow()
+    pa = pyarrow_module()
     head, *rest = parts(target)
     column = pa.array(prints, print_type(pa))
     for name in reversed(rest):
@@ -306,4 +269,4 @@ def _written(part: Any, table: Any) -> None:  # noqa: ANN401 - pyarrow's
 
 
 def _writer(place: Any, schema: Any) -> Any:  # noqa: ANN401 - pyarrow's
-    return _pyarrow().parquet.ParquetWriter(place, schema, compression="zstd")
+    return pyarrow_module().parquet.ParquetWriter(place, schema, compression="zstd")

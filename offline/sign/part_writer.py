@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from shinglefold.errors import InputError, is_full, reason_of
-from shinglefold.offline.sign.signer import Signer, Tally
+from shinglefold.offline.sign.signer import Signer, SignTally
 from shinglefold.offline.sign.spans import read_lines
-from shinglefold.offline.sign.tasks import Lines, RowGroup, Span, Task
+from shinglefold.offline.sign.tasks import ByteRange, LineRange, RowGroup, Task
 
 #: Pieces written in one call, of which there are four a document. Linux would take 1,024, and then makes room
 #: for megabytes at once, in large pages that were not in use yet: a virtual machine gets these from its host,
@@ -32,7 +32,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class OutputPosition:
     """Where the part that was made last goes: the output, from that byte on."""
 
     path: str
@@ -45,17 +45,17 @@ class PartWriter:
 
     signer: Signer
     parquet: bool = False
-    _held: tuple[Pieces, Tally] = field(default=((), Tally()), init=False)
+    _held: tuple[Pieces, SignTally] = field(default=((), SignTally()), init=False)
 
-    def __call__(self, asked: Question | Place) -> Tally:
+    def __call__(self, asked: Question | OutputPosition) -> SignTally:
         """Make a part, or write the one that is held; return what became of its documents.
 
         Of a part that is held the answer tells no more than its bytes. What goes wrong is the ``problem``.
         """
-        tally = Tally()
+        tally = SignTally()
         try:
-            if isinstance(asked, Place):
-                (pieces, tally), self._held = self._held, ((), Tally())
+            if isinstance(asked, OutputPosition):
+                (pieces, tally), self._held = self._held, ((), SignTally())
                 write(pieces, asked.path, asked.at)
                 tally.placed = True
             else:
@@ -66,7 +66,7 @@ class PartWriter:
             tally.problem = str(error)
         return tally
 
-    def _made(self, question: Question, tally: Tally) -> Tally:
+    def _made(self, question: Question, tally: SignTally) -> SignTally:
         task, held = question.task, False
         if isinstance(task, RowGroup):
             from shinglefold.offline.sign.parquet import sign_rows
@@ -78,9 +78,9 @@ class PartWriter:
             held = self._lines(question, pieces, tally)
         if not question.sample:
             tally.sample = []
-        return Tally(size=tally.size, held=True) if held else tally
+        return SignTally(size=tally.size, held=True) if held else tally
 
-    def _lines(self, question: Question, pieces: Pieces, tally: Tally) -> bool:
+    def _lines(self, question: Question, pieces: Pieces, tally: SignTally) -> bool:
         """Write the part of some lines, or tell that it is held."""
         if self.parquet:
             from shinglefold.offline.sign.parquet import write_ids
@@ -95,7 +95,7 @@ class PartWriter:
         return question.hold
 
 
-def tell(tally: Tally, error: OSError, path: str) -> None:
+def tell(tally: SignTally, error: OSError, path: str) -> None:
     """Let an answer say what kept the part from being made, or from being written to a path."""
     tally.problem = f"{error.filename or path}: {reason_of(error)}"
     # Not all libraries name the file; but nobody runs out of room by reading.
@@ -103,12 +103,12 @@ def tell(tally: Tally, error: OSError, path: str) -> None:
         tally.unwritten = error.errno
 
 
-def one_line(task: Span | Lines, place: int | None, signer: Signer) -> Span | Lines:
+def one_line(task: ByteRange | LineRange, place: int | None, signer: Signer) -> ByteRange | LineRange:
     """Return a task, or the one of a single of its lines."""
     if place is None:
         return task
     read = read_lines(task, signer.options.reading.max_bytes)
-    return Lines(read.source, (read.lines[place],), read.encoding, task.fraction, named=read.named)
+    return LineRange(read.source, (read.lines[place],), read.encoding, task.fraction, named=read.named)
 
 
 def write(pieces: Pieces, path: str, at: int | None = None) -> None:

@@ -16,12 +16,12 @@ from shinglefold.errors import InputError, OutputError, is_full, reason_of
 from shinglefold.ingest.writing.dead_letters import DeadLetters
 from shinglefold.ingest.writing.worker_pool import cores, forks, learn, saved
 from shinglefold.ingest.writing.worker_process import WorkerProcess, in_order, settled
-from shinglefold.offline.sign.accounting import Books, Pace, Signed
+from shinglefold.offline.sign.accounting import Books, Signed, SignPace
 from shinglefold.offline.sign.crashes import line_by_line
-from shinglefold.offline.sign.part_writer import PartWriter, Place, Question
+from shinglefold.offline.sign.part_writer import OutputPosition, PartWriter, Question
 from shinglefold.offline.sign.run_identity import AsFound
-from shinglefold.offline.sign.run_journal import Journal
-from shinglefold.offline.sign.signer import Signer, Tally
+from shinglefold.offline.sign.run_journal import RunJournal
+from shinglefold.offline.sign.signer import Signer, SignTally
 from shinglefold.offline.sign.sinks import FileSink, Sink, StreamSink
 from shinglefold.offline.sign.tasks import is_parquet, tasks
 from shinglefold.runtime.signals import Interrupts
@@ -33,7 +33,7 @@ _REMEDY = "look after the disk and its limits (ulimit -f)"
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class SignJob:
     """What is to be signed, by whom, and into what.
 
     ``prefixes``: what the ids of pages begin with, by the place of their source. ``identity``: all that
@@ -52,7 +52,7 @@ class Job:
     dead_letters: str | None = None
 
 
-def sign(job: Job, progress: Callable[[Pace], None] | None = None) -> Signed:
+def sign(job: SignJob, progress: Callable[[SignPace], None] | None = None) -> Signed:
     """Sign all documents; Ctrl-C and SIGTERM end the run with a summary, and the next one goes on from there.
 
     Raises:
@@ -75,7 +75,7 @@ def sign(job: Job, progress: Callable[[Pace], None] | None = None) -> Signed:
         else:
             sink.resume(None)
         stack.enter_context(interrupts)
-        run = _Run(job, found, books, sink, journal, folder, interrupts, progress)
+        run = _Signing(job, found, books, sink, journal, folder, interrupts, progress)
         stopped = run.all_tasks()
         if not stopped and books.signed:
             stopped = run.finish()
@@ -85,11 +85,11 @@ def sign(job: Job, progress: Callable[[Pace], None] | None = None) -> Signed:
     return books.summary(target, job.signer.tools.scheme.id, stopped, perf_counter() - start)
 
 
-def _opened(job: Job, interrupts: Interrupts, stack: ExitStack) -> tuple[Sink, Journal | None, Path]:
+def _opened(job: SignJob, interrupts: Interrupts, stack: ExitStack) -> tuple[Sink, RunJournal | None, Path]:
     if not isinstance(job.target, Path):
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="shinglefold-")))
         return StreamSink(job.target, interrupts), None, folder
-    journal = stack.enter_context(closing(Journal(job.target, job.identity)))
+    journal = stack.enter_context(closing(RunJournal(job.target, job.identity)))
     if job.parquet:
         from shinglefold.offline.sign.parquet import ParquetSink
 
@@ -98,15 +98,15 @@ def _opened(job: Job, interrupts: Interrupts, stack: ExitStack) -> tuple[Sink, J
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
-    job: Job
+class _Signing:
+    job: SignJob
     found: AsFound
     books: Books
     sink: Sink
-    journal: Journal | None
+    journal: RunJournal | None
     folder: Path
     interrupts: Interrupts
-    progress: Callable[[Pace], None] | None
+    progress: Callable[[SignPace], None] | None
 
     def all_tasks(self) -> str:
         """Take all tasks through the workers; return what ended that early, or nothing."""
@@ -125,7 +125,7 @@ class _Run:
             return stopped or str(error)
         return stopped
 
-    def _take_all(self, answers: Iterator[tuple[Question, Tally]]) -> None:
+    def _take_all(self, answers: Iterator[tuple[Question, SignTally]]) -> None:
         start, already, since = perf_counter(), self.books.resumed, None
         for question, tally in answers:
             self.interrupts.check()
@@ -201,12 +201,12 @@ class _Run:
                 sample=number == done,
             )
 
-    def _answers(self) -> Generator[tuple[Question, Tally], None, None]:
+    def _answers(self) -> Generator[tuple[Question, SignTally], None, None]:
         asked: deque[Question] = deque()
         for tally in self._tallies(_noting(self._questions(), asked)):
             yield asked.popleft(), tally
 
-    def _tallies(self, questions: Iterator[Question]) -> Generator[Tally, None, None]:
+    def _tallies(self, questions: Iterator[Question]) -> Generator[SignTally, None, None]:
         make = PartWriter(self.job.signer, self.job.parquet)
         processes, tools = self.job.workers or cores(), self.job.signer.tools
         if processes == 1 or not forks():
@@ -222,7 +222,7 @@ class _Run:
                 quick.warm()
         yield from answers(questions)
 
-    def _by_itself(self, make: PartWriter, questions: Iterator[Question]) -> Generator[Tally, None, None]:
+    def _by_itself(self, make: PartWriter, questions: Iterator[Question]) -> Generator[SignTally, None, None]:
         """Yield the answers of this process."""
         with settled():
             for question in questions:
@@ -231,7 +231,7 @@ class _Run:
 
     def _by_workers(
         self, make: PartWriter, processes: int, questions: Iterator[Question]
-    ) -> Generator[Tally, None, None]:
+    ) -> Generator[SignTally, None, None]:
         """Yield the answers of workers that are forked for them, and learn what they learned."""
         alone = partial(line_by_line, self.job.signer.options, self.job.parquet)
         workers = [WorkerProcess(partial(_work, make), self.interrupts.check) for _ in range(processes)]
@@ -242,18 +242,18 @@ class _Run:
             for worker in workers:
                 worker.close()
 
-    def _answer(self, worker: WorkerProcess) -> Tally | None:
+    def _answer(self, worker: WorkerProcess) -> SignTally | None:
         """Return a worker's answer once its part is written; None where it died before."""
-        tally: Tally | None = worker.answer()
+        tally: SignTally | None = worker.answer()
         if tally is None or not tally.held:
             return tally
         # All parts before this one are taken: the output ends where it begins.
         worker.ask(self._place)
-        placed: Tally | None = worker.answer()
+        placed: SignTally | None = worker.answer()
         return placed
 
     @property
-    def _place(self) -> Place:
+    def _place(self) -> OutputPosition:
         place = self.sink.place
         assert place is not None
         return place
@@ -271,7 +271,7 @@ def _known_size(sources: Sequence[str]) -> int:
     return sum(Path(source).stat().st_size for source in sources if Path(source).is_file())
 
 
-def _work(make: PartWriter, asked: Question | Place | Path) -> Tally | bool:
+def _work(make: PartWriter, asked: Question | OutputPosition | Path) -> SignTally | bool:
     """Answer a question, or save the lexicon to a file."""
     if isinstance(asked, Path):
         return saved(make.signer.tools.canonicalizer.lexicon, asked)

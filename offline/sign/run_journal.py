@@ -29,7 +29,7 @@ UNFINISHED = ".unfinished"
 State = dict[str, Any]
 
 
-class Journal:
+class RunJournal:
     """The journal of one run, which no other run may write meanwhile.
 
     Args:

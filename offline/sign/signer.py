@@ -22,8 +22,8 @@ from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import without_fingerprint
 from shinglefold.offline.sign.arrow_rows import said
-from shinglefold.offline.sign.spans import Read, read_lines, read_stretch
-from shinglefold.offline.sign.tasks import Lines, Span
+from shinglefold.offline.sign.spans import RangeRead, read_lines, read_stretch
+from shinglefold.offline.sign.tasks import ByteRange, LineRange
 
 if TYPE_CHECKING:
     from shinglefold.offline.sign.fast_path import Quick
@@ -54,7 +54,7 @@ class SignOptions:
 
 
 @dataclass(slots=True)
-class Tally:
+class SignTally:
     """What became of the documents of a task.
 
     ``refused``: the documents that failed, with the stage and why. ``lines``: of a range, that begin in it.
@@ -76,7 +76,7 @@ class Tally:
     unwritten: int = 0
 
 
-class Plain(NamedTuple):
+class ParsedLine(NamedTuple):
     """A document on its way, where it stood, and what its line begins with.
 
     ``head`` is None where it is encoded anew.
@@ -119,14 +119,19 @@ class Signer:
         self._watched = options.fields if usual else (*options.fields, options.language_field)
 
     def signed_lines(
-        self, task: Span | Lines, tally: Tally, sample: bool = False
+        self, task: ByteRange | LineRange, tally: SignTally, sample: bool = False
     ) -> Sequence[bytes | memoryview]:
         """Return the lines of a task with their fingerprints, in pieces to be joined.
 
         Args:
             sample: a few documents are wanted in the tally.
         """
-        if isinstance(task, Span) and task.encoding == "utf-8" and not sample and (quick := self.quick()):
+        if (
+            isinstance(task, ByteRange)
+            and task.encoding == "utf-8"
+            and not sample
+            and (quick := self.quick())
+        ):
             return self._signed_quickly(quick, task, tally)
         read = read_lines(task, self.options.reading.max_bytes)
         tally.lines = read.count
@@ -138,14 +143,16 @@ class Signer:
         looked_at = options.html or options.only_ids or options.reading.id_field or tools.seal is not None
         if self._quick is None and tools.fingerprinter.is_compiled and not looked_at:
             from shinglefold.offline.sign.fast_path import Quick
-            from shinglefold.offline.sign.json_scanner import Names
+            from shinglefold.offline.sign.json_scanner import FieldNames
 
-            names = Names.of(options.fields, options.language_field, options.target)
+            names = FieldNames.of(options.fields, options.language_field, options.target)
             if names is not None:
                 self._quick = Quick(tools, names, options.target, options.reading.max_bytes)
         return self._quick
 
-    def _signed_quickly(self, quick: "Quick", task: Span, tally: Tally) -> Sequence[bytes | memoryview]:
+    def _signed_quickly(
+        self, quick: "Quick", task: ByteRange, tally: SignTally
+    ) -> Sequence[bytes | memoryview]:
         from shinglefold.offline.sign.fast_path import in_order
 
         data, begin, end, last = read_stretch(task, self.options.reading.max_bytes)
@@ -157,17 +164,17 @@ class Signer:
         there = {name for name, has in zip(names, found.present, strict=True) if has}
         tally.present |= there.intersection(self._watched)
         tally.meter.add(self.tools.meter.take())
-        others = dict(self._signed(Read(task.source, task.encoding, odd), tally)) if odd else {}
+        others = dict(self._signed(RangeRead(task.source, task.encoding, odd), tally)) if odd else {}
         return list(in_order(found, others))
 
-    def _signed(self, read: Read, tally: Tally) -> Iterator[tuple[int, tuple[bytes, ...]]]:
+    def _signed(self, read: RangeRead, tally: SignTally) -> Iterator[tuple[int, tuple[bytes, ...]]]:
         """Yield the numbers of lines and what they are with their fingerprints."""
         tally.refused += [("read", record.reason, record) for record in read.refused]
         tally.meter.counts["replaced"] += read.replaced
         for one, fingerprint in self.prints(list(self._documents(read, tally)), tally):
             yield one.line, self.written(one, fingerprint, tally)
 
-    def prints(self, plain: Sequence[Plain], tally: Tally) -> list[tuple[Plain, bytes]]:
+    def prints(self, plain: Sequence[ParsedLine], tally: SignTally) -> list[tuple[ParsedLine, bytes]]:
         """Return the documents that have a text, each with its fingerprint as JSON."""
         self._see(plain, tally)
         kept, texts, languages = self.texts(plain, tally)
@@ -175,11 +182,13 @@ class Signer:
         tally.meter.add(self.tools.meter.take())
         return made
 
-    def texts(self, plain: Sequence[Plain], tally: Tally) -> tuple[list[Plain], list[str], list[str | None]]:
+    def texts(
+        self, plain: Sequence[ParsedLine], tally: SignTally
+    ) -> tuple[list[ParsedLine], list[str], list[str | None]]:
         """Return the documents that have a text, their texts and declared languages."""
         texts: list[str] = []
         languages: list[str | None] = []
-        kept: list[Plain] = []
+        kept: list[ParsedLine] = []
         for one in plain:
             try:
                 texts.append(self._text(one.document))
@@ -217,7 +226,7 @@ class Signer:
                 return "\n".join(texts)
         return gather(document, options.fields, True) or ""
 
-    def _see(self, plain: Sequence[Plain], tally: Tally) -> None:
+    def _see(self, plain: Sequence[ParsedLine], tally: SignTally) -> None:
         """Note which fields documents have, and keep a few of them."""
         heads = {name: name.partition(".")[0] for name in self._watched}
         absent = set(heads.values())
@@ -229,7 +238,7 @@ class Signer:
         tally.present |= {name for name, head in heads.items() if head not in absent}
         tally.sample = tally.sample or [one.document for one in plain[:_SAMPLE]]
 
-    def _documents(self, read: Read, tally: Tally) -> Iterator[Plain]:
+    def _documents(self, read: RangeRead, tally: SignTally) -> Iterator[ParsedLine]:
         """Yield what the lines hold; a line that is out of the ordinary is read as ``read`` reads it."""
         spliced = read.encoding == "utf-8" and self._simple and not read.named
         for line in read.lines:
@@ -239,7 +248,7 @@ class Signer:
             if found is not None:
                 yield found
 
-    def _plain(self, line: Line, read: Read) -> Plain | None:
+    def _plain(self, line: Line, read: RangeRead) -> ParsedLine | None:
         """Return a document whose line can stay as it is, None where it can't be told that simply."""
         raw = line.raw.strip()
         try:
@@ -250,7 +259,7 @@ class Signer:
         target = self.options.target
         if not value or "_source" in value or any([key.startswith(target) for key in value]):  # noqa: C419
             return None
-        return Plain(document, raw[:-1], line.file or read.source, line.number)
+        return ParsedLine(document, raw[:-1], line.file or read.source, line.number)
 
     def _is_simple(self, value: Any) -> bool:  # noqa: ANN401 - JSON
         """Tell whether a value is a document of texts with an id, if it has one, that is a text.
@@ -264,7 +273,7 @@ class Signer:
             value.get("_id"),
         )
 
-    def _anew(self, line: Line, read: Read, tally: Tally) -> Plain | None:
+    def _anew(self, line: Line, read: RangeRead, tally: SignTally) -> ParsedLine | None:
         raw = line.raw.removeprefix(_BOM) if read.encoding == "utf-8" else line.raw
         if not raw.strip() and not line.reason:
             return None
@@ -282,7 +291,7 @@ class Signer:
             tally.meter.counts["fingerprints_left_out"] += 1
         given = b'"_id"' in raw and not read.named
         kept = bare if given or self.options.only_ids else self.as_given(bare)
-        return Plain(kept, None, record.source, record.line)
+        return ParsedLine(kept, None, record.source, record.line)
 
     def as_given(self, document: Document) -> Document:
         """Return a document without the ``_id`` that reading it added, where a field of its own has it."""
@@ -291,7 +300,7 @@ class Signer:
             return document
         return {name: value for name, value in document.items() if name != "_id"}
 
-    def written(self, one: Plain, fingerprint: bytes, tally: Tally) -> tuple[bytes, ...]:
+    def written(self, one: ParsedLine, fingerprint: bytes, tally: SignTally) -> tuple[bytes, ...]:
         """Return the line of a document in pieces."""
         target = self.options.target
         if self.options.only_ids:
@@ -311,7 +320,7 @@ class Signer:
         tally.signed += 1
         return self._encode(whole), b"\n"
 
-    def has_id(self, one: Plain, tally: Tally) -> bool:
+    def has_id(self, one: ParsedLine, tally: SignTally) -> bool:
         """Tell whether a document has an id; one that has none fails where nothing else would name it."""
         if one.document.get("_id") is not None:
             return True

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from shinglefold.errors import InputError
-from shinglefold.offline.sign.part_writer import Place
-from shinglefold.offline.sign.run_journal import OUTPUT, Journal, State, is_named
-from shinglefold.offline.sign.signer import Tally
+from shinglefold.offline.sign.part_writer import OutputPosition
+from shinglefold.offline.sign.run_journal import OUTPUT, RunJournal, State, is_named
+from shinglefold.offline.sign.signer import SignTally
 from shinglefold.runtime.durable_files import sync_folder
 from shinglefold.runtime.signals import Interrupts
 
@@ -23,7 +23,7 @@ class Sink(Protocol):
     suffix: str
 
     @property
-    def place(self) -> Place | None:
+    def place(self) -> OutputPosition | None:
         """Where the next part goes whoever made it writes it; None where parts are files."""
         ...
 
@@ -31,7 +31,7 @@ class Sink(Protocol):
         """Cut off what stands beyond the last note."""
         ...
 
-    def take(self, part: Path, tally: Tally) -> None:
+    def take(self, part: Path, tally: SignTally) -> None:
         """Take a part: a file, gone afterwards, or one that has its place."""
         ...
 
@@ -57,16 +57,16 @@ class FileSink:
 
     suffix = ".tmp"
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: RunJournal) -> None:
         self._journal = journal
         self._path = journal.folder / OUTPUT
         self._file: IO[bytes] | None = None
         self._end = 0
 
     @property
-    def place(self) -> Place:
+    def place(self) -> OutputPosition:
         """The end of the file."""
-        return Place(str(self._path), self._end)
+        return OutputPosition(str(self._path), self._end)
 
     def resume(self, state: State | None) -> None:
         """Cut off what stands beyond the last note.
@@ -87,7 +87,7 @@ class FileSink:
         self._file.truncate(noted)
         self._end = noted
 
-    def take(self, part: Path, tally: Tally) -> None:
+    def take(self, part: Path, tally: SignTally) -> None:
         """Count a part that has its place, and append one that is a file."""
         assert self._file is not None
         if not tally.placed:
@@ -135,7 +135,7 @@ class StreamSink:
     def resume(self, state: State | None) -> None:
         """Begin."""
 
-    def take(self, part: Path, tally: Tally) -> None:
+    def take(self, part: Path, tally: SignTally) -> None:
         """Write a part."""
         with part.open("rb") as made, self._interrupts.breakable(moving=lambda: self._moved):
             while piece := made.read(_PIECE):

@@ -6,15 +6,15 @@ from typing import IO, NamedTuple
 
 from shinglefold.ingest.readers.record import Record
 from shinglefold.ingest.readers.streams import Line
-from shinglefold.offline.sign.tasks import Lines, Span
+from shinglefold.offline.sign.tasks import ByteRange, LineRange
 
 #: Bytes read ahead where a line is longer than its range.
 _CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
-    """The lines of a task; see ``Lines``. ``count``: of a range, that begin in it, blank ones too."""
+class RangeRead:
+    """The lines of a task; see ``LineRange``. ``count``: of a range, that begin in it, blank ones too."""
 
     source: str
     encoding: str
@@ -25,16 +25,16 @@ class Read:
     named: bool = False
 
 
-def read_lines(task: Span | Lines, max_bytes: int) -> Read:
+def read_lines(task: ByteRange | LineRange, max_bytes: int) -> RangeRead:
     """Return the lines of a task; those of a range are numbered from 1 on there.
 
     Args:
         max_bytes: a longer line has a reason instead of its bytes.
     """
-    if isinstance(task, Lines):
-        return Read(task.source, task.encoding, task.lines, 0, task.refused, task.replaced, task.named)
+    if isinstance(task, LineRange):
+        return RangeRead(task.source, task.encoding, task.lines, 0, task.refused, task.replaced, task.named)
     found = _span_lines(task, max_bytes)
-    return Read(task.source, task.encoding, found, len(found))
+    return RangeRead(task.source, task.encoding, found, len(found))
 
 
 class Stretch(NamedTuple):
@@ -46,7 +46,7 @@ class Stretch(NamedTuple):
     last: Line | None
 
 
-def read_stretch(task: Span, max_bytes: int) -> Stretch:
+def read_stretch(task: ByteRange, max_bytes: int) -> Stretch:
     """Return the bytes of the lines that begin in a range.
 
     Args:
@@ -68,7 +68,7 @@ def read_stretch(task: Span, max_bytes: int) -> Stretch:
         return Stretch(data, begin, end, Line(0, last.rstrip(b"\r"), reason))
 
 
-def _span_lines(task: Span, max_bytes: int) -> list[Line]:
+def _span_lines(task: ByteRange, max_bytes: int) -> list[Line]:
     data, begin, end, last = read_stretch(task, max_bytes)
     found = _numbered(data[begin:end].split(b"\n")[:-1])
     return found if last is None else [*found, last._replace(number=len(found) + 1)]

@@ -11,6 +11,7 @@ from shinglefold.ingest.readers.encodings import announced
 from shinglefold.ingest.readers.read import format_of, read
 from shinglefold.ingest.readers.record import ReadOptions, Record
 from shinglefold.ingest.readers.streams import STANDARD_INPUT, Line, is_gzip, lines, opened, splittable
+from shinglefold.offline.sign.parquet_file import row_counts
 
 #: Bytes of a range. The first ones are smaller: the first document is out at once.
 LARGEST, _SMALLEST = 1 << 22, 1 << 16
@@ -19,7 +20,7 @@ _UTF8 = "utf-8"
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class ByteRange:
     """The lines of a file that begin in a range of its bytes; ``begin`` may be inside a line."""
 
     source: str
@@ -30,7 +31,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class LineRange:
     """Lines that had to be read in order: out of a pipe, an archive, a table or a folder.
 
     ``refused``: what was read along with them and is no document. ``named``: the ``_id`` of the documents is
@@ -56,7 +57,7 @@ class RowGroup:
     fraction: float
 
 
-Task = Span | Lines | RowGroup
+Task = ByteRange | LineRange | RowGroup
 
 
 def tasks(sources: Sequence[str], options: ReadOptions, prefixes: dict[int, str]) -> Iterator[Task]:
@@ -99,8 +100,6 @@ def row_groups(source: str) -> Iterator[Task]:
         InputError: it is none.
         MissingExtra: Parquet can't be read here.
     """
-    from shinglefold.offline.sign.parquet import row_counts
-
     counts = row_counts(source)
     first, total = 1, sum(counts) or 1
     for number, count in enumerate(counts):
@@ -122,7 +121,7 @@ def _spans(source: str, encoding: str) -> Iterator[Task]:
     size, begin = Path(source).stat().st_size, 0
     while begin < size:
         end = min(size, begin + min(LARGEST, max(_SMALLEST, begin)))
-        yield Span(source, begin, end, encoding, end / size)
+        yield ByteRange(source, begin, end, encoding, end / size)
         begin = end
 
 
@@ -144,8 +143,8 @@ class _Block:
         self.lines.append(line)
         self.size += len(line.raw)
 
-    def take(self, source: str, encoding: str, fraction: float, named: bool = False) -> Lines:
-        taken = Lines(
+    def take(self, source: str, encoding: str, fraction: float, named: bool = False) -> LineRange:
+        taken = LineRange(
             source, tuple(self.lines), encoding, fraction, tuple(self.refused), self.replaced, named
         )
         self.lines, self.refused, self.replaced, self.size = [], [], 0, 0

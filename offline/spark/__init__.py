@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from shinglefold.offline.spark.grouping import Grouped, GroupOptions, groups
     from shinglefold.offline.spark.read_index import stored
     from shinglefold.offline.spark.signing import sign
-    from shinglefold.offline.spark.stage_store import Work
+    from shinglefold.offline.spark.stage_store import StageStore
     from shinglefold.offline.spark.verify import verified
 
 __all__ = [
     "Bounds",
     "GroupOptions",
     "Grouped",
-    "Work",
+    "StageStore",
     "candidates",
     "connected",
     "crowding",
@@ -38,7 +38,7 @@ __getattr__ = lazy_attributes(
         "Bounds": "shinglefold.offline.spark.candidate_pairs",
         "GroupOptions": "shinglefold.offline.spark.grouping",
         "Grouped": "shinglefold.offline.spark.grouping",
-        "Work": "shinglefold.offline.spark.stage_store",
+        "StageStore": "shinglefold.offline.spark.stage_store",
         "candidates": "shinglefold.offline.spark.candidate_pairs",
         "connected": "shinglefold.offline.spark.connected_components",
         "crowding": "shinglefold.offline.spark.candidate_pairs",

@@ -12,7 +12,7 @@ from shinglefold.errors import ConfigError
 from shinglefold.model.values import Int64s
 from shinglefold.offline.spark.arrow_arrays import numbers
 from shinglefold.offline.spark.session import Batch, Frame, totals
-from shinglefold.offline.spark.stage_store import Work
+from shinglefold.offline.spark.stage_store import StageStore
 
 _SCHEMA = "a long, b long, moved long"
 #: Rounds after which something must be wrong: a path of 2⁶⁴ documents would take fewer.
@@ -20,7 +20,7 @@ _MOST = 100
 
 
 def connected(
-    edges: Frame, work: Work, told: Callable[[int, int], None] = lambda _round, _moved: None
+    edges: Frame, work: StageStore, told: Callable[[int, int], None] = lambda _round, _moved: None
 ) -> Frame:
     """Return the components of a graph as (number, root): the root is the least number that is connected.
 

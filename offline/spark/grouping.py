@@ -11,7 +11,7 @@ from shinglefold.offline.spark.connected_components import connected
 from shinglefold.offline.spark.exact_duplicates import originals
 from shinglefold.offline.spark.fingerprint_rows import FOREIGN, SIGNED, UNREADABLE, UNSIGNED, prints
 from shinglefold.offline.spark.session import Frame, totals
-from shinglefold.offline.spark.stage_store import Work
+from shinglefold.offline.spark.stage_store import StageStore
 from shinglefold.offline.spark.verify import verified
 from shinglefold.options.validation import check_int
 
@@ -39,7 +39,7 @@ class GroupOptions:
 
 
 @dataclass(slots=True)
-class Summary:
+class SparkSummary:
     """What a grouping counted.
 
     ``read``: documents, which are ``signed``; ``unsigned``, too short or without a fingerprint;
@@ -83,7 +83,7 @@ class Grouped:
     groups: Frame
     pairs: Frame
     prints: Frame
-    summary: Summary
+    summary: SparkSummary
 
 
 _USUAL = GroupOptions()
@@ -92,7 +92,7 @@ _USUAL = GroupOptions()
 def groups(
     signed: Frame,
     scheme: Scheme,
-    work: Work,
+    work: StageStore,
     options: GroupOptions = _USUAL,
     report: Report = lambda _: None,
 ) -> Grouped:
@@ -105,7 +105,7 @@ def groups(
         SchemeMismatch: all fingerprints are of another scheme.
         InputError: there are no documents.
     """
-    summary = Summary()
+    summary = SparkSummary()
     report("reading fingerprints")
     rows = _numbered(signed, scheme, work, options, summary)
     whole = work.keep(originals(rows), "originals")
@@ -126,7 +126,9 @@ def groups(
     return Grouped(found, pairs, whole, summary)
 
 
-def _numbered(signed: Frame, scheme: Scheme, work: Work, options: GroupOptions, summary: Summary) -> Frame:
+def _numbered(
+    signed: Frame, scheme: Scheme, work: StageStore, options: GroupOptions, summary: SparkSummary
+) -> Frame:
     rows = work.keep(prints(signed, scheme, target=options.target, id_field=options.id_field), "prints")
     states = {name: f"count_if(state = {state})" for name, state in _STATES.items()}
     summary.take(totals(rows, read="count(1)", **states))
@@ -143,7 +145,7 @@ def _numbered(signed: Frame, scheme: Scheme, work: Work, options: GroupOptions, 
 
 
 def _paired(
-    whole: Frame, rows: Frame, scheme: Scheme, work: Work, *, bounds: Bounds, summary: Summary
+    whole: Frame, rows: Frame, scheme: Scheme, work: StageStore, *, bounds: Bounds, summary: SparkSummary
 ) -> Frame:
     nominated = work.keep(nominations(whole, scheme, bounds), "nominated")
     summary.take(crowding(nominated, bounds))
@@ -152,7 +154,7 @@ def _paired(
     return kept
 
 
-def _named(labels: Frame, whole: Frame, work: Work, least: int, summary: Summary) -> Frame:
+def _named(labels: Frame, whole: Frame, work: StageStore, least: int, summary: SparkSummary) -> Frame:
     named = labels.join(whole.selectExpr("number", "id AS _id"), "number")
     of_group = "OVER (PARTITION BY root)"
     told = (f"min(_id) {of_group} AS `group`", f"count(1) {of_group} AS size", "number = root AS counts")

@@ -13,7 +13,7 @@ from shinglefold.errors import ConfigError
 from shinglefold.ingest.fingerprinter import Beside
 from shinglefold.model.scheme import Scheme
 from shinglefold.offline.sign.parquet import print_type
-from shinglefold.offline.sign.signer import Plain, Signer, SignOptions, Tally
+from shinglefold.offline.sign.signer import ParsedLine, Signer, SignOptions, SignTally
 from shinglefold.offline.spark.session import Batch, Frame, columns_of
 from shinglefold.sketch import to_keywords
 
@@ -92,8 +92,8 @@ class _Sign:
         ]
         read = batch.select([name for name in dict.fromkeys(names) if name in batch.schema.names])
         documents = read.to_pylist() or [{} for _ in range(batch.num_rows)]
-        tally = Tally()
-        plain = [Plain(_without_nulls(one), None, "", place) for place, one in enumerate(documents)]
+        tally = SignTally()
+        plain = [ParsedLine(_without_nulls(one), None, "", place) for place, one in enumerate(documents)]
         kept, texts, languages = signer.texts(plain, tally)
         made: dict[int, object] = {}
         others: dict[int, Beside] = {}

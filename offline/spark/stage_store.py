@@ -12,7 +12,7 @@ _MARK = "_shinglefold"
 
 
 @dataclass(slots=True)
-class Work:
+class StageStore:
     """A folder of a file system that all machines of a cluster see.
 
     What is computed twice may come out in another order; what is kept does not.

@@ -9,10 +9,10 @@ import pyarrow as pa
 from shinglefold.model.scheme import Decision, Scheme
 from shinglefold.offline.spark.arrow_arrays import Column, matrix, numbers
 from shinglefold.offline.spark.session import Batch, Frame, totals
-from shinglefold.offline.spark.stage_store import Work
+from shinglefold.offline.spark.stage_store import StageStore
 from shinglefold.sketch import Texts, Words, packed_size
 from shinglefold.sketch.decide.edit_similarity import least_estimate
-from shinglefold.sketch.decide.verifier import Judge
+from shinglefold.sketch.decide.verifier import PairVerifier
 
 #: Documents whose numbers are sent to all machines, 16 bytes each there.
 _SENT = 2_000_000
@@ -21,7 +21,7 @@ _TEXTS = ("written", "canonical")
 _SCHEMA = "a long, b long, resemblance double, similarity double"
 
 
-def verified(pairs: Frame, originals: Frame, prints: Frame, scheme: Scheme, work: Work) -> Frame:
+def verified(pairs: Frame, originals: Frame, prints: Frame, scheme: Scheme, work: StageStore) -> Frame:
     """Return the candidates that are near-duplicates: (a, b, resemblance, similarity).
 
     ``similarity`` is null where texts were not asked. They are where the scheme says so and ``prints`` has
@@ -83,7 +83,7 @@ class _Decide:
             signatures = np.concatenate([matrix(batch.column(f"signature_{side}"), size) for side in "ab"])
             shingles = np.concatenate([numbers(batch.column(f"shingles_{side}")) for side in "ab"])
             texts = _texts(batch) if "written_a" in batch.schema.names else None
-            judge = Judge(signatures, shingles, sketch, decision, texts)
+            judge = PairVerifier(signatures, shingles, sketch, decision, texts)
             ones = np.arange(pairs, dtype=np.int64)
             told = judge.verified(ones, ones + pairs)
             kept = pa.array(told.kept)

@@ -9,7 +9,7 @@ from shinglefold.model.values import Int64s
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class RowPiece:
     """Elements ``begin`` … ``end`` − 1 of a document, in the order of its text, and the row they are in."""
 
     row: int
@@ -20,13 +20,13 @@ class Piece:
         return self.end - self.begin
 
 
-def pieces_of(begin: int, placed: list[tuple[int, int]]) -> tuple[Piece, ...]:
+def pieces_of(begin: int, placed: list[tuple[int, int]]) -> tuple[RowPiece, ...]:
     """Return the pieces for pairs of row and length, from ``begin`` on."""
     bounds = [begin]
     for _, length in placed:
         bounds.append(bounds[-1] + length)
     return tuple(
-        Piece(row, first, last) for (row, _), (first, last) in zip(placed, pairwise(bounds), strict=True)
+        RowPiece(row, first, last) for (row, _), (first, last) in zip(placed, pairwise(bounds), strict=True)
     )
 
 

@@ -11,7 +11,7 @@ from shinglefold.errors import ConfigError
 from shinglefold.model.values import Int64s, Uint64s
 from shinglefold.relatives.bloom.bit_sliced_rows import LANES, Lanes
 from shinglefold.relatives.bloom.file_format import load, save
-from shinglefold.relatives.bloom.placement import Piece, pieces_of, place
+from shinglefold.relatives.bloom.placement import RowPiece, pieces_of, place
 from shinglefold.relatives.bloom.sizing import Shape
 
 #: Gives the elements of a document by its name, as they were inserted.
@@ -34,7 +34,7 @@ class PseudoMatrixFilter:
         self.whole = whole
         self._free: Int64s = np.zeros(0, np.int64)
         self._held: list[set[str]] = []
-        self._pieces: dict[str, tuple[Piece, ...]] = {}
+        self._pieces: dict[str, tuple[RowPiece, ...]] = {}
 
     def __len__(self) -> int:
         return len(self._pieces)
@@ -56,7 +56,7 @@ class PseudoMatrixFilter:
         """Return the documents with elements in a row."""
         return frozenset(self._held[row])
 
-    def pieces(self, name: str) -> tuple[Piece, ...]:
+    def pieces(self, name: str) -> tuple[RowPiece, ...]:
         """Return where the elements of a document are."""
         return self._pieces[name]
 
@@ -160,7 +160,7 @@ class PseudoMatrixFilter:
         found.lanes.adopt(stored.arrays, stored.check)
         found._grow(len(found.lanes))
         for name, pieces in stored.header["pieces"].items():
-            found._note(name, tuple(Piece(*piece) for piece in pieces))
+            found._note(name, tuple(RowPiece(*piece) for piece in pieces))
         return found
 
     def _placed(self, length: int) -> list[tuple[int, int]]:
@@ -171,10 +171,10 @@ class PseudoMatrixFilter:
             self._grow(LANES)
         return placed
 
-    def _moved(self, last: int) -> dict[str, tuple[Piece, ...]] | None:
+    def _moved(self, last: int) -> dict[str, tuple[RowPiece, ...]] | None:
         """Return where the documents of a row can go among the rows before it; None where not all can."""
         free = self._free[:last].copy()
-        moved: dict[str, tuple[Piece, ...]] = {}
+        moved: dict[str, tuple[RowPiece, ...]] = {}
         for name in sorted(self._held[last]):
             for piece in self._pieces[name]:
                 if piece.row != last:
@@ -188,14 +188,14 @@ class PseudoMatrixFilter:
         return moved
 
     def _add(
-        self, name: str, distinct: Uint64s, pieces: tuple[Piece, ...], kept: tuple[Piece, ...] = ()
+        self, name: str, distinct: Uint64s, pieces: tuple[RowPiece, ...], kept: tuple[RowPiece, ...] = ()
     ) -> None:
         for piece in pieces:
             self.lanes.add(piece.row, distinct[piece.begin : piece.end])
         self._pieces[name] = kept
         self._note(name, pieces)
 
-    def _note(self, name: str, pieces: tuple[Piece, ...]) -> None:
+    def _note(self, name: str, pieces: tuple[RowPiece, ...]) -> None:
         self._pieces[name] = (*self._pieces.get(name, ()), *pieces)
         for piece in pieces:
             self._free[piece.row] -= len(piece)

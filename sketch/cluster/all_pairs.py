@@ -11,7 +11,7 @@ from shinglefold.model.values import Bytes, Int64s, Uint64s
 from shinglefold.sketch.cluster.candidates import CHUNK, nominate, ragged
 from shinglefold.sketch.decide.edit_similarity import Texts
 from shinglefold.sketch.decide.estimators import Floats
-from shinglefold.sketch.decide.verifier import Judge
+from shinglefold.sketch.decide.verifier import PairVerifier
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,7 +89,7 @@ def iter_pairs(  # noqa: PLR0917 - as find_pairs
     twins = _twins(codes, supershingles, signatures, shingles, valid)
     leaders = np.flatnonzero((twins == np.arange(len(twins))) & valid)
     members = _Members.of(twins, leaders)
-    judge = Judge(signatures, shingles, options, decision, texts)
+    judge = PairVerifier(signatures, shingles, options, decision, texts)
     for a, b in nominate(supershingles[leaders], decision.min_shared, chunk):
         other_text = (codes[leaders[a]] != codes[leaders[b]]) | (codes[leaders[a]] < 0)
         near = other_text & judge.near(leaders[a], leaders[b])

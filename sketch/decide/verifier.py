@@ -13,7 +13,7 @@ from shinglefold.sketch.decide.edit_similarity import Texts, alike_by_text, leas
 from shinglefold.sketch.decide.estimators import Floats, estimate, length_ratio
 
 
-class Verdict(NamedTuple):
+class PairVerdicts(NamedTuple):
     """Of P candidates, which are pairs and how alike they are."""
 
     kept: NDArray[np.bool_]
@@ -22,7 +22,7 @@ class Verdict(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Judge:
+class PairVerifier:
     """Decides on candidates as a scheme's decision says."""
 
     signatures: Bytes
@@ -37,7 +37,7 @@ class Judge:
             return np.ones(len(a), np.bool_)
         return length_ratio(self.shingles[a], self.shingles[b]) >= self.decision.min_length_ratio
 
-    def verified(self, a: Int64s, b: Int64s) -> Verdict:
+    def verified(self, a: Int64s, b: Int64s) -> PairVerdicts:
         """Decide on pairs of documents of a length."""
         options, decision = self.options, self.decision
         rows = self.signatures[a], self.signatures[b]
@@ -45,12 +45,12 @@ class Judge:
         resemblance, _ = estimate(agreeing, options.values, options.bits)
         similarity = np.full(len(a), np.nan)
         if decision.verify == "keywords":
-            return Verdict(np.ones(len(a), np.bool_), resemblance, similarity)
+            return PairVerdicts(np.ones(len(a), np.bool_), resemblance, similarity)
         kept = resemblance >= decision.min_resemblance
         if decision.verify == "text" and self.texts is not None:
             by_text = self._by_text(self.texts, a, b, resemblance, similarity)
             kept = by_text | (kept & np.isnan(similarity) & self.texts.same_facts(a, b))
-        return Verdict(kept, resemblance, similarity)
+        return PairVerdicts(kept, resemblance, similarity)
 
     def _by_text(
         self, texts: Texts, a: Int64s, b: Int64s, resemblance: Floats, similarity: Floats

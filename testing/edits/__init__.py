@@ -4,6 +4,6 @@
 near-duplicates says of the two can then be held against what was done.
 """
 
-from shinglefold.testing.edits.edits import KINDS, Edited, Kind, edited, kinds_of
+from shinglefold.testing.edits.edits import KINDS, Edited, EditKind, edited, kinds_of
 
-__all__ = ["KINDS", "Edited", "Kind", "edited", "kinds_of"]
+__all__ = ["KINDS", "EditKind", "Edited", "edited", "kinds_of"]

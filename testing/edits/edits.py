@@ -7,14 +7,14 @@ from typing import Literal
 
 from shinglefold.options.validation import check_choice, check_number, check_str
 from shinglefold.testing.edits import layout, spelling, wording
-from shinglefold.testing.edits.passage import Passage
+from shinglefold.testing.edits.passage import EditedPassage
 
 _Edit = Callable[[str, float, random.Random, str], tuple[str, int]]
 LANGUAGES = ("ru", "uk", "zh", "en")
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class EditKind:
     """A kind of edit.
 
     ``edit``: from a text, a share, a source of chance and a language to the new text and the words touched.
@@ -40,26 +40,26 @@ class Edited:
 
 
 _CYRILLIC = ("ru", "uk")
-KINDS: Mapping[str, Kind] = {
-    "nouns inflected": Kind(wording.inflected, ("ru", "uk", "en")),
-    "function words changed": Kind(wording.function_words_changed),
-    "words replaced": Kind(wording.replaced),
-    "words inserted": Kind(wording.inserted),
-    "words deleted": Kind(wording.deleted),
-    "words swapped": Kind(wording.swapped),
-    "ё to е": Kind(spelling.yo, ("ru",)),
-    "ґ to г": Kind(spelling.ghe, ("uk",)),
-    "apostrophes": Kind(spelling.apostrophes, ("uk", "en")),
-    "look-alikes": Kind(spelling.look_alikes, ("ru", "uk", "en")),
-    "zero-width": Kind(spelling.invisible),
-    "soft hyphens": Kind(spelling.soft_hyphens),
-    "Traditional": Kind(spelling.traditional, ("zh",)),
-    "full width": Kind(spelling.full_width),
-    "misread": Kind(spelling.misread),
-    "HTML noise": Kind(layout.marked_up, format="html"),
-    "boilerplate": Kind(layout.framed),
-    "truncated": Kind(layout.truncated),
-    "pages joined": Kind(layout.joined),
+KINDS: Mapping[str, EditKind] = {
+    "nouns inflected": EditKind(wording.inflected, ("ru", "uk", "en")),
+    "function words changed": EditKind(wording.function_words_changed),
+    "words replaced": EditKind(wording.replaced),
+    "words inserted": EditKind(wording.inserted),
+    "words deleted": EditKind(wording.deleted),
+    "words swapped": EditKind(wording.swapped),
+    "ё to е": EditKind(spelling.yo, ("ru",)),
+    "ґ to г": EditKind(spelling.ghe, ("uk",)),
+    "apostrophes": EditKind(spelling.apostrophes, ("uk", "en")),
+    "look-alikes": EditKind(spelling.look_alikes, ("ru", "uk", "en")),
+    "zero-width": EditKind(spelling.invisible),
+    "soft hyphens": EditKind(spelling.soft_hyphens),
+    "Traditional": EditKind(spelling.traditional, ("zh",)),
+    "full width": EditKind(spelling.full_width),
+    "misread": EditKind(spelling.misread),
+    "HTML noise": EditKind(layout.marked_up, format="html"),
+    "boilerplate": EditKind(layout.framed),
+    "truncated": EditKind(layout.truncated),
+    "pages joined": EditKind(layout.joined),
 }
 
 
@@ -88,4 +88,4 @@ def edited(text: str, kind: str, share: float, language: str, seed: int = 84) ->
     check_number("share", share, 0, 1)
     made = KINDS[kind]
     new, changed = made.edit(text, share, random.Random(f"{seed}:{kind}:{text}"), language)
-    return Edited(new, made.format, changed, len(Passage.of(text).words))
+    return Edited(new, made.format, changed, len(EditedPassage.of(text).words))

@@ -10,13 +10,13 @@ _WORD = re.compile(rf"([{HAN}]|[^\W_{HAN}]+(?:['’ʼ`][^\W_{HAN}]+)*)")
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class EditedPassage:
     """``pieces``: words at odd places, what is between them at even ones."""
 
     pieces: tuple[str, ...]
 
     @classmethod
-    def of(cls, text: str) -> "Passage":
+    def of(cls, text: str) -> "EditedPassage":
         """Split a text; Han characters are words of their own."""
         return cls(tuple(_WORD.split(text)))
 
@@ -39,7 +39,7 @@ def picked(eligible: Sequence[int], share: float, chance: random.Random) -> list
 
 
 def rewritten(
-    passage: Passage,
+    passage: EditedPassage,
     share: float,
     chance: random.Random,
     change: Callable[[str], str],

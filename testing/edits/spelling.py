@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 
-from shinglefold.testing.edits.passage import Passage, rewritten
+from shinglefold.testing.edits.passage import EditedPassage, rewritten
 
 _TWINS = str.maketrans("аеорсухікјАВЕКМНОРСТХ", "aeopcyxikjABEKMHOPCTX")
 _LATIN_TWINS = str.maketrans("aeopcyxijABEKMHOPCTX", "аеорсухіјАВЕКМНОРСТХ")
@@ -33,12 +33,16 @@ _SOFT_HYPHEN = "\u00ad"
 
 def yo(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
     """Write е for ё in a share of the words that have one."""
-    return rewritten(Passage.of(text), share, chance, lambda word: word.replace("ё", "е").replace("Ё", "Е"))
+    return rewritten(
+        EditedPassage.of(text), share, chance, lambda word: word.replace("ё", "е").replace("Ё", "Е")
+    )
 
 
 def ghe(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
     """Write г for ґ in a share of the words that have one."""
-    return rewritten(Passage.of(text), share, chance, lambda word: word.replace("ґ", "г").replace("Ґ", "Г"))
+    return rewritten(
+        EditedPassage.of(text), share, chance, lambda word: word.replace("ґ", "г").replace("Ґ", "Г")
+    )
 
 
 def apostrophes(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
@@ -50,7 +54,7 @@ def apostrophes(text: str, share: float, chance: random.Random, language: str) -
                 return word.replace(one, chance.choice(_APOSTROPHES.replace(one, "")))
         return word
 
-    return rewritten(Passage.of(text), share, chance, change)
+    return rewritten(EditedPassage.of(text), share, chance, change)
 
 
 def look_alikes(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
@@ -65,19 +69,19 @@ def look_alikes(text: str, share: float, chance: random.Random, language: str) -
         place = chance.choice(places)
         return word[:place] + word[place].translate(table) + word[place + 1 :]
 
-    return rewritten(Passage.of(text), share, chance, change)
+    return rewritten(EditedPassage.of(text), share, chance, change)
 
 
 def invisible(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
     """Hide characters of no width in a share of the words."""
     return rewritten(
-        Passage.of(text), share, chance, lambda word: _parted(word, chance.choice(_INVISIBLE), chance)
+        EditedPassage.of(text), share, chance, lambda word: _parted(word, chance.choice(_INVISIBLE), chance)
     )
 
 
 def soft_hyphens(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
     """Hyphenate a share of the words by soft hyphens."""
-    return rewritten(Passage.of(text), share, chance, lambda word: _parted(word, _SOFT_HYPHEN, chance))
+    return rewritten(EditedPassage.of(text), share, chance, lambda word: _parted(word, _SOFT_HYPHEN, chance))
 
 
 def _parted(word: str, by: str, chance: random.Random) -> str:
@@ -90,7 +94,7 @@ def _parted(word: str, by: str, chance: random.Random) -> str:
 def traditional(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
     """Write a share of the Simplified characters in their Traditional form."""
     table = _traditional()
-    return rewritten(Passage.of(text), share, chance, lambda word: table.get(word, word))
+    return rewritten(EditedPassage.of(text), share, chance, lambda word: table.get(word, word))
 
 
 @cache
@@ -107,7 +111,7 @@ def full_width(text: str, share: float, chance: random.Random, language: str) ->
     def change(word: str) -> str:
         return "".join(chr(ord(one) + 0xFEE0) if "!" <= one <= "~" else one for one in word)
 
-    return rewritten(Passage.of(text), share, chance, change)
+    return rewritten(EditedPassage.of(text), share, chance, change)
 
 
 def misread(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
@@ -121,4 +125,4 @@ def misread(text: str, share: float, chance: random.Random, language: str) -> tu
         seen, read = chance.choice(possible)
         return word.replace(seen, read, 1)
 
-    return rewritten(Passage.of(text), share, chance, change)
+    return rewritten(EditedPassage.of(text), share, chance, change)

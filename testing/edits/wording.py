@@ -6,7 +6,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from shinglefold.testing.edits.passage import Passage, picked, rewritten
+from shinglefold.testing.edits.passage import EditedPassage, picked, rewritten
 
 _SYLLABLES = {
     "ru": "ба ве го ду жи зо ка ле ми но пу ра си то фи ха це шу",
@@ -26,13 +26,13 @@ def new_word(chance: random.Random, language: str) -> str:
 
 def replaced(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
     """Put new words in the place of a share of all words."""
-    return rewritten(Passage.of(text), share, chance, lambda _: new_word(chance, language))
+    return rewritten(EditedPassage.of(text), share, chance, lambda _: new_word(chance, language))
 
 
 def inserted(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
     """Insert new words, as many as a share of all words is."""
     gap = "" if language == "zh" else " "
-    passage = Passage.of(text)
+    passage = EditedPassage.of(text)
     words = list(passage.words)
     chosen = picked(range(len(words)), share, chance)
     for place in chosen:
@@ -42,12 +42,12 @@ def inserted(text: str, share: float, chance: random.Random, language: str) -> t
 
 def deleted(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
     """Delete a share of all words."""
-    return rewritten(Passage.of(text), share, chance, lambda _: "")
+    return rewritten(EditedPassage.of(text), share, chance, lambda _: "")
 
 
 def swapped(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
     """Let a share of all words change places with their neighbours."""
-    passage = Passage.of(text)
+    passage = EditedPassage.of(text)
     words = list(passage.words)
     chosen = picked(range(0, len(words) - 1, 2), share, chance)
     for place in chosen:
@@ -63,7 +63,7 @@ def function_words_changed(text: str, share: float, chance: random.Random, langu
         others = [other for other in known if other != word.lower()]
         return chance.choice(others) if word.lower() in known else word
 
-    return rewritten(Passage.of(text), share, chance, change)
+    return rewritten(EditedPassage.of(text), share, chance, change)
 
 
 @cache
@@ -85,7 +85,7 @@ def inflected(text: str, share: float, chance: random.Random, language: str) -> 
         others = [form for form in forms(word.lower()) if form != word.lower()]
         return chance.choice(others) if others else word
 
-    return rewritten(Passage.of(text), share, chance, change)
+    return rewritten(EditedPassage.of(text), share, chance, change)
 
 
 @cache

@@ -41,7 +41,7 @@ CHECKS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ConformanceReport:
     """What a language passed, under which version, and how many new words it took a second of CPU time."""
 
     code: str
@@ -51,7 +51,9 @@ class Report:
     words_per_second: float
 
 
-def check_language(code: str, options: CanonOptions = CanonOptions(), floor: float = 1000.0) -> Report:
+def check_language(
+    code: str, options: CanonOptions = CanonOptions(), floor: float = 1000.0
+) -> ConformanceReport:
     """Run every check on an installed language.
 
     Args:
@@ -73,7 +75,7 @@ def check_language(code: str, options: CanonOptions = CanonOptions(), floor: flo
         except AssertionError as failure:
             failures.append(f"{name}: {failure}")
     assert not failures, f"the language {code!r} fails {len(failures)} checks:\n" + "\n".join(failures)
-    return Report(code, subject.cls.version(), options, tuple(CHECKS), subject.words_per_second)
+    return ConformanceReport(code, subject.cls.version(), options, tuple(CHECKS), subject.words_per_second)
 
 
 class LanguageConformance:

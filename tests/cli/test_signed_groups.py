@@ -155,7 +155,7 @@ def test_where_there_is_no_terminal_a_line_a_minute_tells_how_far_it_is(monkeypa
     clock = iter(range(0, 10_000, 25))
     monkeypatch.setattr(progress, "monotonic", lambda: float(next(clock)))
     with progress.progress_bar("fingerprints") as bar:
-        pace = progress.Pace("documents")
+        pace = progress.ProgressPace("documents")
         for done in range(6):
             bar(done / 10, pace.told(500 * done, done / 10))
     told = capsys.readouterr().err.splitlines()

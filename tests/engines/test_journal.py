@@ -19,7 +19,7 @@ from shinglefold.engines.embedded.store import index, writer
 from shinglefold.engines.embedded.store import record_files as volumes
 from shinglefold.engines.embedded.store import write_ahead_log as journals
 from shinglefold.engines.embedded.store.document_encoder import Source
-from shinglefold.engines.embedded.store.write_ahead_log import Changed, Damaged, Journal, files, read
+from shinglefold.engines.embedded.store.write_ahead_log import Changed, Damaged, WriteAheadLog, files, read
 from shinglefold.errors import EngineUnavailable, IndexReadOnly
 
 
@@ -91,7 +91,7 @@ def _batch_ends(content: bytes) -> list[int]:
 
 
 def test_every_changed_byte_is_told(tmp_path: Path):
-    journal = Journal(tmp_path)
+    journal = WriteAheadLog(tmp_path)
     for number in range(3):
         journal.write([Changed(str(number), Source(b'{"a":1}', b'["%d",{}]' % number)), Changed("x", None)])
     journal.close()
@@ -108,7 +108,7 @@ def test_every_changed_byte_is_told(tmp_path: Path):
 
 
 def test_a_file_between_two_that_is_missing_is_told(tmp_path: Path):
-    journal = Journal(tmp_path)
+    journal = WriteAheadLog(tmp_path)
     for number in range(3):
         journal.write([Changed(str(number), None)])
         journal.rotate()
@@ -204,14 +204,14 @@ def test_a_commit_goes_on_beside_and_loses_nothing_of_what_comes_meanwhile(engin
 @contextmanager
 def _commit_that_waits(monkeypatch) -> Iterator[threading.Event]:
     """Have what is decided meanwhile begin a commit beside, which goes on when the event is set."""
-    store, on = writer.Writer._commit_frozen, threading.Event()
+    store, on = writer.IndexWriter._commit_frozen, threading.Event()
 
     def slowly(*given: Any) -> None:
         assert on.wait(20)
         store(*given)
 
     with monkeypatch.context() as patched:
-        patched.setattr(writer.Writer, "_commit_frozen", slowly)
+        patched.setattr(writer.IndexWriter, "_commit_frozen", slowly)
         patched.setattr(writer, "_AGE", 0.0)
         yield on
 
@@ -323,7 +323,7 @@ def test_what_is_written_past_a_journal_is_not_undone_by_it(engine, tmp_path: Pa
         decided(engine, put(1, 1))
         engine.bulk([put(1, 2), put(2, 2)])
         # Killed once it is committed, while the journal is still there.
-        monkeypatch.setattr(Journal, "truncate", lambda self: shutil.copytree(
+        monkeypatch.setattr(WriteAheadLog, "truncate", lambda self: shutil.copytree(
             tmp_path / "pages", tmp_path / "copy" / "pages"
         ) and None)  # fmt: skip
         engine.refresh("pages")

@@ -17,7 +17,7 @@ from support.gate.windows import WINDOWS, die_in
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.engines.embedded.store import write_ahead_log as journals
 from shinglefold.engines.embedded.store import writer
-from shinglefold.engines.embedded.store.write_ahead_log import Changed, Journal, files, read
+from shinglefold.engines.embedded.store.write_ahead_log import Changed, WriteAheadLog, files, read
 from shinglefold.errors import EngineUnavailable, IndexReadOnly
 
 
@@ -129,7 +129,7 @@ def test_an_interrupt_while_a_file_is_begun_leaves_out_no_number(tmp_path: Path,
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    journal = Journal(tmp_path)
+    journal = WriteAheadLog(tmp_path)
     journal.write([Changed("1", None)])
     journal.rotate()
     with monkeypatch.context() as patched:
@@ -151,7 +151,7 @@ def test_an_interrupt_before_a_commit_loses_nothing_that_was_taken(
         def interrupted(*_: object) -> None:
             raise KeyboardInterrupt
 
-        patched.setattr(writer.Writer, "_commit_frozen", interrupted)
+        patched.setattr(writer.IndexWriter, "_commit_frozen", interrupted)
         with pytest.raises(KeyboardInterrupt):
             engine.refresh("pages")
     engine.bulk([put(2)])
@@ -167,10 +167,10 @@ def test_a_commit_that_was_made_and_told_as_failed_doubles_no_document(engine: E
     engine.bulk([put(1), put(2)])
     with monkeypatch.context() as patched:
 
-        def fails(_: writer.Writer) -> None:
+        def fails(_: writer.IndexWriter) -> None:
             raise OSError(5, "Input/output error")
 
-        patched.setattr(writer.Writer, "_forget_frozen", fails)
+        patched.setattr(writer.IndexWriter, "_forget_frozen", fails)
         with pytest.raises(EngineUnavailable, match="Input/output"):
             engine.refresh("pages")
     engine.bulk([put(1, 1)])
@@ -204,11 +204,11 @@ def test_an_interrupt_while_documents_are_written_loses_none_and_doubles_none(
             own._queue = _Interrupted(own._queue)
         else:
 
-            def interrupted(self: writer.Writer, ready: object) -> None:
+            def interrupted(self: writer.IndexWriter, ready: object) -> None:
                 patched.undo()
                 raise KeyboardInterrupt
 
-            patched.setattr(writer.Writer, "_add_source", interrupted)
+            patched.setattr(writer.IndexWriter, "_add_source", interrupted)
         with pytest.raises(KeyboardInterrupt):
             engine.refresh("pages")
     engine.bulk([put(6)])

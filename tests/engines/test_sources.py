@@ -2,7 +2,7 @@
 
 from shinglefold.engines.embedded import CommitLimits, EmbeddedEngine
 from shinglefold.engines.embedded.store.source_codec import make_source
-from shinglefold.engines.embedded.store.write_ahead_log import Changed, Journal, read
+from shinglefold.engines.embedded.store.write_ahead_log import Changed, WriteAheadLog, read
 
 _TEXT = 'a long "text" with \\ and \ud800, ё or 中\n' * (1 << 16)
 
@@ -17,7 +17,7 @@ def test_a_long_text_comes_back_as_it_was():
 
 def test_a_journal_gives_long_texts_back_too(tmp_path):
     given = {"body": _TEXT, "inside": {"a": 1}}
-    journal = Journal(tmp_path)
+    journal = WriteAheadLog(tmp_path)
     journal.write([Changed("a", make_source("a", given)), Changed("b", None)])
     journal.close()
     assert [(one.id, one.source and one.source.load()) for one in read(tmp_path)] == [

@@ -1,7 +1,7 @@
 """What a writer has taken is known until it is committed, also where a commit was interrupted."""
 
 from shinglefold.engines.embedded.store.memtable import Memtable
-from shinglefold.engines.embedded.store.source_codec import Source
+from shinglefold.engines.embedded.store.source_codec import StoredSource
 
 
 def _taken(*rounds):
@@ -10,7 +10,9 @@ def _taken(*rounds):
     for documents in rounds:
         for id_, word in documents.items():
             kept.put(
-                id_, Source(b'{"word":"%b"}' % word.encode(), b'["%b",{}]' % id_.encode()), {"word": word}
+                id_,
+                StoredSource(b'{"word":"%b"}' % word.encode(), b'["%b",{}]' % id_.encode()),
+                {"word": word},
             )
         kept.freeze()
     return kept
@@ -25,7 +27,7 @@ def test_of_two_versions_that_wait_for_their_commit_the_later_one_counts():
 
 def test_documents_of_one_value_are_all_told():
     kept = _taken({"a": "x"}, {"b": "x", "c": "y"}, {"d": "x"})
-    kept.put("e", Source(b'{"word":"x"}', b'["e",{}]'), {"word": "x"})
+    kept.put("e", StoredSource(b'{"word":"x"}', b'["e",{}]'), {"word": "x"})
     assert kept.ids_by_value("word", {"x", "y", "z"}) == {"x": ["a", "b", "d", "e"], "y": ["c"]}
     kept.discard_frozen()
     assert kept.ids_by_value("word", {"x", "y"}) == {"x": ["e"]}

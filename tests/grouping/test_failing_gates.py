@@ -6,9 +6,9 @@ from support.gate.store import Source, Store
 
 from shinglefold.contracts.engine import WriteResult
 from shinglefold.errors import EngineUnavailable
-from shinglefold.grouping.gate.group_commit import Caller, Job
+from shinglefold.grouping.gate.group_commit import Caller, DecisionJob
 from shinglefold.grouping.gate.protocol.policy import Policy
-from shinglefold.grouping.gate.protocol.requests import Drop, Now, Pause, Refresh, Write
+from shinglefold.grouping.gate.protocol.requests import DropPlaceholder, Now, Pause, Refresh, Write
 from shinglefold.ingest import Backoff
 
 _LONG = 60
@@ -103,7 +103,7 @@ def _begun(policy, *texts):
     """Return documents on their way together, each of a caller of its own, and these callers."""
     writer, relation = Newcomer("w", texts), Relation()
     callers = [Caller([member]) for member in writer.members(relation)]
-    job = Job(
+    job = DecisionJob(
         callers,
         writer.context(policy, relation, writer.register()),
         cut=lambda documents: [list(documents)],
@@ -154,7 +154,7 @@ def _busy_from(first, last):
             return _answered(store, request)
         written = []
         for action in request.actions:
-            if isinstance(action, Drop) and action.where == "documents":
+            if isinstance(action, DropPlaceholder) and action.where == "documents":
                 written.append(WriteResult(503, None, "busy"))
                 continue
             store, one = store.run(action)

@@ -6,8 +6,8 @@ from html.parser import HTMLParser
 import pytest
 
 from shinglefold.errors import ConfigError
-from shinglefold.grouping.report import Names, make_report
-from shinglefold.grouping.report.counts import Tally
+from shinglefold.grouping.report import ReportFields, make_report
+from shinglefold.grouping.report.counts import GroupTally
 from shinglefold.grouping.report.html import page
 
 
@@ -82,7 +82,7 @@ def test_a_year_alone_is_that_year_where_the_field_is_a_date(engine, index):
     for number, day in enumerate(["2019", "2020-05", "2019-12-31T23:30:00-02:00"]):
         one = source(1, False, "a.org", "") | {"date": day, "published": None}
         assert not engine.bulk([{"_index": index, "_id": f"e{number}", "_source": one}]).failures
-    made = make_report(engine, index, Names(date="date"))
+    made = make_report(engine, index, ReportFields(date="date"))
     assert [one.value for one in made.months] == ["2019-01", "2020-01", "2020-05"]
 
 
@@ -99,7 +99,7 @@ def test_a_multi_field_is_counted_by_the_values_of_its_parent(engine, index):
     )
     one = source(1, False, "b.org", "2026-02-03") | {"site": "news.org"}
     assert not engine.bulk([{"_index": index, "_id": "d8", "_source": one}]).failures
-    made = make_report(engine, index, Names(host="site.keyword"))
+    made = make_report(engine, index, ReportFields(host="site.keyword"))
     assert [(one.value, one.documents) for one in made.hosts] == [("news.org", 1)]
 
 
@@ -115,7 +115,7 @@ def test_the_largest_and_the_newest_groups_are_told_by_their_leaders(engine, ind
 
 
 def test_fields_can_be_named_and_may_be_missing(engine, index):
-    made = make_report(engine, index, Names(host="nowhere", date="nothing"))
+    made = make_report(engine, index, ReportFields(host="nowhere", date="nothing"))
     assert (made.hosts, made.months, made.newest, made.copies) == ((), (), (), 3)
     assert "Copies by host" not in page(made)
 
@@ -151,7 +151,7 @@ def test_an_index_without_numbers_says_how_to_get_them(engine):
 
 
 def tallied(*sources):
-    tally = Tally("dedup", Names())
+    tally = GroupTally("dedup", ReportFields())
     tally.add([{"_index": "x", "_id": f"d{at}", "_source": one} for at, one in enumerate(sources)])
     return tally.report("x", 10)
 

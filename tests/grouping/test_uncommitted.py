@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from shinglefold.engines.embedded.store import writer
-from shinglefold.engines.embedded.store.write_ahead_log import Journal
+from shinglefold.engines.embedded.store.write_ahead_log import WriteAheadLog
 from shinglefold.errors import IndexReadOnly, Refused
 from shinglefold.grouping import Gate, Policy
 from shinglefold.grouping.numbering import numbers_of
@@ -86,14 +86,14 @@ def test_places_are_counted(held, pipeline, text, most):
 
 def test_nobody_is_told_of_a_place_before_it_is_durable(held, pipeline, text, monkeypatch):
     told, noting, on = [], threading.Event(), threading.Event()
-    write = Journal.write
+    write = WriteAheadLog.write
 
     def waits(journal, changes):
         noting.set()
         assert on.wait(20)
         write(journal, changes)
 
-    monkeypatch.setattr(Journal, "write", waits)
+    monkeypatch.setattr(WriteAheadLog, "write", waits)
     with _gate(held, pipeline) as gate:
         add = threading.Thread(target=lambda: told.append(gate.add({"id": "first", "body": text("a")})))
         beside = threading.Thread(target=lambda: told.append(gate.add({"id": "second", "body": text("b")})))
@@ -118,7 +118,7 @@ def test_on_a_full_disk_nobody_is_let_in_and_the_gate_goes_on_once_there_is_room
     with _gate(held, pipeline) as gate:
         gate.add({"id": "first", "body": text("a")})
         with monkeypatch.context() as patched:
-            patched.setattr(Journal, "write", full)
+            patched.setattr(WriteAheadLog, "write", full)
             with pytest.raises(IndexReadOnly, match="the disk is full"):
                 gate.add({"id": "second", "body": text("b")})
         with pytest.raises(Refused, match="resembles 'first'"):

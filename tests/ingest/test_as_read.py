@@ -70,9 +70,10 @@ def test_what_somebody_has_set_aside_stays_there():
     gc.freeze()
     try:
         before = gc.get_freeze_count()
+        # Some of what was set aside may go meanwhile, in other threads.
         with settled():
-            assert gc.get_freeze_count() == before
-        assert gc.get_freeze_count() == before
+            assert before - 1_000 < gc.get_freeze_count() <= before
+        assert before - 1_000 < gc.get_freeze_count() <= before
     finally:
         gc.unfreeze()
 

@@ -10,7 +10,7 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Options, Pipeline, Tools
-from shinglefold.ingest.writing.worker_pool import Answer, process_blocks
+from shinglefold.ingest.writing.worker_pool import BlockAnswer, process_blocks
 from shinglefold.ingest.writing.worker_process import WorkerProcess, in_order
 from shinglefold.model.scheme import Scheme
 
@@ -36,7 +36,7 @@ def deadly(scheme: Scheme, canonicalizer: Canonicalizer) -> Pipeline:
     return Pipeline.from_json(definition, scheme, canonicalizer, processors={"deadly": Deadly})
 
 
-def documents_of(answers: list[Answer]) -> list[list[Any]]:
+def documents_of(answers: list[BlockAnswer]) -> list[list[Any]]:
     return [[o.document and o.document["n"] for o in answer.outcomes] for answer in answers]
 
 

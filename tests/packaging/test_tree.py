@@ -1,8 +1,10 @@
 """Promises about the tree as a whole."""
 
+import ast
 import re
 import subprocess
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -75,3 +77,71 @@ def test_every_folder_is_explained_in_the_architecture():
     text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
     folders = {*SOURCES, "tests", "bench", "docs", "docker"}
     assert not [folder for folder in sorted(folders) if f"`{folder}/`" not in text]
+
+
+def product() -> list[Path]:
+    """The modules of the product."""
+    return [
+        path
+        for path in tracked("*.py")
+        if path.relative_to(ROOT).parts[0] in SOURCES and "_template" not in path.parts
+    ]
+
+
+def test_a_class_has_its_name_alone():
+    homes: dict[str, list[str]] = {}
+    for path in product():
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, []).append(path.relative_to(ROOT).as_posix())
+    assert not {name: files for name, files in homes.items() if len(files) > 1}
+
+
+#: Folders that have more than a dozen modules: what they have is to be merged.
+WIDE = {"engines/embedded/store": 13, "engines/http": 19, "offline/sign": 16, "offline/spark": 13}
+
+
+def test_no_folder_has_more_than_a_dozen_modules():
+    counts = Counter(
+        path.parent.relative_to(ROOT).as_posix() for path in product() if path.name != "__init__.py"
+    )
+    assert {folder: count for folder, count in counts.items() if count > 12} == WIDE
+
+
+def module_of(path: Path) -> str:
+    """Return the dotted name of a module."""
+    parts = list(path.relative_to(ROOT).with_suffix("").parts)
+    own = parts[1:] if parts[0] == "core" else parts
+    return ".".join(["shinglefold", *(own[:-1] if own and own[-1] == "__init__" else own)])
+
+
+def imported_by(tree: ast.Module, modules: set[str]) -> set[str]:
+    """Return what a module imports when it runs, at its top or in its functions."""
+    typed = {
+        id(below)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for below in ast.walk(node)
+    }
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and id(node) not in typed and node.module:
+            names = {f"{node.module}.{alias.name}" for alias in node.names} & modules
+            found |= names or ({node.module} & modules)
+    return found
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    files = {module_of(path): path for path in product()}
+    arrows = {
+        name: imported_by(ast.parse(path.read_text("utf-8")), set(files)) - {name}
+        for name, path in files.items()
+    }
+    # Whoever imports nothing that is left is in no circle.
+    while done := [name for name, below in arrows.items() if not below & arrows.keys()]:
+        for name in done:
+            del arrows[name]
+    while done := [name for name in arrows if not any(name in below for below in arrows.values())]:
+        for name in done:
+            del arrows[name]
+    assert not sorted(arrows)

@@ -7,7 +7,7 @@ from support.hits import SCHEME, Spec, hits_of
 
 from shinglefold import registry
 from shinglefold.errors import ConfigError
-from shinglefold.rerank import FoldOptions, Policy, collapse
+from shinglefold.rerank import FoldOptions, RepresentativePolicy, collapse
 
 
 def shown(hits, *representative):
@@ -100,7 +100,9 @@ def test_an_unknown_policy_is_refused_with_the_nearest_name():
 
 def shortest_title(preference):
     field = preference.field or "title"
-    return Policy(lambda one: min(map(len, one.hit["fields"].get(field, ["~" * 999]))), (field,))
+    return RepresentativePolicy(
+        lambda one: min(map(len, one.hit["fields"].get(field, ["~" * 999]))), (field,)
+    )
 
 
 @pytest.fixture
@@ -127,9 +129,9 @@ def test_a_policy_of_others_is_found_by_its_entry_point(copies, install):
     ("make", "why"),
     [
         (lambda preference: preference["field"], r"'theirs' fails: TypeError\("),
-        (lambda _: Policy(lambda one: 1 / 0), r"'theirs' fails: ZeroDivisionError\("),
+        (lambda _: RepresentativePolicy(lambda one: 1 / 0), r"'theirs' fails: ZeroDivisionError\("),
         (lambda _: lambda one: one.rank, "'theirs' returns function, no Policy"),
-        (lambda _: Policy(lambda one: None if one.rank else 1), "costs that can't be compared"),
+        (lambda _: RepresentativePolicy(lambda one: None if one.rank else 1), "costs that can't be compared"),
     ],
     ids=["making", "cost", "no policy", "no order"],
 )

@@ -178,8 +178,11 @@ def test_an_index_whose_source_leaves_out_anything_is_refused(engine, pipeline, 
     ("settings", "said"),
     [
         ({"mapping.source.mode": "synthetic"}, "its _source is rebuilt from the fields"),
-        ({"mode": "logsdb"}, "'logsdb', in which every document has a time"),
-        ({"mode": "logsdb", "mapping.source.mode": "stored"}, "'logsdb', in which every document has a time"),
+        ({"mode": "logsdb"}, "'logsdb', in which every document needs a time"),
+        (
+            {"mode": "logsdb", "mapping.source.mode": "stored"},
+            "'logsdb', in which every document needs a time",
+        ),
     ],
 )
 def test_an_index_of_a_mode_that_keeps_no_places_or_no_sources_is_refused(

@@ -12,7 +12,7 @@ from support.random_pages import SPECS
 
 from shinglefold.grouping.numbering import Numbering
 from shinglefold.grouping.regroup import RegroupOptions, regroup
-from shinglefold.grouping.report import Names, make_report
+from shinglefold.grouping.report import ReportFields, make_report
 from shinglefold.ingest import index_documents
 from shinglefold.ingest.index_mapping import new_mappings
 from shinglefold.maintenance import BackfillOptions, backfill
@@ -141,7 +141,7 @@ def test_a_field_of_dates_leads_by_its_dates_whatever_their_format(engine, new_i
         regroup(engine, index, RegroupOptions(order=field))
         assert [number for number, one in stored(engine, index).items() if one["leader"]] == [leads], field
     for field in ("day", "at"):
-        told_by = make_report(engine, index, Names(date=field))
+        told_by = make_report(engine, index, ReportFields(date=field))
         assert [(one.value, one.documents) for one in told_by.months] == [
             ("2025-12", 1),
             ("2026-01", 1),

@@ -12,7 +12,7 @@ from shinglefold.offline.dedupe.fingerprint_table import (
     DIGEST,
     DIGESTED,
     SIGNED,
-    Block,
+    FingerprintBlock,
     FingerprintTable,
     id_columns,
 )
@@ -22,7 +22,7 @@ from shinglefold.sketch import low_bits, pack, supershingles
 SKETCH = SketchOptions(values=24, bits=2, groups=4, group_size=2)
 
 
-def random_block(seed: int, count: int, scheme: Scheme, whole: bool, crowd: int = 0) -> Block:
+def random_block(seed: int, count: int, scheme: Scheme, whole: bool, crowd: int = 0) -> FingerprintBlock:
     """Documents of which most resemble an earlier one; ``crowd`` of them share a supershingle besides."""
     chance = np.random.default_rng(seed)
     sketch = scheme.sketch
@@ -41,7 +41,7 @@ def random_block(seed: int, count: int, scheme: Scheme, whole: bool, crowd: int 
     return _block(chance, minima, texts, scheme, whole)
 
 
-def one_text(count: int, scheme: Scheme, changed: float = 0.0) -> Block:
+def one_text(count: int, scheme: Scheme, changed: float = 0.0) -> FingerprintBlock:
     """One text so many times, each with its share of minima changed."""
     chance = np.random.default_rng(count)
     minima = np.tile(chance.integers(0, 2**32, scheme.sketch.values, dtype=np.uint32), (count, 1))
@@ -53,7 +53,7 @@ def one_text(count: int, scheme: Scheme, changed: float = 0.0) -> Block:
 
 def _block(
     chance: np.random.Generator, minima: NDArray[np.uint32], texts: Int64s, scheme: Scheme, whole: bool
-) -> Block:
+) -> FingerprintBlock:
     sketch, count = scheme.sketch, len(minima)
     digests = chance.integers(0, 256, (count, DIGEST), dtype=np.uint8)[texts]
     shingles = np.where(chance.random(count) < 0.9, 100, 60)
@@ -63,7 +63,7 @@ def _block(
     slots = sketch.values // sketch.group_size if whole else sketch.groups
     words = supershingles(minima, slots, sketch.group_size)
     ids = id_columns([f"doc{number}" for number in range(count)])
-    return Block(
+    return FingerprintBlock(
         words if whole else (words & np.uint64(0x3FFFFFFF)).astype(np.uint32),
         pack(low_bits(minima, sketch.bits), sketch.bits),
         shingles.astype(np.int64),
@@ -85,7 +85,7 @@ def made_up(
 
 
 @contextmanager
-def columns(block: Block, scheme: Scheme, whole: bool = False) -> Iterator[FingerprintTable]:
+def columns(block: FingerprintBlock, scheme: Scheme, whole: bool = False) -> Iterator[FingerprintTable]:
     """A block of documents as the columns of a collection."""
     with closing(FingerprintTable(scheme, whole)) as table:
         table.add(block)

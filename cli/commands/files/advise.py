@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shinglefold.cli.commands.files.advise_sample import sample
-from shinglefold.cli.framework.command import DONE, Group, Invocation, command, common_options
+from shinglefold.cli.framework.command import DONE, CommandGroup, Invocation, command, common_options
 from shinglefold.cli.framework.output import check_page, print_table, write_json, write_line, write_page
 from shinglefold.cli.options.definitions import NumberRange
 from shinglefold.cli.render.curves import bars, picture
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from shinglefold.sketch import Advice
 
 
-class _Advise(Group):
+class _Advise(CommandGroup):
     """``advise --sample FILE`` is short for ``advise sample FILE``, as many will type it."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

@@ -91,14 +91,14 @@ def _tried(found: "Collected", name: str, threshold: float) -> "Rows":
     import numpy as np
 
     from shinglefold.offline.dedupe.link import Linking
-    from shinglefold.offline.dedupe.slots import Options
+    from shinglefold.offline.dedupe.slots import LinkOptions
 
     scheme = found.scheme
     table = found.table.with_scheme(
         scheme.with_options(**{name: threshold, "verify": scheme.decision.verify})
     )
     # All pairs, however many they are: a sample is small.
-    every = Options(memory=sys.maxsize, most_shared=max(1, len(table)))
+    every = LinkOptions(memory=sys.maxsize, most_shared=max(1, len(table)))
     return np.concatenate([*Linking(table, every).pairs()])
 
 

@@ -17,8 +17,8 @@ from shinglefold.cli.render.run_summary import ended, run_lines
 if TYPE_CHECKING:
     from shinglefold.ingest.field_statistics import FieldWatch
     from shinglefold.model.scheme import Scheme
-    from shinglefold.offline.sign.accounting import Pace, Signed
-    from shinglefold.offline.sign.run import Job
+    from shinglefold.offline.sign.accounting import Signed, SignPace
+    from shinglefold.offline.sign.run import SignJob
     from shinglefold.offline.sign.signer import SignOptions
     from shinglefold.settings import Settings
 
@@ -209,10 +209,10 @@ def make_job(
     scheme: "Scheme",
     settings: "Settings",
     output: str | None,
-) -> "Job":
+) -> "SignJob":
     """Return what is to be done, with all that decides what is written."""
     from shinglefold.cli.session.seal import seal_of_settings
-    from shinglefold.offline.sign.run import Job
+    from shinglefold.offline.sign.run import SignJob
     from shinglefold.offline.sign.run_identity import identity
     from shinglefold.offline.sign.signer import Signer
     from shinglefold.offline.sign.tasks import is_parquet
@@ -222,7 +222,7 @@ def make_job(
     target = sys.stdout.buffer if output is None else _place(Path(output))
     made = identity(sources, options, scheme, "" if seal is None else seal.id)
     parquet = output is not None and is_parquet(output)
-    return Job(sources, Signer(scheme, options, seal=seal), target, made, prefixes, parquet)
+    return SignJob(sources, Signer(scheme, options, seal=seal), target, made, prefixes, parquet)
 
 
 def _place(output: Path) -> Path:
@@ -230,7 +230,7 @@ def _place(output: Path) -> Path:
     return output.resolve() if output.is_symlink() else output
 
 
-def told(pace: "Pace") -> str:
+def told(pace: "SignPace") -> str:
     """Return how far a run is, in words."""
     from shinglefold.cli.framework.progress import span
 

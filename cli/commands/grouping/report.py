@@ -18,7 +18,7 @@ from shinglefold.cli.framework.output import (
 from shinglefold.cli.options.definitions import engine_option
 
 if TYPE_CHECKING:
-    from shinglefold.grouping.report import Report
+    from shinglefold.grouping.report import GroupReport
     from shinglefold.grouping.report.counts import Listed
 
 
@@ -63,7 +63,7 @@ def report(
     from shinglefold.cli.commands.grouping.regroup import check_numbered
     from shinglefold.cli.framework.progress import progress_bar
     from shinglefold.cli.session.open_index import opened_store
-    from shinglefold.grouping.report import Names, make_report
+    from shinglefold.grouping.report import ReportFields, make_report
     from shinglefold.grouping.report.html import page
     from shinglefold.rerank.request.field_check import check_fields
 
@@ -72,13 +72,13 @@ def report(
     with opened_store(asked) as store:
         check_numbered(asked, store.recipe)
         # The usual fields need not be there.
-        named = {host_field, date_field, title_field} - {Names().title}
+        named = {host_field, date_field, title_field} - {ReportFields().title}
         check_fields(store.mappings.values(), index, sorted(named), "report")
         with progress_bar("report") as bar:
             made = make_report(
                 store.engine,
                 index,
-                Names(host_field, date_field, title_field),
+                ReportFields(host_field, date_field, title_field),
                 listed=most,
                 progress=lambda read, share: bar(share, f"{read:,} read"),
             )
@@ -93,7 +93,7 @@ def report(
     return DONE
 
 
-def _print(made: "Report", remedy: str) -> None:
+def _print(made: "GroupReport", remedy: str) -> None:
     grouped = made.documents - made.without_group
     share = share_of(made.copies / grouped) if grouped else "0"
     copies = "1 copy" if made.copies == 1 else f"{made.copies:,} copies"
@@ -113,7 +113,7 @@ def _print(made: "Report", remedy: str) -> None:
                 write_line(left_out)
 
 
-def _tables(made: "Report") -> Iterator[tuple[str, Sequence[str], list[list[str]], str]]:
+def _tables(made: "GroupReport") -> Iterator[tuple[str, Sequence[str], list[list[str]], str]]:
     sizes = [[one.size, f"{one.groups:,}", f"{one.documents:,}"] for one in made.sizes if one.groups]
     yield "groups by size", ("size", "groups", "documents"), sizes, ""
     for title, groups in (("the largest groups", made.largest), ("the newest groups", made.newest)):
@@ -125,7 +125,7 @@ def _tables(made: "Report") -> Iterator[tuple[str, Sequence[str], list[list[str]
         yield f"copies by {title}", (title, "documents", "copies", "share"), rows, made.left_out(kind)
 
 
-def _leader(one: "Listed", made: "Report") -> str:
+def _leader(one: "Listed", made: "GroupReport") -> str:
     """Return the id of a leader, after its index where there are several."""
     several = len({each.index for each in (*made.largest, *made.newest)}) > 1
     return f"{one.index}/{one.id}" if several else one.id

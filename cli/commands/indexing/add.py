@@ -14,7 +14,7 @@ from shinglefold.cli.render.run_summary import ended
 
 if TYPE_CHECKING:
     from shinglefold.cli.session.recipe import Asked
-    from shinglefold.grouping.gate.bulk_run import Run
+    from shinglefold.grouping.gate.bulk_run import BulkRun
     from shinglefold.ingest.field_statistics import FieldWatch
 
 _SHOWN = 160
@@ -102,7 +102,7 @@ def add(
     from shinglefold.cli.render.run_summary import replay_command
     from shinglefold.cli.session.open_index import opened_store, pipeline_of
     from shinglefold.grouping import Gate, Policy
-    from shinglefold.grouping.gate.bulk_run import Run
+    from shinglefold.grouping.gate.bulk_run import BulkRun
     from shinglefold.ingest.field_statistics import FieldWatch
     from shinglefold.ingest.pipeline.field_usage import raw_fields
 
@@ -117,7 +117,7 @@ def add(
         make_read_options(format, id_field, encoding, header),
         lambda letters: replay_command(asked, letters),
     )
-    run, watch = Run(), FieldWatch(())
+    run, watch = BulkRun(), FieldWatch(())
     with _kept(run), _index_wanted(asked, groups=chosen.action != "refuse"), opened_store(asked) as store:
         pipeline, recipe = pipeline_of(asked, invocation)
         watch.fields = raw_fields(pipeline.steps, recipe.field)
@@ -148,7 +148,7 @@ def _textless(asked: "Asked", watch: "FieldWatch") -> Iterator[str]:
 
 
 @contextmanager
-def _kept(run: "Run") -> Iterator[None]:
+def _kept(run: "BulkRun") -> Iterator[None]:
     """Note what ends a run that has begun, also in closing what it opened; what it did is not to be lost."""
     from shinglefold.errors import ShinglefoldError
 
@@ -162,7 +162,7 @@ def _kept(run: "Run") -> Iterator[None]:
         run.stopped = str(error)
 
 
-def _exit_code(run: "Run") -> int:
+def _exit_code(run: "BulkRun") -> int:
     rest = "; what was not added can be given again"
     if run.unknown:
         rest = f"; of the {run.unknown:,} documents that were being decided, some may have been added{rest}"
@@ -182,7 +182,7 @@ def _index_wanted(asked: "Asked", *, groups: bool) -> Iterator[None]:
         raise IndexMissing(f"{told}{'' if told.endswith(('.', '?')) else '.'} To make it: {make}") from error
 
 
-def _print(index: str, run: "Run") -> None:
+def _print(index: str, run: "BulkRun") -> None:
     for line in _left_out(run.told):
         write_line(printable(line))
     accepted = run.count("accepted")

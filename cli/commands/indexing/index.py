@@ -31,7 +31,7 @@ from shinglefold.cli.session.field_types import check_types, mapping_told, read_
 if TYPE_CHECKING:
     from shinglefold.canon import Lexicon
     from shinglefold.cli.session.recipe import Asked
-    from shinglefold.cli.session.templates import Layout
+    from shinglefold.cli.session.templates import IndexLayout
     from shinglefold.contracts.engine import Engine
     from shinglefold.grouping.numbering import Numbering
     from shinglefold.grouping.rules import Rules
@@ -119,10 +119,10 @@ def index(
     """
     from dataclasses import replace
 
-    from shinglefold.cli.commands.indexing.recreate import Kept, kept_groups, left_beside
+    from shinglefold.cli.commands.indexing.recreate import KeptGroups, kept_groups, left_beside
     from shinglefold.cli.session.missing_texts import passages_too
     from shinglefold.cli.session.open_index import pipeline_of, search_canonicalizer
-    from shinglefold.cli.session.templates import Layout, kept_layout
+    from shinglefold.cli.session.templates import IndexLayout, kept_layout
     from shinglefold.engines import open_engine
     from shinglefold.ingest import rebuild
     from shinglefold.ingest.field_statistics import FieldWatch
@@ -144,8 +144,8 @@ def index(
     numbered = groups or recipe.groups
     check_groups(asked, recipe, wanted=groups and not recreate)
     rules = rules_of_groups(verify, min_similarity, numbered=numbered)
-    kept = kept_groups(asked, recipe, numbered=numbered) if recreate else Kept()
-    layout, left = (kept_layout(asked), left_beside(asked)) if recreate else (Layout(), [])
+    kept = kept_groups(asked, recipe, numbered=numbered) if recreate else KeptGroups()
+    layout, left = (kept_layout(asked), left_beside(asked)) if recreate else (IndexLayout(), [])
     recipe = replace(recipe, grouping=recipe.grouping or kept.grouping)
     watch = FieldWatch(raw_fields(chosen.steps, recipe.field))
     lexicon = chosen.tools.canonicalizer.lexicon
@@ -239,7 +239,7 @@ def _built(
     mapping: str | None,
     records: Any,  # noqa: ANN401 - as they are read
     usual: dict[str, Any],
-    layout: "Layout",
+    layout: "IndexLayout",
     properties: dict[str, Any],
     replayed: "ReadOptions | None",
     **options: Any,  # noqa: ANN401 - of the run

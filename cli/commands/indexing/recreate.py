@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptGroups:
     """What is kept of how an index made its groups.
 
     ``grouping``: the rules that it notes. ``properties``: mappings of the fields that these go by. ``left``:
@@ -25,7 +25,7 @@ class Kept:
     left: str = ""
 
 
-def kept_groups(asked: "Asked", recipe: "Recipe", *, numbered: bool) -> Kept:
+def kept_groups(asked: "Asked", recipe: "Recipe", *, numbered: bool) -> KeptGroups:
     """Return what a new index keeps of how the one in its place made its groups, as no option says it.
 
     Args:
@@ -42,19 +42,19 @@ def kept_groups(asked: "Asked", recipe: "Recipe", *, numbered: bool) -> Kept:
         rules = Rules.of(old)
     except (IndexMissing, ConfigError, SchemeMismatch):
         # What can't be read can't be kept either, and is what one recreates an index for.
-        return Kept()
+        return KeptGroups()
     if not old.groups:
-        return Kept()
+        return KeptGroups()
     again = _regroup(asked, rules, str(old.grouping.get("linkage") or ""))
     if not numbered:
         from shinglefold.cli.framework.next_commands import chain
 
         numbers = chain([asked.hints.command("setup", asked.index, groups=True), again])
         told = f"index {asked.index!r} numbered groups, and the new one does not"
-        return Kept(left=f"{told}; let it: {numbers}")
+        return KeptGroups(left=f"{told}; let it: {numbers}")
     if old.grouping and old.scheme.id != recipe.scheme.id:
         told = f"rules for its groups were noted in {asked.index!r} for another scheme, and are not kept"
-        return Kept(left=f"{told}; to go by them: {again}")
+        return KeptGroups(left=f"{told}; to go by them: {again}")
     tops = {source_of(found.values(), name).partition(".")[0] for name in rules.scope}
     properties = {
         name: node
@@ -62,7 +62,7 @@ def kept_groups(asked: "Asked", recipe: "Recipe", *, numbered: bool) -> Kept:
         for name, node in (mappings.get("properties") or {}).items()
         if name in tops
     }
-    return Kept(old.grouping, properties)
+    return KeptGroups(old.grouping, properties)
 
 
 def _regroup(asked: "Asked", rules: "Rules", linkage: str) -> str:

@@ -10,7 +10,7 @@ import tantivy
 
 from shinglefold.engines.embedded.schema.analysis import Analysis
 from shinglefold.engines.embedded.schema.body_options import number, single
-from shinglefold.engines.embedded.schema.field_types import Field, Kind
+from shinglefold.engines.embedded.schema.field_types import Field, FieldKind
 from shinglefold.engines.embedded.store.snapshots import Snapshot
 from shinglefold.errors import UnsupportedQuery
 
@@ -59,7 +59,7 @@ class Context:
         return [
             own
             for path, own in sorted(fields.items())
-            if own.kind in (Kind.TEXT, Kind.KEYWORD)
+            if own.kind in (FieldKind.TEXT, FieldKind.KEYWORD)
             and own.column
             and path != "_id"
             and fnmatchcase(path, pattern)

@@ -19,8 +19,8 @@ from shinglefold.engines.embedded.query.context import (
 from shinglefold.engines.embedded.schema.body_options import checked, strings
 from shinglefold.engines.embedded.schema.field_types import (
     Field,
+    FieldKind,
     Indexed,
-    Kind,
     are_short_strings,
     parse_date,
     to_index,
@@ -44,15 +44,15 @@ def value_query(context: Context, own: Field, value: object, what: str) -> Query
         UnsupportedQuery: the field can't have such a value.
     """
     schema = context.snapshot.schema
-    if own.kind is Kind.DATE:
+    if own.kind is FieldKind.DATE:
         return _range(context, own, {"gte": value, "lte": value})
-    if own.kind is Kind.TEXT:
+    if own.kind is FieldKind.TEXT:
         return Query.term_query(schema, own.column, well_formed(str(value)))
     indexed = _indexed(own, value, what)
     if indexed is None:
         return no_document()
     query = Query.term_query(schema, own.column, indexed, "basic")
-    return query if own.kind is Kind.KEYWORD else constant(query)
+    return query if own.kind is FieldKind.KEYWORD else constant(query)
 
 
 def _term(context: Context, body: object) -> Query:
@@ -74,10 +74,10 @@ def _terms(context: Context, body: object) -> Query:
     own = context.field(path, "terms")
     if own is None or not values:
         return no_document()
-    if own.kind is Kind.DATE:
+    if own.kind is FieldKind.DATE:
         ranges = [(tantivy.Occur.Should, value_query(context, own, value, "terms")) for value in values]
         return boosted(constant(Query.boolean_query(ranges)), body)
-    if own.kind is Kind.KEYWORD and all(are_short_strings(own, some) for some in _parts(values)):
+    if own.kind is FieldKind.KEYWORD and all(are_short_strings(own, some) for some in _parts(values)):
         most = _RARE if own.searched_only else _LOOKED_UP
         return boosted(_one_of(context, own.column, values, most), body)
     found = [_indexed(own, value, "terms") for value in values]
@@ -132,7 +132,7 @@ def _prefix(context: Context, body: object) -> Query:
     if own is None:
         return no_document()
     value = given.get("value")
-    if own.kind not in (Kind.KEYWORD, Kind.TEXT) or not isinstance(value, str):
+    if own.kind not in (FieldKind.KEYWORD, FieldKind.TEXT) or not isinstance(value, str):
         raise UnsupportedQuery(f"prefix on {path!r}: works on strings in keyword and text fields only")
     return boosted(_terms_where(context, own, well_formed(value), lambda _: True), given)
 
@@ -148,14 +148,14 @@ def _range(context: Context, own: Field, given: Mapping[str, Any]) -> Query:
     bounds = {name: given[name] for name in _BOUNDS if given.get(name) is not None}
     if len(bounds.keys() & {"gte", "gt"}) > 1 or len(bounds.keys() & {"lte", "lt"}) > 1:
         raise UnsupportedQuery(f"range on {own.path!r}: give one lower and one upper bound at most")
-    if own.kind is Kind.TEXT:
+    if own.kind is FieldKind.TEXT:
         raise UnsupportedQuery(f"range on the text field {own.path!r}: name a keyword, number or date field")
     if not bounds:
         return _exists(context, {"field": own.path})
-    if own.kind is Kind.KEYWORD:
+    if own.kind is FieldKind.KEYWORD:
         strings("range bounds", list(bounds.values()))
         return _terms_where(context, own, "", lambda term: _inside(term, bounds))
-    if own.kind is Kind.DOUBLE:
+    if own.kind is FieldKind.DOUBLE:
         return _double_range(context, own, bounds)
     return _long_range(context, own, bounds)
 
@@ -184,10 +184,10 @@ def _long_range(context: Context, own: Field, bounds: Mapping[str, Any]) -> Quer
 
 def _whole_bound(own: Field, name: str, value: object) -> int:
     try:
-        if own.kind is Kind.DATE:
+        if own.kind is FieldKind.DATE:
             span = parse_date(value)
             return {"gte": span.first, "gt": span.last + 1, "lte": span.last, "lt": span.first - 1}[name]
-        if own.kind is Kind.BOOLEAN:
+        if own.kind is FieldKind.BOOLEAN:
             value = to_index(own, value)
         exact = value if isinstance(value, int | float) and not isinstance(value, bool) else float(str(value))
         whole = math.ceil(exact) if name in ("gte", "lt") else math.floor(exact)

@@ -18,7 +18,7 @@ from shinglefold.engines.embedded.query.context import (
 )
 from shinglefold.engines.embedded.query.term_queries import value_query
 from shinglefold.engines.embedded.schema.body_options import checked, number, strings, unsupported, whole
-from shinglefold.engines.embedded.schema.field_types import Field, Kind
+from shinglefold.engines.embedded.schema.field_types import Field, FieldKind
 from shinglefold.errors import UnsupportedQuery
 
 Query = tantivy.Query
@@ -62,7 +62,7 @@ def _words(context: Context, own: Field, given: Mapping[str, Any], what: str) ->
     operator = str(given.get("operator", "or")).lower()
     if operator not in _OPERATORS:
         raise unsupported(f"operator of {what}", operator, _OPERATORS)
-    if own.kind is not Kind.TEXT:
+    if own.kind is not FieldKind.TEXT:
         return value_query(context, own, _query_value(given, what), what)
     queries = []
     for tokens in context.analysis.readings(_query_text(given, what)):
@@ -75,7 +75,7 @@ def _words(context: Context, own: Field, given: Mapping[str, Any], what: str) ->
 
 def _phrase(context: Context, own: Field, given: Mapping[str, Any], what: str) -> Query:
     slop = whole(f"slop of {what}", given.get("slop", 0))
-    if own.kind is not Kind.TEXT:
+    if own.kind is not FieldKind.TEXT:
         return value_query(context, own, _query_value(given, what), what)
     schema = context.snapshot.schema
     queries = []

@@ -23,7 +23,7 @@ _METADATA = frozenset(
 _LONGEST_ID = 512
 
 
-class Refused(Exception):
+class RefusedAction(Exception):
     """An action that can't be done: HTTP status and reason. It never leaves the engine."""
 
     def __init__(self, status: int, reason: str) -> None:
@@ -56,12 +56,12 @@ def read_action(given: Mapping[str, Any]) -> Action:
     """
     verb = given.get("_op_type", "index")
     if verb not in _VERBS:
-        raise Refused(400, f"unknown _op_type {verb!r}; known: {', '.join(_VERBS)}")
+        raise RefusedAction(400, f"unknown _op_type {verb!r}; known: {', '.join(_VERBS)}")
     for name in given.keys() & _REFUSED:
-        raise Refused(400, f"the embedded engine has no {name!r} for bulk actions; leave it out")
+        raise RefusedAction(400, f"the embedded engine has no {name!r} for bulk actions; leave it out")
     index = given.get("_index")
     if not isinstance(index, str) or not index:
-        raise Refused(400, "_index is missing")
+        raise RefusedAction(400, "_index is missing")
     id = _id(verb, given.get("_id"))  # noqa: A001
     if verb == "delete":
         return Action(verb, index, id, {})
@@ -88,7 +88,7 @@ def _update(index: str, id: str, source: object, given: Mapping[str, Any]) -> Ac
         body = {name: given[name] for name in ("doc", "upsert", "doc_as_upsert") if name in given}
     unknown = body.keys() - {"doc", "upsert", "doc_as_upsert"}
     if unknown or "doc" not in body:
-        raise Refused(400, f"an update takes doc, upsert and doc_as_upsert, got {sorted(body)}")
+        raise RefusedAction(400, f"an update takes doc, upsert and doc_as_upsert, got {sorted(body)}")
     changes = _document("doc", body["doc"])
     otherwise = changes if body.get("doc_as_upsert") is True else body.get("upsert")
     return Action("update", index, id, changes, None if otherwise is None else _document("upsert", otherwise))
@@ -98,14 +98,14 @@ def _id(verb: str, given: object) -> str:
     if given is None and verb in ("index", "create"):
         return base64.urlsafe_b64encode(uuid.uuid4().bytes)[:22].decode()
     if isinstance(given, bool) or not isinstance(given, str | int) or given == "":
-        raise Refused(400, f"{given!r} is no _id for {verb}; give a string that is not empty")
+        raise RefusedAction(400, f"{given!r} is no _id for {verb}; give a string that is not empty")
     id = str(given)  # noqa: A001
     try:
         size = len(id.encode())
     except UnicodeEncodeError:
-        raise Refused(400, "the _id is no valid Unicode") from None
+        raise RefusedAction(400, "the _id is no valid Unicode") from None
     if size > _LONGEST_ID:
-        raise Refused(400, f"the _id has {size} bytes, {_LONGEST_ID} are allowed")
+        raise RefusedAction(400, f"the _id has {size} bytes, {_LONGEST_ID} are allowed")
     return id
 
 
@@ -117,11 +117,11 @@ def _rest(given: Mapping[str, Any]) -> dict[str, Any]:
 def _document(what: str, value: object) -> Mapping[str, Any]:
     document = _object(what, value)
     for name in document.keys() & _METADATA:
-        raise Refused(400, f"{name!r} is metadata and can't be a field of a document; leave it out")
+        raise RefusedAction(400, f"{name!r} is metadata and can't be a field of a document; leave it out")
     return document
 
 
 def _object(what: str, value: object) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise Refused(400, f"{what}: expected an object, got {type(value).__name__}")
+        raise RefusedAction(400, f"{what}: expected an object, got {type(value).__name__}")
     return value

@@ -19,7 +19,7 @@ _MILLISECOND = timedelta(milliseconds=1)
 _STEPS = (timedelta(days=1), timedelta(hours=1), timedelta(minutes=1), timedelta(seconds=1), _MILLISECOND)
 
 
-class Span(NamedTuple):
+class ValueRange(NamedTuple):
     """The milliseconds since 1970 a date covers, both ends included: a day has 86 400 000 of them."""
 
     first: int
@@ -31,17 +31,17 @@ def looks_like_date(text: str) -> bool:
     return len(text) >= 7 and _read(text) is not None
 
 
-def parse_date(value: object) -> Span:
+def parse_date(value: object) -> ValueRange:
     """Return what a date covers; without a zone it is UTC.
 
     Raises:
         ValueError: it is no date.
     """
     if isinstance(value, int) and not isinstance(value, bool):
-        return Span(value, value)
+        return ValueRange(value, value)
     text = str(value)
     if re.fullmatch(r"-?\d{5,}", text):
-        return Span(int(text), int(text))
+        return ValueRange(int(text), int(text))
     span = _read(text) if isinstance(value, str) else None
     if span is None:
         raise ValueError(f"{value!r} is no date such as 2024-05-31T12:00:00Z or milliseconds since 1970")
@@ -57,7 +57,7 @@ def format_date(milliseconds: int) -> str:
     return moment.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
 
 
-def _read(text: str) -> Span | None:
+def _read(text: str) -> ValueRange | None:
     found = _ISO.fullmatch(text)
     if found is None:
         return None
@@ -68,7 +68,7 @@ def _read(text: str) -> Span | None:
             int(float(f"0.{fraction or 0}") * 1000) * 1000, _zone(zone),
         )  # fmt: skip
         after = _next(first, month, (day, hour, minute, second, fraction))
-        return Span(_milliseconds(first), _milliseconds(after) - 1)
+        return ValueRange(_milliseconds(first), _milliseconds(after) - 1)
     except (ValueError, OverflowError):
         return None
 
@@ -102,7 +102,7 @@ _TEXTS = frozenset({str})
 SEARCHED = "n"
 
 
-class Kind(Enum):
+class FieldKind(Enum):
     """How a field is kept; the value is the pool of columns it takes its column from."""
 
     TEXT = "t"
@@ -133,7 +133,7 @@ class Field:
     path: str
     source: str
     type: str
-    kind: Kind
+    kind: FieldKind
     column: str
     doc_values: bool = True
     ignore_above: int = 2**31
@@ -149,20 +149,20 @@ class Field:
         return self.column not in ("", "_id") and not self.searched_only
 
 
-TYPES: Mapping[str, Kind] = MappingProxyType(
+TYPES: Mapping[str, FieldKind] = MappingProxyType(
     {
-        "text": Kind.TEXT,
-        "keyword": Kind.KEYWORD,
-        "byte": Kind.LONG,
-        "short": Kind.LONG,
-        "integer": Kind.LONG,
-        "long": Kind.LONG,
-        "half_float": Kind.DOUBLE,
-        "float": Kind.DOUBLE,
-        "double": Kind.DOUBLE,
-        "boolean": Kind.BOOLEAN,
-        "date": Kind.DATE,
-        "binary": Kind.BINARY,
+        "text": FieldKind.TEXT,
+        "keyword": FieldKind.KEYWORD,
+        "byte": FieldKind.LONG,
+        "short": FieldKind.LONG,
+        "integer": FieldKind.LONG,
+        "long": FieldKind.LONG,
+        "half_float": FieldKind.DOUBLE,
+        "float": FieldKind.DOUBLE,
+        "double": FieldKind.DOUBLE,
+        "boolean": FieldKind.BOOLEAN,
+        "date": FieldKind.DATE,
+        "binary": FieldKind.BINARY,
     }
 )
 _BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
@@ -177,10 +177,10 @@ def to_index(field: Field, value: object) -> Indexed | None:
     if isinstance(value, dict):
         raise ValueError("expected a value, got an object")
     # Most texts have a keyword beside them, which is left out before anything is done to it.
-    if isinstance(value, str) and field.kind is Kind.KEYWORD and len(value) > field.ignore_above:
+    if isinstance(value, str) and field.kind is FieldKind.KEYWORD and len(value) > field.ignore_above:
         return None
     converted = _CONVERTERS[field.kind](field, value)
-    if isinstance(converted, str) and field.kind is Kind.KEYWORD:
+    if isinstance(converted, str) and field.kind is FieldKind.KEYWORD:
         if len(converted) > field.ignore_above:
             return None
         # No character takes more than four bytes.
@@ -192,7 +192,7 @@ def to_index(field: Field, value: object) -> Indexed | None:
 def is_short_keyword(field: Field, value: object) -> bool:
     """Tell quickly of most values whether they are indexed as they are, as keywords; of others say no."""
     return (
-        field.kind is Kind.KEYWORD
+        field.kind is FieldKind.KEYWORD
         and type(value) is str
         and value.isascii()
         and len(value) <= min(field.ignore_above, _LONGEST_KEYWORD)
@@ -272,14 +272,14 @@ def _binary(_: Field, value: object) -> None:
     b64decode(value, validate=True)
 
 
-_CONVERTERS: Mapping[Kind, Callable[[Field, object], Indexed | None]] = MappingProxyType(
+_CONVERTERS: Mapping[FieldKind, Callable[[Field, object], Indexed | None]] = MappingProxyType(
     {
-        Kind.TEXT: _string,
-        Kind.KEYWORD: _string,
-        Kind.LONG: _long,
-        Kind.DATE: _date,
-        Kind.BOOLEAN: _boolean,
-        Kind.DOUBLE: _double,
-        Kind.BINARY: _binary,
+        FieldKind.TEXT: _string,
+        FieldKind.KEYWORD: _string,
+        FieldKind.LONG: _long,
+        FieldKind.DATE: _date,
+        FieldKind.BOOLEAN: _boolean,
+        FieldKind.DOUBLE: _double,
+        FieldKind.BINARY: _binary,
     }
 )

@@ -7,7 +7,7 @@ from typing import Any
 import tantivy
 
 from shinglefold.engines.embedded.schema.body_options import checked, single, unsupported, whole
-from shinglefold.engines.embedded.schema.field_types import Field, Kind
+from shinglefold.engines.embedded.schema.field_types import Field, FieldKind
 from shinglefold.engines.embedded.schema.tantivy_schema import find
 from shinglefold.engines.embedded.search.collapse import collapse_field, column_values
 from shinglefold.engines.embedded.store.snapshots import Snapshot
@@ -57,9 +57,9 @@ def _distinct(snapshot: Snapshot, options: Mapping[str, Any]) -> dict[str, Any]:
     checked("cardinality aggregation", options, ("field", "precision_threshold"))
     path = str(options.get("field"))
     own = snapshot.catalog.fields.get(path)
-    if own is None or own.kind in (Kind.TEXT, Kind.BINARY) or not own.has_order:
+    if own is None or own.kind in (FieldKind.TEXT, FieldKind.BINARY) or not own.has_order:
         fields = snapshot.catalog.fields.items()
-        known = [p for p, f in fields if f.kind not in (Kind.TEXT, Kind.BINARY) and f.has_order]
+        known = [p for p, f in fields if f.kind not in (FieldKind.TEXT, FieldKind.BINARY) and f.has_order]
         raise UnsupportedQuery(str(unsupported("cardinality aggregation of the field", path, known)))
     return {"cardinality": {"field": own.column}}
 
@@ -91,7 +91,7 @@ def _counted(snapshot: Snapshot, path: object) -> Field:
 
 
 def _has_terms(own: Field) -> bool:
-    return own.kind in (Kind.KEYWORD, Kind.LONG) and own.has_order
+    return own.kind in (FieldKind.KEYWORD, FieldKind.LONG) and own.has_order
 
 
 _INNER = ("aggs", "aggregations")

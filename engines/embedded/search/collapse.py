@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import tantivy
 
 from shinglefold.engines.embedded.schema.body_options import checked, unsupported
-from shinglefold.engines.embedded.schema.field_types import Field, Kind
+from shinglefold.engines.embedded.schema.field_types import Field, FieldKind
 from shinglefold.engines.embedded.search.sorting import has_many
 from shinglefold.engines.embedded.store.snapshots import Snapshot
 from shinglefold.errors import UnsupportedQuery
@@ -59,9 +59,9 @@ def collapse_field(snapshot: Snapshot, path: str) -> Field:
         UnsupportedQuery: it holds no whole numbers, or documents have several.
     """
     own = snapshot.catalog.fields.get(path)
-    if own is None or own.kind is not Kind.LONG or not own.column:
+    if own is None or own.kind is not FieldKind.LONG or not own.column:
         fields = snapshot.catalog.fields.items()
-        known = [name for name, field in fields if field.kind is Kind.LONG and field.column]
+        known = [name for name, field in fields if field.kind is FieldKind.LONG and field.column]
         raise unsupported("field of whole numbers to collapse by", path, known)
     if has_many(own, snapshot):
         raise UnsupportedQuery(f"collapse by {path!r}: some documents have several values; one is needed")

@@ -8,7 +8,13 @@ from typing import Any
 
 from shinglefold.documents.source_filter import values_at
 from shinglefold.engines.embedded.schema.catalog import Catalog
-from shinglefold.engines.embedded.schema.field_types import Field, Kind, format_date, parse_date, to_index
+from shinglefold.engines.embedded.schema.field_types import (
+    Field,
+    FieldKind,
+    format_date,
+    parse_date,
+    to_index,
+)
 from shinglefold.errors import UnsupportedQuery
 
 
@@ -73,12 +79,12 @@ def _gather(fields: Sequence[Field], source: Mapping[str, Any], found: dict[str,
 
 def _shown(own: Field, values: list[Any]) -> list[Any]:
     """Return values as the servers show doc values: keywords once each, all in order."""
-    if own.kind is Kind.BINARY:
+    if own.kind is FieldKind.BINARY:
         return values
-    if own.kind is Kind.KEYWORD:
+    if own.kind is FieldKind.KEYWORD:
         texts = {value if type(value) is str else json.dumps(value) for value in values}
         return sorted(text for text in texts if len(text) <= own.ignore_above)
-    if own.kind is Kind.DATE:
+    if own.kind is FieldKind.DATE:
         return [format_date(moment) for moment in sorted(parse_date(value).first for value in values)]
     numbers = sorted(number for value in values if (number := to_index(own, value)) is not None)
-    return [number == 1 for number in numbers] if own.kind is Kind.BOOLEAN else numbers
+    return [number == 1 for number in numbers] if own.kind is FieldKind.BOOLEAN else numbers

@@ -14,7 +14,7 @@ from shinglefold.documents.source_filter import values_at
 from shinglefold.engines.embedded.query.compiler import compile_query
 from shinglefold.engines.embedded.query.context import Context, Mark, constant
 from shinglefold.engines.embedded.schema.analysis import Analysis
-from shinglefold.engines.embedded.schema.field_types import Field, Kind
+from shinglefold.engines.embedded.schema.field_types import Field, FieldKind
 from shinglefold.engines.embedded.schema.tantivy_schema import counted, find
 from shinglefold.engines.embedded.search.aggregations import aggregate
 from shinglefold.engines.embedded.search.collapse import (
@@ -105,7 +105,7 @@ class _Loader:
 
     def _highlighted(self, pattern: str) -> list[Field]:
         fields = self.snapshot.catalog.fields.values()
-        return [own for own in fields if own.kind is Kind.TEXT and fnmatchcase(own.path, pattern)]
+        return [own for own in fields if own.kind is FieldKind.TEXT and fnmatchcase(own.path, pattern)]
 
     def _fragments(self, own: Field, style: Style, source: Mapping[str, Any]) -> list[str]:
         marks = [mark for mark in self.marks if mark.path == own.path or not style.own_terms_only]

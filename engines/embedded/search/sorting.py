@@ -11,10 +11,10 @@ import tantivy
 from shinglefold.documents.source_filter import values_at
 from shinglefold.engines.embedded.query.context import constant
 from shinglefold.engines.embedded.schema.body_options import checked, single, unsupported
-from shinglefold.engines.embedded.schema.field_types import TYPES, Field, Kind, parse_date, to_index
+from shinglefold.engines.embedded.schema.field_types import TYPES, Field, FieldKind, parse_date, to_index
 from shinglefold.engines.embedded.schema.tantivy_schema import MANY, NAMES, Found, find
 from shinglefold.engines.embedded.store.document_encoder import indexed_values
-from shinglefold.engines.embedded.store.snapshots import GAP, Column, Places, Snapshot
+from shinglefold.engines.embedded.store.snapshots import GAP, Places, Snapshot, SortColumn
 from shinglefold.engines.embedded.store.source_codec import stored_source
 from shinglefold.errors import UnsupportedQuery
 
@@ -58,7 +58,7 @@ def address_at(number: int) -> tantivy.DocAddress:
     return tantivy.DocAddress(number >> 32, number & 0xFFFFFFFF)
 
 
-def make_column(key: SortKey, snapshot: Snapshot, query: tantivy.Query, found: Sequence[Found]) -> Column:
+def make_column(key: SortKey, snapshot: Snapshot, query: tantivy.Query, found: Sequence[Found]) -> SortColumn:
     """Return one key of an order for every hit.
 
     Raises:
@@ -68,11 +68,11 @@ def make_column(key: SortKey, snapshot: Snapshot, query: tantivy.Query, found: S
     if key.name == "_score":
         return _column(key, np.array([score for score, _ in found], np.float64), None, _as_float)
     if key.name in _PLACES:
-        return Column(sign * places(found), None, sign, _gap(key), lambda value: int(_as_float(value)))
+        return SortColumn(sign * places(found), None, sign, _gap(key), lambda value: int(_as_float(value)))
     own = _sortable(key, snapshot)
     if own is None:
-        return Column(np.full(len(found), _gap(key)), [], 1, _gap(key), lambda _: 0)
-    if own.kind is Kind.KEYWORD:
+        return SortColumn(np.full(len(found), _gap(key)), [], 1, _gap(key), lambda _: 0)
+    if own.kind is FieldKind.KEYWORD:
         values: list[Any] = _strings(own, snapshot, query, found)
     else:
         values = snapshot.searcher.fast_field_values(own.column, [address for _, address in found])
@@ -132,7 +132,7 @@ def _sortable(key: SortKey, snapshot: Snapshot) -> Field | None:
         fields = snapshot.catalog.fields.items()
         names = [path for path, field in fields if field.kind.pool not in ("t", "") and field.has_order]
         raise unsupported("field to sort by", key.name, names)
-    if own.kind is Kind.TEXT:
+    if own.kind is FieldKind.TEXT:
         beside = f"{key.name}.keyword"
         how = "it has no keyword beside it, sort by another field"
         if beside in snapshot.catalog.fields:
@@ -142,7 +142,7 @@ def _sortable(key: SortKey, snapshot: Snapshot) -> Field | None:
         raise UnsupportedQuery(
             f"sort by {key.name!r}: it was mapped with doc_values: false, so it can only be searched"
         )
-    if not own.has_order or own.kind is Kind.BINARY:
+    if not own.has_order or own.kind is FieldKind.BINARY:
         raise UnsupportedQuery(f"sort by {key.name!r}: it is only stored; sort by another field")
     return own
 
@@ -179,33 +179,33 @@ def _with_greatest(
     return [greatest.get(place(hit[1]), value) for hit, value in zip(found, values, strict=True)]
 
 
-def _field_column(key: SortKey, own: Field, values: Sequence[Any]) -> Column:
+def _field_column(key: SortKey, own: Field, values: Sequence[Any]) -> SortColumn:
     there = np.fromiter((value is not None for value in values), bool, len(values))
     known: Any = [value for value in values if value is not None]
-    if own.kind is Kind.KEYWORD:
+    if own.kind is FieldKind.KEYWORD:
         distinct = sorted(set(known))
         rank_of = {value: number for number, value in enumerate(distinct)}
         ranks = np.full(len(values), _gap(key))
         ranks[there] = _sign(key) * np.fromiter((rank_of[value] for value in known), np.int64, len(known))
-        return Column(ranks, distinct, _sign(key), _gap(key), str)
+        return SortColumn(ranks, distinct, _sign(key), _gap(key), str)
     return _column(
-        key, np.array(known, np.float64 if own.kind is Kind.DOUBLE else np.int64), there, _number_of(own)
+        key, np.array(known, np.float64 if own.kind is FieldKind.DOUBLE else np.int64), there, _number_of(own)
     )
 
 
 def _column(
     key: SortKey, known: npt.NDArray[Any], there: npt.NDArray[np.bool_] | None, number: Callable[[Any], Any]
-) -> Column:
+) -> SortColumn:
     """Return the column of numbers; ``there`` tells which rows have one, None for all."""
     distinct, inverse = np.unique(known, return_inverse=True)
     ranks = np.full(known.size if there is None else there.size, _gap(key))
     ranks[slice(None) if there is None else there] = _sign(key) * inverse.astype(np.int64)
-    return Column(ranks, cast(Sequence[Any], distinct), _sign(key), _gap(key), number)
+    return SortColumn(ranks, cast(Sequence[Any], distinct), _sign(key), _gap(key), number)
 
 
 def _number_of(own: Field) -> Callable[[Any], Any]:
     def number(value: object) -> int | float:
-        if own.kind is Kind.DATE and isinstance(value, str):
+        if own.kind is FieldKind.DATE and isinstance(value, str):
             return parse_date(value).first
         return value if isinstance(value, int | float) else _as_float(value)
 

@@ -17,7 +17,7 @@ from shinglefold.engines.embedded.schema.analysis import Analysis
 from shinglefold.engines.embedded.schema.catalog import Catalog
 from shinglefold.engines.embedded.schema.field_types import (
     Field,
-    Kind,
+    FieldKind,
     are_short_strings,
     is_short_keyword,
     to_index,
@@ -25,7 +25,7 @@ from shinglefold.engines.embedded.schema.field_types import (
 )
 from shinglefold.engines.embedded.schema.mapping import definition_for
 from shinglefold.engines.embedded.schema.tantivy_schema import MANY, NAMES
-from shinglefold.engines.embedded.store.source_codec import Source, halves, make_source
+from shinglefold.engines.embedded.store.source_codec import StoredSource, halves, make_source
 
 _DEEPEST = 20
 #: Metadata of the engine; no field may have such a name.
@@ -43,7 +43,7 @@ class Prepared:
 
     document: tantivy.Document
     catalog: Catalog
-    source: Source
+    source: StoredSource
     texts: list[tuple[str, str]]
     words: WordsOf
 
@@ -181,7 +181,7 @@ def indexed_values(own: Field, values: list[Any]) -> list[Any]:
     Raises:
         ValueError: one does not fit its mapping.
     """
-    if own.kind is Kind.KEYWORD and are_short_strings(own, values):
+    if own.kind is FieldKind.KEYWORD and are_short_strings(own, values):
         return values
     try:
         return [found for value in values if (found := to_index(own, value)) is not None]
@@ -191,18 +191,18 @@ def indexed_values(own: Field, values: list[Any]) -> list[Any]:
 
 def _add(document: tantivy.Document, own: Field, values: list[Any], texts: list[tuple[str, str]]) -> int:
     """Add a field's values to its column, or to ``texts`` for analysis; return their number."""
-    if own.kind is Kind.TEXT:
+    if own.kind is FieldKind.TEXT:
         found = [_text(own, value) for value in values]
         texts += [(own.column, text) for text in found if own.column]
         return len(found)
     converted = indexed_values(own, values)
-    if own.kind is Kind.BINARY:
+    if own.kind is FieldKind.BINARY:
         return 1
     if own.column:
         add: Callable[[str, Any], None] = document.add_integer
-        if own.kind is Kind.KEYWORD:
+        if own.kind is FieldKind.KEYWORD:
             add = document.add_text
-        elif own.kind is Kind.DOUBLE:
+        elif own.kind is FieldKind.DOUBLE:
             add = document.add_float
         # Sorted, because ascending sorts use the first value of a column.
         for value in sorted(set(converted)) if len(converted) > 1 else converted:
@@ -241,7 +241,7 @@ class DocumentPreparer:
 
     def __init__(
         self,
-        kinds: Mapping[str, frozenset[Kind]],
+        kinds: Mapping[str, frozenset[FieldKind]],
         objects: Mapping[str, str],
         words: Callable[[Sequence[str]], list[str]],
     ) -> None:
@@ -274,9 +274,9 @@ class DocumentPreparer:
     def _may_have_texts(self, path: str) -> bool:
         """Return whether a path may hold texts: it does not if it is mapped as something else."""
         kinds = self._kinds.get(path)
-        return not kinds or Kind.TEXT in kinds
+        return not kinds or FieldKind.TEXT in kinds
 
     def _is_text(self, item: str, path: str, manner: str) -> bool:
         if kinds := self._kinds.get(path):
-            return Kind.TEXT in kinds
+            return FieldKind.TEXT in kinds
         return manner == "true" and definition_for(item, True)["type"] == "text"

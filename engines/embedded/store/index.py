@@ -27,7 +27,7 @@ from shinglefold.engines.embedded.store.rebuild_columns import finish_rebuild, r
 from shinglefold.engines.embedded.store.record_files import FOLDER, record_files, walk
 from shinglefold.engines.embedded.store.snapshots import Snapshot
 from shinglefold.engines.embedded.store.write_ahead_log import age, files
-from shinglefold.engines.embedded.store.writer import CommittedState, Writer
+from shinglefold.engines.embedded.store.writer import CommittedState, IndexWriter
 from shinglefold.errors import EngineError, IndexReadOnly, UnsupportedQuery
 from shinglefold.runtime.durable_files import sync_folder
 
@@ -53,7 +53,7 @@ class Index:
         self._limits = limits
         self._catalog = Catalog.load(folder)
         check_analysis(folder.name, self._catalog.analysis, analysis)
-        self._writer: Writer | None = None
+        self._writer: IndexWriter | None = None
         finish_rebuild(folder)
         self._stamp = stamp(folder)
         #: The address behind the last head this process wrote; saves reading the file.
@@ -270,7 +270,7 @@ class Index:
             self._open_writer()
             self.end()
 
-    def _open_writer(self) -> Writer:
+    def _open_writer(self) -> IndexWriter:
         if self._writer is None:
             if self._reader.read_only:
                 raise IndexReadOnly(
@@ -278,7 +278,9 @@ class Index:
                     "Ask for write access, or copy the folder"
                 )
             committed = CommittedState(self._stored, self._holds, self._heads_end)
-            self._writer = Writer.open(self.folder, self._tantivy, self._analysis, self._limits, committed)
+            self._writer = IndexWriter.open(
+                self.folder, self._tantivy, self._analysis, self._limits, committed
+            )
             self._reader.reload()
             self._stale = True
             with self._released_on_error(always=True):
@@ -286,7 +288,7 @@ class Index:
                     self._reader.reload()
         return self._writer
 
-    def _close_writer(self, writer: Writer) -> None:
+    def _close_writer(self, writer: IndexWriter) -> None:
         """Commit all writes and release the lock."""
         try:
             if writer.dirty:
@@ -298,7 +300,7 @@ class Index:
             raise
         writer.close()
 
-    def _rebuilt(self, error: NoColumnLeft) -> Writer:
+    def _rebuilt(self, error: NoColumnLeft) -> IndexWriter:
         """Rebuild the index with more columns and return a writer; the snapshot stays the same."""
         self._finish_commit(wait=True)
         watched = frozenset[str]()
@@ -319,7 +321,7 @@ class Index:
             writer.memtable.watched = watched
         return writer
 
-    def _commit(self, writer: Writer) -> None:
+    def _commit(self, writer: IndexWriter) -> None:
         self._finish_commit(wait=True)
         writer.commit()
         self._committed(writer)
@@ -330,7 +332,7 @@ class Index:
             if self._writer and self._writer.finish(wait=wait):
                 self._committed(self._writer)
 
-    def _committed(self, writer: Writer) -> None:
+    def _committed(self, writer: IndexWriter) -> None:
         self._reader.reload()
         self._stale = True
         if writer.filled:
@@ -365,7 +367,7 @@ class Index:
                 writer.abandon()
             raise
 
-    def _compact(self, writer: Writer) -> None:
+    def _compact(self, writer: IndexWriter) -> None:
         """Reclaim the space of heads whose documents were replaced or deleted."""
         searcher, schema = self._tantivy.searcher(), self._tantivy.schema
         lives = live_counts(searcher)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shinglefold.documents.source_filter import values_at
-from shinglefold.engines.embedded.store.source_codec import Source
+from shinglefold.engines.embedded.store.source_codec import StoredSource
 from shinglefold.engines.embedded.store.write_ahead_log import Changed
 
 #: By field and value the ids of documents that have it, or had.
@@ -20,8 +20,8 @@ class Memtable:
     """Pending writes by id; None means delete. ``watched``: the fields whose values are kept as well."""
 
     watched: frozenset[str] = frozenset()
-    _active: dict[str, Source | None] = field(default_factory=dict)
-    _frozen: dict[str, Source | None] = field(default_factory=dict)
+    _active: dict[str, StoredSource | None] = field(default_factory=dict)
+    _frozen: dict[str, StoredSource | None] = field(default_factory=dict)
     _unlogged: dict[str, None] = field(default_factory=dict)
     _ids: _Ids = field(default_factory=dict)
     _frozen_ids: _Ids = field(default_factory=dict)
@@ -32,7 +32,7 @@ class Memtable:
     def __contains__(self, id_: str) -> bool:
         return id_ in self._active or id_ in self._frozen
 
-    def __getitem__(self, id_: str) -> Source | None:
+    def __getitem__(self, id_: str) -> StoredSource | None:
         return self._active[id_] if id_ in self._active else self._frozen[id_]
 
     @property
@@ -40,7 +40,7 @@ class Memtable:
         """The number of changes that are not in the journal."""
         return len(self._unlogged)
 
-    def put(self, id_: str, source: Source | None, values: Mapping[str, Any]) -> None:
+    def put(self, id_: str, source: StoredSource | None, values: Mapping[str, Any]) -> None:
         """Add a pending write.
 
         Args:

@@ -28,7 +28,7 @@ _KEPT = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class SortColumn:
     """One key of every hit: ``ranks`` are places in ``distinct``, negated in descending order, or ``gap``.
 
     ``distinct`` ascends; None where the ranks are the values themselves. ``number`` makes of a cursor's value
@@ -69,15 +69,15 @@ class Order:
 
     places: Places
     scores: npt.NDArray[np.float32]
-    columns: tuple[Column, ...]
+    columns: tuple[SortColumn, ...]
     best: float | None
 
     @classmethod
-    def of(cls, places: Places, scores: npt.NDArray[np.float32], columns: Sequence[Column]) -> Self:
+    def of(cls, places: Places, scores: npt.NDArray[np.float32], columns: Sequence[SortColumn]) -> Self:
         """Return hits sorted by columns; equal ones by place."""
         rows = np.lexsort((places, *(column.ranks for column in reversed(columns))))
         sorted_columns = tuple(
-            Column(one.ranks[rows], one.distinct, one.sign, one.gap, one.number) for one in columns
+            SortColumn(one.ranks[rows], one.distinct, one.sign, one.gap, one.number) for one in columns
         )
         best = float(scores.max()) if scores.size else None
         return cls(places[rows], scores[rows], sorted_columns, best)

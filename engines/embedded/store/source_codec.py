@@ -22,7 +22,7 @@ _LONG, _LEVEL = 1 << 21, 1
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
-class Source(NamedTuple):
+class StoredSource(NamedTuple):
     """A document as JSON: ``main`` has null for each object at the top level, ``head`` has these objects.
 
     ``apart``: ``main`` is compressed, and stored outside of tantivy.
@@ -55,7 +55,7 @@ def make_source(
     id: str,  # noqa: A002
     source: Mapping[str, Any],
     made: SourceAndHead | None = None,
-) -> Source:
+) -> StoredSource:
     """Return a document as JSON.
 
     Args:
@@ -66,8 +66,8 @@ def make_source(
     """
     main, parts = made or _both(source)
     if len(main) < _LONG:
-        return Source(main, _head(id, parts))
-    return Source(zlib.compress(main, _LEVEL), _head(id, parts), apart=True)
+        return StoredSource(main, _head(id, parts))
+    return StoredSource(zlib.compress(main, _LEVEL), _head(id, parts), apart=True)
 
 
 def halves(source: Mapping[str, Any]) -> SourceAndHead | None:
@@ -112,7 +112,7 @@ def stored_main(searcher: tantivy.Searcher, heads: Heads, address: tantivy.DocAd
     return _main(searcher, heads, address).json()
 
 
-def stored_source(searcher: tantivy.Searcher, heads: Heads, address: tantivy.DocAddress) -> Source:
+def stored_source(searcher: tantivy.Searcher, heads: Heads, address: tantivy.DocAddress) -> StoredSource:
     """Return the source of a stored document."""
     (source,) = stored_sources(searcher, heads, [address])
     return source
@@ -120,7 +120,7 @@ def stored_source(searcher: tantivy.Searcher, heads: Heads, address: tantivy.Doc
 
 def stored_sources(
     searcher: tantivy.Searcher, heads: Heads, addresses: Sequence[tantivy.DocAddress]
-) -> list[Source]:
+) -> list[StoredSource]:
     """Return the sources of stored documents. Cost: some 20 µs each."""
     found = heads.load(searcher, addresses)
     return [
@@ -129,12 +129,12 @@ def stored_sources(
     ]
 
 
-def _main(searcher: tantivy.Searcher, heads: Heads, address: tantivy.DocAddress) -> Source:
+def _main(searcher: tantivy.Searcher, heads: Heads, address: tantivy.DocAddress) -> StoredSource:
     """Return a stored source without its head."""
     main = searcher.doc(address).get_first(SOURCE)
     if main is None and (payload := heads.payload(searcher, address)) is not None:
-        return Source(payload, b"", apart=True)
-    return Source(bytes(main or b"{}"), b"")
+        return StoredSource(payload, b"", apart=True)
+    return StoredSource(bytes(main or b"{}"), b"")
 
 
 def _has_object(value: object) -> bool:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from shinglefold.engines.embedded.store.record_files import read_head
-from shinglefold.engines.embedded.store.source_codec import Source
+from shinglefold.engines.embedded.store.source_codec import StoredSource
 from shinglefold.errors import EngineUnavailable
 from shinglefold.runtime.durable_files import sync_folder
 
@@ -45,10 +45,10 @@ class Changed(NamedTuple):
     """The new version of a document, None if it is deleted."""
 
     id: str
-    source: Source | None
+    source: StoredSource | None
 
 
-class Journal:
+class WriteAheadLog:
     """The log of the single writer of an index; ``size`` in bytes.
 
     The log of an earlier writer is replayed and committed before this one begins.
@@ -226,7 +226,7 @@ def _changes(batch: bytes) -> Iterator[Changed]:
     lines = batch.split(b"\n")
     for head, main in zip(lines[::2], lines[1::2], strict=False):
         if main:
-            yield Changed(read_head(head).id, Source(main, head))
+            yield Changed(read_head(head).id, StoredSource(main, head))
         else:
             (gone,) = json.loads(head)
             yield Changed(gone, None)
@@ -274,7 +274,7 @@ __all__ = [
     "FOLDER",
     "Changed",
     "Damaged",
-    "Journal",
+    "WriteAheadLog",
     "age",
     "check_journal",
     "damaged",

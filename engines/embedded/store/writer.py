@@ -1,8 +1,8 @@
 """The single writer of an index.
 
 An action is validated, put into the memtable and queued. A flush analyses the queue and hands it to tantivy.
-A commit makes it durable, in the background while a gate decides. ``Journal``, the write-ahead log, makes
-decisions durable before they are committed.
+A commit makes it durable, in the background while a gate decides. The write-ahead log makes decisions durable
+before they are committed.
 """
 
 from collections import deque
@@ -17,14 +17,21 @@ import tantivy
 
 from shinglefold.contracts.exclusive_writes import PreparedDocument
 from shinglefold.engines.embedded.schema.analysis import Analysis
-from shinglefold.engines.embedded.schema.bulk_actions import Action, Refused, merged
+from shinglefold.engines.embedded.schema.bulk_actions import Action, RefusedAction, merged
 from shinglefold.engines.embedded.schema.catalog import Catalog, NoColumnLeft
 from shinglefold.engines.embedded.schema.tantivy_schema import ADDRESS, TANTIVY, CommitLimits, translated
 from shinglefold.engines.embedded.store.checksums import read_meta
 from shinglefold.engines.embedded.store.document_encoder import Prepared, analyse, prepare
 from shinglefold.engines.embedded.store.memtable import Memtable
 from shinglefold.engines.embedded.store.record_files import FOLDER, RecordAppender
-from shinglefold.engines.embedded.store.write_ahead_log import Damaged, Journal, damaged, files, read, remove
+from shinglefold.engines.embedded.store.write_ahead_log import (
+    Damaged,
+    WriteAheadLog,
+    damaged,
+    files,
+    read,
+    remove,
+)
 from shinglefold.errors import EngineError
 
 #: One indexing thread: documents keep their order, and the canonicalizer, not tantivy, takes the time.
@@ -35,7 +42,7 @@ _QUEUED, _CHARACTERS = 256, 1 << 18
 _AGE, _JOURNAL, _DOCUMENTS = 1.0, 8_000_000, 2_000
 
 
-class _Change(NamedTuple):
+class _PendingChange(NamedTuple):
     """A document to write, None to delete it; ``replaces``: an earlier one may have its id."""
 
     id: str
@@ -55,7 +62,7 @@ class CommittedState(NamedTuple):
 
 
 @dataclass(slots=True)
-class Writer:
+class IndexWriter:
     """Writes to one index until closed; it holds the index's write lock until then."""
 
     folder: Path
@@ -63,12 +70,12 @@ class Writer:
     limits: CommitLimits
     catalog: Catalog
     committed: CommittedState
-    journal: Journal
+    journal: WriteAheadLog
     _tantivy: tantivy.IndexWriter
     _heads: RecordAppender
     #: Uncommitted writes, and those of them that tantivy does not have yet, in order.
     memtable: Memtable = field(default_factory=Memtable)
-    _queue: deque[_Change] = field(default_factory=deque)
+    _queue: deque[_PendingChange] = field(default_factory=deque)
     _characters: int = 0
     #: Actions since the last commit, and actions of a running commit.
     _actions: int = 0
@@ -92,7 +99,7 @@ class Writer:
         analysis: Analysis,
         limits: CommitLimits,
         committed: CommittedState,
-    ) -> "Writer":
+    ) -> "IndexWriter":
         """Take the index's write lock, then read the catalog, which another process may have changed.
 
         Raises:
@@ -103,7 +110,7 @@ class Writer:
             names = [field["name"] for field in read_meta(folder / TANTIVY)["schema"]]
             catalog = Catalog.load(folder).fitted(names)
             heads = RecordAppender(folder / FOLDER, committed.heads_end)
-        return cls(folder, analysis, limits, catalog, committed, Journal(folder), lock, heads)
+        return cls(folder, analysis, limits, catalog, committed, WriteAheadLog(folder), lock, heads)
 
     @property
     def dirty(self) -> bool:
@@ -153,11 +160,11 @@ class Writer:
         """
         if action.verb == "delete":
             if self.source(action.id) is None:
-                raise Refused(404, f"[{action.id}]: document missing")
+                raise RefusedAction(404, f"[{action.id}]: document missing")
             self._enqueue(action.id, None, {}, replaces=True)
         elif action.verb == "update":
             if (old := self.source(action.id)) is None and action.otherwise is None:
-                raise Refused(404, f"[{action.id}]: document missing")
+                raise RefusedAction(404, f"[{action.id}]: document missing")
             source = action.otherwise or {} if old is None else merged(old, action.source)
             self._validate(action.id, source, replaces=old is not None)
         else:
@@ -167,7 +174,7 @@ class Writer:
                 else self.committed.holds(action.id)
             )
             if action.verb == "create" and there:
-                raise Refused(409, f"[{action.id}]: version conflict, document already exists")
+                raise RefusedAction(409, f"[{action.id}]: version conflict, document already exists")
             self._validate(action.id, action.source, action.ready, replaces=there)
             return there
         return False
@@ -209,7 +216,7 @@ class Writer:
                     self._enqueue(change.id, None, {}, replaces=True)
                 else:
                     self._validate(change.id, change.source.load(), replaces=True)
-        except (Refused, NoColumnLeft) as error:
+        except (RefusedAction, NoColumnLeft) as error:
             # The document was accepted before, with the same mappings.
             raise damaged(self.folder, f"a document in it does not fit ({error})") from error
         if self.dirty:
@@ -313,9 +320,9 @@ class Writer:
         except NoColumnLeft as error:
             if not error.too_many:
                 raise
-            raise Refused(400, f"illegal_argument_exception: {error}") from error
+            raise RefusedAction(400, f"illegal_argument_exception: {error}") from error
         except ValueError as error:
-            raise Refused(400, f"mapper_parsing_exception: {error}") from error
+            raise RefusedAction(400, f"mapper_parsing_exception: {error}") from error
         self._grown = self._grown or ready.catalog is not self.catalog
         self.catalog = ready.catalog
         self._enqueue(id, ready, source, replaces=replaces)
@@ -330,7 +337,7 @@ class Writer:
     ) -> None:
         """Add a valid change to the memtable and the queue."""
         # A delete costs tantivy a look into every segment, so none is made for a new id.
-        self._queue.append(_Change(id, ready, replaces or self._uncertain))
+        self._queue.append(_PendingChange(id, ready, replaces or self._uncertain))
         self.memtable.put(id, ready.source if ready else None, source)
         self._actions += 1
         if ready:
@@ -357,7 +364,7 @@ class Writer:
                 raise
         self._characters = 0
 
-    def _index_one(self, change: _Change) -> None:
+    def _index_one(self, change: _PendingChange) -> None:
         if change.replaces:
             self._tantivy.delete_documents_by_term("_id", change.id)
         if change.ready:

@@ -9,7 +9,7 @@ from shinglefold.grouping.gate.protocol.decisions import (
     Adopt,
     Choice,
     FoundGroup,
-    Join,
+    JoinGroup,
     Keep,
     Refuse,
     Stay,
@@ -31,7 +31,7 @@ from shinglefold.grouping.gate.protocol.requests import (
     Now,
     Pause,
     Put,
-    Read,
+    ReadDocuments,
     Refresh,
     Steps,
     Write,
@@ -63,7 +63,7 @@ def commit(members: Sequence[Member], inside: list[Member], context: DecisionCon
                 case Refuse(like, full):
                     refused = Verdict("refused", member.id, like.group, like=like, full=full)
                     leaving.append((member, refused))
-                case Join():
+                case JoinGroup():
                     accepted.append((member, choice.group, False))
                 case _:
                     accepted.append((member, member.number if context.groups else None, True))
@@ -238,11 +238,11 @@ def _adopted(member: Member, choice: Adopt, context: DecisionContext) -> Steps[C
 def _make_leader(heir: Like, group: int, context: DecisionContext) -> Steps[Choice]:
     """Make a stored document the leader and join its group; wait where the document has changed since."""
     held: VersionedDocument | None
-    (held,) = yield Read((heir.id,), whole=True)
+    (held,) = yield ReadDocuments((heir.id,), whole=True)
     if held is None or held.guard != heir.guard:
         return Stay.WAIT
     (written,) = yield Write((_leading(held, group, context.gate_fields),))
-    return Join(group, heir) if written.status == DONE else Stay.WAIT
+    return JoinGroup(group, heir) if written.status == DONE else Stay.WAIT
 
 
 def _leading(held: VersionedDocument, group: int, gate_fields: GateFields) -> Action:

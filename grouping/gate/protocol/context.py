@@ -11,7 +11,7 @@ from shinglefold.grouping.gate.protocol.policy import Policy
 from shinglefold.runtime.backoff import Backoff
 
 
-class Judge(Protocol):
+class DocumentJudge(Protocol):
     """Compares documents."""
 
     def likenesses(self, pairs: Sequence[tuple[Member, Any]]) -> list[Alike | None]:
@@ -50,7 +50,7 @@ class DecisionContext:
     """
 
     policy: Policy
-    judge: Judge
+    judge: DocumentJudge
     gate_fields: GateFields
     new_intent_id: Callable[[], str]
     register: IntentRegister

@@ -24,7 +24,7 @@ class Refuse:
 
 
 @dataclass(frozen=True, slots=True)
-class Join:
+class JoinGroup:
     """It joins a group, or claims a place in one."""
 
     group: int
@@ -51,7 +51,7 @@ class Keep:
     leads: bool
 
 
-Choice = Refuse | Join | Adopt | FoundGroup | Keep | Stay
+Choice = Refuse | JoinGroup | Adopt | FoundGroup | Keep | Stay
 
 
 def choose(member: Member, policy: Policy) -> Choice:
@@ -67,7 +67,7 @@ def choose(member: Member, policy: Policy) -> Choice:
         return Refuse(likes[0])
     for like in likes:
         if like.leads and like.group is not None:
-            return Join(like.group, like)
+            return JoinGroup(like.group, like)
     if stay := among(member, member.pending):
         return stay
     return Adopt(tuple(likes)) if likes else FoundGroup()

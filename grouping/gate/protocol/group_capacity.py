@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from shinglefold.contracts.engine import VersionedDocument
 from shinglefold.grouping.gate.protocol.context import DecisionContext
-from shinglefold.grouping.gate.protocol.decisions import Choice, Join, Refuse, Stay, place_in_group
+from shinglefold.grouping.gate.protocol.decisions import Choice, JoinGroup, Refuse, Stay, place_in_group
 from shinglefold.grouping.gate.protocol.member import Intent, Member
 from shinglefold.grouping.gate.protocol.placeholders import closing, is_open
 from shinglefold.grouping.gate.protocol.requests import CountGroups, FindGroups, Now, Steps, Write
@@ -22,7 +22,7 @@ def claim_places(
     members: Sequence[Member], choices: Sequence[Choice], context: DecisionContext
 ) -> Steps[list[Choice]]:
     """Return the choices; a member that would join a group is refused where that is full, or waits."""
-    joining = {place: choice for place, choice in enumerate(choices) if isinstance(choice, Join)}
+    joining = {place: choice for place, choice in enumerate(choices) if isinstance(choice, JoinGroup)}
     if not joining:
         return list(choices)
     yield from _claim([(members[place], choice.group) for place, choice in joining.items()], context)
@@ -127,7 +127,7 @@ class _Counted:
         self._sizes = Counter(self._groups.values())
         self._most = context.policy.most
 
-    def place(self, member: Member, choice: Join, claims: Sequence[Intent]) -> Choice:
+    def place(self, member: Member, choice: JoinGroup, claims: Sequence[Intent]) -> Choice:
         """Return a member's choice, a refusal where the group is full, or whether it waits or withdraws."""
         own = self._groups.get(member.id) == choice.group
         # Documents without a number were written past every gate; they are copies all the same.

@@ -32,11 +32,11 @@ from shinglefold.grouping.gate.protocol.requests import (
     DONE,
     MISSING,
     Action,
-    Drop,
+    DropPlaceholder,
     Now,
     Pause,
     Put,
-    Read,
+    ReadDocuments,
     Refresh,
     Steps,
     Write,
@@ -130,7 +130,7 @@ class SharedRegister:
         gone = self._gone
         written = yield from self._write_head(
             (*actions, Put("intents", name, intents_json(intents))),
-            tuple(Drop("intents", one) for one in gone),
+            tuple(DropPlaceholder("intents", one) for one in gone),
         )
         self._gone = self._gone[len(gone) :]
         _check_done(written[len(actions)])
@@ -140,14 +140,14 @@ class SharedRegister:
         """Read the intents of other gates; documents must be searched after that."""
         while True:
             asked = (WRITERS, self.name, *sorted(self._others))
-            there: list[VersionedDocument | None] = yield Read(asked, "intents")
+            there: list[VersionedDocument | None] = yield ReadDocuments(asked, "intents")
             if there[1] is not None and not WriterRecord.from_json(there[1].source).closed:
                 break
             yield from self._join()
         names = set(_names(there[0])) - {self.name}
         heads = dict(zip(asked[2:], there[2:], strict=True))
         if new := tuple(sorted(names - set(heads))):
-            heads |= dict(zip(new, (yield Read(new, "intents")), strict=True))
+            heads |= dict(zip(new, (yield ReadDocuments(new, "intents")), strict=True))
         held = {name: heads[name] for name in sorted(names)}
         self._others = {
             name: WriterRecord.from_json(one.source) if one else WriterRecord() for name, one in held.items()
@@ -191,7 +191,10 @@ class SharedRegister:
         """Delete what was published, unless some of it is still needed."""
         if not self.name or self._own:
             return
-        drops = (Drop("intents", self.name, self._guard), *(Drop("intents", one) for one in self._gone))
+        drops = (
+            DropPlaceholder("intents", self.name, self._guard),
+            *(DropPlaceholder("intents", one) for one in self._gone),
+        )
         written = yield Write(drops)
         self._gone = ()
         if written[0].status in (DONE, MISSING):
@@ -215,7 +218,9 @@ class SharedRegister:
             return
         # From here on its gate publishes nothing under this name: no intent is missed below.
         intents = [one for round_ in head.rounds for one in self._rounds.get(round_, ())]
-        there: list[VersionedDocument | None] = yield Read(tuple(sorted({one.document for one in intents})))
+        there: list[VersionedDocument | None] = yield ReadDocuments(
+            tuple(sorted({one.document for one in intents}))
+        )
         held = {one.id: one for one in there if one is not None}
         open_ = {one.document for one in intents if is_open(one, held.get(one.document), gate_fields)}
         if open_:
@@ -224,7 +229,10 @@ class SharedRegister:
                 return
         # Searches see what it stored before its intents go.
         yield Refresh()
-        gone = (Drop("intents", name, marked.guard), *(Drop("intents", one) for one in head.rounds))
+        gone = (
+            DropPlaceholder("intents", name, marked.guard),
+            *(DropPlaceholder("intents", one) for one in head.rounds),
+        )
         dropped = yield Write(gone)
         if dropped[0].status == DONE:
             yield from _unlist(name)
@@ -240,7 +248,7 @@ class SharedRegister:
         own = written[len(first)]
         while own.status in (CONFLICT, MISSING):
             # Either a request was sent twice, because its connection broke, or others have cleared the head.
-            (held,) = yield Read((self.name,), "intents")
+            (held,) = yield ReadDocuments((self.name,), "intents")
             if held is None or WriterRecord.from_json(held.source).closed:
                 yield from self._join()
                 return written
@@ -271,7 +279,7 @@ class SharedRegister:
         for one in written:
             _check_done(one)
         while True:
-            (there,) = yield Read((WRITERS,), "intents")
+            (there,) = yield ReadDocuments((WRITERS,), "intents")
             names = {"names": sorted({*_names(there), name})}
             (listed,) = yield Write(
                 (Put("intents", WRITERS, names, there and there.guard, create=there is None),)
@@ -288,7 +296,7 @@ class SharedRegister:
         for gone in [one for one in self._rounds if one not in named]:
             self.known.forget(self._rounds.pop(gone))
         if fresh := tuple(sorted(named - set(self._rounds))):
-            there: list[VersionedDocument | None] = yield Read(fresh, "intents")
+            there: list[VersionedDocument | None] = yield ReadDocuments(fresh, "intents")
             # A round that is gone since was not needed any more.
             self._rounds |= {
                 name: intents_from_json(held.source) if held else ()
@@ -337,7 +345,7 @@ def _names(held: VersionedDocument | None) -> Iterable[str]:
 
 def _unlist(name: str) -> Steps[None]:
     """Remove a head that is gone from the list; where another write is faster, the next gate does it."""
-    (there,) = yield Read((WRITERS,), "intents")
+    (there,) = yield ReadDocuments((WRITERS,), "intents")
     names = set(_names(there))
     if there is not None and name in names:
         yield Write((Put("intents", WRITERS, {"names": sorted(names - {name})}, there.guard),))

@@ -6,7 +6,7 @@ from typing import Any
 
 from shinglefold.contracts.engine import JSON, VersionedDocument
 from shinglefold.grouping.gate.protocol.member import Intent
-from shinglefold.grouping.gate.protocol.requests import Action, Drop, Merge
+from shinglefold.grouping.gate.protocol.requests import Action, DropPlaceholder, Merge
 from shinglefold.ingest.field_paths import cut, get, put
 from shinglefold.model.stored_fingerprint import ATTEMPT, PENDING, stored_parts, without_fingerprint
 
@@ -89,7 +89,7 @@ def closing(held: VersionedDocument, gate_fields: GateFields) -> Action:
     A placeholder is deleted. A document that was to be changed gets a new version.
     """
     if gate_fields.pending(held.source) is not None:
-        return Drop("documents", held.id, held.guard)
+        return DropPlaceholder("documents", held.id, held.guard)
     return Merge("documents", held.id, {}, held.guard)
 
 

@@ -43,7 +43,7 @@ class Merge:
 
 
 @dataclass(frozen=True, slots=True)
-class Drop:
+class DropPlaceholder:
     """Delete a document, under a guard where there is one."""
 
     where: Where
@@ -51,7 +51,7 @@ class Drop:
     guard: Guard | None = None
 
 
-Action = Put | Merge | Drop
+Action = Put | Merge | DropPlaceholder
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ReadDocuments:
     """Read documents as they are now, visible to searches or not; None for one that is gone.
 
     ``whole``: with all fields, not only those that decide.
@@ -125,6 +125,6 @@ class Now:
     """Return the time in milliseconds since 1970."""
 
 
-Request = Write | Read | FindDocuments | FindGroups | CountGroups | Refresh | Pause | Now
+Request = Write | ReadDocuments | FindDocuments | FindGroups | CountGroups | Refresh | Pause | Now
 #: Yields requests, is sent their answers, returns the result.
 Steps = Generator[Request, Any, Result]

@@ -14,11 +14,11 @@ from shinglefold.grouping.gate.protocol.requests import (
     CREATED,
     DONE,
     Action,
-    Drop,
+    DropPlaceholder,
     FindDocuments,
     Now,
     Put,
-    Read,
+    ReadDocuments,
     Steps,
 )
 
@@ -87,7 +87,7 @@ def withdraw(
         first: actions to run in the same request.
     """
     dropping = [member for member in members if member.guard is not None and not member.changes]
-    drops = [Drop("documents", member.id, member.guard) for member in dropping]
+    drops = [DropPlaceholder("documents", member.id, member.guard) for member in dropping]
     # A missing placeholder shows that its intent is over; a document that stays as it is does not.
     given_up = [member.intent_id for member in members if member.changes and member.intent_id]
     context.register.settle(member.intent_id for member in members)
@@ -139,7 +139,7 @@ def read_documents(ids: Iterable[str]) -> Steps[dict[str, VersionedDocument]]:
     wanted = tuple(sorted(set(ids)))
     if not wanted:
         return {}
-    there: list[VersionedDocument | None] = yield Read(wanted)
+    there: list[VersionedDocument | None] = yield ReadDocuments(wanted)
     return {id_: held for id_, held in zip(wanted, there, strict=True) if held is not None}
 
 

@@ -19,19 +19,19 @@ from shinglefold.grouping.gate.protocol.requests import (
     MISSING,
     Action,
     CountGroups,
-    Drop,
+    DropPlaceholder,
     FindDocuments,
     FindGroups,
     Merge,
     Now,
     Pause,
     Put,
-    Read,
+    ReadDocuments,
     Refresh,
     Request,
     Write,
 )
-from shinglefold.grouping.gate.stores.server import Documents, now
+from shinglefold.grouping.gate.stores.server import StoredDocuments, now
 from shinglefold.runtime.sans_io import run
 
 
@@ -41,7 +41,7 @@ class ExclusiveStore:
 
     engine: Any
     index: str
-    documents: Documents
+    documents: StoredDocuments
     _lease: "ExclusiveLease" = field(init=False)
     _places: dict[str, tuple[int, Mapping[str, Any]]] = field(default_factory=dict)
     _versions: dict[str, int] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class ExclusiveStore:
     def _answers(self, request: Request) -> Any:  # noqa: ANN401 - what each request is answered
         ways: dict[type, Callable[[Any], Any]] = {
             Write: lambda asked: self._written(asked.actions),
-            Read: lambda asked: self._held(asked.ids),
+            ReadDocuments: lambda asked: self._held(asked.ids),
             FindDocuments: self._seen,
             FindGroups: self._in_groups,
             CountGroups: self._counts,
@@ -160,7 +160,7 @@ class ExclusiveStore:
         if held is None or (action.guard is not None and action.guard != held.guard):
             return WriteResult(CONFLICT if held is not None else MISSING)
         kept = self._places.pop(action.id, None)
-        return WriteResult(DONE) if isinstance(action, Drop) and kept is not None else None
+        return WriteResult(DONE) if isinstance(action, DropPlaceholder) and kept is not None else None
 
     def _keep(self, action: Put) -> WriteResult:
         version = self._next(action.id)
@@ -184,7 +184,7 @@ class ExclusiveStore:
                 return sent | {"_op_type": "index", "_source": action.source}
             case Merge():
                 return sent | {"_op_type": "update", "doc": dict(action.parts)}
-            case Drop():
+            case DropPlaceholder():
                 return sent | {"_op_type": "delete"}
 
     def _next(self, id_: str) -> int:

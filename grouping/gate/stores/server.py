@@ -21,13 +21,13 @@ from shinglefold.grouping.gate.protocol.placeholders import (
 from shinglefold.grouping.gate.protocol.requests import (
     Action,
     CountGroups,
-    Drop,
+    DropPlaceholder,
     FindDocuments,
     FindGroups,
     Merge,
     Pause,
     Put,
-    Read,
+    ReadDocuments,
     Refresh,
     Request,
     Write,
@@ -74,7 +74,7 @@ def _role(hit: Mapping[str, Any], field: str) -> tuple[bool, bool]:
 
 
 @dataclass(slots=True)
-class Documents:
+class StoredDocuments:
     """The searches of the user's index.
 
     ``groups``: whether documents get numbers. ``counted``: whether groups have limited places.
@@ -144,7 +144,7 @@ class ServerStore:
     calls: EngineCalls
     index: str
     intents: str
-    documents: Documents
+    documents: StoredDocuments
     #: The fields of documents that a decision reads again.
     read_back: tuple[str, ...]
 
@@ -165,7 +165,7 @@ class ServerStore:
         match request:
             case Write():
                 return (yield lambda: self.engine.write([self._action(one) for one in request.actions]))
-            case Read():
+            case ReadDocuments():
                 return (yield from self._read(request))
             case FindDocuments():
                 return (yield from self.documents.seen(request.members, request.far))
@@ -178,7 +178,7 @@ class ServerStore:
             case _:
                 return now()
 
-    def _read(self, request: Read) -> Steps[list[VersionedDocument | None]]:
+    def _read(self, request: ReadDocuments) -> Steps[list[VersionedDocument | None]]:
         if request.where == "intents":
             notes: list[VersionedDocument | None] = yield lambda: self.engine.read(self.intents, request.ids)
             return notes
@@ -210,5 +210,5 @@ class ServerStore:
                 return {**sent, "_op_type": verb, "_source": action.source}
             case Merge():
                 return {**sent, "_op_type": "update", "doc": dict(action.parts)}
-            case Drop():
+            case DropPlaceholder():
                 return {**sent, "_op_type": "delete"}

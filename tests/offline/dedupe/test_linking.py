@@ -14,10 +14,10 @@ from shinglefold.model.scheme import Decision, Scheme
 from shinglefold.offline.dedupe import exact_duplicates, link, list_pairs, slots
 from shinglefold.offline.dedupe.fingerprint_table import DIGESTED, FingerprintTable
 from shinglefold.offline.dedupe.link import Linking, groups_of
-from shinglefold.offline.dedupe.slots import Options
+from shinglefold.offline.dedupe.slots import LinkOptions
 from shinglefold.sketch import Pairs, connected, find_pairs, led
 
-_AMPLE = Options(memory=1 << 30)
+_AMPLE = LinkOptions(memory=1 << 30)
 _SIGNATURE = Decision(verify="signature", min_resemblance=0.5, min_length_ratio=0.8)
 _SCHEMES = [
     Scheme(sketch=SKETCH, decision=decision)
@@ -83,13 +83,13 @@ def test_groups_are_those_of_the_reference(seed, count, scheme, whole, linkage):
 def test_thousands_of_copies_do_not_fill_the_memory_with_their_pairs(changed):
     with columns(one_text(3_000, _SCHEMES[0], changed), _SCHEMES[0]) as table:
         # Four and a half million pairs take more than this, the documents far less.
-        linking = Linking(table, Options(memory=10_000_000))
+        linking = Linking(table, LinkOptions(memory=10_000_000))
         labels = linking.labels("connected")
         with pytest.raises(
             ConfigError, match=r"more than 138,888 pairs.*--most-shared.*shinglefold\.cli\.spark"
         ):
             list(linking.pairs())
-        fewer = Linking(table, Options(memory=10_000_000, most_shared=100))
+        fewer = Linking(table, LinkOptions(memory=10_000_000, most_shared=100))
         assert 0 < len(listed(fewer)) < 138_888
     # Some have no fingerprint, and a tenth is too short to match the others.
     assert np.bincount(labels).max() > 2_500
@@ -101,13 +101,13 @@ def test_more_documents_than_memory_holds_are_refused():
         made_up(5, 400, _SCHEMES[0]) as table,
         pytest.raises(ConfigError, match=r"400 documents, and --memory holds 156.*shinglefold\.cli\.spark"),
     ):
-        Linking(table, Options(memory=10_000))
+        Linking(table, LinkOptions(memory=10_000))
 
 
 def test_few_documents_are_compared_without_a_limit():
-    options = Options(memory=1)
+    options = LinkOptions(memory=1)
     assert [options.limit(count) for count in (slots.FEW, slots.FEW + 1)] == [slots.FEW, slots.MOST_SHARED]
-    assert Options(memory=1, most_shared=7).limit(10) == 7
+    assert LinkOptions(memory=1, most_shared=7).limit(10) == 7
 
 
 @pytest.mark.parametrize("sort", ["document", "resemblance"])
@@ -125,9 +125,9 @@ def test_however_few_documents_are_read_at_a_time_nothing_changes(monkeypatch, s
 def test_a_supershingle_of_very_many_is_looked_at_by_leaders_and_what_that_leaves_out_is_told():
     with made_up(3, 600, _SCHEMES[0], crowd=300) as table:
         every = Linking(table, _AMPLE)
-        few = Linking(table, Options(1 << 30, most_shared=100))
+        few = Linking(table, LinkOptions(1 << 30, most_shared=100))
         found, all_of_them = set(listed(few, "document")), set(listed(every, "document"))
-        groups = Linking(table, Options(1 << 30, most_shared=100))
+        groups = Linking(table, LinkOptions(1 << 30, most_shared=100))
         labels = groups.labels("connected")
         expected = every.labels("connected")
     assert found <= all_of_them
@@ -140,7 +140,7 @@ def test_a_supershingle_of_very_many_is_looked_at_by_leaders_and_what_that_leave
 
 def test_where_keywords_decide_a_crowd_is_one_group_and_nothing_is_left_out():
     with made_up(3, 600, _SCHEMES[3], crowd=300) as table:
-        few = Linking(table, Options(1 << 30, most_shared=100))
+        few = Linking(table, LinkOptions(1 << 30, most_shared=100))
         assert few.labels("connected").tolist() == Linking(table, _AMPLE).labels("connected").tolist()
         assert few.skipped.pairs == 0
 
@@ -152,7 +152,7 @@ def test_many_copies_of_a_text_are_listed_with_the_first_of_them(copies):
         for column in (table.words, table.signatures, table.shingles, table.flags):
             column.append(column.mapped()[:1].repeat(copies, axis=0))
         table.digests.append(block)
-        few = Linking(table, Options(1 << 30, most_shared=10))
+        few = Linking(table, LinkOptions(1 << 30, most_shared=10))
         found, every = listed(few, "document"), listed(Linking(table, _AMPLE), "document")
     assert set(found) <= set(every)
     assert len(every) - len(found) == few.skipped.copies

@@ -11,7 +11,7 @@ from shinglefold.ingest.readers.record import ReadOptions
 from shinglefold.model.scheme import Scheme
 from shinglefold.offline.sign import run_journal as journal
 from shinglefold.offline.sign import tasks
-from shinglefold.offline.sign.run import Job
+from shinglefold.offline.sign.run import SignJob
 from shinglefold.offline.sign.run_identity import identity
 from shinglefold.offline.sign.signer import Signer, SignOptions
 
@@ -25,8 +25,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def make_job(scheme: Scheme, canonicalizer: Canonicalizer) -> Callable[..., Job]:
-    def make(source: object, target: object, /, *, workers: int = 1, **given: Any) -> Job:
+def make_job(scheme: Scheme, canonicalizer: Canonicalizer) -> Callable[..., SignJob]:
+    def make(source: object, target: object, /, *, workers: int = 1, **given: Any) -> SignJob:
         reading = ReadOptions(
             **{name: given.pop(name) for name in ("id_field", "max_bytes") if name in given}
         )
@@ -35,6 +35,6 @@ def make_job(scheme: Scheme, canonicalizer: Canonicalizer) -> Callable[..., Job]
         made = identity([str(source)], options, scheme, "")
         place = Path(target) if isinstance(target, str | Path) else target
         signer = Signer(scheme, options, canonicalizer)
-        return Job((str(source),), signer, place, made, workers=workers, **rest)
+        return SignJob((str(source),), signer, place, made, workers=workers, **rest)
 
     return make

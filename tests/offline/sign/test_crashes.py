@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from shinglefold.offline.sign.run import Job, Signed, sign
+from shinglefold.offline.sign.run import Signed, SignJob, sign
 
 pytestmark = pytest.mark.usefixtures("small")
 
@@ -23,7 +23,7 @@ def signed(make_job, monkeypatch) -> Callable[..., Signed]:
     parent = os.getpid()
 
     def run(source: Path, target: object, **given: object) -> Signed:
-        job: Job = make_job(source, target, workers=2, **given)
+        job: SignJob = make_job(source, target, workers=2, **given)
         fingerprinter = job.signer.tools.fingerprinter
         made_by = fingerprinter.fingerprint_json
 

@@ -12,9 +12,9 @@ from shinglefold.ingest.readers.record import ReadOptions
 from shinglefold.ingest.readers.streams import Line
 from shinglefold.offline.sign import json_scanner as scanning
 from shinglefold.offline.sign import run, tasks
-from shinglefold.offline.sign.run import Job, sign
-from shinglefold.offline.sign.signer import Signer, SignOptions, Tally
-from shinglefold.offline.sign.tasks import Lines, Span
+from shinglefold.offline.sign.run import SignJob, sign
+from shinglefold.offline.sign.signer import Signer, SignOptions, SignTally
+from shinglefold.offline.sign.tasks import ByteRange, LineRange
 
 pytest.importorskip("numba")
 
@@ -108,8 +108,8 @@ def alike(signers, path, data: bytes) -> None:
     for signer in signers:
         # What lines before were guessed to be encoded in is told of the next one.
         signer.options = replace(signer.options, reading=ReadOptions())
-        tally = Tally()
-        lines = b"".join(signer.signed_lines(Span(str(path), 0, len(data), "utf-8", 1.0), tally))
+        tally = SignTally()
+        lines = b"".join(signer.signed_lines(ByteRange(str(path), 0, len(data), "utf-8", 1.0), tally))
         refused = sorted((record.line, stage, reason) for stage, reason, record in tally.refused)
         counts = {name: count for name, count in tally.meter.counts.items() if count}
         told = tally.signed, tally.lines, tally.present, refused, counts, tally.meter.languages
@@ -177,8 +177,8 @@ def test_plain_lines_are_not_read_one_by_one(signers, tmp_path, monkeypatch):
     plain = [line for line in _LINES[:6] if "прежде" not in line]
     path.write_text("".join(f"{line}\n" for line in plain), "utf-8")
     monkeypatch.setattr(quick, "_documents", None)
-    tally = Tally()
-    found = b"".join(quick.signed_lines(Span(str(path), 0, path.stat().st_size, "utf-8", 1.0), tally))
+    tally = SignTally()
+    found = b"".join(quick.signed_lines(ByteRange(str(path), 0, path.stat().st_size, "utf-8", 1.0), tally))
     assert tally.signed == len(plain) == len(found.splitlines())
 
 
@@ -196,12 +196,12 @@ def test_a_run_signs_quickly_from_the_first_compiled_task_on(scheme, tmp_path, m
     source.write_text("\n".join([*_LINES[:9], ""] * 30), "utf-8")
     signer = Signer(scheme, SignOptions(("title", "body")), Canonicalizer.of(scheme))
     out = io.BytesIO()
-    made = sign(Job((str(source),), signer, out, workers=1))
+    made = sign(SignJob((str(source),), signer, out, workers=1))
     plain = Signer(scheme, SignOptions(("title", "body")), Canonicalizer.of(scheme))
     read = [line for line in source.read_bytes().split(b"\n") if line]
-    task = Lines(
+    task = LineRange(
         "x", tuple(Line(number, raw.rstrip(b"\r"), "") for number, raw in enumerate(read)), "utf-8", 1.0
     )
-    assert out.getvalue() == b"".join(plain.signed_lines(task, Tally()))
+    assert out.getvalue() == b"".join(plain.signed_lines(task, SignTally()))
     assert made.signed == 9 * 30
     assert signer.quick() is not None

@@ -120,7 +120,7 @@ def test_a_file_of_an_earlier_run_is_not_taken_for_what_was_made(
     job = make_job(source, target)
     child = os.fork()
     if not child:
-        monkeypatch.setattr(journal.Journal, "name", lambda *_: os._exit(9))
+        monkeypatch.setattr(journal.RunJournal, "name", lambda *_: os._exit(9))
         sign(job)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
     assert target.read_bytes() == whole
@@ -147,7 +147,7 @@ def test_another_source_or_scheme_does_not_go_on(make_job, source, tmp_path, who
 
 def test_half_a_note_costs_none_that_follows(tmp_path):
     for number in range(1, 4):
-        with closing(journal.Journal(tmp_path / "out", {})) as kept:
+        with closing(journal.RunJournal(tmp_path / "out", {})) as kept:
             assert kept.open() == ({"tasks": number - 1} if number > 1 else None)
             kept.note({"tasks": number})
         with (kept.folder / "journal").open("ab") as notes:
@@ -157,7 +157,7 @@ def test_half_a_note_costs_none_that_follows(tmp_path):
 def test_a_run_begun_anew_that_dies_before_its_first_note_begins_anew(make_job, source, tmp_path, whole):
     job = make_job(source, tmp_path / "out.jsonl")
     dies_after(job, 3)
-    with closing(journal.Journal(job.target, job.identity)) as kept:
+    with closing(journal.RunJournal(job.target, job.identity)) as kept:
         assert kept.open(restart=True) is None
         assert os.listdir(kept.folder) == ["journal"]
     made = sign(job)
@@ -192,10 +192,10 @@ def test_nothing_that_decides_the_output_may_change_before_a_run_goes_on(make_jo
 
 def test_what_came_through_a_pipe_is_no_other_pipes_to_go_on_with(make_job, tmp_path):
     first, second = (make_job("-", tmp_path / "out.jsonl") for _ in range(2))
-    with closing(journal.Journal(first.target, first.identity)) as kept:
+    with closing(journal.RunJournal(first.target, first.identity)) as kept:
         kept.open()
     with (
-        closing(journal.Journal(second.target, second.identity)) as kept,
+        closing(journal.RunJournal(second.target, second.identity)) as kept,
         pytest.raises(ConfigError, match="through another pipe"),
     ):
         kept.open()
@@ -229,7 +229,7 @@ def test_a_run_killed_when_only_tidying_up_was_left_is_whole(make_job, source, t
     job = make_job(source, tmp_path / "out.jsonl")
     child = os.fork()
     if not child:
-        monkeypatch.setattr(journal.Journal, "remove", lambda _: os._exit(9))
+        monkeypatch.setattr(journal.RunJournal, "remove", lambda _: os._exit(9))
         sign(job)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
     assert (tmp_path / "out.jsonl").read_bytes() == whole
@@ -240,7 +240,7 @@ def test_a_run_killed_when_only_tidying_up_was_left_is_whole(make_job, source, t
 
 
 def test_a_run_that_waited_for_another_to_end_begins_with_a_folder_of_its_own(tmp_path):
-    first, second = (journal.Journal(tmp_path / "out", {}) for _ in range(2))
+    first, second = (journal.RunJournal(tmp_path / "out", {}) for _ in range(2))
     assert first.open() is None
     first.note({"tasks": 3})
     with ThreadPoolExecutor() as threads:
@@ -310,7 +310,7 @@ def test_the_plan_of_a_file_is_the_same_each_time(make_job, source):
 
 
 def test_what_stands_beyond_the_last_note_is_not_taken_for_made(tmp_path: Path):
-    kept = journal.Journal(tmp_path / "signed.jsonl", {})
+    kept = journal.RunJournal(tmp_path / "signed.jsonl", {})
     kept.open()
     output = kept.folder / journal.OUTPUT
     output.write_bytes(b"noted, and not noted")

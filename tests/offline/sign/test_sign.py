@@ -18,8 +18,8 @@ from shinglefold.ingest import Pipeline, default_definition
 from shinglefold.offline.sign import run
 from shinglefold.offline.sign.run import sign
 from shinglefold.offline.sign.spans import read_lines
-from shinglefold.offline.sign.tasks import Span
-from shinglefold.sketch.sketcher import plain_documents
+from shinglefold.offline.sign.tasks import ByteRange
+from shinglefold.sketch.batch_minima import batch_minima
 
 _TEXT = "Съешь же ещё этих мягких французских булок, да выпей чаю; the quick brown fox jumps over the dog"
 _PAGE = f"<html><head><title>x</title></head><body><p>{_TEXT}</p><script>no()</script></body></html>"
@@ -129,7 +129,7 @@ def test_long_sources_are_signed_by_compiled_code_that_workers_share(make_job, f
     for workers in (1, 2):
         job = make_job(file, "-", workers=workers)
         assert signed_lines(job) == expected
-        assert job.signer.tools.fingerprinter.sketcher.documents is not plain_documents
+        assert job.signer.tools.fingerprinter.sketcher.documents is not batch_minima
 
 
 @pytest.mark.usefixtures("small")
@@ -196,7 +196,7 @@ def test_wherever_a_file_is_cut_each_line_is_read_once(tmp_path_factory, lines, 
     places = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
     found = []
     for begin, end in pairwise(places):
-        read = read_lines(Span(str(path), begin, end, "utf-8", 0.0), 1 << 20)
+        read = read_lines(ByteRange(str(path), begin, end, "utf-8", 0.0), 1 << 20)
         assert [line.number for line in read.lines] == list(range(1, read.count + 1))
         found += [line.raw for line in read.lines]
     whole = data.split(b"\n")
@@ -208,7 +208,7 @@ def test_wherever_a_file_is_cut_each_line_is_read_once(tmp_path_factory, lines, 
 def test_a_line_longer_than_may_be_is_refused_and_not_held(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"short\n" + b"x" * 5_000_000 + b"\nend\n")
-    read = read_lines(Span(str(path), 0, 100, "utf-8", 0.0), 1_000)
+    read = read_lines(ByteRange(str(path), 0, 100, "utf-8", 0.0), 1_000)
     assert [line.reason for line in read.lines] == ["", "longer than 1,000 bytes"]
     assert read.lines[1].raw == b""
 

@@ -10,7 +10,7 @@ import pytest
 from shinglefold.cli.main import main
 from shinglefold.cli.spark.__main__ import spark as program
 from shinglefold.model.scheme import Scheme
-from shinglefold.offline.spark import Work
+from shinglefold.offline.spark import StageStore
 from shinglefold.offline.spark.session import Session, session
 from shinglefold.settings import load_settings
 
@@ -49,8 +49,8 @@ def spark(installed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 @pytest.fixture
-def work(spark: Session, tmp_path: Path) -> Work:
-    return Work(spark, str(tmp_path / "work"))
+def work(spark: Session, tmp_path: Path) -> StageStore:
+    return StageStore(spark, str(tmp_path / "work"))
 
 
 @pytest.fixture(scope="session")

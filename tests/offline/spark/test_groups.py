@@ -60,10 +60,10 @@ def groups_alone(source, capsys):
 
 
 def signed_alone(documents, scheme):
-    from shinglefold.offline.sign.signer import Plain, Signer, Tally
+    from shinglefold.offline.sign.signer import ParsedLine, Signer, SignTally
 
-    plain = [Plain(one, None, "", place) for place, one in enumerate(documents)]
-    return Signer(scheme, SignOptions(FIELDS)).prints(plain, Tally())
+    plain = [ParsedLine(one, None, "", place) for place, one in enumerate(documents)]
+    return Signer(scheme, SignOptions(FIELDS)).prints(plain, SignTally())
 
 
 @pytest.mark.parametrize("options", [{"verify": "signature"}, {"min_shared": 2, "verify": "keywords"}])

@@ -6,7 +6,7 @@ import pytest
 
 from shinglefold.errors import ConfigError
 from shinglefold.offline.sign.signer import SignOptions
-from shinglefold.offline.spark import Work, groups, sign
+from shinglefold.offline.spark import StageStore, groups, sign
 from shinglefold.settings import load_settings
 
 STEEL = "A steel tube of {} mm by 200 for the water pipe of a private house, with a warranty of the works"
@@ -96,7 +96,7 @@ def test_a_failure_leaves_nothing_of_the_work(run, write, tmp_path):
 
 def test_two_jobs_in_one_folder_do_not_mix(spark, tmp_path):
     frame = spark.createDataFrame([(1,)], "number long")
-    one, other = (Work(spark, str(tmp_path / "work")) for _ in range(2))
+    one, other = (StageStore(spark, str(tmp_path / "work")) for _ in range(2))
     one.keep(frame, "prints")
     other.keep(frame, "prints")
     with pytest.raises(ConfigError, match="another job works in"):

@@ -16,13 +16,13 @@ from shinglefold.grouping.gate.protocol.member import Alike, Member, SearchHits
 from shinglefold.grouping.gate.protocol.placeholders import GateFields
 from shinglefold.grouping.gate.protocol.requests import (
     CountGroups,
-    Drop,
+    DropPlaceholder,
     FindDocuments,
     FindGroups,
     Merge,
     Now,
     Put,
-    Read,
+    ReadDocuments,
     Request,
 )
 
@@ -122,14 +122,14 @@ class Store:
         shelf = self.shelf(where) | {id_: (version, source)}
         return replace(self, **{where: tuple((name, *held) for name, held in sorted(shelf.items()))})
 
-    def run(self, action: Put | Merge | Drop) -> tuple["Store", WriteResult]:
+    def run(self, action: Put | Merge | DropPlaceholder) -> tuple["Store", WriteResult]:
         version, source = self.shelf(action.where).get(action.id, (0, None))
         guard = getattr(action, "guard", None)
         if (guard is not None and (source is None or guard.seq_no != version)) or (
             isinstance(action, Put) and action.create and source is not None
         ):
             return self, WriteResult(409)
-        if isinstance(action, Drop):
+        if isinstance(action, DropPlaceholder):
             if source is None:
                 return self, WriteResult(404)
             return self.put(action.where, action.id, version + 1, None), WriteResult(200)
@@ -142,7 +142,7 @@ class Store:
     def answer(self, request: Request, relation: Relation) -> Any:
         if isinstance(request, Now):
             return self.late
-        if isinstance(request, Read):
+        if isinstance(request, ReadDocuments):
             there = self.there(request.where)
             return [
                 VersionedDocument(id_, there[id_][1], Guard(there[id_][0], 1)) if id_ in there else None
@@ -172,7 +172,7 @@ class Store:
             for group in request.groups
         ]
 
-    def private(self, action: Put | Merge | Drop) -> bool:
+    def private(self, action: Put | Merge | DropPlaceholder) -> bool:
         """Tell whether nobody else can notice an action: a note of a new name, which is not named yet."""
         fresh = action.where == "intents" and action.id not in self.shelf("intents")
         return fresh and isinstance(action, Put) and action.id != WRITERS

@@ -8,8 +8,8 @@ from typing import Any
 from shinglefold.engines.embedded.store import write_ahead_log as journal
 from shinglefold.engines.embedded.store import writer
 from shinglefold.engines.embedded.store.record_files import RecordAppender
-from shinglefold.engines.embedded.store.write_ahead_log import Journal
-from shinglefold.engines.embedded.store.writer import Writer
+from shinglefold.engines.embedded.store.write_ahead_log import WriteAheadLog
+from shinglefold.engines.embedded.store.writer import IndexWriter
 
 #: Before and behind what is done, and in the middle of a batch.
 WINDOWS = (
@@ -35,20 +35,20 @@ def die_in(window: str, passes: int) -> None:
         if left <= 0:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    def half(self: Journal, *_: Any) -> None:
+    def half(self: WriteAheadLog, *_: Any) -> None:
         nonlocal left
         left -= 1
         if left <= 0:
             self._file = _Half(self._file or self._next())  # type: ignore[assignment]
 
     ways: dict[str, tuple[Any, str, Callable[..., None] | None, Callable[..., None] | None]] = {
-        "noting": (Journal, "write", die, None),
-        "half noted": (Journal, "write", half, None),
-        "noted": (Journal, "write", None, die),
-        "turned": (Journal, "rotate", None, die),
-        "committing": (Writer, "_commit_frozen", die, None),
+        "noting": (WriteAheadLog, "write", die, None),
+        "half noted": (WriteAheadLog, "write", half, None),
+        "noted": (WriteAheadLog, "write", None, die),
+        "turned": (WriteAheadLog, "rotate", None, die),
+        "committing": (IndexWriter, "_commit_frozen", die, None),
         "heads stored": (RecordAppender, "flush", None, die),
-        "committed": (Writer, "_commit_frozen", None, die),
+        "committed": (IndexWriter, "_commit_frozen", None, die),
         "removing": (journal, "remove", die, None),
         "removed": (journal, "remove", None, die),
     }

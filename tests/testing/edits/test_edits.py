@@ -8,7 +8,7 @@ from shinglefold.examples import articles
 from shinglefold.registry import make_scheme
 from shinglefold.sketch import similarity
 from shinglefold.testing.edits import KINDS, edited, kinds_of
-from shinglefold.testing.edits.passage import Passage
+from shinglefold.testing.edits.passage import EditedPassage
 
 LANGUAGES = ("ru", "uk", "zh", "en")
 ALL = [(language, kind) for language in LANGUAGES for kind in kinds_of(language)]
@@ -49,7 +49,7 @@ def canonicalizer():
 
 
 def words(text):
-    return [word.lower() for word in Passage.of(text).words]
+    return [word.lower() for word in EditedPassage.of(text).words]
 
 
 @pytest.mark.parametrize(("language", "kind"), ALL)
