@@ -1,10 +1,10 @@
 """Deleting what a query finds, by searches and bulk requests: some servers come without a request for it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from shinglefold.contracts.engine import JSON, BulkResult, Engine, GuardedWrites
-from shinglefold.errors import EngineUnavailable
+from shinglefold.contracts.engine import JSON, BulkResult, Engine, GuardedWrites, Search, search_parts
+from shinglefold.errors import EngineError, EngineUnavailable
 
 #: Documents found and deleted at a time.
 _ROUND = 1_000
@@ -48,3 +48,18 @@ def _deletion(hit: JSON) -> JSON:
         "if_primary_term": hit["_primary_term"],
     }
     return {**action, "routing": hit["_routing"]} if "_routing" in hit else action
+
+
+Answer = JSON | EngineError
+
+
+def one_by_one(search: Callable[..., JSON], searches: Iterable[Search]) -> list[Answer]:
+    """Return the answer to each search, or what it raised."""
+    return [_answer(search, one) for one in searches]
+
+
+def _answer(search: Callable[..., JSON], one: Search) -> Answer:
+    try:
+        return search(*search_parts(one))
+    except EngineError as error:
+        return error

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from shinglefold.runtime.optional_imports import lazy_attributes
 
 if TYPE_CHECKING:
-    from shinglefold.ingest.fingerprinter import FingerprintArrays, Fingerprinter
+    from shinglefold.ingest.fingerprinter import FingerprintArrays, Fingerprinter, Meter
     from shinglefold.ingest.index_mapping import (
         check_index,
         default_recipe,
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
         mappings,
         recipe_mappings,
     )
-    from shinglefold.ingest.metrics import Meter
     from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline, default_definition
     from shinglefold.ingest.pipeline.steps import Failure
     from shinglefold.ingest.processors.context import Tools
@@ -61,7 +60,7 @@ _HOMES = {
     "ensure_index": "shinglefold.ingest.index_mapping",
     "mappings": "shinglefold.ingest.index_mapping",
     "recipe_mappings": "shinglefold.ingest.index_mapping",
-    "Meter": "shinglefold.ingest.metrics",
+    "Meter": "shinglefold.ingest.fingerprinter",
     "Outcome": "shinglefold.ingest.pipeline.pipeline",
     "Pipeline": "shinglefold.ingest.pipeline.pipeline",
     "default_definition": "shinglefold.ingest.pipeline.pipeline",

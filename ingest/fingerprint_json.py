@@ -12,8 +12,8 @@ from shinglefold.model.values import Bytes, Uint64s
 from shinglefold.runtime.optional_imports import compile_function
 from shinglefold.sketch import HASHED, Sketcher, Sketches, letters, packed_size, slot_characters
 from shinglefold.sketch.hash_mixing import MIX32_FACTOR, MIX_FACTORS, stream
-from shinglefold.sketch.keywords import ALPHABET
 from shinglefold.sketch.shingles import FACTOR
+from shinglefold.sketch.supershingles import ALPHABET
 
 _WORDS, _SIGNATURE, _END = b',"supershingles":[', b'],"signature":"', b'"}'
 #: Characters of a quoted keyword and the comma behind it that are not its own.

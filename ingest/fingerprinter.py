@@ -1,7 +1,10 @@
 """Texts to fingerprints, block by block: no Python object a token on the way."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +15,6 @@ from shinglefold.canon.text.numeric_facts import facts_of
 from shinglefold.errors import ConfigError
 from shinglefold.ingest.batching import TEXT_BUDGET, blocks
 from shinglefold.ingest.field_json import Tails, fields_json, plain_tails
-from shinglefold.ingest.metrics import Meter
 from shinglefold.model.scheme import Scheme, checked_scheme
 from shinglefold.model.values import Bytes, Fingerprint, Int64s, TokenBatch, Uint64s
 from shinglefold.options.validation import check_texts
@@ -20,6 +22,36 @@ from shinglefold.sketch import Pairs, Sketcher, Sketches, Texts, Words, find_pai
 
 #: Characters after which compiled code will save more than it takes to load: 10,000 texts of 500 words.
 _WORTH_COMPILING = 1 << 25
+
+
+@dataclass(slots=True)
+class Meter:
+    """What a run did: seconds by stage, counts by name, documents by language."""
+
+    seconds: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
+    languages: Counter[str] = field(default_factory=Counter)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Add the time spent inside to a stage."""
+        start = perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] += perf_counter() - start  # type: ignore[assignment] # Counter says int
+
+    def add(self, other: "Meter") -> None:
+        """Add what another meter gathered."""
+        self.seconds.update(other.seconds)
+        self.counts.update(other.counts)
+        self.languages.update(other.languages)
+
+    def take(self) -> "Meter":
+        """Return what was gathered since the last call and start afresh."""
+        taken = Meter(self.seconds, self.counts, self.languages)
+        self.seconds, self.counts, self.languages = Counter(), Counter(), Counter()
+        return taken
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,7 @@ import numpy as np
 from shinglefold.model.values import Int64s, PlacedTokens, Token
 from shinglefold.options.validation import check_int
 from shinglefold.passages.chaining import GAP, Chains, MatchRun, chains_of, equal_runs, runs_of
-from shinglefold.passages.near import near_pairs
-from shinglefold.passages.seeds import bounded_pairs
+from shinglefold.passages.seeds import bounded_pairs, near_pairs
 from shinglefold.passages.shingle_positions import Elements, elements_of
 
 #: Equal words in a row by which passages of two texts that are known to be alike begin.

@@ -7,8 +7,7 @@ import numpy as np
 from shinglefold.errors import ConfigError
 from shinglefold.model.values import Int64s, Uint64s
 from shinglefold.passages.coverage import PassageCoverage, matched
-from shinglefold.passages.near import DISTANCE
-from shinglefold.passages.seeds import expanded
+from shinglefold.passages.seeds import DISTANCE, expanded
 from shinglefold.passages.shingle_positions import Elements
 from shinglefold.relatives.hamming_index import HammingIndex
 

@@ -3,9 +3,12 @@
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shinglefold.model.values import Int64s, Uint64s
 from shinglefold.passages.shingle_positions import Elements
+from shinglefold.relatives.hamming_index import ascending, near_once
+from shinglefold.sketch.hash_mixing import mix64
 
 #: Pairs that one repeated element may have; one that has more is paired in the order of its occurrences.
 MOST_PAIRS = 64
@@ -90,3 +93,130 @@ def _places(a: Elements, b: Elements, ascending: Int64s) -> tuple[Int64s, Int64s
     first[ascending] = np.searchsorted(hashes, asked, "left")
     counts[ascending] = np.searchsorted(hashes, asked, "right")
     return order, first, counts - first
+
+
+#: Bits in which the simhashes of elements may differ.
+DISTANCE = 3
+#: Simhashes that are compared, for each element of both texts and each table of the index.
+_COMPARED = 2
+#: The least of these, whatever the lengths: some milliseconds.
+_FREE_COMPARED = 1 << 18
+#: Pairs whose words are compared at a time.
+_AT_ONCE = 1 << 16
+
+
+class NearPairs(NamedTuple):
+    """Pairs of ordinals, int64 (P, 2), in order.
+
+    ``left_out``: how many more there are of elements that were found. ``crowded``: elements of the first text
+    that have so many others nearly alike in a part of their bits that not all were looked at.
+    """
+
+    pairs: Int64s
+    left_out: int
+    crowded: int
+
+
+class _Kinds(NamedTuple):
+    """Elements of the same words in whatever order, as one kind each.
+
+    ``order``: int64 (E,), ordinals kind by kind; those of kind k begin at ``begins[k]`` and are ``sizes[k]``.
+    """
+
+    keys: Uint64s
+    order: Int64s
+    begins: Int64s
+    sizes: Int64s
+
+    @property
+    def one(self) -> Int64s:
+        """The first element of each kind."""
+        return self.order[self.begins]
+
+
+def near_pairs(a: Elements, b: Elements) -> NearPairs:
+    """Return the pairs of elements that are near by their simhashes and share all words but one.
+
+    Simhashes differ in three bits at most. A word that stands several times in an element decides most of
+    them alone, so that they only nominate. Equal elements are paired as ``bounded_pairs`` does, whatever else
+    is found.
+
+    Args:
+        a, b: made with one width, and with simhashes.
+
+    Cost: time and memory grow with the texts' lengths alone. What is given up for that is told: of elements
+    that both texts repeat, pairs as in ``bounded_pairs``; and of elements that share most bits with too many
+    others, all that are not of the same words.
+    """
+    sides = _kinds(a), _kinds(b)
+    most = max(_FREE_COMPARED, _COMPARED * (len(a) + len(b)))
+    near = near_once(b.near[sides[1].one], a.near[sides[0].one], most, DISTANCE)
+    same = _same(*sides)
+    one, other = (np.concatenate(pair) for pair in zip(same, (near.queries, near.found), strict=True))
+    fitting = _words_shared(a, b, sides[0].one[one], sides[1].one[other]) >= a.width - 1
+    kinds = _distinct(np.stack((one[fitting], other[fitting]), axis=1), len(sides[1].keys))
+    pairs, whole = _of_kinds(kinds, *sides, most=max(FREE_PAIRS, 2 * (len(a) + len(b))))
+    found = _distinct(np.concatenate((pairs, bounded_pairs(a, b).pairs)), len(b))
+    crowded = int(sides[0].sizes[near.crowded].sum())
+    return NearPairs(found, whole - len(found), crowded)
+
+
+def _distinct(pairs: Int64s, size: int) -> Int64s:
+    """Return pairs in order, each once; the second number of each is below ``size``."""
+    keys = ascending(pairs[:, 0] * size + pairs[:, 1])
+    return np.stack((keys // max(1, size), keys % max(1, size)), axis=1)
+
+
+def _kinds(of: Elements) -> _Kinds:
+    sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(mix64(of.words.copy()), dtype=np.uint64)))
+    # A sum is the same in any order of the words.
+    keys = sums[of.width :] - sums[: -of.width]
+    order = np.argsort(keys[: len(of)], kind="stable")
+    distinct, begins, sizes = np.unique(keys[order], return_index=True, return_counts=True)
+    return _Kinds(distinct, order, begins, sizes)
+
+
+def _same(a: _Kinds, b: _Kinds) -> tuple[Int64s, Int64s]:
+    _, one, other = np.intersect1d(a.keys, b.keys, assume_unique=True, return_indices=True)
+    return one, other
+
+
+def _words_shared(a: Elements, b: Elements, one: Int64s, other: Int64s) -> Int64s:
+    """Return how many words elements have in common, one that is repeated as often as both have it."""
+    shared = np.zeros(len(one), np.int64)
+    steps = np.arange(a.width)
+    for begin in range(0, len(one), _AT_ONCE):
+        part = slice(begin, begin + _AT_ONCE)
+        ours, theirs = (
+            _counted(side.words[places[part, None] + steps]) for side, places in ((a, one), (b, other))
+        )
+        shared[part] = (ours[:, :, None] == theirs[:, None, :]).any(axis=2).sum(axis=1)
+    return shared
+
+
+def _counted(words: Uint64s) -> Uint64s:
+    """Return the words of each row, uint64 (N, width), so that a second occurrence is another word."""
+    earlier: NDArray[np.uint64] = np.zeros(words.shape, np.uint64)
+    for place in range(1, words.shape[1]):
+        earlier[:, place] = (words[:, :place] == words[:, place, None]).sum(axis=1)
+    return np.asarray(mix64(words + earlier), np.uint64)
+
+
+def _of_kinds(kinds: Int64s, a: _Kinds, b: _Kinds, most: int) -> tuple[Int64s, int]:
+    """Return the pairs of elements of pairs of kinds, and how many there are in all.
+
+    Of kinds that would have too many, the first elements are paired, the second ones, and so on.
+    """
+    ours, theirs = a.sizes[kinds[:, 0]], b.sizes[kinds[:, 1]]
+    products = ours * theirs
+    for limit in (MOST_PAIRS, 16, 4, 1):
+        many = products > limit
+        kept = np.where(many, np.minimum(ours, theirs), products)
+        if int(kept.sum()) <= most:
+            break
+    place = expanded(np.zeros(len(kept), np.int64), kept)
+    row = np.repeat(np.arange(len(kept)), kept)
+    one = np.where(many[row], place, place // np.maximum(1, theirs[row]))
+    other = np.where(many[row], place, place % np.maximum(1, theirs[row]))
+    ordinals = a.order[a.begins[kinds[row, 0]] + one], b.order[b.begins[kinds[row, 1]] + other]
+    return np.stack(ordinals, axis=1), int(products.sum())

@@ -10,17 +10,12 @@ from shinglefold.sketch.bit_agreement import (
 )
 from shinglefold.sketch.bit_packing import low_bits, pack, packed_size, unpack
 from shinglefold.sketch.cluster.all_pairs import Pairs, find_pairs, iter_pairs
-from shinglefold.sketch.cluster.buckets import Buckets
-from shinglefold.sketch.cluster.candidates import nominate
-from shinglefold.sketch.cluster.clustering import Forest, connected
-from shinglefold.sketch.cluster.groups import led
-from shinglefold.sketch.cluster.linking import connect, connect_crowded
+from shinglefold.sketch.cluster.candidates import Buckets, nominate
+from shinglefold.sketch.cluster.clustering import Forest, connect, connect_crowded, connected, led
 from shinglefold.sketch.decide.edit_similarity import Texts, Words, alike_by_text, least_estimate, similarity
 from shinglefold.sketch.decide.estimators import estimate, length_ratio, standard_error
 from shinglefold.sketch.decide.verifier import PairVerdicts, PairVerifier
 from shinglefold.sketch.digest import digests
-from shinglefold.sketch.exact import containment, resemblance, sorensen
-from shinglefold.sketch.keywords import HASHED, from_letters, letters, slot_characters, to_keywords
 from shinglefold.sketch.layout_advice import (
     Advice,
     Requirements,
@@ -29,9 +24,17 @@ from shinglefold.sketch.layout_advice import (
     resemblance_after,
     width_for,
 )
-from shinglefold.sketch.shingles import shingle_hashes, shingle_set
+from shinglefold.sketch.shingles import containment, resemblance, shingle_hashes, shingle_set, sorensen
 from shinglefold.sketch.sketcher import Sketcher, Sketches
-from shinglefold.sketch.supershingles import megashingles, supershingles
+from shinglefold.sketch.supershingles import (
+    HASHED,
+    from_letters,
+    letters,
+    megashingles,
+    slot_characters,
+    supershingles,
+    to_keywords,
+)
 
 __all__ = [
     "HASHED",

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from shinglefold.errors import ConfigError
 from shinglefold.sketch.bit_packing import packed_size
 from shinglefold.sketch.decide.estimators import Floats, standard_error
-from shinglefold.sketch.keywords import HASHED, hash_bits, slot_characters
 from shinglefold.sketch.shingles import MAX_WIDTH
+from shinglefold.sketch.supershingles import HASHED, hash_bits, slot_characters
 
 #: Layouts looked at: groups M, minima in a group N, groups that must be equal k.
 _MOST_GROUPS, _MOST_GROUP_SIZE, _MOST_SHARED = 64, 20, 4

@@ -11,10 +11,9 @@ from shinglefold.model.values import Bytes, Int64s, Uint32s, Uint64s
 from shinglefold.sketch.batch_minima import BatchMinima, batch_minima
 from shinglefold.sketch.bit_packing import low_bits, pack
 from shinglefold.sketch.digest import digests
-from shinglefold.sketch.keywords import to_keywords
 from shinglefold.sketch.minhash import EMPTY, Affine32
 from shinglefold.sketch.shingles import check_width, shingle_counts
-from shinglefold.sketch.supershingles import supershingles
+from shinglefold.sketch.supershingles import supershingles, to_keywords
 
 _BLOCK = 1 << 16
 

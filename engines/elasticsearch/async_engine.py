@@ -10,13 +10,11 @@ from typing import Any, ClassVar
 from elasticsearch import AsyncElasticsearch, BadRequestError, NotFoundError
 
 from shinglefold.contracts.engine import JSON, Parameters
-from shinglefold.engines.elasticsearch.client import client_options
-from shinglefold.engines.elasticsearch.errors import ERRORS
+from shinglefold.engines.elasticsearch.client import ERRORS, client_options
 from shinglefold.engines.http.async_engine import AsyncHttpEngine
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.errors import ClientErrors
-from shinglefold.engines.http.parameters import in_address, search_path
-from shinglefold.engines.http.responses import check_given
+from shinglefold.engines.http.responses import check_given, in_address, search_path
 from shinglefold.errors import EngineError, MissingExtra
 
 

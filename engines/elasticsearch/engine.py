@@ -8,14 +8,12 @@ from elasticsearch import ApiError, BadRequestError, Elasticsearch, NotFoundErro
 from elasticsearch.helpers import streaming_bulk
 
 from shinglefold.contracts.engine import JSON, Capabilities, Parameters
-from shinglefold.engines.elasticsearch.client import client_options
-from shinglefold.engines.elasticsearch.errors import ERRORS
+from shinglefold.engines.elasticsearch.client import ERRORS, client_options
 from shinglefold.engines.http.bulk import BYTES, CHUNK
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.errors import ClientErrors
 from shinglefold.engines.http.guarded_writes import GuardedEngine
-from shinglefold.engines.http.parameters import in_address, search_path
-from shinglefold.engines.http.responses import check_given, version_in
+from shinglefold.engines.http.responses import check_given, in_address, search_path, version_in
 from shinglefold.errors import EngineError, PermissionDenied
 
 

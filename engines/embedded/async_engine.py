@@ -10,7 +10,7 @@ from typing import Any, Self, TypeVar
 from shinglefold.contracts.engine import JSON, Capabilities, Parameters, Search, search_parts
 from shinglefold.engines.embedded.engine import EmbeddedEngine
 from shinglefold.engines.embedded.schema.tantivy_schema import CommitLimits
-from shinglefold.engines.several import Answer
+from shinglefold.engines.fallbacks import Answer
 from shinglefold.errors import EngineError
 
 Result = TypeVar("Result")

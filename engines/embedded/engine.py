@@ -40,7 +40,7 @@ from shinglefold.engines.embedded.store.index_folders import (
     there,
 )
 from shinglefold.engines.embedded.store.snapshots import Pits, Snapshot
-from shinglefold.engines.several import Answer, one_by_one
+from shinglefold.engines.fallbacks import Answer, one_by_one
 from shinglefold.errors import (
     EngineError,
     EngineUnavailable,

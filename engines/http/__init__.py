@@ -1,11 +1,12 @@
 """What the adapters for OpenSearch and Elasticsearch share: connections, error answers, bulk with retries."""
 
-from shinglefold.engines.http.configuration import load_connection, named_addresses
 from shinglefold.engines.http.connection import (
     Connection,
     each_with_scheme,
     is_server,
+    load_connection,
     looks_like_server,
+    named_addresses,
     shown,
     without_secrets,
 )

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from shinglefold.contracts.engine import JSON, Parameters, Search, VersionedDocument, WriteResult
+from shinglefold.engines.fallbacks import Answer
 from shinglefold.engines.http.guarded_writes import GuardedRequests
-from shinglefold.engines.several import Answer
 from shinglefold.runtime.sans_io import run_async
 
 

@@ -7,21 +7,25 @@ from time import monotonic
 from typing import Any, ClassVar, Self, TypeVar
 
 from shinglefold.contracts.engine import JSON, Capabilities, Parameters, Search, search_parts
-from shinglefold.engines.http import several
+from shinglefold.engines.fallbacks import Answer
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.errors import ClientErrors, under_pit
 from shinglefold.engines.http.given_client import addresses_of, check_raises_errors
-from shinglefold.engines.http.parameters import in_address
-from shinglefold.engines.http.refreshed import check_refreshed
 from shinglefold.engines.http.responses import (
     check_given,
     check_local,
+    check_refreshed,
     check_searched,
+    checked,
+    fits,
+    in_address,
+    in_place,
+    lines,
+    meant,
     one_mapping,
     plain,
     with_objects,
 )
-from shinglefold.engines.several import Answer
 from shinglefold.errors import EngineError, PermissionDenied, UnsupportedQuery
 
 T = TypeVar("T")
@@ -108,19 +112,19 @@ class HttpSearches(ABC):
 
     def _all_found(self, searches: Sequence[Search]) -> Steps[list[Answer]]:
         """Return what each of several searches finds, in one request where that can be."""
-        refusals, sent = several.checked(searches)
+        refusals, sent = checked(searches)
         if not sent:
-            return several.in_place(refusals, [])
+            return in_place(refusals, [])
         # Some parameters hold for a whole request: each search is one then.
-        together = all(several.fits(search) for search in sent)
+        together = all(fits(search) for search in sent)
         answers = yield from (self._in_one_request(sent) if together else self._one_by_one(sent))
-        return several.in_place(refusals, answers)
+        return in_place(refusals, answers)
 
     def _in_one_request(self, searches: Sequence[Search]) -> Steps[list[Answer]]:
         try:
             with self._asking():
-                answer = yield lambda: self._msearch(several.lines(searches))
-                return several.meant(searches, plain(answer), self.who)
+                answer = yield lambda: self._msearch(lines(searches))
+                return meant(searches, plain(answer), self.who)
         except UnsupportedQuery as error:
             if len(searches) == 1:
                 return [error]

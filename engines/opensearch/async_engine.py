@@ -13,10 +13,14 @@ from shinglefold.contracts.engine import JSON, Capabilities, Parameters
 from shinglefold.engines.http.async_engine import AsyncHttpEngine
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.errors import ClientErrors
-from shinglefold.engines.http.parameters import in_address
-from shinglefold.engines.http.responses import check_given
-from shinglefold.engines.opensearch.client import UNALTERED, WHOLE_PIT, aws_credentials, client_options
-from shinglefold.engines.opensearch.errors import ERRORS
+from shinglefold.engines.http.responses import check_given, in_address
+from shinglefold.engines.opensearch.client import (
+    ERRORS,
+    UNALTERED,
+    WHOLE_PIT,
+    aws_credentials,
+    client_options,
+)
 from shinglefold.errors import EngineError, MissingExtra
 
 try:

@@ -2,10 +2,22 @@
 
 from typing import Any
 
+from opensearchpy.exceptions import (
+    ConnectionError as NoConnection,
+)
+from opensearchpy.exceptions import (
+    ImproperlyConfigured,
+    OpenSearchException,
+    SerializationError,
+    TransportError,
+)
+from opensearchpy.serializer import JSONSerializer
+
 from shinglefold.engines.http.connection import Connection
+from shinglefold.engines.http.errors import ClientErrors, is_broken_answer, not_json, refusal, unavailable
 from shinglefold.engines.http.product_detection import tls_context
-from shinglefold.engines.opensearch.serializer import OpenSearchSerializer
-from shinglefold.errors import ConfigError, MissingExtra
+from shinglefold.engines.http.responses import read_json
+from shinglefold.errors import ConfigError, EngineError, MissingExtra
 
 #: Connections kept open, as many as threads usefully ask at once.
 _POOL = 16
@@ -48,3 +60,37 @@ def aws_credentials(connection: Connection) -> Any:  # noqa: ANN401 - botocore's
     if credentials is None:
         raise ConfigError("aws_region: botocore finds no credentials; set AWS_ACCESS_KEY_ID or AWS_PROFILE")
     return credentials
+
+
+def _translate(error: Exception, who: str) -> EngineError:
+    if isinstance(error, NoConnection):
+        # Its own text repeats the client's class names; the cause says what happened.
+        return unavailable(who, error.info or error.error)
+    if isinstance(error, TransportError):
+        return refusal(_status(error), error.info or error.error, who)
+    if isinstance(error, SerializationError):
+        return not_json(who, error.args)
+    return EngineError(f"{who}: the client refused: {error}. Check the connection's options.")
+
+
+def _status(error: Exception) -> int:
+    if isinstance(error, SerializationError):
+        return 0 if is_broken_answer(error.args) else 400
+    status = error.status_code if isinstance(error, TransportError) else 0
+    return status if isinstance(status, int) else 0
+
+
+ERRORS = ClientErrors((OpenSearchException, ImproperlyConfigured), _translate, _status)
+
+__all__ = ["ERRORS"]
+
+
+class OpenSearchSerializer(JSONSerializer):
+    """Writes requests as the client does, and reads answers faster."""
+
+    def loads(self, s: str) -> Any:  # noqa: ANN401 - JSON
+        """Return what an answer holds."""
+        try:
+            return read_json(s)
+        except (ValueError, TypeError) as error:
+            raise SerializationError(s, error) from error

@@ -13,11 +13,15 @@ from shinglefold.engines.http.bulk import BYTES, CHUNK
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.errors import ClientErrors
 from shinglefold.engines.http.guarded_writes import GuardedEngine
-from shinglefold.engines.http.parameters import in_address
 from shinglefold.engines.http.product_detection import told_version
-from shinglefold.engines.http.responses import check_given, version_in
-from shinglefold.engines.opensearch.client import UNALTERED, WHOLE_PIT, aws_credentials, client_options
-from shinglefold.engines.opensearch.errors import ERRORS
+from shinglefold.engines.http.responses import check_given, in_address, version_in
+from shinglefold.engines.opensearch.client import (
+    ERRORS,
+    UNALTERED,
+    WHOLE_PIT,
+    aws_credentials,
+    client_options,
+)
 from shinglefold.errors import EngineError, PermissionDenied
 
 #: The first version that has ``_shard_doc``.

@@ -4,8 +4,7 @@ from dataclasses import dataclass, field
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.errors import UnknownLanguage
-from shinglefold.ingest.fingerprinter import Fingerprinter
-from shinglefold.ingest.metrics import Meter
+from shinglefold.ingest.fingerprinter import Fingerprinter, Meter
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.registry import language_class

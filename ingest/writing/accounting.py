@@ -10,7 +10,7 @@ import xxhash
 
 from shinglefold.contracts.engine import BulkFailure, Engine
 from shinglefold.errors import EngineError, EngineUnavailable, IndexReadOnly, InputError
-from shinglefold.ingest.metrics import Meter
+from shinglefold.ingest.fingerprinter import Meter
 from shinglefold.ingest.readers.record import Record
 from shinglefold.ingest.writing.batch import Batch
 from shinglefold.ingest.writing.bulk_retry import Sent

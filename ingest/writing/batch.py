@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from shinglefold.ingest.metrics import Meter
+from shinglefold.ingest.fingerprinter import Meter
 from shinglefold.ingest.pipeline.pipeline import Outcome
 from shinglefold.ingest.pipeline.steps import METADATA
 from shinglefold.ingest.readers.record import Record

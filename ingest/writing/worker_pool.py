@@ -15,7 +15,7 @@ from shinglefold.canon import Lexicon
 from shinglefold.contracts.engine import Document
 from shinglefold.contracts.exclusive_writes import PrepareDocuments
 from shinglefold.errors import InputError
-from shinglefold.ingest.metrics import Meter
+from shinglefold.ingest.fingerprinter import Meter
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline, encoded
 from shinglefold.ingest.pipeline.steps import Failure
 from shinglefold.ingest.readers.encodings import without_surrogates

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from shinglefold.ingest.metrics import Meter
+from shinglefold.ingest.fingerprinter import Meter
 from shinglefold.ingest.writing.accounting import Failed
 from shinglefold.ingest.writing.dead_letters import DeadLetters
 from shinglefold.offline.sign.run_journal import State

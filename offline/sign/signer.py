@@ -10,8 +10,8 @@ from shinglefold.canon import Canonicalizer, strip_html
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import InputError, ProcessorError
 from shinglefold.ingest.field_paths import put
+from shinglefold.ingest.fingerprinter import Meter
 from shinglefold.ingest.foreign_field import refusal
-from shinglefold.ingest.metrics import Meter
 from shinglefold.ingest.processors.context import Tools
 from shinglefold.ingest.processors.texts import declared, gather
 from shinglefold.ingest.readers.jsonl import parse_line

@@ -75,3 +75,10 @@ def lists(values: Int64s, sizes: Int64s) -> Column:
 
 def _bits(there: NDArray[np.bool_]) -> Any:  # noqa: ANN401 - a buffer
     return pa.py_buffer(np.packbits(there, bitorder="little"))
+
+
+def run_starts(keys: Int64s) -> Int64s:
+    """Return where each run of equal keys begins, int64; none in nothing."""
+    if not len(keys):
+        return np.zeros(0, np.int64)
+    return np.concatenate((np.zeros(1, np.int64), np.flatnonzero(keys[1:] != keys[:-1]) + 1))

@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from shinglefold.model.scheme import Decision, Scheme
 from shinglefold.model.values import Int64s
-from shinglefold.offline.spark.arrow_arrays import numbers
-from shinglefold.offline.spark.runs import run_starts
+from shinglefold.offline.spark.arrow_arrays import numbers, run_starts
 from shinglefold.offline.spark.session import Batch, Frame, totals
 from shinglefold.options.validation import check_int
 from shinglefold.sketch.cluster.candidates import CHUNK, ragged

@@ -16,7 +16,7 @@ from shinglefold.offline.spark.arrow_arrays import Column, binary, compute, list
 from shinglefold.offline.spark.session import Batch, Frame, columns_of, partition
 from shinglefold.sketch import packed_size
 from shinglefold.sketch.hash_mixing import mix64, stream
-from shinglefold.sketch.keywords import HASHED, slot_characters
+from shinglefold.sketch.supershingles import HASHED, slot_characters
 
 #: What can be said of a fingerprint: whole, of a text too short for a signature or none, damaged or sealed,
 #: of another scheme.

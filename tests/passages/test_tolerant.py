@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from support.sketches import random_tokens
 
 from shinglefold.model.values import PlacedTokens
-from shinglefold.passages import near
+from shinglefold.passages import seeds
 from shinglefold.passages.alignment import passages_between
-from shinglefold.passages.near import DISTANCE, near_pairs
-from shinglefold.passages.seeds import MOST_PAIRS, bounded_pairs
+from shinglefold.passages.seeds import DISTANCE, MOST_PAIRS, bounded_pairs, near_pairs
 from shinglefold.passages.shingle_positions import Elements, elements_of
 
 texts = st.lists(st.integers(0, 4), max_size=40)
@@ -56,12 +55,12 @@ def test_what_is_bounded_has_all_that_exact_elements_have_and_tells_the_rest(one
     whole = near_pairs(a, b)
     assert as_set(bounded_pairs(a, b).pairs) <= as_set(whole.pairs)
     assert whole.left_out >= 0
-    assert len(whole.pairs) <= max(near.FREE_PAIRS, 2 * (len(a) + len(b))) + len(bounded_pairs(a, b).pairs)
+    assert len(whole.pairs) <= max(seeds.FREE_PAIRS, 2 * (len(a) + len(b))) + len(bounded_pairs(a, b).pairs)
 
 
 def test_where_too_many_look_alike_those_of_the_same_words_are_found_all_the_same(monkeypatch):
-    monkeypatch.setattr(near, "_FREE_COMPARED", 0)
-    monkeypatch.setattr(near, "_COMPARED", 0)
+    monkeypatch.setattr(seeds, "_FREE_COMPARED", 0)
+    monkeypatch.setattr(seeds, "_COMPARED", 0)
     # One word three times decides every bit: all of these look alike.
     a = elements([word for at in range(10, 400, 2) for word in (1, 1, 1, at, at + 1)])
     b = elements([word for at in range(10, 400, 2) for word in (1, 1, 1, at + 1, at)])

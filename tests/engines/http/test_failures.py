@@ -4,7 +4,7 @@ import pytest
 
 from shinglefold.engines.http.bulk import failed
 from shinglefold.engines.http.errors import NotRefreshed, reason, refusal
-from shinglefold.engines.http.refreshed import check_refreshed
+from shinglefold.engines.http.responses import check_refreshed
 from shinglefold.errors import (
     AuthenticationFailed,
     EngineError,
