@@ -8,10 +8,9 @@ from typing import Any, Self
 
 from shinglefold.contracts.engine import JSON, BulkResult, Capabilities, Parameters, Search
 from shinglefold.engines.fallbacks import Answer
-from shinglefold.engines.http.bulk import BYTES, Bulk, Malformed
+from shinglefold.engines.http.bulk import BYTES, Bulk, Malformed, are_ready, as_texts, bodies, told
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.errors import MALFORMED, NoDocument
-from shinglefold.engines.http.ready_lines import are_ready, as_texts, bodies, told
 from shinglefold.engines.http.responses import check_name, plain
 from shinglefold.engines.http.retry import BACKOFF, retry_when_busy
 from shinglefold.engines.http.search_requests import HttpSearches

@@ -24,8 +24,7 @@ from shinglefold.offline.dedupe.decode import (
     row_of,
     sound_blocks,
 )
-from shinglefold.offline.sign.spans import read_lines
-from shinglefold.offline.sign.tasks import ByteRange, LineRange, RowGroup, Task, is_parquet, tasks
+from shinglefold.offline.sign.tasks import ByteRange, LineRange, RowGroup, Task, is_parquet, read_lines, tasks
 from shinglefold.sketch.digest import LENGTH
 
 

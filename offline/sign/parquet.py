@@ -14,11 +14,9 @@ from shinglefold.ingest.field_paths import MISSING, get, parts
 from shinglefold.ingest.foreign_field import refusal
 from shinglefold.ingest.readers.record import Record, to_document
 from shinglefold.model.stored_fingerprint import without_fingerprint
-from shinglefold.offline.sign.arrow_rows import rows_of
-from shinglefold.offline.sign.parquet_file import parquet_file, pyarrow_module
+from shinglefold.offline.sign.parquet_file import check_types, common, parquet_file, pyarrow_module, rows_of
 from shinglefold.offline.sign.run_journal import RunJournal, State
 from shinglefold.offline.sign.signer import ParsedLine, Signer, SignOptions, SignTally
-from shinglefold.offline.sign.tables import check_types, common
 from shinglefold.offline.sign.tasks import RowGroup, is_parquet
 from shinglefold.runtime.durable_files import sync_folder
 

@@ -17,8 +17,7 @@ from shinglefold.ingest.writing.dead_letters import DeadLetters
 from shinglefold.ingest.writing.worker_pool import cores, forks, learn, saved
 from shinglefold.ingest.writing.worker_process import WorkerProcess, in_order, settled
 from shinglefold.offline.sign.accounting import Books, Signed, SignPace
-from shinglefold.offline.sign.crashes import line_by_line
-from shinglefold.offline.sign.part_writer import OutputPosition, PartWriter, Question
+from shinglefold.offline.sign.part_writer import OutputPosition, PartWriter, Question, line_by_line
 from shinglefold.offline.sign.run_identity import AsFound
 from shinglefold.offline.sign.run_journal import RunJournal
 from shinglefold.offline.sign.signer import Signer, SignTally

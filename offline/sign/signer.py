@@ -21,9 +21,8 @@ from shinglefold.model.recipe import FIELD, LANGUAGE, check_field
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import without_fingerprint
-from shinglefold.offline.sign.arrow_rows import said
-from shinglefold.offline.sign.spans import RangeRead, read_lines, read_stretch
-from shinglefold.offline.sign.tasks import ByteRange, LineRange
+from shinglefold.offline.sign.parquet_file import said
+from shinglefold.offline.sign.tasks import ByteRange, LineRange, RangeRead, read_lines, read_stretch
 
 if TYPE_CHECKING:
     from shinglefold.offline.sign.fast_path import Quick

@@ -18,7 +18,7 @@ from shinglefold.engines.embedded import CommitLimits, EmbeddedEngine
 from shinglefold.engines.embedded.store import index, writer
 from shinglefold.engines.embedded.store import record_files as volumes
 from shinglefold.engines.embedded.store import write_ahead_log as journals
-from shinglefold.engines.embedded.store.document_encoder import Source
+from shinglefold.engines.embedded.store.document_encoder import StoredSource
 from shinglefold.engines.embedded.store.write_ahead_log import Changed, Damaged, WriteAheadLog, files, read
 from shinglefold.errors import EngineUnavailable, IndexReadOnly
 
@@ -93,7 +93,9 @@ def _batch_ends(content: bytes) -> list[int]:
 def test_every_changed_byte_is_told(tmp_path: Path):
     journal = WriteAheadLog(tmp_path)
     for number in range(3):
-        journal.write([Changed(str(number), Source(b'{"a":1}', b'["%d",{}]' % number)), Changed("x", None)])
+        journal.write(
+            [Changed(str(number), StoredSource(b'{"a":1}', b'["%d",{}]' % number)), Changed("x", None)]
+        )
     journal.close()
     (file,) = files(tmp_path)
     content = file.read_bytes()

@@ -21,9 +21,13 @@ from shinglefold.engines.embedded.schema.tantivy_schema import (
 )
 from shinglefold.engines.embedded.store.checksums import read_meta, schema_checksum
 from shinglefold.engines.embedded.store.compaction import live_counts, relocate, sparse_files
-from shinglefold.engines.embedded.store.index_folders import check_free, new_folder
+from shinglefold.engines.embedded.store.index_folders import (
+    check_free,
+    finish_rebuild,
+    new_folder,
+    rebuild_columns,
+)
 from shinglefold.engines.embedded.store.reader import Reader, stamp
-from shinglefold.engines.embedded.store.rebuild_columns import finish_rebuild, rebuild_columns
 from shinglefold.engines.embedded.store.record_files import FOLDER, record_files, walk
 from shinglefold.engines.embedded.store.snapshots import Snapshot
 from shinglefold.engines.embedded.store.write_ahead_log import age, files

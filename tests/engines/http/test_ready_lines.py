@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shinglefold.engines.http.ready_lines import are_ready, as_texts, bodies, told
+from shinglefold.engines.http.bulk import are_ready, as_texts, bodies, told
 
 
 def action(id_="1", source=b"{}", **more):

@@ -17,8 +17,7 @@ from shinglefold.examples import articles
 from shinglefold.ingest import Pipeline, default_definition
 from shinglefold.offline.sign import run
 from shinglefold.offline.sign.run import sign
-from shinglefold.offline.sign.spans import read_lines
-from shinglefold.offline.sign.tasks import ByteRange
+from shinglefold.offline.sign.tasks import ByteRange, read_lines
 from shinglefold.sketch.batch_minima import batch_minima
 
 _TEXT = "Съешь же ещё этих мягких французских булок, да выпей чаю; the quick brown fox jumps over the dog"
