@@ -50,7 +50,7 @@ def test_one_of_several_documents_of_an_id_is_named_by_its_index(alias, server, 
         assert f"{index}/page" in out
 
 
-@pytest.mark.parametrize("command", [["similar", "page"], ["explain", "page", "a/page"]])
+@pytest.mark.parametrize("command", [["similar", "page"], ["compare", "page", "a/page"]])
 def test_an_id_of_several_documents_is_refused_with_a_command_for_each(alias, server, capsys, command):
     name, indices = alias
     code, _, told = shown(capsys, *command, "--index", name, "--engine", server.url)

@@ -66,7 +66,7 @@ def test_no_command_needs_a_flag_again(run, name):
         ["backfill", name],
         ["index", "pages.jsonl", "--index", name],
         ["search", "Страница", "--index", name],
-        ["explain", "page-1", "page-2", "--index", name],
+        ["compare", "page-1", "page-2", "--index", name],
         ["doctor", name],
         ["setup", name],
     ):
@@ -129,7 +129,7 @@ def test_commands_that_take_an_id_look_through_an_alias_as_a_search_does(run, en
     code, out, _ = run("similar", "one", "--index", f"{name}-all", "--json")
     assert (code, [match["_id"] for match in json.loads(out)["matches"]]) == (0, ["two"])
     assert run("compare", "one", "two", "--index", "pages", "--index", f"{name}-all")[0] == 0
-    for hidden in (("similar", "hidden"), ("explain", "one", "hidden")):
+    for hidden in (("similar", "hidden"), ("compare", "one", "hidden")):
         code, _, err = run(*hidden, "--index", f"{name}-all")
         assert (code, bool(re.search("no document ('hidden'|of this id)", err))) == (1, True)
 
