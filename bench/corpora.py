@@ -6,12 +6,16 @@ import os
 import random
 import re
 from collections import Counter
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from shinglefold.canon import strip_html
 from shinglefold.examples import articles
+from shinglefold.model.values import Int64s
 
 #: The articles have words with look-alikes of other scripts, which no ordinary text has in each line.
 _OF_ONE_SCRIPT = {
@@ -71,3 +75,30 @@ def generated(language: str, documents: int, words: int) -> tuple[str, ...]:
 def russian(documents: int, words: int) -> tuple[str, ...]:
     """Return generated Russian documents."""
     return generated("ru", documents, words)
+
+
+_LETTERS = np.frombuffer(b"abcdefghijklmnopqrstuvwxyz", np.uint8)
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """Made-up words by falling frequency: ``chances`` follow Zipf's law, ``words`` are distinct."""
+
+    words: tuple[bytes, ...]
+    chances: np.ndarray
+
+    @classmethod
+    def of(cls, count: int, seed: int = 0) -> "Vocabulary":
+        """Return so many words of 3 to 12 letters."""
+        chance = np.random.default_rng(seed)
+        found: dict[bytes, None] = {}
+        while len(found) < count:
+            for length in chance.integers(3, 13, count).tolist():
+                found.setdefault(chance.choice(_LETTERS, length).tobytes())
+        chances = 1.0 / np.arange(1, count + 1)
+        return cls(tuple(found)[:count], chances / chances.sum())
+
+    def drawn(self, length: int, seed: int) -> Int64s:
+        """Return the numbers of the words of a text, int64 (length,)."""
+        chance = np.random.default_rng(seed)
+        return np.searchsorted(np.cumsum(self.chances), chance.random(length)).clip(0, len(self.words) - 1)

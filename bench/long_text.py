@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from time import sleep
 
-from bench.generated import Vocabulary
+from bench.corpora import Vocabulary
 from bench.table import Row
 from shinglefold.engines.embedded import EmbeddedEngine
 

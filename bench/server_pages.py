@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bench.awake import awake
-from bench.clock import processor_time
+from bench.clock import awake, processor_time
 from bench.search import title_searches
 from bench.server_indices import STAGED, Site
 from bench.table import Row

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from bench import corpora
-from bench.awake import awake
+from bench.clock import awake
 from bench.search import title_searches
 from bench.storage import URL
 from bench.table import Row

@@ -7,11 +7,11 @@ as ``python -m bench groups.similar``; ``SHINGLEFOLD_BENCH_FOLDER`` keeps the em
 
 from importlib import import_module
 
-from bench.groups.places import kept
+from bench.groups.stored import kept
 from bench.table import Row
 
 #: In the order in which they are run.
-PARTS = ("quality", "numbering", "similar", "native", "regroup", "regroup_killed", "gate")
+PARTS = ("quality", "similar", "native", "regroup", "gate")
 
 
 def measure() -> list[Row]:

@@ -7,21 +7,62 @@ of the words replaced: the first are copies by their signatures, the second by t
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from itertools import islice
+from itertools import pairwise
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
-from bench.groups.edited import arriving, documents, pipeline, texts
-from bench.groups.places import engines, merged
-from bench.groups.stored import SCHEME, count, fill, prints
+from bench.corpora import Vocabulary
+from bench.groups.stored import count, engines, fill, merged
 from bench.table import Row
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.grouping import Gate, Policy
 from shinglefold.grouping.intent_index import intents_name
+from shinglefold.ingest import Pipeline
+from shinglefold.testing.edits import edited
 
-INDEX, CLAIMS = "bench-gate", "bench-claims"
-_CALLERS, _EACH, _BATCH, _BATCHES, _CLAIMED = 8, 150, 300, 16, 100
+#: Words of a text; the share of them that is replaced in edits, which leaves .95, .85 and .75.
+WORDS, SHARES = 300, (0.05, 0.15, 0.25)
+_VOCABULARY = 20_000
+#: One in so many texts is an edit.
+EDITS = 5
+
+
+def pipeline() -> Pipeline:
+    """Return what makes the fingerprints of these texts."""
+    return Pipeline.from_json({"processors": [{"supershingle": {"fields": ["body"]}}]})
+
+
+def texts(number: int, seed: int = 1, words: int = WORDS) -> list[str]:
+    """Return so many texts that have nothing in common but frequent words."""
+    vocabulary = Vocabulary.of(_VOCABULARY)
+    known = [word.decode() for word in vocabulary.words]
+    drawn = vocabulary.drawn(number * words, seed).tolist()
+    bounds = pairwise(range(0, len(drawn) + 1, words))
+    return [" ".join([known[place] for place in drawn[begin:end]]) for begin, end in bounds]
+
+
+def arriving(number: int, stored: Sequence[str], seed: int) -> list[str]:
+    """Return texts of which each fifth is an edit of one that is stored, by one share after the other."""
+    fresh = texts(number, seed)
+    for place in range(EDITS - 1, number, EDITS):
+        turn = place // EDITS
+        original = stored[(seed * 7919 + turn) % len(stored)]
+        share = SHARES[turn % len(SHARES)]
+        fresh[place] = edited(original, "words replaced", share, "en", seed=seed + turn).text
+    return fresh
+
+
+def documents(name: str, bodies: Sequence[str], made_by: Pipeline) -> list[dict[str, Any]]:
+    """Return texts as documents with their fingerprints."""
+    given = [{"_id": f"{name}-{at}", "body": body} for at, body in enumerate(bodies)]
+    made = made_by.run_block(given)
+    return [{**outcome.document, "_id": one["_id"]} for one, outcome in zip(given, made, strict=True)]
+
+
+INDEX = "bench-gate"
+_CALLERS, _EACH, _BATCH, _BATCHES = 8, 150, 300, 16
 #: Documents that each gate decides on before any counts: a server that was just started compiles itself,
 #: which takes a third of its time in the first 2,000 decisions.
 _WARM = 2400
@@ -37,7 +78,7 @@ def measure() -> list[Row]:
 
 def measured(name: str, engine: Engine, stored: int) -> Iterator[Row]:
     """Yield the figures beside so many stored documents, on one engine."""
-    for index in (INDEX, intents_name(INDEX), CLAIMS):
+    for index in (INDEX, intents_name(INDEX)):
         if engine.index_exists(index):
             engine.delete_index(index)
     made_by = pipeline()
@@ -63,8 +104,6 @@ def measured(name: str, engine: Engine, stored: int) -> Iterator[Row]:
         if len(gates) > 1:
             yield from _singles(gates, fresh[one_by_one : 2 * one_by_one], note)
         yield from _batches(gates[0], fresh[2 * one_by_one :], note)
-    if engine.can.seq_no:
-        yield _claims(engine, note)
 
 
 def _stored(made: Sequence[JSON]) -> Iterator[JSON]:
@@ -107,24 +146,3 @@ def _batches(gate: Gate, given: Sequence[JSON], note: str) -> Iterator[Row]:
     # All that is new, and of the edits the third in which a quarter of the words is another.
     assert 0.82 * len(given) < accepted < 0.91 * len(given)
     yield Row("decisions in batches", len(given) / seconds, "documents/s", f"{_BATCH} a batch; {note}")
-
-
-def _claims(engine: Engine, note: str) -> Row:
-    """Measure the alternative: a document created for each supershingle, and the text itself; no look-up."""
-    engine.create_index(CLAIMS, {"dynamic": False}, {})
-    texts = list(islice((made for _, made in prints(_CLAIMED, seed=13)), _CLAIMED))
-    start = perf_counter()
-    for at, made in enumerate(texts):
-        claims = [
-            {"_op_type": "create", "_index": CLAIMS, "_id": word, "_source": {"of": at}}
-            for word in made.supershingles
-        ]
-        document = {"_index": INDEX, "_id": f"claim-{at}", "_source": {"dedup": made.to_field()}}
-        engine.bulk([*claims, document])
-    seconds = perf_counter() - start
-    return Row(
-        "claims instead, writes only",
-        len(texts) / seconds,
-        "documents/s",
-        f"{SCHEME.sketch.groups} created a text, one text at a time; {note}",
-    )

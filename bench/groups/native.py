@@ -6,10 +6,8 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-from bench.awake import awake
-from bench.groups.places import engines
-from bench.groups.stored import INDEX, SCHEME, count, fill
-from bench.groups.tried import pages as tried
+from bench.clock import awake
+from bench.groups.stored import INDEX, SCHEME, count, engines, fill
 from bench.table import Row
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.rerank import FoldedSearch, FoldOptions, duplicates
@@ -56,7 +54,7 @@ def _measured(name: str, engine: Engine) -> Iterator[Row]:
 
 def _pages(engine: Engine, search: FoldedSearch) -> dict[str, Page]:
     inner = {"name": "others", "size": _MEMBERS + 1, "_source": _SHOWN}
-    found: dict[str, Page] = {
+    return {
         _BARE: lambda body: _collapsed(engine, body, {}),
         _INNER: lambda body: _collapsed(engine, body, {"inner_hits": inner}),
         "native page, members counted": lambda body: _native(search, body, 0),
@@ -68,7 +66,6 @@ def _pages(engine: Engine, search: FoldedSearch) -> dict[str, Page]:
             search, {**body, "track_total_hits": False}, _MEMBERS
         ),
     }
-    return found | (dict(tried(engine)) if engine.can.seq_no else {})
 
 
 def _taken(pages: Mapping[str, Page], query: Callable[[int], JSON]) -> dict[str, list[float]]:

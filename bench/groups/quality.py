@@ -6,7 +6,7 @@ from itertools import combinations
 from tempfile import TemporaryDirectory
 from time import process_time
 
-from bench.groups.places import words
+from bench.groups.stored import words
 from bench.quality.corpus import Corpus, Pair, corpus, names
 from bench.quality.scores import Scores, scores
 from bench.table import Row

@@ -7,8 +7,7 @@ from itertools import islice
 from time import perf_counter, process_time
 
 from bench.clock import peak_memory
-from bench.groups.places import engines, kept
-from bench.groups.stored import SCHEME, count, fill, prints
+from bench.groups.stored import SCHEME, count, engines, fill, kept, prints
 from bench.table import Row
 from shinglefold.grouping.regroup import RegroupCounts, RegroupOptions, regroup
 from shinglefold.grouping.regroup.census import Taking

@@ -7,8 +7,7 @@ from time import perf_counter, process_time
 
 import numpy as np
 
-from bench.groups.places import engines
-from bench.groups.stored import INDEX, SCHEME, count, fill, prints
+from bench.groups.stored import INDEX, SCHEME, count, engines, fill, prints
 from bench.table import Row
 from shinglefold.contracts.engine import Engine
 from shinglefold.model.values import Fingerprint

@@ -1,17 +1,25 @@
 """Made-up documents by the hundred thousand: keywords and signatures of random values, a fifth copies."""
 
+import json
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
+from tempfile import TemporaryDirectory
+from time import sleep
 from typing import Any
+from urllib.request import urlopen
 
 import numpy as np
 
+from bench.storage import URL
 from shinglefold.contracts.engine import Engine
+from shinglefold.engines import open_engine
+from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.ingest import default_recipe
 from shinglefold.ingest.index_mapping import recipe_mappings
 from shinglefold.model.scheme import Scheme
-from shinglefold.model.values import Fingerprint
+from shinglefold.model.values import Fingerprint, Token
 from shinglefold.sketch import low_bits, pack, supershingles, to_keywords
 
 SCHEME = Scheme()
@@ -82,3 +90,51 @@ def _actions(index: str, number: int, scheme: Scheme) -> Iterator[dict[str, Any]
             "dedup": made.to_field() | {"group": group},
         }
         yield {"_index": index, "_id": str(at), "_source": source}
+
+
+#: Environment: the folder of the embedded engine, whose indices then stay for the next part.
+FOLDER = "SHINGLEFOLD_BENCH_FOLDER"
+
+
+@contextmanager
+def engines() -> Iterator[list[tuple[str, Engine]]]:
+    """Open the engines, by what they are called in the figures."""
+    with ExitStack() as opened:
+        folder = os.environ.get(FOLDER) or opened.enter_context(TemporaryDirectory())
+        found: list[tuple[str, Engine]] = [
+            ("embedded", opened.enter_context(closing(EmbeddedEngine(folder, words))))
+        ]
+        if url := os.environ.get(URL):
+            server = opened.enter_context(closing(open_engine(url)))
+            info = server.info()
+            found.append((f"{info['distribution']} {info['version']}", server))
+        yield found
+
+
+@contextmanager
+def kept() -> Iterator[None]:
+    """Keep the embedded engine's indices from part to part, longer only in a folder that was named."""
+    if os.environ.get(FOLDER):
+        yield
+        return
+    with TemporaryDirectory() as folder:
+        os.environ[FOLDER] = folder
+        try:
+            yield
+        finally:
+            del os.environ[FOLDER]
+
+
+def merged() -> None:
+    """Wait until a server, where one is named, has merged what was written."""
+    while url := os.environ.get(URL):
+        with urlopen(f"{url}/_nodes/stats/indices/merge") as answer:
+            nodes = json.load(answer)["nodes"].values()
+        if not any(node["indices"]["merges"]["current"] for node in nodes):
+            return
+        sleep(0.5)
+
+
+def words(text: str) -> list[Token]:
+    """Return the words of a text as they are."""
+    return [Token(word, 0, 0, "en") for word in text.split()]

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bench.quality import edits, pages, relatives, short, templates, unrelated
-from bench.quality.corpus import MANY, Corpus, corpus, names
-from bench.quality.ours import candidates, run
+from bench.quality import edits, pages, short, templates
+from bench.quality.corpus import MANY, Corpus, candidates, corpus, names, run
 from bench.quality.peers import all_of
 from bench.quality.scores import BANDS, Scores, pair_f1, scores
 from bench.table import Row
@@ -18,10 +17,9 @@ from shinglefold.testing.edits.passage import EditedPassage
 def measure() -> list[Row]:
     """Return the scores of ours on each corpus, those of the peers on a sample, and the edits that fold."""
     rows = [row for name in names() for row in _corpus(corpus(name))]
-    more = (part.measure(corpus(name)) for name in names() for part in (pages, unrelated))
-    beside = (relatives.beside(corpus(name)) for name in names())
+    more = (part(corpus(name)) for name in names() for part in (pages.measure, templates.measure_unrelated))
     alone = (part.measure() for part in (short, templates, edits))
-    return [*rows, *(row for part in (*beside, *more, *alone) for row in part)]
+    return [*rows, *(row for part in (*more, *alone) for row in part)]
 
 
 def _corpus(whole: Corpus) -> Iterator[Row]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.quality.ours import fingerprinter, pairs
+from bench.quality.corpus import fingerprinter, pairs
 from bench.table import Row
 from shinglefold.registry import make_scheme
 

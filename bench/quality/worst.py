@@ -2,8 +2,7 @@
 
 import sys
 
-from bench.quality.corpus import POSITIVE, Corpus, Pair, corpus
-from bench.quality.ours import run
+from bench.quality.corpus import POSITIVE, Corpus, Pair, corpus, run
 
 _SHOWN = 600
 _COUNT = 10

@@ -1,11 +1,11 @@
-"""How fast: the kernel beside its peers, each stage, from file to file, and beside plain shingling."""
+"""How fast: the kernel beside its peers, from file to file, and the start of commands."""
 
 from importlib import import_module
 
 from bench.table import Row
 
 #: Each has a ``measure()``, and can be run alone as ``speed.NAME``.
-PARTS = ("kernels", "stages", "sign", "plain_shingling", "starting")
+PARTS = ("kernels", "sign", "starting")
 
 
 def measure() -> list[Row]:

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench import pictures
-from bench.speed.memory import Ran, ran
+from bench.clock import Ran, ran
 from bench.speed.planted import Planted, write_signed
 from bench.table import Row
 from shinglefold.model.values import Int64s
@@ -45,10 +44,6 @@ def measure() -> list[Row]:
     points = [(size.documents, size.whole.cpu) for size in found]
     rows.append(Row("slope of whole, CPU", _slope(points), "log-log", f"asked ≤ {SLOPE}; start included"))
     rows.append(Row("slope of whole, CPU, the last step", _slope(points[-2:]), "log-log", "a tenth to all"))
-    series = [("from signed Parquet", [(float(size.documents), size.whole.seconds) for size in found])]
-    pictures.keep(
-        "grouping", pictures.logarithmic("Groups of planted documents", ("documents", "seconds"), series)
-    )
     return rows
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bench import corpora
-from bench.generated import Vocabulary
+from bench.corpora import Vocabulary
 
 _CHINESE = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
 _DOCUMENTS, _WORDS = 400, 500

@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 
 from bench import corpora
-from bench.speed.memory import ran
+from bench.clock import ran
 from bench.table import Row
 from shinglefold.ingest import Fingerprinter
 from shinglefold.registry import make_scheme

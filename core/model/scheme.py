@@ -39,7 +39,7 @@ class CanonOptions:
     ``mode``: the strongest normalization wanted; a language that lacks it takes the next weaker one.
     ``drop_function_words``: leave out prepositions, conjunctions, particles and pronouns. It makes copies
     that differ in them alike (resemblance .50 → .94), but finds fewer real revisions
-    (bench/quality_schemes.py).
+    (bench/quality/schemes.py).
     ``min_length``: words of fewer characters are dropped (1 keeps all; single Han characters always stay).
     """
 
@@ -74,7 +74,7 @@ class SketchOptions:
     ``min_shingles``: documents with fewer distinct shingles get no signature.
     ``counted``: a shingle that comes again counts again: its second occurrence is another element than its
     first. Resemblance is then that of bags, which is nearer to the edit similarity of words than that of
-    sets (bench/quality_schemes.py).
+    sets (bench/quality/schemes.py).
     ``both_ends``: every function gives two values, its minimum and its maximum (as 2³² − 1 − maximum), so
     that K values cost little more than K/2 do. The minima come first, then the maxima.
     """
