@@ -16,7 +16,7 @@ TREE := tests/packaging/test_tree.py \
 TOO_OLD := shinglefold needs Python 3.11 or newer; say which one: make PYTHON=python3.12 …
 
 .DEFAULT_GOAL := help
-.PHONY: help dev demo test check bench release fuzz mutants gate-run engine-up engine-down clean
+.PHONY: help dev demo test coverage check site bench release fuzz mutants gate-run engine-up engine-down clean
 
 help: ## what each command does
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -27,6 +27,9 @@ demo: $(LINKED) ## index the example site and show result pages before and after
 test: $(LINKED) ## run the tests; ARGS="tests/canon -x" chooses, SERVERS=all adds real servers (or opensearch-3,…)
 	@$(if $(SERVERS),SHINGLEFOLD_TEST_SERVERS=$(SERVERS) )$(BIN)/python -m pytest $(or $(ARGS),$(PARALLEL))
 
+coverage: $(LINKED) ## run the tests, and tell what share of each module's lines and branches they reach
+	@COVERAGE_CORE=sysmon $(BIN)/python -m pytest $(PARALLEL) --cov --cov-report=term:skip-covered
+
 check: $(LINKED) ## lint, layers, types, and the tests of the files themselves
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -34,6 +37,9 @@ check: $(LINKED) ## lint, layers, types, and the tests of the files themselves
 	$(BIN)/mypy
 	$(BIN)/pyright
 	$(BIN)/python -m pytest -q $(TREE)
+
+site: $(LINKED) ## build the pages and the Python API as a site: build/site/README.html
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -b html docs build/site
 
 bench: $(LINKED) ## time and measure every stage; the evidence goes to bench/runs/
 	@$(BIN)/python -m bench $(ARGS)
