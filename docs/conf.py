@@ -2,7 +2,8 @@
 
 import re
 from importlib import metadata
-from typing import Any
+
+from sphinx.application import Sphinx
 
 project = "shinglefold"
 author = "The shinglefold authors"
@@ -23,7 +24,7 @@ _SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
 _PAGE = re.compile(r"^\| \[[^\]]+\]\(([\w-]+)\.md\)", re.MULTILINE)
 
 
-def _adapt_source(_app: Any, page: str, source: list[str]) -> None:
+def _adapt_source(_app: Sphinx, page: str, source: list[str]) -> None:
     """Drop links to files that the site does not have; make the tables of the first page the site's menu."""
     source[0] = _OUTSIDE.sub(r"\1", source[0])
     if page == root_doc:
@@ -33,6 +34,6 @@ def _adapt_source(_app: Any, page: str, source: list[str]) -> None:
             source[0] += f"\n```{{toctree}}\n:hidden:\n:caption: {caption}\n\n{pages}\n```\n"
 
 
-def setup(app: Any) -> None:
+def setup(app: Sphinx) -> None:
     """Connect to Sphinx."""
     app.connect("source-read", _adapt_source)
