@@ -13,7 +13,7 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.model.values import Int64s, Uint64s
 from shinglefold.registry import make_scheme
 from shinglefold.sketch import shingle_set
-from shinglefold.sketch.decide.estimators import length_ratio
+from shinglefold.sketch.b_bit_minhash import length_ratio
 
 Similarities = NDArray[np.float32]
 #: Pairs count as duplicates from this edit similarity up.

@@ -18,7 +18,7 @@ from shinglefold.relatives.reference_points import on_two_grids, parted, rounded
 from shinglefold.relatives.simhash import simhashes
 from shinglefold.relatives.ssdeep import ssdeep
 from shinglefold.sketch import Sketcher, agreement_matrix
-from shinglefold.sketch.decide.estimators import corrected
+from shinglefold.sketch.b_bit_minhash import corrected
 
 _THRESHOLDS = tuple(np.round(np.arange(0.1, 1.0, 0.02), 2).tolist())
 _STEP = 1.0

@@ -12,7 +12,7 @@ from shinglefold.ingest.fingerprinter import FingerprintArrays
 from shinglefold.model.scheme import Scheme
 from shinglefold.registry import make_scheme
 from shinglefold.sketch import bit_planes, differing, length_ratio
-from shinglefold.sketch.decide.estimators import corrected
+from shinglefold.sketch.b_bit_minhash import corrected
 from shinglefold.testing.edits.passage import EditedPassage
 
 #: Texts of a corpus' words; their pairs are 7.2·10⁷.
