@@ -49,7 +49,7 @@ def _in_memory() -> Iterator[Row]:
         for document in range(0, _DOCUMENTS, 997):
             _assert_held(filled, document)
         how = "whole" if whole else "split"
-        size = filled.lanes.nbytes / 1e6
+        size = filled.bit_rows.nbytes / 1e6
         note = f"{size:,.1f} MB with empty rows; {seconds / _DOCUMENTS * 1e6:,.0f} µs to take a document in"
         yield Row(f"1/10 in memory: documents {how}", filled.rows, "rows", note)
     text = _elements(_DOCUMENTS)
@@ -77,5 +77,5 @@ def _elements(document: int) -> Uint64s:
 def _assert_held(filled: PseudoMatrixFilter, document: int) -> None:
     elements = _elements(document)
     for piece in filled.pieces(str(document)):
-        if not filled.lanes.contains(piece.row, elements[piece.begin : piece.end]).all():
+        if not filled.bit_rows.contains(piece.row, elements[piece.begin : piece.end]).all():
             raise AssertionError(f"the filter denies what document {document} holds")

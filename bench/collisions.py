@@ -10,8 +10,7 @@ from bench.generated import Vocabulary, windows_named
 from bench.table import Row
 from shinglefold.model.values import Int64s, Uint64s
 from shinglefold.relatives.collision_odds import expected_collisions, table
-from shinglefold.relatives.crc import crc32, crc64
-from shinglefold.relatives.rabin_karp import direct, rolling
+from shinglefold.relatives.fingerprints import crc32, crc64, direct, rolling
 from shinglefold.sketch import probability
 
 #: The literature's numbers: shingles, and what it counted for each function.

@@ -116,6 +116,6 @@ def _filters(words: Int64s, asked: Int64s) -> Iterator[Row]:
         left = sum(len(filled.documents(int(row))) for row in rows)
         if "7" not in {name for row in rows for name in filled.documents(int(row))}:
             raise AssertionError("a Bloom filter denied what it holds")
-        size = filled.lanes.nbytes / len(words)
+        size = filled.bit_rows.nbytes / len(words)
         note = f"{filled.rows:,} rows, {size:,.0f} bytes a document; leaves {left / len(words):.2%} of them"
         yield Row(f"filter before it, rows of {capacity:,}, p = {rate}", seconds * 1e3, "ms", note)

@@ -13,10 +13,9 @@ from bench.similarity_strings import alike_ssdeep, alike_strings
 from bench.table import Row
 from shinglefold.registry import make_scheme
 from shinglefold.relatives.hamming_index import HammingIndex
-from shinglefold.relatives.piecewise_hash import piecewise
+from shinglefold.relatives.piecewise_hash import piecewise, ssdeep
 from shinglefold.relatives.reference_points import on_two_grids, parted, rounded, values
 from shinglefold.relatives.simhash import simhashes
-from shinglefold.relatives.ssdeep import ssdeep
 from shinglefold.sketch import Sketcher, agreement_matrix
 from shinglefold.sketch.b_bit_minhash import corrected
 

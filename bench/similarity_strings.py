@@ -8,8 +8,7 @@ from rapidfuzz.distance import Indel
 from rapidfuzz.process import cdist
 
 from bench.labelled import Similarities
-from shinglefold.relatives import ssdeep
-from shinglefold.relatives.piecewise_hash import Piecewise
+from shinglefold.relatives.piecewise_hash import Piecewise, ssdeep_similarity
 
 _COMMON = 7
 
@@ -32,7 +31,7 @@ def alike_ssdeep(made: Sequence[str]) -> Similarities:
     parts = (text.split(":") for text in made)
     for members in _by_size((int(size), fine, coarse) for size, fine, coarse in parts).values():
         for one, other in _with_letters_in_common(members):
-            found[one, other] = found[other, one] = ssdeep.similarity(made[one], made[other])
+            found[one, other] = found[other, one] = ssdeep_similarity(made[one], made[other])
     return found
 
 

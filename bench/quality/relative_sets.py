@@ -12,7 +12,7 @@ from bench.quality.peers import Result, best, swept
 from shinglefold.model.values import Uint64s
 from shinglefold.passages.winnowing import winnowed
 from shinglefold.relatives.bloom import MatrixFilter, PseudoMatrixFilter, Shape
-from shinglefold.relatives.rabin_karp import direct
+from shinglefold.relatives.fingerprints import direct
 from shinglefold.sketch import resemblance, shingle_set
 from shinglefold.sketch.hash_mixing import stream
 from shinglefold.sketch.shingles import shingle_hashes
@@ -113,7 +113,7 @@ def _by_rows(sets: Sequence[Uint64s], candidates: Pairs) -> tuple[Floats, int]:
         found = counts[a][str(b)] / max(1, len(sets[a]))
         return float((found - held[b]) / (1 - held[b]))
 
-    return _both_ways(share, sets, candidates), rows.lanes.nbytes // len(sets)
+    return _both_ways(share, sets, candidates), rows.bit_rows.nbytes // len(sets)
 
 
 def _by_shared_rows(sets: Sequence[Uint64s], candidates: Pairs) -> tuple[Floats, int]:
@@ -124,7 +124,7 @@ def _by_shared_rows(sets: Sequence[Uint64s], candidates: Pairs) -> tuple[Floats,
     row_of = [next(iter(rows.pieces(str(number)))).row if len(one) else 0 for number, one in enumerate(sets)]
     shares = {a: rows.row_shares(sets[a]) for a in _asked(candidates)}
     alike = _both_ways(lambda a, b: float(shares[a][row_of[b]]), sets, candidates)
-    return alike, rows.lanes.nbytes // len(sets)
+    return alike, rows.bit_rows.nbytes // len(sets)
 
 
 def _asked(candidates: Pairs) -> list[int]:

@@ -17,7 +17,7 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.model.values import Int64s, Uint64s
 from shinglefold.registry import make_scheme
 from shinglefold.relatives import piecewise_hash as piecewise
-from shinglefold.relatives import ssdeep
+from shinglefold.relatives.piecewise_hash import ssdeep, ssdeep_similarity
 from shinglefold.relatives.reference_points import on_two_grids, rounded, values
 from shinglefold.relatives.simhash import distance, simhashes
 from shinglefold.sketch import shingle_set
@@ -112,8 +112,8 @@ def _piecewise(corpus: Corpus, hashes: Sequence[NDArray[np.uint64]], candidates:
 def _ssdeep(corpus: Corpus, candidates: NDArray[np.int64]) -> Result:
     """Decide by ssdeep's score of the texts' bytes."""
     start = time.perf_counter()
-    made = [ssdeep.ssdeep(text.encode("utf-8", "surrogatepass")) for text in corpus.texts]
+    made = [ssdeep(text.encode("utf-8", "surrogatepass")) for text in corpus.texts]
     seconds = time.perf_counter() - start
-    alike = np.array([ssdeep.similarity(made[a], made[b]) for a, b in candidates.tolist()])
+    alike = np.array([ssdeep_similarity(made[a], made[b]) for a, b in candidates.tolist()])
     size = sum(map(len, made)) // len(made)
     return best(corpus, "ssdeep of bytes", size, swept(candidates, alike, "7 bytes", seconds))

@@ -13,7 +13,7 @@ from shinglefold.model.scheme import Scheme
 from shinglefold.registry import make_scheme
 from shinglefold.sketch import bit_planes, differing, length_ratio
 from shinglefold.sketch.b_bit_minhash import corrected
-from shinglefold.testing.edits.passage import EditedPassage
+from shinglefold.testing.edits.spelling import EditedPassage
 
 #: Texts of a corpus' words; their pairs are 7.2·10⁷.
 _TEXTS = 12_000
