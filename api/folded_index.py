@@ -374,7 +374,7 @@ class FoldedIndex:
         Raises:
             InputError: the pipeline fails on it, drops it, or finds no text.
         """
-        from shinglefold.documents.source_filter import values_at
+        from shinglefold.documents import values_at
         from shinglefold.ingest.processors.texts import gather
 
         (outcome,) = self.pipeline.run([dict(document)])

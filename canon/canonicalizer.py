@@ -18,14 +18,10 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from shinglefold.canon.hashed_block import HashedBlock
-from shinglefold.canon.segment_cache import Lately
-from shinglefold.canon.text.chunking import Block, Cuttable, blocks
-from shinglefold.canon.text.segmentation import Segments, segment
-from shinglefold.canon.words.language_detection import choose, make_router
-from shinglefold.canon.words.lexicon import Lexicon, LexiconEntries
-from shinglefold.canon.words.strings import Strings, spaced
-from shinglefold.canon.words.word_form import WordForm, canonical_form, hashed
+from shinglefold.canon.chunking import Block, Cuttable, HashedBlock, blocks
+from shinglefold.canon.language_detection import WordForm, canonical_form, choose, hashed, make_router
+from shinglefold.canon.lexicon import Lexicon, LexiconEntries, Strings, spaced
+from shinglefold.canon.segmentation import Lately, Segments, segment
 from shinglefold.contracts.language import Unit
 from shinglefold.errors import ConfigError, UnknownLanguage
 from shinglefold.model.scheme import CanonOptions, LanguageRef, Scheme, checked_scheme
@@ -34,7 +30,7 @@ from shinglefold.options.validation import check_texts, check_type, expected
 from shinglefold.registry import load_languages
 
 if TYPE_CHECKING:
-    from shinglefold.canon.compiled.runner import CanonRun, Kernel
+    from shinglefold.canon.compiled_runner import CanonRun, Kernel
 
 #: Counts up whenever canon itself would yield other tokens.
 RULES = 2
@@ -249,7 +245,7 @@ class Canonicalizer:
         Cost: about 0.6 s; some 5 more where the code was never compiled on this machine.
         """
         if self._kernel is None:
-            from shinglefold.canon.compiled.runner import Kernel
+            from shinglefold.canon.compiled_runner import Kernel
 
             self._kernel = Kernel.of(self._router, self._salts)
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from shinglefold.contracts.engine import JSON, Engine
-from shinglefold.documents.source_filter import values_at
+from shinglefold.documents import values_at
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.rerank.hits import field_values
 from shinglefold.rerank.request.field_check import definition_of, of_nested

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from shinglefold.canon import Canonicalizer, check_canonicalizer
-from shinglefold.canon.text.chunking import LONG, Cuttable
-from shinglefold.canon.text.numeric_facts import facts_of
+from shinglefold.canon.chunking import LONG, Cuttable
+from shinglefold.canon.numeric_facts import facts_of
 from shinglefold.errors import ConfigError
 from shinglefold.ingest.batching import TEXT_BUDGET, blocks
 from shinglefold.ingest.field_json import Tails, fields_json, plain_tails

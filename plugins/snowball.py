@@ -1,10 +1,78 @@
 """Snowball stemmers from nltk, which need none of its data."""
 
-from collections.abc import Callable
+import builtins
+from collections.abc import Callable, Collection, Mapping, Sequence
+from importlib.machinery import SourceFileLoader
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
 
-from shinglefold.plugins.isolated_import import Apart
 
-_MODULE = "nltk.stem.snowball"
+class IsolatedImporter:
+    """Loads modules of a package from their files, as copies of its own.
+
+    They see each other and everything outside the package. ``sys.modules`` is left alone, so an ordinary
+    import before, meanwhile or later is not disturbed.
+
+    Args:
+        package: its name.
+        unused: modules of which what is loaded imports names that it never needs; these names are None.
+    """
+
+    def __init__(self, package: str, unused: Collection[str] = ()) -> None:
+        self._package = package
+        self._unused = frozenset(unused)
+        self._loaded: dict[str, ModuleType] = {}
+        self._builtins = {**vars(builtins), "__import__": self._import}
+
+    def load(self, name: str) -> ModuleType:
+        """Return a module by its full name.
+
+        Raises:
+            ImportError: there is no such file, or the modules can't do without the rest of the package.
+        """
+        if name not in self._loaded:
+            module = self._loaded[name] = ModuleType(name)
+            vars(module)["__builtins__"] = self._builtins
+            try:
+                code = SourceFileLoader(name, str(self._file(name))).get_code(name)
+                assert code is not None
+                exec(code, vars(module))  # noqa: S102 - as an import does
+            except Exception as error:
+                del self._loaded[name]
+                raise ImportError(f"{name} can't be loaded apart from {self._package}: {error}") from error
+        return self._loaded[name]
+
+    def _import(
+        self,
+        name: str,
+        globals_: Mapping[str, Any] | None = None,
+        locals_: Mapping[str, Any] | None = None,
+        names: Sequence[str] | None = (),
+        level: int = 0,
+    ) -> Any:  # noqa: ANN401 - what an import statement takes names from
+        """Stand in for ``__import__`` inside the modules loaded."""
+        if level or name.partition(".")[0] != self._package:
+            return builtins.__import__(name, globals_, locals_, names or (), level)
+        if not names:
+            raise ImportError(f"import {name}: only names can be imported from {self._package}")
+        if name in self._unused:
+            return _Names(dict.fromkeys(names))
+        if self._file(name).exists():
+            return self.load(name)
+        return _Names({one: self.load(f"{name}.{one}") for one in names})
+
+    def _file(self, name: str) -> Path:
+        spec = find_spec(self._package)
+        if spec is None or not spec.submodule_search_locations:
+            raise ImportError(f"no package {self._package}")
+        return Path(spec.submodule_search_locations[0], *name.split(".")[1:]).with_suffix(".py")
+
+
+class _Names:
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        vars(self).update(values)
 
 
 class Snowball:
@@ -26,7 +94,8 @@ class Snowball:
     def _load(self) -> Callable[[str], str]:
         try:
             # Stop words are nltk's data; the stemmers read them only where they are told to spare them.
-            stemmer = Apart("nltk", unused=["nltk.corpus"]).load(_MODULE).SnowballStemmer(self._language)
+            module = IsolatedImporter("nltk", unused=["nltk.corpus"]).load("nltk.stem.snowball")
+            stemmer = module.SnowballStemmer(self._language)
         except ImportError:
             from nltk.stem.snowball import SnowballStemmer
 

@@ -7,7 +7,7 @@ from hashlib import blake2b
 from math import isfinite
 from typing import Any
 
-from shinglefold.documents.source_filter import SourceFilter, values_at
+from shinglefold.documents import SourceFilter, values_at
 from shinglefold.model.stored_fingerprint import stored_parts
 
 Hit = Mapping[str, Any]

@@ -1,21 +1,23 @@
 """Token hashes to shingles, MinHash signatures and supershingles, and what these tell of two documents."""
 
-from shinglefold.sketch.bit_agreement import (
+from shinglefold.sketch.all_pairs import Pairs, find_pairs, iter_pairs
+from shinglefold.sketch.b_bit_minhash import (
     agreement,
     agreement_matrix,
     agreement_rows,
     bit_planes,
     differing,
+    estimate,
+    length_ratio,
+    low_bits,
     lowest_bits,
+    pack,
+    packed_size,
+    standard_error,
+    unpack,
 )
-from shinglefold.sketch.bit_packing import low_bits, pack, packed_size, unpack
-from shinglefold.sketch.cluster.all_pairs import Pairs, find_pairs, iter_pairs
-from shinglefold.sketch.cluster.candidates import Buckets, nominate
-from shinglefold.sketch.cluster.clustering import Forest, connect, connect_crowded, connected, led
-from shinglefold.sketch.decide.edit_similarity import Texts, Words, alike_by_text, least_estimate, similarity
-from shinglefold.sketch.decide.estimators import estimate, length_ratio, standard_error
-from shinglefold.sketch.decide.verifier import PairVerdicts, PairVerifier
-from shinglefold.sketch.digest import digests
+from shinglefold.sketch.candidates import Buckets, nominate
+from shinglefold.sketch.clustering import Forest, connect, connect_crowded, connected, led
 from shinglefold.sketch.layout_advice import (
     Advice,
     Requirements,
@@ -25,7 +27,7 @@ from shinglefold.sketch.layout_advice import (
     width_for,
 )
 from shinglefold.sketch.shingles import containment, resemblance, shingle_hashes, shingle_set, sorensen
-from shinglefold.sketch.sketcher import Sketcher, Sketches
+from shinglefold.sketch.sketcher import Sketcher, Sketches, digests
 from shinglefold.sketch.supershingles import (
     HASHED,
     from_letters,
@@ -34,6 +36,15 @@ from shinglefold.sketch.supershingles import (
     slot_characters,
     supershingles,
     to_keywords,
+)
+from shinglefold.sketch.verification import (
+    PairVerdicts,
+    PairVerifier,
+    Texts,
+    Words,
+    alike_by_text,
+    least_estimate,
+    similarity,
 )
 
 __all__ = [

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shinglefold.errors import ConfigError
-from shinglefold.sketch.bit_packing import packed_size
-from shinglefold.sketch.decide.estimators import Floats, standard_error
+from shinglefold.sketch.b_bit_minhash import Floats, packed_size, standard_error
 from shinglefold.sketch.shingles import MAX_WIDTH
 from shinglefold.sketch.supershingles import HASHED, hash_bits, slot_characters
 

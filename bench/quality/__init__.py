@@ -11,7 +11,7 @@ from bench.quality.scores import BANDS, Scores, pair_f1, scores
 from bench.table import Row
 from shinglefold.canon import Canonicalizer
 from shinglefold.registry import make_scheme
-from shinglefold.testing.edits.passage import EditedPassage
+from shinglefold.testing.edits.spelling import EditedPassage
 
 
 def measure() -> list[Row]:

@@ -11,13 +11,6 @@ from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from shinglefold.errors import ConfigError
-from shinglefold.options.config_loader import (
-    check_toml_type,
-    field_types,
-    parse_variable,
-    prefixed_variables,
-    read_table,
-)
 from shinglefold.options.validation import (
     check_bool,
     check_choice,
@@ -25,6 +18,13 @@ from shinglefold.options.validation import (
     check_number,
     check_str,
     expected,
+)
+from shinglefold.settings import (
+    check_toml_type,
+    field_types,
+    parse_variable,
+    prefixed_variables,
+    read_table,
 )
 
 PRODUCTS = ("opensearch", "elasticsearch")

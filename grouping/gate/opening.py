@@ -9,7 +9,7 @@ from typing import Any
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, AsyncEngine, Engine, GuardedWrites, Parameters
 from shinglefold.contracts.exclusive_writes import ExclusiveWrites
-from shinglefold.documents.source_filter import SourceFilter
+from shinglefold.documents import SourceFilter
 from shinglefold.errors import ConfigError, EngineError
 from shinglefold.grouping.candidate_search import Lookup
 from shinglefold.grouping.gate.fingerprint_judge import Fingerprints

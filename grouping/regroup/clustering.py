@@ -15,7 +15,7 @@ from shinglefold.model.scheme import Decision, Scheme
 from shinglefold.model.values import Int64s
 from shinglefold.rerank.fold.uncertain_pairs import uncertain_range
 from shinglefold.sketch import Forest, connected, iter_pairs, led
-from shinglefold.sketch.decide.estimators import Floats
+from shinglefold.sketch.b_bit_minhash import Floats
 
 Flags = NDArray[np.bool_]
 #: What is known of an item: nothing yet, that it leads, or that it matches a leader before it.

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 from shinglefold.canon import Canonicalizer, check_canonicalizer
 from shinglefold.contracts.engine import JSON, Document
 from shinglefold.contracts.exclusive_writes import PreparedDocument
-from shinglefold.documents.encoding import to_json
+from shinglefold.documents import to_json
 from shinglefold.errors import ConfigError
 from shinglefold.ingest.batching import RAW_BUDGET, blocks, weight
 from shinglefold.ingest.field_paths import said

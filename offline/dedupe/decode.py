@@ -21,7 +21,7 @@ from shinglefold.offline.dedupe.fingerprint_table import (
     id_columns,
 )
 from shinglefold.sketch import HASHED, from_letters, packed_size, slot_characters
-from shinglefold.sketch.digest import LENGTH
+from shinglefold.sketch.sketcher import LENGTH
 
 #: Dots between scheme, language, shingles, digest.
 DOTS = 3

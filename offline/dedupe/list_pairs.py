@@ -21,7 +21,7 @@ from shinglefold.offline.dedupe.slots import (
     iter_slots,
 )
 from shinglefold.sketch import Buckets, PairVerdicts
-from shinglefold.sketch.cluster.candidates import ragged
+from shinglefold.sketch.candidates import ragged
 
 #: A pair of documents: a < b.
 PAIR = np.dtype([("a", np.uint32), ("b", np.uint32), ("resemblance", np.float64), ("similarity", np.float64)])

@@ -25,7 +25,7 @@ from shinglefold.offline.dedupe.decode import (
     sound_blocks,
 )
 from shinglefold.offline.sign.tasks import ByteRange, LineRange, RowGroup, Task, is_parquet, read_lines, tasks
-from shinglefold.sketch.digest import LENGTH
+from shinglefold.sketch.sketcher import LENGTH
 
 
 class _Print(msgspec.Struct):

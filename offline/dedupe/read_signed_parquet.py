@@ -24,7 +24,7 @@ from shinglefold.offline.dedupe.decode import (
 from shinglefold.offline.dedupe.fingerprint_table import FingerprintBlock
 from shinglefold.offline.sign.parquet_file import parquet_file
 from shinglefold.offline.sign.tasks import RowGroup
-from shinglefold.sketch.digest import LENGTH
+from shinglefold.sketch.sketcher import LENGTH
 
 _IDS = ("_id", "id")
 #: Rows that are Arrow's at a time.

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shinglefold.canon.compiled.runner import CanonRun
-from shinglefold.canon.hashed_block import HashedBlock
+from shinglefold.canon.chunking import HashedBlock
+from shinglefold.canon.compiled_runner import CanonRun
 from shinglefold.ingest.processors.context import Tools
 from shinglefold.ingest.readers.streams import Line
 from shinglefold.model.values import Int64s

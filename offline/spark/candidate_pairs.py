@@ -12,8 +12,8 @@ from shinglefold.model.values import Int64s
 from shinglefold.offline.spark.arrow_arrays import numbers, run_starts
 from shinglefold.offline.spark.session import Batch, Frame, totals
 from shinglefold.options.validation import check_int
-from shinglefold.sketch.cluster.candidates import CHUNK, ragged
-from shinglefold.sketch.decide.estimators import length_ratio
+from shinglefold.sketch.b_bit_minhash import length_ratio
+from shinglefold.sketch.candidates import CHUNK, ragged
 
 _SCHEMA = "a long, b long, held long"
 

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from shinglefold.canon.text.numeric_facts import facts_of
+from shinglefold.canon.numeric_facts import facts_of
 from shinglefold.errors import ConfigError
 from shinglefold.ingest.fingerprinter import Beside
 from shinglefold.model.scheme import Scheme

@@ -11,8 +11,7 @@ from shinglefold.offline.spark.arrow_arrays import Column, matrix, numbers
 from shinglefold.offline.spark.session import Batch, Frame, totals
 from shinglefold.offline.spark.stage_store import StageStore
 from shinglefold.sketch import Texts, Words, packed_size
-from shinglefold.sketch.decide.edit_similarity import least_estimate
-from shinglefold.sketch.decide.verifier import PairVerifier
+from shinglefold.sketch.verification import PairVerifier, least_estimate
 
 #: Documents whose numbers are sent to all machines, 16 bytes each there.
 _SENT = 2_000_000

@@ -1,5 +1,45 @@
 """English: Snowball (Porter2) stems."""
 
-from shinglefold.plugins.en.english import English
+from typing import ClassVar
 
-__all__ = ["English"]
+from shinglefold.contracts.language import Language
+from shinglefold.model.scheme import CanonOptions, Mode
+from shinglefold.model.values import Sample
+from shinglefold.plugins.resources import read_words
+from shinglefold.plugins.snowball import Snowball
+
+_LONGEST = 64
+
+
+class English(Language):
+    """English, for the words and passages of it inside other texts as well as for whole ones."""
+
+    code = "en"
+    scripts = frozenset({"Latn"})
+    precedence = 10
+    modes: ClassVar[frozenset[Mode]] = frozenset({"stem"})
+    # The stem of "agree" is "agre", whose own stem is "agr".
+    idempotent = False
+    samples = (
+        Sample("The cats were sleeping on the roofs", "cat were sleep roof", True),
+        Sample("CONNECTED connections", "connect connecting", True),
+        Sample("the dog’s bone", "dog bones", True),
+        Sample("It's an editor's note", "editorʼs notes", True),
+        Sample("Résumés of the applicants", "re\u0301sume\u0301 applicant", True),
+        Sample("Shares rose on the exchange", "The team won its last match", False),
+        Sample("Install the program and restart the computer", "Chop the onions and fry the carrot", False),
+    )
+
+    def __init__(self, options: CanonOptions) -> None:
+        super().__init__(options)
+        self._stems = self.mode == "stem"
+        self._dropped = read_words("en", "function_words.txt") if options.drop_function_words else frozenset()
+        self._stemmer = Snowball("english")
+
+    def canonical(self, word: str) -> str | None:
+        """Return the stem or the word itself, or None for a function word where they are to be dropped."""
+        if word in self._dropped:
+            return None
+        if not self._stems or len(word) > _LONGEST or not word.replace("'", "").isalpha():
+            return word
+        return self._stemmer.stem(word)

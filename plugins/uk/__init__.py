@@ -1,5 +1,133 @@
 """Ukrainian: lemmas by pymorphy3."""
 
-from shinglefold.plugins.uk.ukrainian import Ukrainian
+import re
+from collections import Counter
+from collections.abc import Sequence, Set
+from types import MappingProxyType
+from typing import ClassVar
 
-__all__ = ["Ukrainian"]
+from shinglefold.contracts.language import Language
+from shinglefold.model.scheme import CanonOptions, Mode
+from shinglefold.model.values import Sample
+from shinglefold.plugins.morphology import Morphology, Parse
+from shinglefold.plugins.resources import distribution_version, read_words, require
+
+_RULES, _FIRST_RULES = "2", "1"
+_NEEDED = ("uk", "Ukrainian", "pymorphy3", "pymorphy3_dicts_uk")
+_FUNCTIONAL = frozenset({"PREP", "CONJ", "PRCL", "NPRO", "INTJ"})
+_PARTICIPLES = frozenset({"actv", "pssv"})
+#: Marks of readings that few texts mean: names, archaic, colloquial and indeclinable words, abbreviations.
+_RARE = frozenset(
+    {"Name", "Surn", "Patr", "Geox", "Infr", "Arch", "Fixd", "Abbr", "Slng", "Orgn", "Erro", "Dist"}
+)
+_ADJECTIVE_ENDS = ("ий", "ій", "їй")
+_CONTENT = frozenset({"NOUN", "VERB", "INFN", "GRND"})
+_WORD = re.compile(r"[а-щьюяґєії'-]{1,64}")
+
+
+class Ukrainian(Language):
+    """Ukrainian. All readings of a word have one score, so their parts of speech decide, not the first."""
+
+    code = "uk"
+    scripts = frozenset({"Cyrl"})
+    marks = "іїєґ"
+    precedence = 20
+    modes: ClassVar[frozenset[Mode]] = frozenset({"lemma"})
+    fold = MappingProxyType({ord("ґ"): "г"})
+    idempotent = False
+    samples = (
+        Sample("Діти читають книжки", "дітям читали книжку", True),
+        Sample("М’ята росте біля подвір'я", "мʼята росте: подвір`ям", True),
+        Sample("М‘ЯТА ТА ПОДВІР'Я", "м'ята, подвір’я", True),
+        Sample("Ґрунти та ґанки", "грунт і ганок", True),
+        Sample("Він ще не прийшов у ліс, бо немає стежки", "Прийти: лісом, стежкою!", True),
+        Sample("їхній обʼєкт", "об'єкти", True),
+        Sample("Курс гривні зріс на біржі", "Збірна виграла вчорашній матч", False),
+        Sample("Встановіть програму та перезавантажте комп'ютер", "Наріжте цибулю й моркву", False),
+    )
+
+    def __init__(self, options: CanonOptions) -> None:
+        require(*_NEEDED)
+        super().__init__(options)
+        self._mode = self.mode
+        self._listed = read_words("uk", "function_words.txt") if options.drop_function_words else frozenset()
+        self._common = read_words("uk", "common_words.txt")
+        self._morphology = Morphology("uk")
+
+    @classmethod
+    def version(cls) -> str:
+        """Return the revision of these rules and the version of the dictionary."""
+        return cls._version(_RULES)
+
+    @classmethod
+    def made_as(cls, version: str) -> type[Language] | None:
+        """Return what made tokens under a version: what was stored by the first rules is made by them."""
+        return _Ukrainian1 if version == cls._version(_FIRST_RULES) else super().made_as(version)
+
+    @classmethod
+    def _version(cls, rules: str) -> str:
+        require(*_NEEDED)
+        return f"{rules}+{distribution_version('uk', 'Ukrainian', 'pymorphy3-dicts-uk')}"
+
+    def canonical(self, word: str) -> str | None:
+        """Return the lemma or the word itself, or None for what the options drop."""
+        if word in self._listed:
+            return None
+        if not _WORD.fullmatch(word):
+            return word
+        # The dictionary tells ґ from г and finds both for г; folded, the lemmas of both count together.
+        parses = [Parse(lemma.replace("ґ", "г"), tags) for lemma, tags in self._morphology.parses(word)]
+        if self.options.drop_function_words and any(tags & _FUNCTIONAL for _, tags in parses):
+            return None
+        lemma = self._lemma(word, parses)
+        if self.options.drop_adjectives and all(_is_adjective(p) for p in parses if p.lemma == lemma):
+            return None
+        return lemma if self._mode == "lemma" else word
+
+    def _lemma(self, word: str, parses: Sequence[Parse]) -> str:
+        return likeliest_lemma(word, parses, self._common)
+
+
+class _Ukrainian1(Ukrainian):
+    """Ukrainian as the first rules had it: the lemma of most readings, the longest of several."""
+
+    @classmethod
+    def version(cls) -> str:
+        return cls._version(_FIRST_RULES)
+
+    def _lemma(self, word: str, parses: Sequence[Parse]) -> str:
+        counts = Counter(parse.lemma for parse in parses)
+        return max(counts, key=lambda lemma: (counts[lemma], len(lemma), lemma))
+
+
+def likeliest_lemma(word: str, parses: Sequence[Parse], common: Set[str] = frozenset()) -> str:
+    """Return the lemma of the likeliest reading: of equals a common one, the word itself, the longest.
+
+    How likely a reading is depends on its lemma, mostly, and hardly on the form, so that the forms of a word
+    agree: counted readings would not, as forms differ in how many cases they stand for. Infinitives are
+    longer than the nouns that share forms with them.
+    """
+    likely: dict[str, int] = {}
+    for parse in parses:
+        likely[parse.lemma] = max(likely.get(parse.lemma, 0), _likeliness(parse))
+    return max(likely, key=lambda lemma: (likely[lemma], lemma in common, lemma == word, len(lemma), lemma))
+
+
+def _likeliness(parse: Parse) -> int:
+    """Rank a reading by its part of speech and what marks it as rare."""
+    tags = parse.grammemes
+    if tags & _RARE:
+        return 0
+    adjective = "ADJF" in tags
+    # Possessives: людин, часів.
+    if (adjective and not parse.lemma.endswith(_ADJECTIVE_ENDS)) or "impr" in tags:
+        return 1
+    if "Pltm" in tags or "ADVB" in tags:
+        return 2
+    # Adjectives stand before their substantives (новий, нова), closed classes before everything.
+    return 3 if tags & _CONTENT and not adjective else 4
+
+
+def _is_adjective(parse: Parse) -> bool:
+    """Tell adjectives from the participles that share their tag."""
+    return "ADJF" in parse.grammemes and not parse.grammemes & _PARTICIPLES

@@ -2,17 +2,80 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shinglefold.errors import ConfigError
 from shinglefold.model.values import Int64s, Uint64s
-from shinglefold.relatives.bloom.bit_sliced_rows import LANES, Lanes
 from shinglefold.relatives.bloom.file_format import load, save
-from shinglefold.relatives.bloom.placement import RowPiece, pieces_of, place
-from shinglefold.relatives.bloom.sizing import Shape
+from shinglefold.relatives.bloom.matrix import ROWS, BitSlicedRows, Shape
+
+
+@dataclass(frozen=True, slots=True)
+class RowPiece:
+    """Elements ``begin`` … ``end`` − 1 of a document, in the order of its text, and the row they are in."""
+
+    row: int
+    begin: int
+    end: int
+
+    def __len__(self) -> int:
+        return self.end - self.begin
+
+
+def pieces_of(begin: int, placed: list[tuple[int, int]]) -> tuple[RowPiece, ...]:
+    """Return the pieces for pairs of row and length, from ``begin`` on."""
+    bounds = [begin]
+    for _, length in placed:
+        bounds.append(bounds[-1] + length)
+    return tuple(
+        RowPiece(row, first, last) for (row, _), (first, last) in zip(placed, pairwise(bounds), strict=True)
+    )
+
+
+def place(length: int, free: Int64s, capacity: int, whole: bool) -> list[tuple[int, int]] | None:
+    """Return rows and how many elements each takes, or None where there is too little room.
+
+    Args:
+        length: elements to place.
+        free: int64 (rows,), elements each row still takes.
+        capacity: elements an empty row takes.
+        whole: a document that fits into one row is kept in one; else it fills up what room there is.
+    """
+    if not length:
+        return []
+    return _whole(length, free.copy(), capacity) if whole else _split(length, free)
+
+
+def _whole(length: int, free: Int64s, capacity: int) -> list[tuple[int, int]] | None:
+    """Place full rows first, then the rest in the fullest row that takes it (best fit)."""
+    placed = []
+    while length > 0:
+        part = min(length, capacity)
+        fitting = np.where(free >= part, free, capacity + 1)
+        row = int(fitting.argmin()) if len(free) else 0
+        if not len(free) or fitting[row] > capacity:
+            return None
+        placed.append((row, part))
+        free[row] -= part
+        length -= part
+    return placed
+
+
+def _split(length: int, free: Int64s) -> list[tuple[int, int]] | None:
+    """Fill up rows in their order."""
+    filled = np.cumsum(free)
+    if not len(free) or filled[-1] < length:
+        return None
+    last = int(np.searchsorted(filled, length))
+    rows = np.flatnonzero(free[: last + 1] > 0)
+    taken = free[rows].copy()
+    taken[-1] = length - (filled[last] - free[last])
+    return list(zip(rows.tolist(), taken.tolist(), strict=True))
+
 
 #: Gives the elements of a document by its name, as they were inserted.
 Elements = Callable[[str], Uint64s]
@@ -30,7 +93,7 @@ class PseudoMatrixFilter:
     """
 
     def __init__(self, shape: Shape, whole: bool = True) -> None:
-        self.lanes = Lanes(shape)
+        self.bit_rows = BitSlicedRows(shape)
         self.whole = whole
         self._free: Int64s = np.zeros(0, np.int64)
         self._held: list[set[str]] = []
@@ -88,11 +151,11 @@ class PseudoMatrixFilter:
             self._free[piece.row] += len(piece)
             self._held[piece.row].discard(name)
         for row in rows:
-            self.lanes.clear(row)
+            self.bit_rows.clear(row)
         for other, distinct in known.items():
             for piece in self._pieces[other]:
                 if piece.row in rows:
-                    self.lanes.add(piece.row, distinct[piece.begin : piece.end])
+                    self.bit_rows.add(piece.row, distinct[piece.begin : piece.end])
 
     def compact(self, elements: Elements) -> Iterator[int]:
         """Empty the last row into the others, a row a step, as long as they have room; yield the rows left.
@@ -113,7 +176,7 @@ class PseudoMatrixFilter:
 
     def counts(self, elements: Uint64s) -> Int64s:
         """Return how many of the distinct elements each row may have, int64 (rows,); it has no more."""
-        return self.lanes.counts(_distinct(elements))
+        return self.bit_rows.counts(_distinct(elements))
 
     def row_shares(self, elements: Uint64s) -> NDArray[np.float64]:
         """Return for each row the estimated share of the elements it has, float64 (rows,), 0 to 1.
@@ -122,8 +185,8 @@ class PseudoMatrixFilter:
         counted mean (c/E − r)/(1 − r). For a stranger the standard error is about √(r/E).
         """
         distinct = _distinct(elements)
-        counted = self.lanes.counts(distinct) / max(1, len(distinct))
-        rates = self.lanes.shape.rates(self.lanes.shape.elements - self._free)
+        counted = self.bit_rows.counts(distinct) / max(1, len(distinct))
+        rates = self.bit_rows.shape.rates(self.bit_rows.shape.elements - self._free)
         return np.clip((counted - rates) / (1.0 - rates), 0.0, 1.0)
 
     def shares(self, elements: Uint64s) -> Mapping[str, float]:
@@ -139,11 +202,11 @@ class PseudoMatrixFilter:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the filter into a file; see ``load``."""
-        for number in range(len(self.lanes.blocks)):
-            self.lanes.before_reading(number)
+        for number in range(len(self.bit_rows.blocks)):
+            self.bit_rows.before_reading(number)
         pieces = {name: [[p.row, p.begin, p.end] for p in found] for name, found in self._pieces.items()}
-        header = {"kind": _KIND, "shape": asdict(self.lanes.shape), "whole": self.whole, "pieces": pieces}
-        save(path, header, self.lanes.blocks)
+        header = {"kind": _KIND, "shape": asdict(self.bit_rows.shape), "whole": self.whole, "pieces": pieces}
+        save(path, header, self.bit_rows.blocks)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "PseudoMatrixFilter":
@@ -157,18 +220,18 @@ class PseudoMatrixFilter:
         """
         stored = load(path, _KIND)
         found = cls(Shape(**stored.header["shape"]), stored.header["whole"])
-        found.lanes.adopt(stored.arrays, stored.check)
-        found._grow(len(found.lanes))
+        found.bit_rows.adopt(stored.arrays, stored.check)
+        found._grow(len(found.bit_rows))
         for name, pieces in stored.header["pieces"].items():
             found._note(name, tuple(RowPiece(*piece) for piece in pieces))
         return found
 
     def _placed(self, length: int) -> list[tuple[int, int]]:
         """Return where a new document goes; rows are made until there is room."""
-        capacity = self.lanes.shape.elements
+        capacity = self.bit_rows.shape.elements
         while (placed := place(length, self._free, capacity, self.whole)) is None:
-            self.lanes.extend()
-            self._grow(LANES)
+            self.bit_rows.extend()
+            self._grow(ROWS)
         return placed
 
     def _moved(self, last: int) -> dict[str, tuple[RowPiece, ...]] | None:
@@ -179,7 +242,7 @@ class PseudoMatrixFilter:
             for piece in self._pieces[name]:
                 if piece.row != last:
                     continue
-                placed = place(len(piece), free, self.lanes.shape.elements, self.whole)
+                placed = place(len(piece), free, self.bit_rows.shape.elements, self.whole)
                 if placed is None:
                     return None
                 for row, length in placed:
@@ -191,7 +254,7 @@ class PseudoMatrixFilter:
         self, name: str, distinct: Uint64s, pieces: tuple[RowPiece, ...], kept: tuple[RowPiece, ...] = ()
     ) -> None:
         for piece in pieces:
-            self.lanes.add(piece.row, distinct[piece.begin : piece.end])
+            self.bit_rows.add(piece.row, distinct[piece.begin : piece.end])
         self._pieces[name] = kept
         self._note(name, pieces)
 
@@ -203,15 +266,15 @@ class PseudoMatrixFilter:
 
     def _empty(self, row: int) -> None:
         self._held[row] = set()
-        self._free[row] = self.lanes.shape.elements
-        self.lanes.clear(row)
-        if not any(self._held[-LANES:]):
-            self.lanes.drop()
-            self._free = self._free[:-LANES].copy()
-            del self._held[-LANES:]
+        self._free[row] = self.bit_rows.shape.elements
+        self.bit_rows.clear(row)
+        if not any(self._held[-ROWS:]):
+            self.bit_rows.drop()
+            self._free = self._free[:-ROWS].copy()
+            del self._held[-ROWS:]
 
     def _grow(self, rows: int) -> None:
-        fresh = np.full(rows, self.lanes.shape.elements, np.int64)
+        fresh = np.full(rows, self.bit_rows.shape.elements, np.int64)
         self._free = np.concatenate((self._free, fresh))
         self._held.extend(set() for _ in range(rows))
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from shinglefold.model.values import Bytes, Uint64s
 from shinglefold.relatives.bloom.file_format import load, save
-from shinglefold.relatives.bloom.sizing import Shape
+from shinglefold.relatives.bloom.matrix import Shape
 
 
 class SingleFilter:

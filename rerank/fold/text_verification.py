@@ -215,7 +215,7 @@ class TextStage:
         """Return for each pair whether its numbers are equal; True where they don't count."""
         if self.scheme.decision.facts == "any":
             return [True] * len(pairs)
-        from shinglefold.canon.text.numeric_facts import numbers_of
+        from shinglefold.canon.numeric_facts import numbers_of
 
         facts = {place: numbers_of(texts[place]) for pair in pairs for place in pair}
         return [facts[a] == facts[b] for a, b in pairs]

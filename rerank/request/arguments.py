@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from shinglefold.contracts.engine import Search
-from shinglefold.documents.source_filter import SourceFilter
+from shinglefold.documents import SourceFilter
 from shinglefold.errors import ConfigError, quote
 from shinglefold.model.seal import check_seal
 from shinglefold.options.validation import check_engine, check_known, check_name, check_strings, expected

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.documents.source_filter import SourceFilter
+from shinglefold.documents import SourceFilter
 from shinglefold.errors import ConfigError, quote
 from shinglefold.options.validation import check_count, check_int, check_known, check_name
 from shinglefold.rerank.request.arguments import read_source_filter

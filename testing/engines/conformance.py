@@ -13,12 +13,9 @@
 Each check makes an index of its own and deletes it; its name begins with ``conformance-``.
 """
 
-from shinglefold.testing.engines.engine_groups import Groups
-from shinglefold.testing.engines.engine_indices import Indices
-from shinglefold.testing.engines.engine_pages import Pages
 from shinglefold.testing.engines.queries import Queries
-from shinglefold.testing.engines.results import Hits
-from shinglefold.testing.engines.writing import Writing
+from shinglefold.testing.engines.results import Groups, Hits, Pages
+from shinglefold.testing.engines.writing import Indices, Writing
 
 
 class EngineConformance(Writing, Indices, Queries, Pages, Hits, Groups):

@@ -8,34 +8,296 @@
         code = "be"
 """
 
-from dataclasses import dataclass
+import gc
+import random
+import re
+import sys
+import threading
+import time
+import tracemalloc
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import ClassVar
 
+from shinglefold.canon import token_hash
 from shinglefold.model.scheme import CanonOptions
-from shinglefold.testing.languages import checks as language_words
-from shinglefold.testing.languages import language_runs, language_texts
+from shinglefold.model.values import Sample
+from shinglefold.testing.languages.process import Answers
 from shinglefold.testing.languages.subject import Subject
+
+_LENGTHS = (1_000, 10_000, 100_000)
+_SECONDS = 1.0
+
+
+def declares_itself(subject: Subject) -> None:
+    """Check that what the class says of itself is well-formed."""
+    cls, language = subject.cls, subject.language
+    assert cls.code == subject.code, f"code is {cls.code!r}, the entry point is called {subject.code!r}"
+    assert cls.scripts, "scripts is empty: no word would ever reach the language"
+    wrong = sorted(script for script in cls.scripts if not re.fullmatch(r"[A-Z][a-z]{3}", script))
+    assert not wrong, f"{wrong} are no ISO 15924 codes (such as Cyrl)"
+    assert cls.marks == cls.marks.lower(), f"marks {cls.marks!r} must be lower case: words arrive so"
+    version = cls.version()
+    assert version, "version() is empty"
+    assert version == cls.version(), "version() changes from call to call"
+    assert {sample.same for sample in cls.samples} == {True, False}, (
+        "samples need at least one pair that folds (same=True) and one that does not (same=False)"
+    )
+    for code_point, folded in language.fold.items():
+        again = folded.translate(language.fold)
+        assert again == folded, (
+            f"fold turns {chr(code_point)!r} into {folded!r}, and that into {again!r}; make it final at once"
+        )
+
+
+def is_total(subject: Subject) -> None:
+    """Check that any string has an answer, and a very long one soon."""
+    for word in subject.fuzz(2000, seed=1):
+        _answer(subject, word)
+    letter = subject.words[0][0]
+    for length, pattern in product(_LENGTHS, (letter, f"{letter}-", "'")):
+        word = pattern * (length // len(pattern))
+        began = time.thread_time()
+        _answer(subject, word)
+        took = time.thread_time() - began
+        assert took < _SECONDS, (
+            f"{word[:6]!r}… of {len(word)} characters took {took:.1f} s; return words over 64 as they are"
+        )
+
+
+def is_pure(subject: Subject) -> None:
+    """Check that the answer depends on the word only: not on time, order, or the instance."""
+    other = subject.fresh()
+    reverse = {word: other.canonical(word) for word in reversed(subject.asked)}
+    for word in subject.asked:
+        first = subject.language.canonical(word)
+        assert first == subject.language.canonical(word), f"{word!r} has two answers on two calls"
+        assert first == reverse[word], f"the answer for {word!r} depends on the words asked before"
+
+
+def is_idempotent_or_says_so(subject: Subject) -> None:
+    """Check that canonical forms are their own canonical form, if the language says so."""
+    if not subject.cls.idempotent:
+        return
+    for word in (*subject.words, *subject.new_words(500, seed=4)):
+        once = subject.language.canonical(word)
+        twice = once if once is None else subject.language.canonical(once)
+        assert once == twice, f"{word!r} → {once!r} → {twice!r}; mend it, or declare idempotent = False"
+
+
+def drops_only_what_options_ask(subject: Subject) -> None:
+    """Check that no word is dropped when no option asks for it."""
+    keeping = subject.fresh(replace(subject.options, drop_function_words=False, drop_adjectives=False))
+    lost = [word for word in subject.words if keeping.canonical(word) is None]
+    assert not lost, f"dropped although no option asks for it: {', '.join(lost[:10])}"
+    surface = subject.fresh(CanonOptions("surface", drop_function_words=False))
+    changed = [word for word in subject.words if surface.canonical(word) != word]
+    assert not changed, (
+        f"changed in surface mode, where only fold may change a word: {', '.join(changed[:10])}"
+    )
+
+
+def _answer(subject: Subject, word: str) -> None:
+    shown = f"{word[:40]!r}{'…' if len(word) > 40 else ''}"
+    try:
+        answer = subject.language.canonical(word)
+    except Exception as error:
+        raise AssertionError(f"canonical({shown}) raised {error!r}; text analysis must not fail") from error
+    assert answer is None or isinstance(answer, str), f"canonical({shown}) is {answer!r}, no str and not None"
+    assert answer != "", f"canonical({shown}) is empty; return None to drop a word"
+
+
+_APOSTROPHES = "’ʼ`‘"
+#: Share of common tokens above which two texts are not "unrelated".
+_RELATED = 0.3
+
+
+def folds_and_tells_apart(subject: Subject) -> None:
+    """Check the samples: pairs to fold have equal tokens, the others hardly a token in common.
+
+    Pairs to stay apart must do so under any options. Pairs to fold must do so in the default mode: all with
+    function words dropped, so that none differ in more than those, and at least one with every word kept.
+    """
+    for sample in subject.cls.samples:
+        if not sample.same:
+            a, b = subject.tokens(sample.a), subject.tokens(sample.b)
+            share = _common_share(a, b)
+            assert share <= _RELATED, f"{share:.0%} common tokens in unrelated texts: {a} and {b}"
+    if subject.options == CanonOptions():
+        _folds(subject, [sample for sample in subject.cls.samples if sample.same])
+
+
+def ignores_normalization_form(subject: Subject) -> None:
+    """Check that composed and decomposed texts have the same tokens."""
+    for text in subject.texts:
+        for form in ("NFC", "NFD"):
+            _expect_equal(subject, text, unicodedata.normalize(form, text), f"its {form} form")
+
+
+def ignores_apostrophe_variant(subject: Subject) -> None:
+    """Check that it does not matter which apostrophe was typed."""
+    for word in (word for word in subject.words if len(word) > 3 and "'" not in word):
+        plain = f"{word[:2]}'{word[2:]}"
+        for apostrophe in _APOSTROPHES:
+            _expect_equal(subject, plain, plain.replace("'", apostrophe), f"the apostrophe {apostrophe}")
+
+
+def ignores_case(subject: Subject) -> None:
+    """Check that upper and lower case have the same tokens."""
+    for text in subject.texts:
+        _expect_equal(subject, text, text.upper(), "upper case")
+        _expect_equal(subject, text, text.lower(), "lower case")
+
+
+def has_two_agreeing_faces(subject: Subject) -> None:
+    """Check that the hashes of the fast path are those of the tokens, for samples and fuzz."""
+    texts = [*subject.texts, *(" ".join(subject.fuzz(20, seed)) for seed in range(20))]
+    batch = subject.canonicalizer.hash_batch(texts, [subject.code] * len(texts))
+    for number, text in enumerate(texts):
+        hashes = batch.hashes[batch.offsets[number] : batch.offsets[number + 1]].tolist()
+        tokens = subject.tokens(text)
+        assert hashes == [token_hash(token) for token in tokens], (
+            f"tokens and hashes of {text!r} differ: {tokens}"
+        )
+
+
+def _folds(subject: Subject, pairs: list[Sample]) -> None:
+    for pair in pairs:
+        a, b = subject.content(pair.a), subject.content(pair.b)
+        assert a == b, (
+            f"{pair.a!r} and {pair.b!r} should have equal tokens when function words are dropped: {a} and {b}"
+        )
+        assert a, f"nothing is left of {pair.a!r}: such a pair shows nothing"
+    assert any(subject.tokens(pair.a) == subject.tokens(pair.b) for pair in pairs), (
+        "every sample needs function words dropped; add a pair that folds with all words kept"
+    )
+
+
+def _expect_equal(subject: Subject, text: str, variant: str, what: str) -> None:
+    expected, found = subject.tokens(text), subject.tokens(variant)
+    assert found == expected, f"{what} of {text!r} has other tokens: {found}, not {expected}"
+
+
+def _common_share(a: list[str], b: list[str]) -> float:
+    one, other = Counter(a), Counter(b)
+    return (one & other).total() / max(1, (one | other).total())
+
+
+_THREADS = 4
+_WARM_UP, _NEW_WORDS = 2000, 4000
+#: Bytes a new word may leave behind: an entry of a dict costs about 100.
+_BYTES_LEFT = 48
+
+
+def is_thread_safe(subject: Subject) -> None:
+    """Check that threads sharing an instance get a single thread's answers, from the very first word on."""
+    expected = {word: subject.language.canonical(word) for word in subject.asked}
+    shared = subject.fresh()
+    barrier = threading.Barrier(_THREADS)
+
+    def ask(seed: int) -> Answers:
+        words = random.Random(seed).sample(list(subject.asked), len(subject.asked))
+        barrier.wait()
+        return {word: shared.canonical(word) for word in words}
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(_THREADS) as pool:
+            results = list(pool.map(ask, range(_THREADS)))
+    finally:
+        sys.setswitchinterval(interval)
+    for found in results:
+        _expect_same(expected, found, "in one of several threads")
+
+
+def is_the_same_in_every_process(subject: Subject) -> None:
+    """Check that answers and version do not depend on the process or its hash seed."""
+    expected = {word: subject.language.canonical(word) for word in subject.asked}
+    for process in subject.processes:
+        _expect_same(expected, process.answers, "in a process with another hash seed")
+        here = subject.cls.version()
+        assert process.version == here, (
+            f"version() is {here!r} here and {process.version!r} in another process"
+        )
+
+
+def is_fork_safe(subject: Subject) -> None:
+    """Check that a forked process gets its parent's answers; nothing to check where there is no fork."""
+    for process in subject.processes:
+        for what, answers in process.forked.items():
+            _expect_same(process.answers, answers, f"in a forked process, {what}")
+
+
+def uses_no_network(subject: Subject) -> None:
+    """Check that neither loading the language nor asking it opens a socket."""
+    for process in subject.processes:
+        assert not process.network, f"tried to use the network: {', '.join(process.network)}"
+
+
+def has_bounded_memory(subject: Subject) -> None:
+    """Check that new words leave nothing behind: canon caches, a plugin need not, and must not for good."""
+    language = subject.fresh()
+    for word in subject.new_words(_WARM_UP, seed=5):
+        language.canonical(word)
+    words = subject.new_words(_NEW_WORDS, seed=6)
+    left = _bytes_left(words, language.canonical)
+    assert left <= _BYTES_LEFT, (
+        f"each new word leaves {left:.0f} bytes behind; drop the plugin's cache, canon has a bounded one"
+    )
+
+
+def is_fast_enough(subject: Subject) -> None:
+    """Check that new words are taken at the floor's rate or faster."""
+    rate = subject.words_per_second
+    assert rate >= subject.floor, (
+        f"{rate:,.0f} new words a second of CPU time, fewer than {subject.floor:,.0f}"
+    )
+
+
+def _bytes_left(words: Sequence[str], canonical: object) -> float:
+    assert callable(canonical)
+    gc.collect()
+    tracemalloc.start()
+    try:
+        for word in words:
+            canonical(word)
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0] / len(words)
+    finally:
+        tracemalloc.stop()
+
+
+def _expect_same(expected: Answers, found: Answers, where: str) -> None:
+    wrong = [word for word in expected if found.get(word, "") != expected[word]]
+    shown = "; ".join(f"{word!r}: {found.get(word, '')!r}, not {expected[word]!r}" for word in wrong[:5])
+    assert not wrong, f"{len(wrong)} other answers {where}: {shown}"
+
 
 #: Every check by name; each takes a ``Subject`` and raises AssertionError with the remedy.
 CHECKS = {
     check.__name__: check
     for check in (
-        language_words.declares_itself,
-        language_words.is_total,
-        language_words.is_pure,
-        language_words.is_idempotent_or_says_so,
-        language_words.drops_only_what_options_ask,
-        language_texts.folds_and_tells_apart,
-        language_texts.ignores_normalization_form,
-        language_texts.ignores_apostrophe_variant,
-        language_texts.ignores_case,
-        language_texts.has_two_agreeing_faces,
-        language_runs.is_thread_safe,
-        language_runs.is_the_same_in_every_process,
-        language_runs.is_fork_safe,
-        language_runs.uses_no_network,
-        language_runs.has_bounded_memory,
-        language_runs.is_fast_enough,
+        declares_itself,
+        is_total,
+        is_pure,
+        is_idempotent_or_says_so,
+        drops_only_what_options_ask,
+        folds_and_tells_apart,
+        ignores_normalization_form,
+        ignores_apostrophe_variant,
+        ignores_case,
+        has_two_agreeing_faces,
+        is_thread_safe,
+        is_the_same_in_every_process,
+        is_fork_safe,
+        uses_no_network,
+        has_bounded_memory,
+        is_fast_enough,
     )
 }
 
@@ -97,66 +359,14 @@ class LanguageConformance:
         """Let the language go, with its dictionary."""
         del cls.subject
 
-    def test_declares_itself(self) -> None:
-        """Code, scripts, marks, folds and samples are well-formed."""
-        language_words.declares_itself(self.subject)
 
-    def test_is_total(self) -> None:
-        """Any string at all has an answer, soon."""
-        language_words.is_total(self.subject)
+def _as_test(check: Callable[[Subject], None]) -> Callable[[LanguageConformance], None]:
+    def test(self: LanguageConformance) -> None:
+        check(self.subject)
 
-    def test_is_pure(self) -> None:
-        """The answer depends on the word only."""
-        language_words.is_pure(self.subject)
+    test.__doc__ = check.__doc__
+    return test
 
-    def test_is_idempotent_or_says_so(self) -> None:
-        """A canonical form is its own, unless the language says otherwise."""
-        language_words.is_idempotent_or_says_so(self.subject)
 
-    def test_drops_only_what_options_ask(self) -> None:
-        """Nothing is dropped when nothing is to be."""
-        language_words.drops_only_what_options_ask(self.subject)
-
-    def test_folds_and_tells_apart(self) -> None:
-        """The samples come out as they say."""
-        language_texts.folds_and_tells_apart(self.subject)
-
-    def test_ignores_normalization_form(self) -> None:
-        """Composed and decomposed letters are the same."""
-        language_texts.ignores_normalization_form(self.subject)
-
-    def test_ignores_apostrophe_variant(self) -> None:
-        """All apostrophes are the same."""
-        language_texts.ignores_apostrophe_variant(self.subject)
-
-    def test_ignores_case(self) -> None:
-        """Upper and lower case are the same."""
-        language_texts.ignores_case(self.subject)
-
-    def test_has_two_agreeing_faces(self) -> None:
-        """Tokens and their hashes agree."""
-        language_texts.has_two_agreeing_faces(self.subject)
-
-    def test_is_thread_safe(self) -> None:
-        """Threads get the answers of a single one, the first word included."""
-        language_runs.is_thread_safe(self.subject)
-
-    def test_is_the_same_in_every_process(self) -> None:
-        """Other processes with other hash seeds get the same answers and version."""
-        language_runs.is_the_same_in_every_process(self.subject)
-
-    def test_is_fork_safe(self) -> None:
-        """A forked process gets the same answers."""
-        language_runs.is_fork_safe(self.subject)
-
-    def test_uses_no_network(self) -> None:
-        """No socket is opened, loading included."""
-        language_runs.uses_no_network(self.subject)
-
-    def test_has_bounded_memory(self) -> None:
-        """New words leave nothing behind."""
-        language_runs.has_bounded_memory(self.subject)
-
-    def test_is_fast_enough(self) -> None:
-        """New words are taken at the floor's rate or faster."""
-        language_runs.is_fast_enough(self.subject)
+for _name, _check in CHECKS.items():
+    setattr(LanguageConformance, f"test_{_name}", _as_test(_check))

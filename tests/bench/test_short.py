@@ -1,7 +1,7 @@
 """The labelled short texts."""
 
 from bench.quality.short import LENGTHS, labelled
-from shinglefold.canon.text.numeric_facts import numbers_of
+from shinglefold.canon.numeric_facts import numbers_of
 
 
 def test_every_pair_is_of_a_length_that_is_told_and_none_is_there_twice():

@@ -4,7 +4,7 @@ import unicodedata
 
 import pytest
 
-from shinglefold.canon.text.unicode_tables import (
+from shinglefold.canon.unicode_tables import (
     APOSTROPHE,
     COMPOSING,
     INVISIBLE,

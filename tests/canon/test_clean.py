@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from support.generated import texts
 from support.servers.choose import examples
 
-from shinglefold.canon.text.normalization import cleaned
-from shinglefold.canon.text.unicode_tables import characters
+from shinglefold.canon.normalization import cleaned
+from shinglefold.canon.unicode_tables import characters
 
 
 def clean_text(text: str) -> str:

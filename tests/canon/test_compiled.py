@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.servers.choose import examples
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.canon.text.segmentation import LONGEST_WORD
+from shinglefold.canon.segmentation import LONGEST_WORD
 from shinglefold.model.scheme import CanonOptions
 from shinglefold.registry import make_scheme
 

@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from shinglefold.canon.text.numeric_facts import facts_of, numbers_of
+from shinglefold.canon.numeric_facts import facts_of, numbers_of
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Fingerprinter
 from shinglefold.model.scheme import Decision

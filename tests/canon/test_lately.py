@@ -8,9 +8,8 @@ from support.servers.choose import examples
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.canon import canonicalizer as module
-from shinglefold.canon.segment_cache import Lately, parted
-from shinglefold.canon.text.chunking import Block, join
-from shinglefold.canon.text.segmentation import Segments, segment
+from shinglefold.canon.chunking import Block, join
+from shinglefold.canon.segmentation import Lately, Segments, parted, segment
 from shinglefold.registry import make_scheme
 
 #: Letters, what joins and what parts them, what nobody sees, marks, and half of a surrogate pair.

@@ -1,6 +1,6 @@
 import pytest
 
-from shinglefold.canon.words.homoglyphs import repair
+from shinglefold.canon.unicode_tables import repair
 from shinglefold.testing.edits import edited
 
 

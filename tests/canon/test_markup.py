@@ -3,8 +3,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.servers.choose import examples
 
+from shinglefold.canon import html as markup
 from shinglefold.canon import strip_html
-from shinglefold.canon.text import html as markup
 
 
 @pytest.mark.parametrize(

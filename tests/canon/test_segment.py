@@ -5,8 +5,8 @@ from support.generated import texts
 from support.reference import plain, words
 from support.servers.choose import examples
 
-from shinglefold.canon.text.segmentation import LONGEST_WORD, Tables, segment
-from shinglefold.canon.text.unicode_tables import CODE_POINTS, UNIT, WORD, characters
+from shinglefold.canon.segmentation import LONGEST_WORD, Tables, segment
+from shinglefold.canon.unicode_tables import CODE_POINTS, UNIT, WORD, characters
 
 TABLES = Tables(characters().kind, np.zeros(CODE_POINTS, np.uint32))
 

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from shinglefold.canon.words.strings import Strings
+from shinglefold.canon.lexicon import Strings
 
 
 def _keys(*numbers: int) -> np.ndarray:

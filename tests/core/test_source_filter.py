@@ -2,7 +2,7 @@
 
 import pytest
 
-from shinglefold.documents.source_filter import SourceFilter, values_at
+from shinglefold.documents import SourceFilter, values_at
 
 _SOURCE = {
     "title": "t",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from shinglefold.errors import ConfigError
-from shinglefold.options.config_loader import (
+from shinglefold.settings import (
     check_toml_type,
     field_types,
     parse_variable,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shinglefold.documents.source_filter import SourceFilter
+from shinglefold.documents import SourceFilter
 from shinglefold.engines.embedded import EmbeddedEngine
 
 

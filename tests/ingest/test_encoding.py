@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shinglefold.documents.encoding import is_plain, to_json
+from shinglefold.documents import is_plain, to_json
 
 ENDS = (
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()

@@ -8,7 +8,7 @@ import pytest
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Fingerprinter
 from shinglefold.registry import make_scheme
-from shinglefold.sketch.decide import edit_similarity as edit
+from shinglefold.sketch import verification as edit
 
 WORDS = [
     "окно",

@@ -4,7 +4,7 @@ import pytest
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.model.scheme import CanonOptions
-from shinglefold.plugins.zh.table import simplified
+from shinglefold.plugins.zh import simplified
 from shinglefold.registry import language_class, references
 
 

@@ -10,8 +10,7 @@ import pytest
 from nltk.stem.snowball import SnowballStemmer
 
 from shinglefold.examples import articles
-from shinglefold.plugins.isolated_import import Apart
-from shinglefold.plugins.snowball import Snowball
+from shinglefold.plugins.snowball import IsolatedImporter, Snowball
 
 #: What the rules treat apart: exceptions, apostrophes, doubled letters, short words, none at all.
 _ODD = (
@@ -40,10 +39,10 @@ def test_a_stem_imports_nothing_of_nltk_and_nltk_can_still_be_imported():
 
 
 def test_a_package_whose_modules_need_all_of_it_is_imported_as_a_whole(monkeypatch):
-    def refuse(_self: Apart, name: str) -> None:
+    def refuse(_self: IsolatedImporter, name: str) -> None:
         raise ImportError(name)
 
-    monkeypatch.setattr(Apart, "load", refuse)
+    monkeypatch.setattr(IsolatedImporter, "load", refuse)
     assert Snowball("english").stem("connections") == "connect"
 
 
@@ -61,7 +60,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_modules_loaded_apart_see_each_other_and_the_world(package):
     (package / "one.py").write_text("import os.path\nfrom heavy import two\nfrom heavy.data import words\n")
     (package / "two.py").write_text("from heavy.one import os\nvalue = os.path.basename('a/b')\n")
-    loaded = Apart("heavy", unused=["heavy.data"]).load("heavy.one")
+    loaded = IsolatedImporter("heavy", unused=["heavy.data"]).load("heavy.one")
     assert (loaded.two.value, loaded.words) == ("b", None)
     assert not [name for name in sys.modules if name.startswith("heavy")]
 
@@ -71,9 +70,9 @@ def test_modules_loaded_apart_see_each_other_and_the_world(package):
 )
 def test_what_cannot_be_loaded_apart_is_an_import_error_each_time(package, text):
     (package / "one.py").write_text(text)
-    apart = Apart("heavy")
+    apart = IsolatedImporter("heavy")
     for _ in range(2):
         with pytest.raises(ImportError, match=r"heavy\.one can't be loaded apart from heavy"):
             apart.load("heavy.one")
     with pytest.raises(ImportError, match="no package lighter"):
-        Apart("lighter").load("lighter.one")
+        IsolatedImporter("lighter").load("lighter.one")

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shinglefold.relatives.crc import crc32, crc64
+from shinglefold.relatives.fingerprints import crc32, crc64
 
 #: The check value every catalogue of checksums gives is that of these digits.
 DIGITS = b"123456789"

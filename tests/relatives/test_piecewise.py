@@ -5,8 +5,7 @@ from support.arrays import words_of_a_text
 from support.sketches import random_tokens
 
 from shinglefold.errors import InputError
-from shinglefold.relatives import ssdeep
-from shinglefold.relatives.piecewise_hash import Piecewise, piecewise, similarity
+from shinglefold.relatives.piecewise_hash import Piecewise, piecewise, similarity, ssdeep, ssdeep_similarity
 
 
 @given(words_of_a_text())
@@ -48,12 +47,12 @@ def test_signatures_have_about_as_many_letters_as_asked_for(length):
 
 def test_the_bytes_are_hashed_as_ssdeep_does():
     text = np.random.default_rng(8).bytes(5_000)
-    found = ssdeep.ssdeep(text)
+    found = ssdeep(text)
     assert found.split(":")[0].isdigit()
-    assert ssdeep.similarity(found, found) == 1.0
-    assert ssdeep.similarity(found, ssdeep.ssdeep(text + b"more")) > 0.5
+    assert ssdeep_similarity(found, found) == 1.0
+    assert ssdeep_similarity(found, ssdeep(text + b"more")) > 0.5
 
 
 def test_what_is_no_hash_of_ssdeep_s_is_told():
     with pytest.raises(InputError):
-        ssdeep.similarity("nonsense", "3:a:b")
+        ssdeep_similarity("nonsense", "3:a:b")

@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from shinglefold.errors import ConfigError
 from shinglefold.relatives.bloom import PseudoMatrixFilter, Shape, pseudo_matrix_rows
-from shinglefold.relatives.bloom.placement import place
+from shinglefold.relatives.bloom.pseudo_matrix import place
 
 CAPACITY = 40
 
@@ -61,7 +61,7 @@ class Changed(RuleBasedStateMachine):
             elements = elements_of(name)[: int(name.split(":")[1])]
             for piece in self.filter.pieces(name):
                 part = elements[piece.begin : piece.end]
-                assert self.filter.lanes.contains(piece.row, part).all()
+                assert self.filter.bit_rows.contains(piece.row, part).all()
             covered = sorted(at for piece in self.filter.pieces(name) for at in range(piece.begin, piece.end))
             assert covered == list(range(len(elements)))
 
@@ -80,7 +80,7 @@ class Changed(RuleBasedStateMachine):
         for row, free in enumerate(self.filter.free.tolist()):
             if free == CAPACITY:
                 bit = np.uint64(1 << row % 64)
-                assert not (self.filter.lanes.blocks[row // 64] & bit).any()
+                assert not (self.filter.bit_rows.blocks[row // 64] & bit).any()
 
 
 class ChangedAndSplit(Changed):
@@ -132,23 +132,23 @@ def test_deleting_rebuilds_only_the_rows_of_the_document():
     for name in names:
         filled.insert(name, elements_of(name))
     asked = []
-    before = filled.lanes.blocks[0].copy()
+    before = filled.bit_rows.blocks[0].copy()
     (piece,) = filled.pieces(names[7])
     filled.delete(names[7], lambda name: asked.append(name) or elements_of(name))
     assert set(asked) == filled.documents(piece.row)
     others = np.uint64(~(1 << piece.row) & (2**64 - 1))
-    assert np.array_equal(filled.lanes.blocks[0] & others, before & others)
+    assert np.array_equal(filled.bit_rows.blocks[0] & others, before & others)
 
 
 def test_other_elements_than_those_inserted_are_refused_before_anything_changes():
     filled = PseudoMatrixFilter(Shape.of(100, 0.05))
     for name in ("1:40", "2:40"):
         filled.insert(name, elements_of(name))
-    before = filled.lanes.blocks[0].copy()
+    before = filled.bit_rows.blocks[0].copy()
     with pytest.raises(ConfigError, match="'2:40' has other elements"):
         filled.delete("1:40", lambda _: elements_of("9:12"))
     assert "1:40" in filled
-    assert np.array_equal(filled.lanes.blocks[0], before)
+    assert np.array_equal(filled.bit_rows.blocks[0], before)
 
 
 def test_compaction_gives_rows_back_a_step_at_a_time():
@@ -156,7 +156,7 @@ def test_compaction_gives_rows_back_a_step_at_a_time():
     names = [f"{at}:30" for at in range(600)]
     for name in names:
         filled.insert(name, elements_of(name))
-    assert len(filled.lanes) == 256
+    assert len(filled.bit_rows) == 256
     kept = names[::5]
     for name in set(names) - set(kept):
         filled.delete(name, elements_of)
@@ -167,7 +167,7 @@ def test_compaction_gives_rows_back_a_step_at_a_time():
     assert rows == sorted(rows, reverse=True)
     # Three of 30 elements fit into a row; after that, rows only move down to where others were.
     assert rows[-1] == 40
-    assert len(filled.lanes) == 64
+    assert len(filled.bit_rows) == 64
 
 
 def test_a_document_that_is_there_is_not_taken_in_again():

@@ -5,7 +5,16 @@ from hypothesis import strategies as st
 from support.arrays import words_of_a_text
 
 from shinglefold.errors import ConfigError
-from shinglefold.relatives.rabin_karp import PRIMES, base_of, direct, multiply, powers, reduce, roll, rolling
+from shinglefold.relatives.fingerprints import (
+    PRIMES,
+    base_of,
+    direct,
+    multiply,
+    powers,
+    reduce,
+    roll,
+    rolling,
+)
 
 bits_of_fingerprints = st.sampled_from(sorted(PRIMES))
 

@@ -10,7 +10,7 @@ from support.hits import split
 from support.taps import Tapped
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.canon.text.numeric_facts import numbers_of
+from shinglefold.canon.numeric_facts import numbers_of
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Fingerprinter, Pipeline, default_definition, mappings

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from shinglefold.model.scheme import SketchOptions
 from shinglefold.sketch import Words, least_estimate, similarity
-from shinglefold.sketch.decide.edit_similarity import LONGEST, Texts, alike_by_text
+from shinglefold.sketch.verification import LONGEST, Texts, alike_by_text
 
 SEQUENCES = st.lists(st.integers(0, 5), max_size=30)
 

@@ -3,7 +3,7 @@ import pytest
 from support.sketches import batch, pairs_of_resemblance, sketcher
 
 from shinglefold.sketch import agreement_rows, estimate, length_ratio, low_bits, pack, standard_error
-from shinglefold.sketch.decide.estimators import corrected
+from shinglefold.sketch.b_bit_minhash import corrected
 
 PAIRS = 1200
 

@@ -2,8 +2,8 @@
 
 import unicodedata
 
-from shinglefold.canon.text.segmentation import LONGEST_WORD
-from shinglefold.canon.text.unicode_tables import (
+from shinglefold.canon.segmentation import LONGEST_WORD
+from shinglefold.canon.unicode_tables import (
     APOSTROPHE,
     INVISIBLE,
     UNIT,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from shinglefold.documents.source_filter import SourceFilter
+from shinglefold.documents import SourceFilter
 from shinglefold.engines.embedded.schema.body_options import checked, strings, truth, whole
 from shinglefold.engines.embedded.search.collapse import Collapse, read_collapse
 from shinglefold.engines.embedded.search.highlight import HighlightOptions, read_highlight

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tantivy
 
-from shinglefold.documents.source_filter import values_at
+from shinglefold.documents import values_at
 from shinglefold.engines.embedded.query.compiler import compile_query
 from shinglefold.engines.embedded.query.context import Context, Mark, constant
 from shinglefold.engines.embedded.schema.analysis import Analysis

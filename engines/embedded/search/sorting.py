@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import tantivy
 
-from shinglefold.documents.source_filter import values_at
+from shinglefold.documents import values_at
 from shinglefold.engines.embedded.query.context import constant
 from shinglefold.engines.embedded.schema.body_options import checked, single, unsupported
 from shinglefold.engines.embedded.schema.field_types import TYPES, Field, FieldKind, parse_date, to_index

@@ -12,7 +12,7 @@ from typing import Any
 import tantivy
 
 from shinglefold.contracts.exclusive_writes import PreparedDocument, WordsOf
-from shinglefold.documents.source_filter import items
+from shinglefold.documents import items
 from shinglefold.engines.embedded.schema.analysis import Analysis
 from shinglefold.engines.embedded.schema.catalog import Catalog
 from shinglefold.engines.embedded.schema.field_types import (

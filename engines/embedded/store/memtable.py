@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from shinglefold.documents.source_filter import values_at
+from shinglefold.documents import values_at
 from shinglefold.engines.embedded.store.source_codec import StoredSource
 from shinglefold.engines.embedded.store.write_ahead_log import Changed
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import tantivy
 
 from shinglefold.contracts.exclusive_writes import SourceAndHead
-from shinglefold.documents.encoding import plain_json
+from shinglefold.documents import plain_json
 from shinglefold.engines.embedded.schema.tantivy_schema import SOURCE
 from shinglefold.engines.embedded.store.record_files import Heads, read_head
 

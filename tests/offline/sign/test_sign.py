@@ -18,7 +18,7 @@ from shinglefold.ingest import Pipeline, default_definition
 from shinglefold.offline.sign import run
 from shinglefold.offline.sign.run import sign
 from shinglefold.offline.sign.tasks import ByteRange, read_lines
-from shinglefold.sketch.batch_minima import batch_minima
+from shinglefold.sketch.minhash import batch_minima
 
 _TEXT = "Съешь же ещё этих мягких французских булок, да выпей чаю; the quick brown fox jumps over the dog"
 _PAGE = f"<html><head><title>x</title></head><body><p>{_TEXT}</p><script>no()</script></body></html>"

@@ -8,7 +8,7 @@ from shinglefold.examples import articles
 from shinglefold.registry import make_scheme
 from shinglefold.sketch import similarity
 from shinglefold.testing.edits import KINDS, edited, kinds_of
-from shinglefold.testing.edits.passage import EditedPassage
+from shinglefold.testing.edits.spelling import EditedPassage
 
 LANGUAGES = ("ru", "uk", "zh", "en")
 ALL = [(language, kind) for language in LANGUAGES for kind in kinds_of(language)]

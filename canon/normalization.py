@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from shinglefold.canon.text.unicode_tables import COMPOSING, INVISIBLE, UNIT, WORD, fold_character
+from shinglefold.canon.unicode_tables import COMPOSING, INVISIBLE, UNIT, WORD, fold_character
 from shinglefold.model.values import Int64s
 
 #: A run of marks longer than any script needs is composed in slices: reordering is quadratic.

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shinglefold.model.values import Int64s
-from shinglefold.sketch.cluster.candidates import CHUNK, Buckets
+from shinglefold.sketch.candidates import CHUNK, Buckets
 
 Places = NDArray[np.int32]
 

@@ -3,13 +3,14 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shinglefold.model.scheme import SketchOptions
-from shinglefold.model.values import Int64s, Uint32s, Uint64s
-from shinglefold.sketch.decide.estimators import Floats, standard_error
+from shinglefold.model.scheme import Decision, SketchOptions
+from shinglefold.model.values import Bytes, Int64s, Uint32s, Uint64s
+from shinglefold.sketch.b_bit_minhash import Floats, agreement_rows, estimate, length_ratio, standard_error
 
 #: Words up to which two texts are compared exactly: some 60 printed pages, and 40 ms. The time grows with the
 #: square, so a pair with a longer text is left to its signature.
@@ -174,3 +175,61 @@ def least_estimate(similar: float, width: int, options: SketchOptions) -> float:
     spoiled = min(1.0, width * (1 - similar))
     worst = (1 - spoiled) / (1 + spoiled)
     return max(0.0, worst - 3 * standard_error(worst, options.values, options.bits))
+
+
+class PairVerdicts(NamedTuple):
+    """Of P candidates, which are pairs and how alike they are."""
+
+    kept: NDArray[np.bool_]
+    resemblance: Floats
+    similarity: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairVerifier:
+    """Decides on candidates as a scheme's decision says."""
+
+    signatures: Bytes
+    shingles: Int64s
+    options: SketchOptions
+    decision: Decision
+    texts: Texts | None
+
+    def near(self, a: Int64s, b: Int64s) -> NDArray[np.bool_]:
+        """Tell which pairs of documents are near enough in length."""
+        if self.decision.verify == "keywords":
+            return np.ones(len(a), np.bool_)
+        return length_ratio(self.shingles[a], self.shingles[b]) >= self.decision.min_length_ratio
+
+    def verified(self, a: Int64s, b: Int64s) -> PairVerdicts:
+        """Decide on pairs of documents of a length."""
+        options, decision = self.options, self.decision
+        rows = self.signatures[a], self.signatures[b]
+        agreeing = agreement_rows(*rows, options.bits, options.values)
+        resemblance, _ = estimate(agreeing, options.values, options.bits)
+        similarity = np.full(len(a), np.nan)
+        if decision.verify == "keywords":
+            return PairVerdicts(np.ones(len(a), np.bool_), resemblance, similarity)
+        kept = resemblance >= decision.min_resemblance
+        if decision.verify == "text" and self.texts is not None:
+            by_text = self._by_text(self.texts, a, b, resemblance, similarity)
+            kept = by_text | (kept & np.isnan(similarity) & self.texts.same_facts(a, b))
+        return PairVerdicts(kept, resemblance, similarity)
+
+    def _by_text(
+        self, texts: Texts, a: Int64s, b: Int64s, resemblance: Floats, similarity: Floats
+    ) -> NDArray[np.bool_]:
+        """Ask the texts of the pairs that may be alike; write what they tell to ``similarity``."""
+        least = self.decision.min_similarity
+        asked = self._may_reach(least, resemblance)
+        similarity[~asked] = 0.0
+        rows = np.flatnonzero(asked)
+        hopeful = self._may_reach((1 + least) / 2, resemblance[rows])
+        alike, similarity[rows] = alike_by_text(texts, a[rows], b[rows], least, hopeful)
+        kept = np.zeros(len(a), np.bool_)
+        kept[rows] = alike
+        return kept
+
+    def _may_reach(self, similar: float, resemblance: Floats) -> NDArray[np.bool_]:
+        width = max(self.options.word_width, self.options.char_width)
+        return resemblance >= least_estimate(similar, width, self.options)

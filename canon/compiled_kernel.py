@@ -5,9 +5,9 @@ One function without types: numba finds these, and makes the fastest code of wha
 
 import numpy as np
 
-from shinglefold.canon.text.segmentation import BASE, LONGEST_WORD
-from shinglefold.canon.text.unicode_tables import APOSTROPHE, COMPOSING, INVISIBLE, UNIT, WORD
-from shinglefold.canon.words.language_detection import ALIKE, MARKS, OWN, RARITY, SCRIPT_BITS
+from shinglefold.canon.language_detection import ALIKE, MARKS, OWN, RARITY, SCRIPT_BITS
+from shinglefold.canon.segmentation import BASE, LONGEST_WORD
+from shinglefold.canon.unicode_tables import APOSTROPHE, COMPOSING, INVISIBLE, UNIT, WORD
 
 _WORD, _UNIT, _APOSTROPHE, _INVISIBLE, _COMPOSING = WORD, UNIT, APOSTROPHE, INVISIBLE, COMPOSING
 _SCRIPTS = np.uint32((1 << SCRIPT_BITS) - 1)

@@ -9,8 +9,7 @@ from functools import cache
 import numpy as np
 import xxhash
 
-from shinglefold.canon.text.unicode_tables import INVISIBLE, characters
-from shinglefold.canon.words.homoglyphs import twins
+from shinglefold.canon.unicode_tables import INVISIBLE, characters, twins
 from shinglefold.model.values import Uint64s
 
 _LETTER = r"[^\W\d_\u3040-\u30ff\u3400-\u9fff]"

@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 
 from shinglefold.model.scheme import Decision, SketchOptions
 from shinglefold.model.values import Bytes, Int64s, Uint64s
-from shinglefold.sketch.cluster.candidates import CHUNK, nominate, ragged
-from shinglefold.sketch.decide.edit_similarity import Texts
-from shinglefold.sketch.decide.estimators import Floats
-from shinglefold.sketch.decide.verifier import PairVerifier
+from shinglefold.sketch.b_bit_minhash import Floats
+from shinglefold.sketch.candidates import CHUNK, nominate, ragged
+from shinglefold.sketch.verification import PairVerifier, Texts
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,13 +11,12 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from shinglefold.canon.compiled.kernel import hash_block
-from shinglefold.canon.hashed_block import HashedBlock, merged
-from shinglefold.canon.text.normalization import joined
-from shinglefold.canon.text.unicode_tables import INVISIBLE, characters
-from shinglefold.canon.words.language_detection import Router
-from shinglefold.canon.words.lexicon import Lexicon, LexiconEntries, LexiconSlots
-from shinglefold.canon.words.strings import Strings, spaced
+from shinglefold.canon.chunking import HashedBlock, merged
+from shinglefold.canon.compiled_kernel import hash_block
+from shinglefold.canon.language_detection import Router
+from shinglefold.canon.lexicon import Lexicon, LexiconEntries, LexiconSlots, Strings, spaced
+from shinglefold.canon.normalization import joined
+from shinglefold.canon.unicode_tables import INVISIBLE, characters
 from shinglefold.model.values import Int64s, Uint64s
 from shinglefold.runtime.optional_imports import compile_function
 

@@ -1,1 +1,0 @@
-"""The compiled path of canonicalization, where numba is installed."""

@@ -1,1 +1,0 @@
-"""Text as characters: normalization, HTML, chunks and segments."""

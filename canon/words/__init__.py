@@ -1,1 +1,0 @@
-"""Words: their language, homoglyphs, and the lexicon of canonical forms."""

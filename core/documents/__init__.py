@@ -1,1 +1,0 @@
-"""Documents as JSON: reading, filtering, encoding."""

@@ -1,1 +1,0 @@
-"""From candidates to groups: buckets, all pairs, union-find."""

@@ -1,1 +1,0 @@
-"""Whether two documents are near-duplicates: estimators, edit similarity, the verifier."""
