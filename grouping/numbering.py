@@ -11,8 +11,8 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Engine, GuardedWrites
 from shinglefold.errors import InputError
 from shinglefold.grouping.candidate_search import Lookup
-from shinglefold.grouping.concurrent_runs import ConcurrentRunMarker
 from shinglefold.grouping.gate.protocol.placeholders import GROUP, LEADER, GateFields
+from shinglefold.grouping.intent_index import ConcurrentRunMarker
 from shinglefold.grouping.rules import Rules, note
 from shinglefold.grouping.scope_values import Values
 from shinglefold.grouping.similarity import ComparedBatch, Likeness, likeness_of

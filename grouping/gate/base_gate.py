@@ -10,16 +10,15 @@ from typing import Any
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import InputError, Refused, SchemeMismatch, ShinglefoldError
-from shinglefold.grouping.gate.fingerprint_judge import match_keys_of
 from shinglefold.grouping.gate.group_commit import Caller, DecisionJob, GroupCommit
 from shinglefold.grouping.gate.housekeeping import Housekeeping
-from shinglefold.grouping.gate.opening import GateSetup
+from shinglefold.grouping.gate.opening import GateSetup, match_keys_of
 from shinglefold.grouping.gate.protocol.member import Member, Verdict
 from shinglefold.grouping.gate.protocol.placeholders import document_key, id_and_routing
-from shinglefold.grouping.gate.protocol.policy import Policy
 from shinglefold.grouping.gate.stores.embedded import ExclusiveStore
 from shinglefold.grouping.gate.stores.server import EngineCalls, ServerStore
 from shinglefold.grouping.numbering import numbers_of
+from shinglefold.grouping.rules import Policy
 from shinglefold.ingest import Pipeline
 from shinglefold.ingest.batching import too_long
 from shinglefold.ingest.field_paths import get

@@ -10,7 +10,6 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.errors import ConfigError, EngineError, IndexMissing
 from shinglefold.grouping.regroup.census import Census, Taking
-from shinglefold.grouping.regroup.checkpoint import PlanJournal
 from shinglefold.grouping.regroup.clustering import leaders
 from shinglefold.grouping.regroup.guarded_writes import GroupWriter
 from shinglefold.grouping.regroup.options import (
@@ -20,9 +19,8 @@ from shinglefold.grouping.regroup.options import (
     RegroupOptions,
     RegroupSummary,
 )
-from shinglefold.grouping.regroup.plan import GroupChange, plan
-from shinglefold.grouping.regroup.text_verdicts import Asking
-from shinglefold.grouping.regroup.verdict_log import Verdicts
+from shinglefold.grouping.regroup.plan import GroupChange, PlanJournal, plan
+from shinglefold.grouping.regroup.text_verdicts import Asking, Verdicts
 from shinglefold.grouping.rules import Rules, note
 from shinglefold.grouping.scope_values import Values, asked_dates
 from shinglefold.grouping.similarity import text_stage

@@ -11,7 +11,7 @@ from support.random_pages import COUNT, SPECS
 from shinglefold.contracts.engine import BulkFailure, BulkResult
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.grouping.regroup import RegroupOptions, regroup
-from shinglefold.grouping.regroup.verdict_log import Verdicts
+from shinglefold.grouping.regroup.text_verdicts import Verdicts
 from shinglefold.ingest import default_recipe
 from shinglefold.ingest.index_mapping import recipe_mappings
 from shinglefold.maintenance.scan import Throttle

@@ -18,8 +18,7 @@ from shinglefold.cli.framework.output import (
 from shinglefold.cli.options.definitions import engine_option
 
 if TYPE_CHECKING:
-    from shinglefold.grouping.report import GroupReport
-    from shinglefold.grouping.report.counts import Listed
+    from shinglefold.grouping.report import GroupReport, Listed
 
 
 @command(
@@ -64,7 +63,7 @@ def report(
     from shinglefold.cli.framework.progress import progress_bar
     from shinglefold.cli.session.open_index import opened_store
     from shinglefold.grouping.report import ReportFields, make_report
-    from shinglefold.grouping.report.html import page
+    from shinglefold.grouping.report_html import page
     from shinglefold.rerank.request.field_check import check_fields
 
     check_page(html, "--html")

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from shinglefold.grouping.gate.protocol.intent_register import IntentRegister
 from shinglefold.grouping.gate.protocol.member import Alike, Member
 from shinglefold.grouping.gate.protocol.placeholders import GateFields
-from shinglefold.grouping.gate.protocol.policy import Policy
+from shinglefold.grouping.rules import Policy
 from shinglefold.runtime.backoff import Backoff
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from shinglefold.grouping.gate.protocol.member import Intent, Like, Member
-from shinglefold.grouping.gate.protocol.policy import Policy
+from shinglefold.grouping.rules import Policy
 
 
 class Stay(Enum):

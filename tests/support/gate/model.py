@@ -11,7 +11,6 @@ from shinglefold.contracts.engine import WriteResult
 from shinglefold.grouping.gate.protocol.intent_records import WRITERS
 from shinglefold.grouping.gate.protocol.intent_register import SharedRegister
 from shinglefold.grouping.gate.protocol.member import Member, Verdict
-from shinglefold.grouping.gate.protocol.policy import Policy
 from shinglefold.grouping.gate.protocol.protocol import DecisionContext, decide, publish_settled
 from shinglefold.grouping.gate.protocol.requests import (
     Now,
@@ -20,6 +19,7 @@ from shinglefold.grouping.gate.protocol.requests import (
     Steps,
     Write,
 )
+from shinglefold.grouping.rules import Policy
 from shinglefold.ingest import Backoff
 
 

@@ -5,7 +5,7 @@ from html import escape
 from math import ceil
 from typing import NamedTuple
 
-from shinglefold.grouping.report.counts import GroupReport, Listed, Share
+from shinglefold.grouping.report import GroupReport, Listed, Share
 
 _WIDTH, _ROW, _LABEL, _VALUE = 640, 26, 230, 160
 _HEIGHT, _FOOT = 180, 44
