@@ -10,13 +10,13 @@ from typing import Any
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import InputError, Refused, SchemeMismatch, ShinglefoldError
+from shinglefold.grouping.gate.embedded_store import ExclusiveStore
 from shinglefold.grouping.gate.group_commit import Caller, DecisionJob, GroupCommit
 from shinglefold.grouping.gate.housekeeping import Housekeeping
 from shinglefold.grouping.gate.opening import GateSetup, match_keys_of
 from shinglefold.grouping.gate.protocol.member import Member, Verdict
 from shinglefold.grouping.gate.protocol.placeholders import document_key, id_and_routing
-from shinglefold.grouping.gate.stores.embedded import ExclusiveStore
-from shinglefold.grouping.gate.stores.server import EngineCalls, ServerStore
+from shinglefold.grouping.gate.server_store import EngineCalls, ServerStore
 from shinglefold.grouping.numbering import numbers_of
 from shinglefold.grouping.rules import Policy
 from shinglefold.ingest import Pipeline

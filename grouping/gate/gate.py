@@ -15,7 +15,7 @@ from shinglefold.grouping.gate.group_commit import LoopThread
 from shinglefold.grouping.gate.housekeeping import sweep
 from shinglefold.grouping.gate.opening import GateSetup, open_gate
 from shinglefold.grouping.gate.protocol.member import Verdict
-from shinglefold.grouping.gate.stores.server import AWAITED, BLOCKING
+from shinglefold.grouping.gate.server_store import AWAITED, BLOCKING
 from shinglefold.grouping.rules import Policy
 from shinglefold.ingest import Pipeline
 from shinglefold.model.seal import Seal

@@ -14,13 +14,12 @@ from typing import Any, ParamSpec, TypeVar
 
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import EngineError
+from shinglefold.grouping.gate.embedded_store import ExclusiveStore
 from shinglefold.grouping.gate.housekeeping import Housekeeping
 from shinglefold.grouping.gate.protocol.context import DecisionContext
-from shinglefold.grouping.gate.protocol.member import Member, Verdict
+from shinglefold.grouping.gate.protocol.member import Member, Pause, Request, Steps, Verdict
 from shinglefold.grouping.gate.protocol.protocol import decide
-from shinglefold.grouping.gate.protocol.requests import Pause, Request, Steps
-from shinglefold.grouping.gate.stores.embedded import ExclusiveStore
-from shinglefold.grouping.gate.stores.server import ServerStore
+from shinglefold.grouping.gate.server_store import ServerStore
 from shinglefold.runtime.sans_io import run_async
 
 #: Seconds to wait for the callers of the last job, which are likely to come again at once.

@@ -16,7 +16,7 @@ from shinglefold.grouping.gate.protocol.context import DecisionContext
 from shinglefold.grouping.gate.protocol.intent_register import NullRegister, SharedRegister
 from shinglefold.grouping.gate.protocol.member import Alike, Member
 from shinglefold.grouping.gate.protocol.placeholders import GROUP, LEADER, GateFields
-from shinglefold.grouping.gate.stores.server import StoredDocuments
+from shinglefold.grouping.gate.server_store import StoredDocuments
 from shinglefold.grouping.intent_index import check_intents, ensure_intents
 from shinglefold.grouping.rules import Policy
 from shinglefold.grouping.scope_values import Values

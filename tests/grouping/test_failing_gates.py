@@ -7,7 +7,7 @@ from support.gate.store import Source, Store
 from shinglefold.contracts.engine import WriteResult
 from shinglefold.errors import EngineUnavailable
 from shinglefold.grouping.gate.group_commit import Caller, DecisionJob
-from shinglefold.grouping.gate.protocol.requests import DropPlaceholder, Now, Pause, Refresh, Write
+from shinglefold.grouping.gate.protocol.member import DropPlaceholder, Now, Pause, Refresh, Write
 from shinglefold.grouping.rules import Policy
 from shinglefold.ingest import Backoff
 

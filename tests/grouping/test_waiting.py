@@ -9,7 +9,7 @@ from support.gate.store import Store
 
 from shinglefold.errors import EngineError, EngineUnavailable
 from shinglefold.grouping.gate.group_commit import Caller, DecisionJob
-from shinglefold.grouping.gate.protocol.requests import FindDocuments, Pause, Refresh, Steps, Write
+from shinglefold.grouping.gate.protocol.member import FindDocuments, Pause, Refresh, Steps, Write
 from shinglefold.grouping.rules import Policy
 
 _RELATION = Relation()

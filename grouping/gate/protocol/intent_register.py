@@ -11,22 +11,21 @@ lists all heads. So a published intent is visible to every gate that reads after
   looks. Where that is closed or gone, it publishes its open intents again under a fresh name.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shinglefold.contracts.engine import Guard, VersionedDocument, WriteResult
 from shinglefold.errors import EngineUnavailable
-from shinglefold.grouping.gate.protocol.intent_records import (
+from shinglefold.grouping.gate.protocol.intents import (
     WRITERS,
+    Intent,
+    KnownIntents,
     WriterRecord,
     intents_from_json,
     intents_json,
 )
-from shinglefold.grouping.gate.protocol.member import Intent
-from shinglefold.grouping.gate.protocol.placeholders import GateFields, closing, is_open
-from shinglefold.grouping.gate.protocol.requests import (
+from shinglefold.grouping.gate.protocol.member import (
     CONFLICT,
     CREATED,
     DONE,
@@ -41,59 +40,7 @@ from shinglefold.grouping.gate.protocol.requests import (
     Steps,
     Write,
 )
-
-
-@dataclass(slots=True)
-class KnownIntents:
-    """Intents, open or decided, whose documents searches need not see yet, by their match keys.
-
-    ``withdrawn``: ids of intents that were given up. ``claims``: the groups in which intents want a place.
-    """
-
-    withdrawn: set[str] = field(default_factory=set)
-    claims: dict[str, int] = field(default_factory=dict)
-    _intents: dict[str, Intent] = field(default_factory=dict)
-    #: By match key the ids of the intents that have it: mostly one.
-    _words: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    #: How many rounds each is in.
-    _times: Counter[str] = field(default_factory=Counter)
-
-    def learn(self, intents: Iterable[Intent]) -> None:
-        """Add the intents of a round."""
-        words = self._words
-        for one in intents:
-            self._times[one.intent_id] += 1
-            self._intents[one.intent_id] = one
-            if self._times[one.intent_id] > 1:
-                continue
-            for word in dict.fromkeys(one.match_keys):
-                words[word] = (*words.get(word, ()), one.intent_id)
-
-    def forget(self, intents: Iterable[Intent]) -> None:
-        """Remove the intents of a round."""
-        for one in intents:
-            self._times[one.intent_id] -= 1
-            if self._times[one.intent_id]:
-                continue
-            del self._times[one.intent_id], self._intents[one.intent_id]
-            self.withdrawn.discard(one.intent_id)
-            self.claims.pop(one.intent_id, None)
-            for word in dict.fromkeys(one.match_keys):
-                if rest := tuple(other for other in self._words.pop(word) if other != one.intent_id):
-                    self._words[word] = rest
-
-    def sharing(self, words: Sequence[str]) -> list[Intent]:
-        """Return the intents that have one of some match keys, in the order of their ids."""
-        found = {intent_id for word in words for intent_id in self._words.get(word, ())}
-        return [self._intents[intent_id] for intent_id in sorted(found)]
-
-    def claiming(self, group: int) -> list[Intent]:
-        """Return the intents that want a place in a group, in the order of their ids."""
-        return [
-            self._intents[intent_id]
-            for intent_id, claimed in sorted(self.claims.items())
-            if claimed == group and intent_id in self._intents
-        ]
+from shinglefold.grouping.gate.protocol.placeholders import GateFields, closing, is_open
 
 
 @dataclass(slots=True)

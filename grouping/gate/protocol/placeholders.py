@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from shinglefold.contracts.engine import JSON, VersionedDocument
-from shinglefold.grouping.gate.protocol.member import Intent
-from shinglefold.grouping.gate.protocol.requests import Action, DropPlaceholder, Merge
+from shinglefold.grouping.gate.protocol.intents import Intent
+from shinglefold.grouping.gate.protocol.member import Action, DropPlaceholder, Merge
 from shinglefold.ingest.field_paths import cut, get, put
 from shinglefold.model.stored_fingerprint import ATTEMPT, PENDING, stored_parts, without_fingerprint
 

@@ -6,9 +6,8 @@ from typing import NamedTuple
 from shinglefold.contracts.engine import VersionedDocument, WriteResult
 from shinglefold.errors import EngineUnavailable
 from shinglefold.grouping.gate.protocol.context import DecisionContext
-from shinglefold.grouping.gate.protocol.member import Intent, Member, Verdict
-from shinglefold.grouping.gate.protocol.placeholders import closing
-from shinglefold.grouping.gate.protocol.requests import (
+from shinglefold.grouping.gate.protocol.intents import Intent
+from shinglefold.grouping.gate.protocol.member import (
     BUSY,
     CONFLICT,
     CREATED,
@@ -16,11 +15,14 @@ from shinglefold.grouping.gate.protocol.requests import (
     Action,
     DropPlaceholder,
     FindDocuments,
+    Member,
     Now,
     Put,
     ReadDocuments,
     Steps,
+    Verdict,
 )
+from shinglefold.grouping.gate.protocol.placeholders import closing
 
 
 def reserve(members: Sequence[Member], context: DecisionContext) -> Steps[None]:

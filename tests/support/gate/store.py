@@ -11,20 +11,22 @@ from itertools import combinations
 from typing import Any
 
 from shinglefold.contracts.engine import Guard, VersionedDocument, WriteResult
-from shinglefold.grouping.gate.protocol.intent_records import WRITERS
-from shinglefold.grouping.gate.protocol.member import Alike, Member, SearchHits
-from shinglefold.grouping.gate.protocol.placeholders import GateFields
-from shinglefold.grouping.gate.protocol.requests import (
+from shinglefold.grouping.gate.protocol.intents import WRITERS
+from shinglefold.grouping.gate.protocol.member import (
+    Alike,
     CountGroups,
     DropPlaceholder,
     FindDocuments,
     FindGroups,
+    Member,
     Merge,
     Now,
     Put,
     ReadDocuments,
     Request,
+    SearchHits,
 )
+from shinglefold.grouping.gate.protocol.placeholders import GateFields
 
 FORMS = GateFields("dedup")
 LATE = 100_000

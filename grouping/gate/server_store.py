@@ -10,27 +10,28 @@ from typing import Any, NamedTuple
 
 from shinglefold.contracts.engine import JSON, VersionedDocument
 from shinglefold.grouping.candidate_search import Candidates, Lookup, Steps
-from shinglefold.grouping.gate.protocol.member import Member, SearchHits
-from shinglefold.grouping.gate.protocol.placeholders import (
-    GROUP,
-    LEADER,
-    GateFields,
-    document_key,
-    id_and_routing,
-)
-from shinglefold.grouping.gate.protocol.requests import (
+from shinglefold.grouping.gate.protocol.member import (
     Action,
     CountGroups,
     DropPlaceholder,
     FindDocuments,
     FindGroups,
+    Member,
     Merge,
     Pause,
     Put,
     ReadDocuments,
     Refresh,
     Request,
+    SearchHits,
     Write,
+)
+from shinglefold.grouping.gate.protocol.placeholders import (
+    GROUP,
+    LEADER,
+    GateFields,
+    document_key,
+    id_and_routing,
 )
 from shinglefold.runtime.sans_io import run_async
 

@@ -1,15 +1,121 @@
-"""Places in groups under ``cap``: a batch publishes its claims first, and counts the documents after that."""
+"""Pure decisions: what to do with a member, given what it resembles and which intents are open."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
 
 from shinglefold.contracts.engine import VersionedDocument
 from shinglefold.grouping.gate.protocol.context import DecisionContext
-from shinglefold.grouping.gate.protocol.decisions import Choice, JoinGroup, Refuse, Stay, place_in_group
-from shinglefold.grouping.gate.protocol.member import Intent, Member
-from shinglefold.grouping.gate.protocol.placeholders import closing, is_open
-from shinglefold.grouping.gate.protocol.requests import CountGroups, FindGroups, Now, Steps, Write
+from shinglefold.grouping.gate.protocol.intents import Intent
+from shinglefold.grouping.gate.protocol.member import (
+    DONE,
+    Action,
+    CountGroups,
+    FindGroups,
+    Like,
+    Member,
+    Merge,
+    Now,
+    Put,
+    ReadDocuments,
+    Refresh,
+    Steps,
+    Write,
+)
+from shinglefold.grouping.gate.protocol.placeholders import GateFields, closing, is_open
 from shinglefold.grouping.gate.protocol.reserve import read_documents
+from shinglefold.grouping.rules import Policy
+
+
+class Stay(Enum):
+    """The member is not decided now."""
+
+    WAIT = "it goes first, and waits until the others have withdrawn or are decided"
+    WITHDRAW = "another goes first: it withdraws its intent and begins again"
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """It resembles a stored document."""
+
+    like: Like
+    full: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class JoinGroup:
+    """It joins a group, or claims a place in one."""
+
+    group: int
+    like: Like | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Adopt:
+    """It resembles documents whose groups may have lost their leader, or that have none; most alike first."""
+
+    likes: tuple[Like, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundGroup:
+    """It resembles nothing: it founds a group of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """It is stored already with the same text, and others may have joined it: its group stays."""
+
+    group: int | None
+    leads: bool
+
+
+Choice = Refuse | JoinGroup | Adopt | FoundGroup | Keep | Stay
+
+
+def choose(member: Member, policy: Policy) -> Choice:
+    """Return what to do with a member.
+
+    A matching stored document decides at once. Without one, an open intent of a matching document makes the
+    member wait or withdraw.
+    """
+    if member.kept is not None:
+        return Keep(*member.kept)
+    likes = sorted(member.likes, key=lambda like: (-like.likeness, like.id))
+    if policy.action == "refuse" and likes:
+        return Refuse(likes[0])
+    for like in likes:
+        if like.leads and like.group is not None:
+            return JoinGroup(like.group, like)
+    if stay := among(member, member.pending):
+        return stay
+    return Adopt(tuple(likes)) if likes else FoundGroup()
+
+
+def among(member: Member, others: Sequence[Intent]) -> Stay | None:
+    """Return whether a member waits or withdraws while matching intents are open; None where none is."""
+    if any(other.order < member.order for other in others):
+        return Stay.WITHDRAW
+    return Stay.WAIT if others or member.earlier_duplicates else None
+
+
+def place_in_group(member: Member, there: int, claims: Sequence[Intent], most: int) -> Stay | bool:
+    """Return whether a group has a place for a member.
+
+    Args:
+        there: how many documents the group has.
+        claims: open intents of others that claim a place.
+
+    Returns:
+        True or False, or whether to wait or withdraw while that depends on the others.
+    """
+    if there >= most:
+        return False
+    if there + len(claims) < most:
+        return True
+    return Stay.WITHDRAW if any(other.order < member.order for other in claims) else Stay.WAIT
+
 
 #: Documents read of a group beyond its places, because some that a search finds may have left it since.
 _SPARE = 20
@@ -140,3 +246,58 @@ class _Counted:
             return choice
         assert choice.like is not None
         return Refuse(choice.like, full=True)
+
+
+def choices_of(members: Sequence[Member], context: DecisionContext) -> Steps[list[Choice]]:
+    """Return what to do with members, reading their groups where the choice depends on them."""
+    choices: list[Choice] = []
+    for member in members:
+        choice = choose(member, context.policy)
+        if isinstance(choice, Adopt):
+            choice = yield from _adopted(member, choice, context)
+        choices.append(choice)
+    if context.policy.action == "cap":
+        return (yield from claim_places(members, choices, context))
+    return choices
+
+
+def _adopted(member: Member, choice: Adopt, context: DecisionContext) -> Steps[Choice]:
+    """Join the first group without a leader; its most similar document leads it from now on.
+
+    Where no group has lost its leader, the most similar document without a number leads a new group.
+    """
+    yield Refresh()
+    groups = dict.fromkeys(like.group for like in choice.likes if like.group is not None)
+    for group in groups:
+        (found,) = yield FindGroups((group,), 10, leaders=True)
+        # A document that is being changed does not lead its old group any more.
+        held = yield from read_documents(set(found) - {member.id})
+        if any(_is_leader(one, group, context.gate_fields) for one in held.values()):
+            continue
+        heir = next(like for like in choice.likes if like.group == group)
+        return (yield from _make_leader(heir, group, context))
+    for heir in choice.likes:
+        if heir.group is None:
+            return (yield from _make_leader(heir, member.number, context))
+    return FoundGroup()
+
+
+def _make_leader(heir: Like, group: int, context: DecisionContext) -> Steps[Choice]:
+    """Make a stored document the leader and join its group; wait where the document has changed since."""
+    held: VersionedDocument | None
+    (held,) = yield ReadDocuments((heir.id,), whole=True)
+    if held is None or held.guard != heir.guard:
+        return Stay.WAIT
+    (written,) = yield Write((_leading(held, group, context.gate_fields),))
+    return JoinGroup(group, heir) if written.status == DONE else Stay.WAIT
+
+
+def _leading(held: VersionedDocument, group: int, gate_fields: GateFields) -> Action:
+    if gate_fields.stands_elsewhere(held.source):
+        whole = gate_fields.stamped(held.source, group, leads=True)
+        return Put("documents", held.id, whole, held.guard, skip_pipeline=True)
+    return Merge("documents", held.id, gate_fields.leader(group), held.guard)
+
+
+def _is_leader(held: VersionedDocument, group: int, gate_fields: GateFields) -> bool:
+    return gate_fields.leads(held.source) and gate_fields.group(held.source) == group

@@ -11,9 +11,7 @@ from typing import Any
 from shinglefold.contracts.engine import JSON, Guard, VersionedDocument, WriteResult
 from shinglefold.contracts.exclusive_writes import ExclusiveWrites
 from shinglefold.errors import EngineError, EngineUnavailable
-from shinglefold.grouping.gate.protocol.member import Member, SearchHits
-from shinglefold.grouping.gate.protocol.placeholders import GROUP, id_and_routing
-from shinglefold.grouping.gate.protocol.requests import (
+from shinglefold.grouping.gate.protocol.member import (
     CONFLICT,
     DONE,
     MISSING,
@@ -22,6 +20,7 @@ from shinglefold.grouping.gate.protocol.requests import (
     DropPlaceholder,
     FindDocuments,
     FindGroups,
+    Member,
     Merge,
     Now,
     Pause,
@@ -29,9 +28,11 @@ from shinglefold.grouping.gate.protocol.requests import (
     ReadDocuments,
     Refresh,
     Request,
+    SearchHits,
     Write,
 )
-from shinglefold.grouping.gate.stores.server import StoredDocuments, now
+from shinglefold.grouping.gate.protocol.placeholders import GROUP, id_and_routing
+from shinglefold.grouping.gate.server_store import StoredDocuments, now
 from shinglefold.runtime.sans_io import run
 
 
