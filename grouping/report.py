@@ -71,7 +71,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedGroup:
     """A group: its number, the document that leads it, and the date of the newest, where there is one."""
 
     group: int
@@ -100,8 +100,8 @@ class GroupReport:
     copies: int
     led_by_several: int
     sizes: tuple[Size, ...]
-    largest: tuple[Listed, ...]
-    newest: tuple[Listed, ...]
+    largest: tuple[ListedGroup, ...]
+    newest: tuple[ListedGroup, ...]
     hosts: tuple[Share, ...]
     languages: tuple[Share, ...]
     months: tuple[Share, ...]
@@ -277,10 +277,10 @@ def _sizes(counted: Counter[int]) -> Iterable[Size]:
         yield Size(name, sum(count for _, count in within), sum(size * count for size, count in within))
 
 
-def _listed(groups: Iterable[tuple[int, _Group]]) -> Iterable[Listed]:
+def _listed(groups: Iterable[tuple[int, _Group]]) -> Iterable[ListedGroup]:
     for number, group in groups:
         newest = _calendar(group.newest)
-        yield Listed(number, group.size, group.index, group.id, group.title, newest)
+        yield ListedGroup(number, group.size, group.index, group.id, group.title, newest)
 
 
 def make_report(

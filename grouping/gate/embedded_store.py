@@ -17,11 +17,10 @@ from shinglefold.grouping.gate.protocol.member import (
     MISSING,
     Action,
     CountGroups,
-    DropPlaceholder,
+    Delete,
     FindDocuments,
     FindGroups,
     Member,
-    Merge,
     Now,
     Pause,
     Put,
@@ -29,6 +28,7 @@ from shinglefold.grouping.gate.protocol.member import (
     Refresh,
     Request,
     SearchHits,
+    Update,
     Write,
 )
 from shinglefold.grouping.gate.protocol.placeholders import GROUP, id_and_routing
@@ -161,7 +161,7 @@ class ExclusiveStore:
         if held is None or (action.guard is not None and action.guard != held.guard):
             return WriteResult(CONFLICT if held is not None else MISSING)
         kept = self._places.pop(action.id, None)
-        return WriteResult(DONE) if isinstance(action, DropPlaceholder) and kept is not None else None
+        return WriteResult(DONE) if isinstance(action, Delete) and kept is not None else None
 
     def _keep(self, action: Put) -> WriteResult:
         version = self._next(action.id)
@@ -183,9 +183,9 @@ class ExclusiveStore:
         match action:
             case Put():
                 return sent | {"_op_type": "index", "_source": action.source}
-            case Merge():
+            case Update():
                 return sent | {"_op_type": "update", "doc": dict(action.parts)}
-            case DropPlaceholder():
+            case Delete():
                 return sent | {"_op_type": "delete"}
 
     def _next(self, id_: str) -> int:

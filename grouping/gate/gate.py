@@ -10,7 +10,13 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Document, Engine, GuardedWrites, HasConnection, RunsInThreads
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, EngineError
-from shinglefold.grouping.gate.base_gate import BATCH, BaseGate, canonicalizer_of, check_rules, let_in
+from shinglefold.grouping.gate.base_gate import (
+    BATCH,
+    BaseGate,
+    accepted_or_raise,
+    canonicalizer_of,
+    check_gate_options,
+)
 from shinglefold.grouping.gate.group_commit import LoopThread
 from shinglefold.grouping.gate.housekeeping import sweep
 from shinglefold.grouping.gate.opening import GateSetup, open_gate
@@ -56,7 +62,7 @@ class Gate(BaseGate):
         seal: Seal | None = None,
         lease: float = 30.0,
     ) -> None:
-        check_rules(policy, pipeline)
+        check_gate_options(policy, pipeline)
         opened = open_gate(engine, index, policy or Policy(), seal, lease, canonicalizer_of(pipeline))
         super().__init__(engine, opened, pipeline, seal, BLOCKING)
         self.engine = engine
@@ -82,7 +88,7 @@ class Gate(BaseGate):
             EngineError: the engine can't go on; whether it was let in is unknown where its id was not given.
         """
         (verdict,) = self.add_all([document])
-        return let_in(verdict)
+        return accepted_or_raise(verdict)
 
     def add_all(self, documents: Sequence[Document]) -> list[Verdict]:
         """Let documents in as far as the policy does, and return their verdicts, in order.
@@ -209,7 +215,7 @@ class AsyncGate(BaseGate):
         Raises:
             ConfigError: the index was not set up for it, or the engine can't do it.
         """
-        check_rules(policy, pipeline)
+        check_gate_options(policy, pipeline)
         if not isinstance(engine, RunsInThreads) and not isinstance(engine, HasConnection):
             raise ConfigError(f"{type(engine).__name__} is no engine whose methods are awaited")
         opened = await asyncio.to_thread(
@@ -228,7 +234,7 @@ class AsyncGate(BaseGate):
     async def add(self, document: Document) -> Verdict:
         """Let a document in and return how; see ``Gate.add``."""
         (verdict,) = await self.add_all([document])
-        return let_in(verdict)
+        return accepted_or_raise(verdict)
 
     async def add_all(self, documents: Sequence[Document]) -> list[Verdict]:
         """Let documents in as far as the policy does; see ``Gate.add_all``."""

@@ -27,7 +27,7 @@ _GATHER = 0.002
 
 
 @dataclass(slots=True, eq=False)
-class Caller:
+class WaitingCaller:
     """Documents of one caller, and their verdicts.
 
     ``decided``: set once ``done``. ``given_up``: the caller was interrupted and waits no longer.
@@ -68,7 +68,7 @@ class DecisionJob:
 
     def __init__(
         self,
-        callers: Sequence[Caller],
+        callers: Sequence[WaitingCaller],
         context: DecisionContext,
         *,
         cut: Callable[[Sequence[Document]], list[list[Document]]],
@@ -78,7 +78,7 @@ class DecisionJob:
     ) -> None:
         self.callers, self._shared = callers, shared
         self._terms, self._cut, self._member, self._told = context, cut, member, told
-        self._undecided: list[tuple[Member, Caller, int]] = []
+        self._undecided: list[tuple[Member, WaitingCaller, int]] = []
         self._steps = self._all()
 
     @property
@@ -115,7 +115,7 @@ class DecisionJob:
 
     def tell(self) -> None:
         """Hand callers the verdicts that are final and durable by now."""
-        waiting: list[tuple[Member, Caller, int]] = []
+        waiting: list[tuple[Member, WaitingCaller, int]] = []
         for member, caller, place in self._undecided:
             if member.verdict is None:
                 waiting.append((member, caller, place))
@@ -143,7 +143,7 @@ class DecisionJob:
             if members := self._begun(batch, places):
                 yield from decide(members, self._terms)
 
-    def _begun(self, batch: Sequence[Document], places: Iterator[tuple[Caller, int]]) -> list[Member]:
+    def _begun(self, batch: Sequence[Document], places: Iterator[tuple[WaitingCaller, int]]) -> list[Member]:
         members: list[Member] = []
         for document in batch:
             caller, place = next(places)
@@ -169,12 +169,12 @@ class GroupCommit:
     def __init__(
         self,
         index: str,
-        new_job: Callable[[Sequence[Caller]], DecisionJob],
+        new_job: Callable[[Sequence[WaitingCaller]], DecisionJob],
         store: ServerStore | ExclusiveStore,
         housekeeping: Housekeeping,
     ) -> None:
         self._index, self._new_job, self._store, self._housekeeping = index, new_job, store, housekeeping
-        self._waiting: list[Caller] = []
+        self._waiting: list[WaitingCaller] = []
         self._arrival = asyncio.Event()
         #: Callers that were there when the last turn ended.
         self._expected = 0
@@ -193,7 +193,7 @@ class GroupCommit:
             return []
         if self._closed:
             raise EngineError(f"this gate before {self._index!r} is closed: open another")
-        own = Caller(documents)
+        own = WaitingCaller(documents)
         self._waiting.append(own)
         self._arrival.set()
         if self._next_job is None or self._next_job.done():

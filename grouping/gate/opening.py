@@ -11,16 +11,16 @@ from shinglefold.contracts.engine import JSON, AsyncEngine, Engine, GuardedWrite
 from shinglefold.contracts.exclusive_writes import ExclusiveWrites
 from shinglefold.documents.source_filter import SourceFilter
 from shinglefold.errors import ConfigError, EngineError
-from shinglefold.grouping.candidate_search import Lookup
+from shinglefold.grouping.candidate_search import CandidateLookup
 from shinglefold.grouping.gate.protocol.context import DecisionContext
 from shinglefold.grouping.gate.protocol.intent_register import NullRegister, SharedRegister
-from shinglefold.grouping.gate.protocol.member import Alike, Member
+from shinglefold.grouping.gate.protocol.member import Member, Similarity
 from shinglefold.grouping.gate.protocol.placeholders import GROUP, LEADER, GateFields
 from shinglefold.grouping.gate.server_store import StoredDocuments
 from shinglefold.grouping.intent_index import check_intents, ensure_intents
 from shinglefold.grouping.rules import Policy
 from shinglefold.grouping.scope_values import Values
-from shinglefold.grouping.similarity import Likeness, Rules, likeness_of
+from shinglefold.grouping.similarity import Rules, SimilarityModel, similarity_model
 from shinglefold.ingest import Backoff
 from shinglefold.ingest.field_paths import put
 from shinglefold.maintenance.preconditions import change_obstacles, settings_of, source_obstacles
@@ -37,21 +37,21 @@ _LANGUAGE = "lang"
 
 
 @dataclass(frozen=True, slots=True)
-class Fingerprints:
+class FingerprintJudge:
     """Compares members with stored documents and with the prints of intents."""
 
-    likeness_of: Likeness
+    similarity_model: SimilarityModel
 
-    def likenesses(self, pairs: Sequence[tuple[Member, Any]]) -> list[Alike | None]:
+    def likenesses(self, pairs: Sequence[tuple[Member, Any]]) -> list[Similarity | None]:
         """Return how alike members and stored sources are; None where they do not match.
 
         Cost: about 10 ns a pair, and some 200 µs for each text that is compared for the first time.
         """
         asked, hits, places = _distinct(pairs)
         found = {
-            (one, other): Alike(likeness, similarity)
-            for one, other, likeness, similarity in self.likeness_of.similar_pairs(
-                self.likeness_of.batch(asked), hits
+            (one, other): Similarity(likeness, similarity)
+            for one, other, likeness, similarity in self.similarity_model.similar_pairs(
+                self.similarity_model.batch(asked), hits
             )
         }
         return [found.get(place) for place in places]
@@ -63,13 +63,13 @@ class Fingerprints:
         them.
         """
         asked, hits, places = _distinct([(member, self._filled(member, told)) for member, told in pairs])
-        batch = self.likeness_of.batch(asked)
-        found = {(pair.one, pair.other) for pair in self.likeness_of.possible(batch, hits)}
+        batch = self.similarity_model.batch(asked)
+        found = {(pair.one, pair.other) for pair in self.similarity_model.possible(batch, hits)}
         return [place in found for place in places]
 
     def _filled(self, member: Member, told: JSON) -> JSON:
         """Return the print of an intent, its missing parts taken from the member."""
-        field, likeness = self.likeness_of.field, self.likeness_of
+        field, likeness = self.similarity_model.field, self.similarity_model
         own = stored_parts(member.document, field)
         there = stored_parts(told, field)
         left = [name for name in likeness.parts if name in own and name not in there]
@@ -84,12 +84,12 @@ class Fingerprints:
 
     def pairs(self, members: Sequence[Member]) -> list[tuple[int, int]]:
         """Return the pairs of members that match, by position, the earlier one first."""
-        batch = self.likeness_of.batch([one.print for one in members])
-        return [(pair.one, pair.other) for pair in self.likeness_of.among(batch)]
+        batch = self.similarity_model.batch([one.print for one in members])
+        return [(pair.one, pair.other) for pair in self.similarity_model.among(batch)]
 
     def print(self, member: Member, /) -> JSON:
         """Return the parts of a member that others compare, in the form of a stored document."""
-        field, likeness = self.likeness_of.field, self.likeness_of
+        field, likeness = self.similarity_model.field, self.similarity_model
         parts = stored_parts(member.document, field)
         told: JSON = put(
             {}, field, {name: parts[name] for name in (_LANGUAGE, *likeness.parts) if name in parts}
@@ -147,7 +147,7 @@ class GateSetup:
     index: str
     intents: str
     recipe: Recipe
-    likeness: Likeness
+    likeness: SimilarityModel
     gate_fields: GateFields
     context: DecisionContext
     read_back: tuple[str, ...]
@@ -197,7 +197,7 @@ class GateSetup:
 
     def documents(self, engine: Engine | AsyncEngine, parameters: Parameters | None) -> StoredDocuments:
         """Return the searches of the index by an engine, blocking or awaited."""
-        lookup = Lookup(
+        lookup = CandidateLookup(
             engine, self.index, self.likeness, beside=self.beside, first=self.first, parameters=parameters
         )
         return StoredDocuments(
@@ -255,7 +255,7 @@ def open_gate(  # noqa: PLR0917 - as gates are opened
     gate_fields = GateFields(recipe.field)
     context = DecisionContext(
         policy,
-        Fingerprints(likeness),
+        FingerprintJudge(likeness),
         gate_fields,
         _new_intent_id,
         SharedRegister(_new_intent_id, milliseconds) if intents else NullRegister(),
@@ -282,14 +282,14 @@ def _likeness(  # noqa: PLR0917 - as ``open_gate``
     canonicalizer: Canonicalizer | None,
     mappings: JSON,
     index: str,
-) -> Likeness:
+) -> SimilarityModel:
     own = _rules(policy)
     rules = own.or_noted(recipe)
     if policy.action == "refuse":
         # The index notes the rules of its groups, and this policy has no groups.
         rules = replace(rules, verify=own.verify, min_similarity=own.min_similarity)
     values = Values.of(mappings, rules.scope, index)
-    return likeness_of(recipe, rules, seal, values, canonicalizer, facts=policy.facts)
+    return similarity_model(recipe, rules, seal, values, canonicalizer, facts=policy.facts)
 
 
 def _rules(policy: Policy) -> Rules:

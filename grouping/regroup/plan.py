@@ -126,7 +126,7 @@ _BEGINNING = b'{"passes": '
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class ResumePoint:
     """Where an earlier run was: what is still to be written, how much was, after how many readings."""
 
     changes: Sequence[GroupChange]
@@ -146,7 +146,7 @@ class PlanJournal:
     path: Path | None
     job: Mapping[str, Any]
 
-    def load(self) -> Left | None:
+    def load(self) -> ResumePoint | None:
         """Return where an earlier run of this job was, None where there was none.
 
         Raises:
@@ -186,11 +186,11 @@ class PlanJournal:
     def _checkpoint(self) -> Checkpoint:
         return Checkpoint(self.path, "regrouping", self.job)
 
-    def _left(self, saved: Mapping[str, Any]) -> Left:
+    def _left(self, saved: Mapping[str, Any]) -> ResumePoint:
         assert self.path is not None
         passes, done = saved["passes"], saved["done"]
         changes = _changes(self._beside(self.path), passes)[done:]
-        return Left(changes, done, passes, RegroupCounts.from_json(saved["counts"]))
+        return ResumePoint(changes, done, passes, RegroupCounts.from_json(saved["counts"]))
 
     def _check_beside(self) -> None:
         """Refuse somebody else's file in the place of the plan: it would be replaced, and removed."""

@@ -29,7 +29,7 @@ _ROW = np.dtype([("pair", "<u8"), ("said", "i1")])
 _BEGINNING = b"sftexts1\n"
 
 
-class Verdicts:
+class VerdictLog:
     """Verdicts by pairs of texts: in a file whose rows are only added, so that a killed run loses none.
 
     Args:
@@ -125,7 +125,7 @@ _TILE, _SHINGLES, _AT_ONCE = 250, 1_000_000, 100
 
 
 @dataclass(slots=True)
-class Asking:
+class TextVerdicts:
     """Asks the texts of documents.
 
     Args:
@@ -140,7 +140,7 @@ class Asking:
     path: str
     stage: TextStage
     backoff: Backoff
-    verdicts: Verdicts
+    verdicts: VerdictLog
     read: Callable[[int], None]
     asked: int = 0
     unread: int = 0

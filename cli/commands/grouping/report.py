@@ -18,7 +18,7 @@ from shinglefold.cli.framework.output import (
 from shinglefold.cli.options.definitions import engine_option
 
 if TYPE_CHECKING:
-    from shinglefold.grouping.report import GroupReport, Listed
+    from shinglefold.grouping.report import GroupReport, ListedGroup
 
 
 @command(
@@ -124,7 +124,7 @@ def _tables(made: "GroupReport") -> Iterator[tuple[str, Sequence[str], list[list
         yield f"copies by {title}", (title, "documents", "copies", "share"), rows, made.left_out(kind)
 
 
-def _leader(one: "Listed", made: "GroupReport") -> str:
+def _leader(one: "ListedGroup", made: "GroupReport") -> str:
     """Return the id of a leader, after its index where there are several."""
     several = len({each.index for each in (*made.largest, *made.newest)}) > 1
     return f"{one.index}/{one.id}" if several else one.id

@@ -13,17 +13,17 @@ from shinglefold.grouping.gate.protocol.member import (
     Action,
     CountGroups,
     FindGroups,
-    Like,
     Member,
-    Merge,
     Now,
     Put,
     ReadDocuments,
     Refresh,
+    SimilarDocument,
     Steps,
+    Update,
     Write,
 )
-from shinglefold.grouping.gate.protocol.placeholders import GateFields, closing, is_open
+from shinglefold.grouping.gate.protocol.placeholders import GateFields, guard_revocation, is_open
 from shinglefold.grouping.gate.protocol.reserve import read_documents
 from shinglefold.grouping.rules import Policy
 
@@ -39,7 +39,7 @@ class Stay(Enum):
 class Refuse:
     """It resembles a stored document."""
 
-    like: Like
+    like: SimilarDocument
     full: bool = False
 
 
@@ -48,14 +48,14 @@ class JoinGroup:
     """It joins a group, or claims a place in one."""
 
     group: int
-    like: Like | None = None
+    like: SimilarDocument | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Adopt:
     """It resembles documents whose groups may have lost their leader, or that have none; most alike first."""
 
-    likes: tuple[Like, ...]
+    likes: tuple[SimilarDocument, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ def claim_places(
     }
     dead = {one.document for each in open_.values() for one in each if one.until < now}
     if dead:
-        yield Write(tuple(closing(held[id_], context.gate_fields) for id_ in sorted(dead)))
+        yield Write(tuple(guard_revocation(held[id_], context.gate_fields) for id_ in sorted(dead)))
     counted = _Counted(held, context)
     told = list(choices)
     for place, choice in joining.items():
@@ -282,7 +282,7 @@ def _adopted(member: Member, choice: Adopt, context: DecisionContext) -> Steps[C
     return FoundGroup()
 
 
-def _make_leader(heir: Like, group: int, context: DecisionContext) -> Steps[Choice]:
+def _make_leader(heir: SimilarDocument, group: int, context: DecisionContext) -> Steps[Choice]:
     """Make a stored document the leader and join its group; wait where the document has changed since."""
     held: VersionedDocument | None
     (held,) = yield ReadDocuments((heir.id,), whole=True)
@@ -296,7 +296,7 @@ def _leading(held: VersionedDocument, group: int, gate_fields: GateFields) -> Ac
     if gate_fields.stands_elsewhere(held.source):
         whole = gate_fields.stamped(held.source, group, leads=True)
         return Put("documents", held.id, whole, held.guard, skip_pipeline=True)
-    return Merge("documents", held.id, gate_fields.leader(group), held.guard)
+    return Update("documents", held.id, gate_fields.leader(group), held.guard)
 
 
 def _is_leader(held: VersionedDocument, group: int, gate_fields: GateFields) -> bool:

@@ -31,7 +31,7 @@ from shinglefold.grouping.gate.protocol.member import (
     DONE,
     MISSING,
     Action,
-    DropPlaceholder,
+    Delete,
     Now,
     Pause,
     Put,
@@ -40,7 +40,7 @@ from shinglefold.grouping.gate.protocol.member import (
     Steps,
     Write,
 )
-from shinglefold.grouping.gate.protocol.placeholders import GateFields, closing, is_open
+from shinglefold.grouping.gate.protocol.placeholders import GateFields, guard_revocation, is_open
 
 
 @dataclass(slots=True)
@@ -77,7 +77,7 @@ class SharedRegister:
         gone = self._gone
         written = yield from self._write_head(
             (*actions, Put("intents", name, intents_json(intents))),
-            tuple(DropPlaceholder("intents", one) for one in gone),
+            tuple(Delete("intents", one) for one in gone),
         )
         self._gone = self._gone[len(gone) :]
         _check_done(written[len(actions)])
@@ -139,8 +139,8 @@ class SharedRegister:
         if not self.name or self._own:
             return
         drops = (
-            DropPlaceholder("intents", self.name, self._guard),
-            *(DropPlaceholder("intents", one) for one in self._gone),
+            Delete("intents", self.name, self._guard),
+            *(Delete("intents", one) for one in self._gone),
         )
         written = yield Write(drops)
         self._gone = ()
@@ -171,14 +171,14 @@ class SharedRegister:
         held = {one.id: one for one in there if one is not None}
         open_ = {one.document for one in intents if is_open(one, held.get(one.document), gate_fields)}
         if open_:
-            written = yield Write(tuple(closing(held[id_], gate_fields) for id_ in sorted(open_)))
+            written = yield Write(tuple(guard_revocation(held[id_], gate_fields) for id_ in sorted(open_)))
             if any(one.status not in (DONE, MISSING) for one in written):
                 return
         # Searches see what it stored before its intents go.
         yield Refresh()
         gone = (
-            DropPlaceholder("intents", name, marked.guard),
-            *(DropPlaceholder("intents", one) for one in head.rounds),
+            Delete("intents", name, marked.guard),
+            *(Delete("intents", one) for one in head.rounds),
         )
         dropped = yield Write(gone)
         if dropped[0].status == DONE:

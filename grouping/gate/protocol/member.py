@@ -8,7 +8,7 @@ from shinglefold.contracts.engine import JSON, Guard
 from shinglefold.grouping.gate.protocol.intents import Intent
 
 
-class Alike(NamedTuple):
+class Similarity(NamedTuple):
     """How alike two documents are; ``similarity``: the edit similarity, where texts decided."""
 
     likeness: float
@@ -16,7 +16,7 @@ class Alike(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Like:
+class SimilarDocument:
     """A stored document that a member resembles, as it is at this moment.
 
     Attributes:
@@ -49,7 +49,7 @@ class Verdict:
     id: str
     group: int | None = None
     leads: bool = False
-    like: Like | None = None
+    like: SimilarDocument | None = None
     full: bool = False
     reason: str = ""
     replaced: bool = False
@@ -128,7 +128,7 @@ class Member:
     search_hits: SearchHits = field(default_factory=SearchHits)
     nominated: list[str] = field(default_factory=list)
     related_ids: set[str] = field(default_factory=set)
-    likes: list[Like] = field(default_factory=list)
+    likes: list[SimilarDocument] = field(default_factory=list)
     pending: list[Intent] = field(default_factory=list)
     retried: bool = False
     turned_away: str = ""
@@ -183,7 +183,7 @@ class Put:
 
 
 @dataclass(frozen=True, slots=True)
-class Merge:
+class Update:
     """Change parts of a stored document under a guard; an empty change makes a new version, too."""
 
     where: Where
@@ -193,7 +193,7 @@ class Merge:
 
 
 @dataclass(frozen=True, slots=True)
-class DropPlaceholder:
+class Delete:
     """Delete a document, under a guard where there is one."""
 
     where: Where
@@ -201,7 +201,7 @@ class DropPlaceholder:
     guard: Guard | None = None
 
 
-Action = Put | Merge | DropPlaceholder
+Action = Put | Update | Delete
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,18 +37,23 @@ from shinglefold.grouping.gate.protocol.member import (
     DONE,
     MISSING,
     FindDocuments,
-    Like,
     Member,
     Now,
     Pause,
     Put,
     Refresh,
     SearchHits,
+    SimilarDocument,
     Steps,
     Verdict,
     Write,
 )
-from shinglefold.grouping.gate.protocol.placeholders import GateFields, closing, id_and_routing, is_open
+from shinglefold.grouping.gate.protocol.placeholders import (
+    GateFields,
+    guard_revocation,
+    id_and_routing,
+    is_open,
+)
 from shinglefold.grouping.gate.protocol.reserve import (
     look,
     not_deleted,
@@ -192,7 +197,9 @@ def _compare(
     for (member, one), alike in zip(asked, likenesses, strict=True):
         if alike is not None:
             group, leads = context.gate_fields.group(one.source), context.gate_fields.leads(one.source)
-            member.likes.append(Like(one.id, alike.likeness, one.guard, group, leads, alike.similarity))
+            member.likes.append(
+                SimilarDocument(one.id, alike.likeness, one.guard, group, leads, alike.similarity)
+            )
 
 
 def _further(member: Member, rest: list[str], context: DecisionContext) -> list[str]:
@@ -217,7 +224,7 @@ def _further(member: Member, rest: list[str], context: DecisionContext) -> list[
 def clear(dead: Sequence[Intent], held: dict[str, VersionedDocument], gate_fields: GateFields) -> Steps[None]:
     """Take the guards of open intents away, and read their documents again."""
     ids = sorted({one.document for one in dead})
-    yield Write(tuple(closing(held[id_], gate_fields) for id_ in ids))
+    yield Write(tuple(guard_revocation(held[id_], gate_fields) for id_ in ids))
     for id_ in ids:
         del held[id_]
     held |= yield from read_documents(ids)
