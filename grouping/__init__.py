@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING
 from shinglefold.runtime.optional_imports import lazy_attributes
 
 if TYPE_CHECKING:
-    from shinglefold.grouping.gate.async_gate import AsyncGate
-    from shinglefold.grouping.gate.gate import Gate
+    from shinglefold.grouping.gate.gate import AsyncGate, Gate
     from shinglefold.grouping.gate.protocol.member import Verdict
-    from shinglefold.grouping.gate.protocol.policy import Policy
+    from shinglefold.grouping.rules import Policy
 
 __all__ = ["AsyncGate", "Gate", "Policy", "Verdict"]
 
@@ -16,9 +15,9 @@ __all__ = ["AsyncGate", "Gate", "Policy", "Verdict"]
 __getattr__ = lazy_attributes(
     __name__,
     {
-        "AsyncGate": "shinglefold.grouping.gate.async_gate",
+        "AsyncGate": "shinglefold.grouping.gate.gate",
         "Gate": "shinglefold.grouping.gate.gate",
-        "Policy": "shinglefold.grouping.gate.protocol.policy",
+        "Policy": "shinglefold.grouping.rules",
         "Verdict": "shinglefold.grouping.gate.protocol.member",
     },
 )

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from shinglefold.contracts.engine import JSON, AsyncEngine, Engine, Parameters
 from shinglefold.errors import EngineError, EngineUnavailable
-from shinglefold.grouping.similarity import Likeness, Pair
+from shinglefold.grouping.similarity import Pair, SimilarityModel
 from shinglefold.maintenance.reconcile import found_by
 from shinglefold.rerank.hits import identity
 from shinglefold.rerank.similar import QueryDocument
@@ -50,7 +50,7 @@ class _Nominated(NamedTuple):
     cut: frozenset[int] = frozenset()
 
 
-class Lookup:
+class CandidateLookup:
     """Finds the stored documents of one index that may match given ones.
 
     Args:
@@ -64,7 +64,7 @@ class Lookup:
         self,
         engine: Engine | AsyncEngine,
         index: str,
-        likeness: Likeness,
+        likeness: SimilarityModel,
         *,
         beside: Sequence[str] = (),
         first: Sequence[JSON] = (),

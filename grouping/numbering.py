@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Engine, GuardedWrites
 from shinglefold.errors import InputError
-from shinglefold.grouping.candidate_search import Lookup
-from shinglefold.grouping.concurrent_runs import ConcurrentRunMarker
+from shinglefold.grouping.candidate_search import CandidateLookup
 from shinglefold.grouping.gate.protocol.placeholders import GROUP, LEADER, GateFields
+from shinglefold.grouping.intent_index import ConcurrentRunMarker
 from shinglefold.grouping.rules import Rules, note
 from shinglefold.grouping.scope_values import Values
-from shinglefold.grouping.similarity import ComparedBatch, Likeness, likeness_of
+from shinglefold.grouping.similarity import ComparedBatch, SimilarityModel, similarity_model
 from shinglefold.ingest.index_mapping import taker
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.seal import Seal
@@ -111,15 +111,15 @@ class Numbering:
             Values.of_all(self.engine, self.index, self.rules.scope)
 
     @cached_property
-    def _likeness(self) -> Likeness:
+    def _likeness(self) -> SimilarityModel:
         values = Values.of_all(self.engine, self.index, self.rules.scope)
-        return likeness_of(self.recipe, self.rules, self.seal, values, self.canonicalizer)
+        return similarity_model(self.recipe, self.rules, self.seal, values, self.canonicalizer)
 
     @cached_property
-    def _lookup(self) -> Lookup:
+    def _lookup(self) -> CandidateLookup:
         newest = self.engine.newest if isinstance(self.engine, GuardedWrites) else None
         beside = [f"{self.recipe.field}.{GROUP}"]
-        return Lookup(self.engine, self.index, self._likeness, beside=beside, parameters=newest)
+        return CandidateLookup(self.engine, self.index, self._likeness, beside=beside, parameters=newest)
 
     def number(self, actions: Sequence[Action]) -> list[Action]:
         """Return index actions whose documents have the number of their group; others as they are.

@@ -64,7 +64,7 @@ class ComparedBatch(NamedTuple):
         return ComparedBatch([*self.asked, *other.asked], self.compared.join(other.compared), self.reader)
 
 
-class Likeness:
+class SimilarityModel:
     """Decides which documents are alike.
 
     Candidates share a supershingle already, so that is checked only where the rules ask for nothing else.
@@ -311,7 +311,7 @@ def text_stage(
     return TextStages(canonicalizer).stage(scheme, recipe.fields or TEXTS, wanted=wanted)
 
 
-def likeness_of(
+def similarity_model(
     recipe: Recipe,
     rules: Rules,
     seal: Seal | None,
@@ -319,10 +319,18 @@ def likeness_of(
     canonicalizer: Canonicalizer | None = None,
     *,
     facts: Facts = "any",
-) -> Likeness:
+) -> SimilarityModel:
     """Return the likeness of an index by rules; see ``text_stage``."""
     stage = text_stage(recipe, rules, canonicalizer, facts=facts)
-    return Likeness(recipe.scheme, recipe.field, rules, seal, stage, values=values)
+    return SimilarityModel(recipe.scheme, recipe.field, rules, seal, stage, values=values)
 
 
-__all__ = ["ComparedBatch", "Likeness", "Pair", "Rules", "SimilarPair", "likeness_of", "text_stage"]
+__all__ = [
+    "ComparedBatch",
+    "Pair",
+    "Rules",
+    "SimilarPair",
+    "SimilarityModel",
+    "similarity_model",
+    "text_stage",
+]

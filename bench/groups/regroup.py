@@ -10,7 +10,7 @@ from bench.clock import peak_memory
 from bench.groups.stored import SCHEME, count, engines, fill, kept, prints
 from bench.table import Row
 from shinglefold.grouping.regroup import RegroupCounts, RegroupOptions, regroup
-from shinglefold.grouping.regroup.census import Taking
+from shinglefold.grouping.regroup.census import CensusReader
 from shinglefold.grouping.regroup.clustering import leaders
 from shinglefold.grouping.regroup.options import Linkage
 from shinglefold.grouping.regroup.plan import plan
@@ -40,7 +40,7 @@ def _in_memory() -> list[Row]:
     """Group fingerprints that are read from nowhere: what the steps besides reading and writing take."""
     number, before = count(), peak_memory()
     note = f"{number:,} documents, a fifth of them copies; without an engine"
-    taken = Taking(SCHEME, "dedup")
+    taken = CensusReader(SCHEME, "dedup")
     start = perf_counter()
     made = prints(number)
     while page := list(islice(made, 1000)):

@@ -10,16 +10,15 @@ from typing import Any
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import InputError, Refused, SchemeMismatch, ShinglefoldError
-from shinglefold.grouping.gate.fingerprint_judge import match_keys_of
-from shinglefold.grouping.gate.group_commit import Caller, DecisionJob, GroupCommit
+from shinglefold.grouping.gate.embedded_store import ExclusiveStore
+from shinglefold.grouping.gate.group_commit import DecisionJob, GroupCommit, WaitingCaller
 from shinglefold.grouping.gate.housekeeping import Housekeeping
-from shinglefold.grouping.gate.opening import GateSetup
+from shinglefold.grouping.gate.opening import GateSetup, match_keys_of
 from shinglefold.grouping.gate.protocol.member import Member, Verdict
 from shinglefold.grouping.gate.protocol.placeholders import document_key, id_and_routing
-from shinglefold.grouping.gate.protocol.policy import Policy
-from shinglefold.grouping.gate.stores.embedded import ExclusiveStore
-from shinglefold.grouping.gate.stores.server import EngineCalls, ServerStore
+from shinglefold.grouping.gate.server_store import EngineCalls, ServerStore
 from shinglefold.grouping.numbering import numbers_of
+from shinglefold.grouping.rules import Policy
 from shinglefold.ingest import Pipeline
 from shinglefold.ingest.batching import too_long
 from shinglefold.ingest.field_paths import get
@@ -155,14 +154,14 @@ class BaseGate:
             raise InputError("its index is in an engine that has no _routing; leave it out")
         return str(given)
 
-    def _job(self, callers: Sequence[Caller]) -> DecisionJob:
+    def _job(self, callers: Sequence[WaitingCaller]) -> DecisionJob:
         """Return a job that decides about the documents of callers together."""
         shared = self._opened.shared is not None
         return DecisionJob(
-            callers, self._opened.context, cut=batches, member=self.member, told=self.in_words, shared=shared
+            callers, self._opened.context, cut=batches, member=self.member, told=self.describe, shared=shared
         )
 
-    def in_words(self, verdict: Verdict) -> Verdict:
+    def describe(self, verdict: Verdict) -> Verdict:
         """Return a verdict with its reason in words and with plain ids."""
         like = verdict.like
         if like is not None:
@@ -179,7 +178,7 @@ class BaseGate:
         return replace(verdict, reason=why)
 
 
-def check_rules(policy: object, pipeline: object) -> None:
+def check_gate_options(policy: object, pipeline: object) -> None:
     """Raise ``ConfigError`` where the policy or the pipeline of a gate is something else."""
     check_type("policy", policy, Policy, 'a Policy, such as Policy("refuse"), or None', optional=True)
     check_type("pipeline", pipeline, Pipeline, "Pipeline.from_json(…), or None", optional=True)
@@ -198,7 +197,7 @@ def canonicalizer_of(pipeline: Pipeline | None) -> Canonicalizer | None:
     return None if pipeline is None else pipeline.tools.canonicalizer
 
 
-def let_in(verdict: Verdict) -> Verdict:
+def accepted_or_raise(verdict: Verdict) -> Verdict:
     """Return the verdict on an accepted document.
 
     Raises:

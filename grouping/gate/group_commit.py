@@ -1,22 +1,25 @@
 """Group commit: documents of callers that arrive together are decided in one job, by one set of requests."""
 
 import asyncio
+import os
 import random
-from collections.abc import Callable, Iterator, Sequence
+import threading
+import weakref
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import EngineError
+from shinglefold.grouping.gate.embedded_store import ExclusiveStore
 from shinglefold.grouping.gate.housekeeping import Housekeeping
 from shinglefold.grouping.gate.protocol.context import DecisionContext
-from shinglefold.grouping.gate.protocol.member import Member, Verdict
+from shinglefold.grouping.gate.protocol.member import Member, Pause, Request, Steps, Verdict
 from shinglefold.grouping.gate.protocol.protocol import decide
-from shinglefold.grouping.gate.protocol.requests import Pause, Request, Steps
-from shinglefold.grouping.gate.stores.embedded import ExclusiveStore
-from shinglefold.grouping.gate.stores.server import ServerStore
+from shinglefold.grouping.gate.server_store import ServerStore
 from shinglefold.runtime.sans_io import run_async
 
 #: Seconds to wait for the callers of the last job, which are likely to come again at once.
@@ -24,7 +27,7 @@ _GATHER = 0.002
 
 
 @dataclass(slots=True, eq=False)
-class Caller:
+class WaitingCaller:
     """Documents of one caller, and their verdicts.
 
     ``decided``: set once ``done``. ``given_up``: the caller was interrupted and waits no longer.
@@ -65,7 +68,7 @@ class DecisionJob:
 
     def __init__(
         self,
-        callers: Sequence[Caller],
+        callers: Sequence[WaitingCaller],
         context: DecisionContext,
         *,
         cut: Callable[[Sequence[Document]], list[list[Document]]],
@@ -75,7 +78,7 @@ class DecisionJob:
     ) -> None:
         self.callers, self._shared = callers, shared
         self._terms, self._cut, self._member, self._told = context, cut, member, told
-        self._undecided: list[tuple[Member, Caller, int]] = []
+        self._undecided: list[tuple[Member, WaitingCaller, int]] = []
         self._steps = self._all()
 
     @property
@@ -112,7 +115,7 @@ class DecisionJob:
 
     def tell(self) -> None:
         """Hand callers the verdicts that are final and durable by now."""
-        waiting: list[tuple[Member, Caller, int]] = []
+        waiting: list[tuple[Member, WaitingCaller, int]] = []
         for member, caller, place in self._undecided:
             if member.verdict is None:
                 waiting.append((member, caller, place))
@@ -140,7 +143,7 @@ class DecisionJob:
             if members := self._begun(batch, places):
                 yield from decide(members, self._terms)
 
-    def _begun(self, batch: Sequence[Document], places: Iterator[tuple[Caller, int]]) -> list[Member]:
+    def _begun(self, batch: Sequence[Document], places: Iterator[tuple[WaitingCaller, int]]) -> list[Member]:
         members: list[Member] = []
         for document in batch:
             caller, place = next(places)
@@ -166,12 +169,12 @@ class GroupCommit:
     def __init__(
         self,
         index: str,
-        new_job: Callable[[Sequence[Caller]], DecisionJob],
+        new_job: Callable[[Sequence[WaitingCaller]], DecisionJob],
         store: ServerStore | ExclusiveStore,
         housekeeping: Housekeeping,
     ) -> None:
         self._index, self._new_job, self._store, self._housekeeping = index, new_job, store, housekeeping
-        self._waiting: list[Caller] = []
+        self._waiting: list[WaitingCaller] = []
         self._arrival = asyncio.Event()
         #: Callers that were there when the last turn ended.
         self._expected = 0
@@ -190,7 +193,7 @@ class GroupCommit:
             return []
         if self._closed:
             raise EngineError(f"this gate before {self._index!r} is closed: open another")
-        own = Caller(documents)
+        own = WaitingCaller(documents)
         self._waiting.append(own)
         self._arrival.set()
         if self._next_job is None or self._next_job.done():
@@ -263,3 +266,98 @@ class GroupCommit:
             for caller in job.callers:
                 if caller.done:
                     caller.decided.set()
+
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+#: Seconds between two looks at whether the thread is still there.
+_ALIVE = 1.0
+
+
+class LoopThread:
+    """Runs an event loop in a daemon thread, until ``stop`` or until nobody has this object any more."""
+
+    def __init__(self, name: str) -> None:
+        self._loop = asyncio.new_event_loop()
+        # An engine that blocks blocks it, which is no news in debug mode.
+        self._loop.slow_callback_duration = float("inf")
+        self._process = os.getpid()
+        self._thread = threading.Thread(target=_serve, args=(self._loop,), name=name, daemon=True)
+        self._thread.start()
+        # Also before the interpreter ends: a thread that wakes while it does may crash the process.
+        self._stop = weakref.finalize(self, _stop, self._loop, self._thread, self._process)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the thread was ended."""
+        return not self._stop.alive
+
+    @property
+    def forked(self) -> bool:
+        """Whether this process is a fork of the one that started the thread, and so has no such thread."""
+        return os.getpid() != self._process
+
+    def submit(
+        self,
+        work: Callable[Given, Coroutine[Any, Any, Result]],
+        *args: Given.args,
+        **more: Given.kwargs,
+    ) -> Future[Result]:
+        """Begin a coroutine.
+
+        Raises:
+            EngineError: the thread is of another process, or was stopped.
+        """
+        if self.forked:
+            raise EngineError("gates don't survive fork(): open one in the child")
+        coroutine = work(*args, **more)
+        try:
+            return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        except RuntimeError:
+            coroutine.close()
+            raise _closed() from None
+
+    def run(
+        self,
+        work: Callable[Given, Coroutine[Any, Any, Result]],
+        *args: Given.args,
+        **more: Given.kwargs,
+    ) -> Result:
+        """Run a coroutine and return its result; where the caller is interrupted, it is cancelled.
+
+        Raises:
+            EngineError: the thread is of another process, or was stopped.
+        """
+        future = self.submit(work, *args, **more)
+        try:
+            while True:
+                with suppress(TimeoutError):
+                    return future.result(_ALIVE)
+                if future.done():
+                    return future.result()
+                if not self._thread.is_alive():
+                    raise _closed()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def stop(self) -> None:
+        """End the thread; again it does nothing."""
+        self._stop()
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    loop.run_forever()
+    loop.close()
+
+
+def _stop(loop: asyncio.AbstractEventLoop, thread: threading.Thread, process: int) -> None:
+    if os.getpid() == process and thread.is_alive():
+        loop.call_soon_threadsafe(loop.stop)
+        # The garbage collector may come here in that very thread.
+        if thread is not threading.current_thread():
+            thread.join()
+
+
+def _closed() -> EngineError:
+    return EngineError("this gate is closed: open another")

@@ -11,7 +11,7 @@ from shinglefold.grouping.gate.base_gate import document_id
 from shinglefold.grouping.gate.gate import Gate
 from shinglefold.grouping.gate.protocol.member import Verdict
 from shinglefold.grouping.gate.protocol.placeholders import GateFields
-from shinglefold.grouping.gate.protocol.policy import Policy
+from shinglefold.grouping.rules import Policy
 from shinglefold.ingest.processors.context import Tools
 from shinglefold.ingest.processors.options import Options
 from shinglefold.ingest.processors.texts import Outcome

@@ -136,7 +136,7 @@ class Census:
 
 
 @dataclass(slots=True)
-class Taking:
+class CensusReader:
     """Takes a census: pages of hits in, columns out.
 
     Args:

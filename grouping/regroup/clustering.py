@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from shinglefold.grouping.regroup.census import Census
 from shinglefold.grouping.regroup.options import RegroupOptions
-from shinglefold.grouping.regroup.verdict_log import ALIKE, APART, UNKNOWN, Said
+from shinglefold.grouping.regroup.text_verdicts import ALIKE, APART, UNKNOWN, Said
 from shinglefold.model.scheme import Decision, Scheme
 from shinglefold.model.values import Int64s
 from shinglefold.rerank.fold.uncertain_pairs import uncertain_range

@@ -9,8 +9,7 @@ from time import perf_counter
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.errors import ConfigError, EngineError, IndexMissing
-from shinglefold.grouping.regroup.census import Census, Taking
-from shinglefold.grouping.regroup.checkpoint import PlanJournal
+from shinglefold.grouping.regroup.census import Census, CensusReader
 from shinglefold.grouping.regroup.clustering import leaders
 from shinglefold.grouping.regroup.guarded_writes import GroupWriter
 from shinglefold.grouping.regroup.options import (
@@ -20,9 +19,8 @@ from shinglefold.grouping.regroup.options import (
     RegroupOptions,
     RegroupSummary,
 )
-from shinglefold.grouping.regroup.plan import GroupChange, plan
-from shinglefold.grouping.regroup.text_verdicts import Asking
-from shinglefold.grouping.regroup.verdict_log import Verdicts
+from shinglefold.grouping.regroup.plan import GroupChange, PlanJournal, plan
+from shinglefold.grouping.regroup.text_verdicts import TextVerdicts, VerdictLog
 from shinglefold.grouping.rules import Rules, note
 from shinglefold.grouping.scope_values import Values, asked_dates
 from shinglefold.grouping.similarity import text_stage
@@ -193,7 +191,7 @@ class _Regrouping:
     pace: Throttle = field(init=False)
     writer: GroupWriter = field(init=False)
     values: Values = field(init=False)
-    asking: Asking | None = field(init=False)
+    asking: TextVerdicts | None = field(init=False)
 
     def __post_init__(self) -> None:
         given = self.options = self.options.settled(self.recipe)
@@ -211,12 +209,12 @@ class _Regrouping:
     def _verify(self) -> Verify:
         return self.options.rules.verified_by(self.recipe.scheme.decision)
 
-    def _asking(self) -> Asking:
+    def _asking(self) -> TextVerdicts:
         given, journal = self.options, self.journal
         wanted = given.verify is not None or given.min_similarity is not None
         stage = text_stage(self.recipe, given.rules, self.canonicalizer, wanted=wanted)
-        verdicts = Verdicts(journal.verdicts, journal.job)
-        return Asking(self.engine, self.recipe.field, stage, given.backoff, verdicts, self._asked)
+        verdicts = VerdictLog(journal.verdicts, journal.job)
+        return TextVerdicts(self.engine, self.recipe.field, stage, given.backoff, verdicts, self._asked)
 
     def _asked(self, documents: int) -> None:
         """Keep to the pace while texts are read, and look whether the run is to end."""
@@ -318,10 +316,10 @@ class _Regrouping:
             self.counts.asked += asking.asked - before[0]
             self.counts.unread += asking.unread - before[1]
 
-    def _read(self) -> Taking:
+    def _read(self) -> CensusReader:
         given, recipe = self.options, self.recipe
         order, dates = self._order()
-        taken = Taking(recipe.scheme, recipe.field, self.seal, given.scope, order, self.values)
+        taken = CensusReader(recipe.scheme, recipe.field, self.seal, given.scope, order, self.values)
         retry_unavailable(lambda: self.engine.refresh(self.index), given.backoff)
         scan = Scan(
             self.engine,

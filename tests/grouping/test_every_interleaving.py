@@ -9,8 +9,8 @@ from support.gate.model import FORMS, Explorer, Newcomer, Relation, accepted, na
 from support.gate.store import Source, Store
 from support.servers.choose import in_full
 
-from shinglefold.grouping.gate.protocol.intent_records import WRITERS
-from shinglefold.grouping.gate.protocol.policy import Policy
+from shinglefold.grouping.gate.protocol.intents import WRITERS
+from shinglefold.grouping.rules import Policy
 
 #: How often a writer of three is interrupted that could go on: each more takes some six times as long.
 _SWITCHES = int(os.environ.get("SHINGLEFOLD_GATE_SWITCHES", "2" if in_full() else "1"))

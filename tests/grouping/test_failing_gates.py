@@ -6,9 +6,9 @@ from support.gate.store import Source, Store
 
 from shinglefold.contracts.engine import WriteResult
 from shinglefold.errors import EngineUnavailable
-from shinglefold.grouping.gate.group_commit import Caller, DecisionJob
-from shinglefold.grouping.gate.protocol.policy import Policy
-from shinglefold.grouping.gate.protocol.requests import DropPlaceholder, Now, Pause, Refresh, Write
+from shinglefold.grouping.gate.group_commit import DecisionJob, WaitingCaller
+from shinglefold.grouping.gate.protocol.member import Delete, Now, Pause, Refresh, Write
+from shinglefold.grouping.rules import Policy
 from shinglefold.ingest import Backoff
 
 _LONG = 60
@@ -102,7 +102,7 @@ def _kept(store):
 def _begun(policy, *texts):
     """Return documents on their way together, each of a caller of its own, and these callers."""
     writer, relation = Newcomer("w", texts), Relation()
-    callers = [Caller([member]) for member in writer.members(relation)]
+    callers = [WaitingCaller([member]) for member in writer.members(relation)]
     job = DecisionJob(
         callers,
         writer.context(policy, relation, writer.register()),
@@ -154,7 +154,7 @@ def _busy_from(first, last):
             return _answered(store, request)
         written = []
         for action in request.actions:
-            if isinstance(action, DropPlaceholder) and action.where == "documents":
+            if isinstance(action, Delete) and action.where == "documents":
                 written.append(WriteResult(503, None, "busy"))
                 continue
             store, one = store.run(action)

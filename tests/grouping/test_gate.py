@@ -14,7 +14,7 @@ from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError, EngineError, Refused, SchemeMismatch
 from shinglefold.grouping import Gate, Policy
 from shinglefold.grouping.gate import gate as gate_module
-from shinglefold.grouping.gate import group_commit, loop_thread
+from shinglefold.grouping.gate import group_commit
 from shinglefold.ingest import Pipeline, ensure_index
 from shinglefold.model.scheme import PRESETS
 from shinglefold.model.stored_fingerprint import stored_parts
@@ -231,7 +231,7 @@ def _interrupted(call, lines):
 
     def interrupt(frame, event, _):
         at = frame.f_code.co_filename, frame.f_lineno
-        if at[0] not in (gate_module.__file__, loop_thread.__file__):
+        if at[0] not in (gate_module.__file__, group_commit.__file__):
             return None
         if event == "line" and at not in lines:
             lines.add(at)

@@ -5,17 +5,17 @@ import operator
 import pytest
 
 from shinglefold.grouping import candidate_search as lookups
-from shinglefold.grouping.candidate_search import Lookup
+from shinglefold.grouping.candidate_search import CandidateLookup
 from shinglefold.grouping.rules import Rules
 from shinglefold.grouping.scope_values import Values
-from shinglefold.grouping.similarity import likeness_of
+from shinglefold.grouping.similarity import similarity_model
 from shinglefold.runtime.sans_io import run
 
 
 @pytest.fixture
 def likeness(engine, pipeline):
     values = Values.of_all(engine, "texts", ())
-    return likeness_of(pipeline.recipe(), Rules(), None, values, pipeline.tools.canonicalizer)
+    return similarity_model(pipeline.recipe(), Rules(), None, values, pipeline.tools.canonicalizer)
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_a_number_that_many_documents_have_hides_no_other(engine, likeness):
         for at, group in enumerate(groups)
     )
     engine.refresh("texts")
-    lookup = Lookup(engine, "texts", likeness)
+    lookup = CandidateLookup(engine, "texts", likeness)
     assert lookup.find([], (), "dedup.group", [5, 7, 9, 11]) == ([], {5, 7, 11})
 
 
@@ -55,7 +55,7 @@ def test_of_each_document_it_is_told_whether_there_are_more_copies_than_were_rea
     monkeypatch.setattr(lookups, "_WINDOW", 2)
     # The second has no text, so that nothing is like it.
     asked = [likeness.asked(document) for document in stored(3, 0, 1, 2, 1, 4)]
-    found = run(Lookup(engine, "texts", likeness).find_candidates(asked, far=True), operator.call)
+    found = run(CandidateLookup(engine, "texts", likeness).find_candidates(asked, far=True), operator.call)
     assert found.cut == {0, 3, 5}
     assert {(pair.one, found.hits[pair.other]["_id"].partition("-")[0]) for pair in found.pairs} == {
         (kind, f"{kind}") for kind in (0, 2, 3, 4, 5)
@@ -68,7 +68,7 @@ def test_what_one_search_for_a_batch_leaves_out_is_found_by_others(engine, liken
     monkeypatch.setattr(lookups, "_FOR_EACH", 1)
     monkeypatch.setattr(lookups, "_SHORT", 2)
     asked = [likeness.asked(document) for document in stored(5, 1)]
-    lookup = Lookup(engine, "texts", likeness)
+    lookup = CandidateLookup(engine, "texts", likeness)
     hits, _ = lookup.find(asked, (), "dedup.group", [])
     assert {hit["_id"] for hit in hits} == {*(f"0-{at}" for at in range(5)), "1-0"}
     near = run(lookup.find_candidates(asked), operator.call)
@@ -79,7 +79,7 @@ def test_what_one_search_for_a_batch_leaves_out_is_found_by_others(engine, liken
 def test_texts_are_read_of_the_places_that_are_named(engine, likeness, stored, monkeypatch, text, together):
     monkeypatch.setattr(lookups, "_TEXTS", together)
     asked = [likeness.asked(document) for document in stored(5)]
-    lookup = Lookup(engine, "texts", likeness)
+    lookup = CandidateLookup(engine, "texts", likeness)
     hits, _ = lookup.find(asked, (), "dedup.group", [])
     told = lookup.with_texts(hits, [0, 1, 2, 4])
     assert [hit["_source"].get("body") for hit in told if "_source" in hit] == [text(0)] * 4

@@ -11,7 +11,7 @@ from shinglefold.grouping.numbering import Numbering
 from shinglefold.grouping.regroup import RegroupOptions, regroup
 from shinglefold.grouping.rules import Rules
 from shinglefold.grouping.scope_values import Values
-from shinglefold.grouping.similarity import likeness_of
+from shinglefold.grouping.similarity import similarity_model
 from shinglefold.ingest import default_recipe, index_documents
 from shinglefold.model.recipe import Recipe
 from shinglefold.offline.compare_texts import compare_texts
@@ -146,7 +146,7 @@ def test_what_a_text_says_that_has_changed_meanwhile_is_not_kept_of_the_one_it_w
 def test_signatures_do_not_stand_in_for_texts_whose_dictionary_is_missing(engine, pipeline):
     languages = tuple(replace(one, version="another") for one in pipeline.scheme.languages)
     recipe = replace(pipeline.recipe(), scheme=replace(pipeline.scheme, languages=languages))
-    likeness = likeness_of(recipe, Rules(verify="text"), None, Values.of_all(engine, "texts", ()))
+    likeness = similarity_model(recipe, Rules(verify="text"), None, Values.of_all(engine, "texts", ()))
     with pytest.raises(ShinglefoldError, match="another"):
         likeness.stage.ready()
 

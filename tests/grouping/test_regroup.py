@@ -11,7 +11,7 @@ from support.random_pages import COUNT, SPECS
 from shinglefold.contracts.engine import BulkFailure, BulkResult
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.grouping.regroup import RegroupOptions, regroup
-from shinglefold.grouping.regroup.verdict_log import Verdicts
+from shinglefold.grouping.regroup.text_verdicts import VerdictLog
 from shinglefold.ingest import default_recipe
 from shinglefold.ingest.index_mapping import recipe_mappings
 from shinglefold.maintenance.scan import Throttle
@@ -302,7 +302,7 @@ def test_somebody_elses_file_in_the_place_of_verdicts_is_left_as_it_is(tmp_path:
     foreign = tmp_path / "kept.json.texts"
     foreign.write_bytes(held)
     with pytest.raises(InputError, match=r"kept.json.texts, where .* holds something else: give another"):
-        Verdicts(foreign, {})
+        VerdictLog(foreign, {})
     assert foreign.read_bytes() == held
 
 

@@ -6,9 +6,8 @@ from html.parser import HTMLParser
 import pytest
 
 from shinglefold.errors import ConfigError
-from shinglefold.grouping.report import ReportFields, make_report
-from shinglefold.grouping.report.counts import GroupTally
-from shinglefold.grouping.report.html import page
+from shinglefold.grouping.report import GroupTally, ReportFields, make_report
+from shinglefold.grouping.report_html import page
 
 
 def source(group, leads, host, day, lang="ru", title="Мост"):

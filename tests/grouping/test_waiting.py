@@ -8,9 +8,9 @@ from support.gate.model import FORMS, Newcomer, Relation
 from support.gate.store import Store
 
 from shinglefold.errors import EngineError, EngineUnavailable
-from shinglefold.grouping.gate.group_commit import Caller, DecisionJob
-from shinglefold.grouping.gate.protocol.policy import Policy
-from shinglefold.grouping.gate.protocol.requests import FindDocuments, Pause, Refresh, Steps, Write
+from shinglefold.grouping.gate.group_commit import DecisionJob, WaitingCaller
+from shinglefold.grouping.gate.protocol.member import FindDocuments, Pause, Refresh, Steps, Write
+from shinglefold.grouping.rules import Policy
 
 _RELATION = Relation()
 
@@ -89,7 +89,7 @@ def test_a_job_that_nobody_waits_for_any_more_releases_its_placeholders():
     dead = world.requests(_writer("dead"))
     _answer_until(FindDocuments, dead)
     writer = Newcomer("waiting", (("waiting", "a"), ("other", "b")))
-    caller = Caller(writer.members(_RELATION))
+    caller = WaitingCaller(writer.members(_RELATION))
     job = DecisionJob(
         [caller],
         writer.context(Policy("refuse"), _RELATION, writer.register()),

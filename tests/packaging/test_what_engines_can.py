@@ -44,7 +44,7 @@ OPENERS = {
     "api",
     "cli",
     "offline/spark/read_index.py",
-    "grouping/gate/async_gate.py",
+    "grouping/gate/gate.py",
     "grouping/gate/processor.py",
 }
 #: Words for people, who choose between an address and a folder: file and a part of the text.

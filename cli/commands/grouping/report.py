@@ -18,8 +18,7 @@ from shinglefold.cli.framework.output import (
 from shinglefold.cli.options.definitions import engine_option
 
 if TYPE_CHECKING:
-    from shinglefold.grouping.report import GroupReport
-    from shinglefold.grouping.report.counts import Listed
+    from shinglefold.grouping.report import GroupReport, ListedGroup
 
 
 @command(
@@ -64,7 +63,7 @@ def report(
     from shinglefold.cli.framework.progress import progress_bar
     from shinglefold.cli.session.open_index import opened_store
     from shinglefold.grouping.report import ReportFields, make_report
-    from shinglefold.grouping.report.html import page
+    from shinglefold.grouping.report_html import page
     from shinglefold.rerank.request.field_check import check_fields
 
     check_page(html, "--html")
@@ -125,7 +124,7 @@ def _tables(made: "GroupReport") -> Iterator[tuple[str, Sequence[str], list[list
         yield f"copies by {title}", (title, "documents", "copies", "share"), rows, made.left_out(kind)
 
 
-def _leader(one: "Listed", made: "GroupReport") -> str:
+def _leader(one: "ListedGroup", made: "GroupReport") -> str:
     """Return the id of a leader, after its index where there are several."""
     several = len({each.index for each in (*made.largest, *made.newest)}) > 1
     return f"{one.index}/{one.id}" if several else one.id

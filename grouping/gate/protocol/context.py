@@ -5,16 +5,16 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from shinglefold.grouping.gate.protocol.intent_register import IntentRegister
-from shinglefold.grouping.gate.protocol.member import Alike, Member
+from shinglefold.grouping.gate.protocol.member import Member, Similarity
 from shinglefold.grouping.gate.protocol.placeholders import GateFields
-from shinglefold.grouping.gate.protocol.policy import Policy
+from shinglefold.grouping.rules import Policy
 from shinglefold.runtime.backoff import Backoff
 
 
 class DocumentJudge(Protocol):
     """Compares documents."""
 
-    def likenesses(self, pairs: Sequence[tuple[Member, Any]]) -> list[Alike | None]:
+    def likenesses(self, pairs: Sequence[tuple[Member, Any]]) -> list[Similarity | None]:
         """Return how alike members and sources of stored documents are; None where they do not match.
 
         The measure is symmetric.

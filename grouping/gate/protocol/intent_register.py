@@ -11,28 +11,27 @@ lists all heads. So a published intent is visible to every gate that reads after
   looks. Where that is closed or gone, it publishes its open intents again under a fresh name.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shinglefold.contracts.engine import Guard, VersionedDocument, WriteResult
 from shinglefold.errors import EngineUnavailable
-from shinglefold.grouping.gate.protocol.intent_records import (
+from shinglefold.grouping.gate.protocol.intents import (
     WRITERS,
+    Intent,
+    KnownIntents,
     WriterRecord,
     intents_from_json,
     intents_json,
 )
-from shinglefold.grouping.gate.protocol.member import Intent
-from shinglefold.grouping.gate.protocol.placeholders import GateFields, closing, is_open
-from shinglefold.grouping.gate.protocol.requests import (
+from shinglefold.grouping.gate.protocol.member import (
     CONFLICT,
     CREATED,
     DONE,
     MISSING,
     Action,
-    DropPlaceholder,
+    Delete,
     Now,
     Pause,
     Put,
@@ -41,59 +40,7 @@ from shinglefold.grouping.gate.protocol.requests import (
     Steps,
     Write,
 )
-
-
-@dataclass(slots=True)
-class KnownIntents:
-    """Intents, open or decided, whose documents searches need not see yet, by their match keys.
-
-    ``withdrawn``: ids of intents that were given up. ``claims``: the groups in which intents want a place.
-    """
-
-    withdrawn: set[str] = field(default_factory=set)
-    claims: dict[str, int] = field(default_factory=dict)
-    _intents: dict[str, Intent] = field(default_factory=dict)
-    #: By match key the ids of the intents that have it: mostly one.
-    _words: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    #: How many rounds each is in.
-    _times: Counter[str] = field(default_factory=Counter)
-
-    def learn(self, intents: Iterable[Intent]) -> None:
-        """Add the intents of a round."""
-        words = self._words
-        for one in intents:
-            self._times[one.intent_id] += 1
-            self._intents[one.intent_id] = one
-            if self._times[one.intent_id] > 1:
-                continue
-            for word in dict.fromkeys(one.match_keys):
-                words[word] = (*words.get(word, ()), one.intent_id)
-
-    def forget(self, intents: Iterable[Intent]) -> None:
-        """Remove the intents of a round."""
-        for one in intents:
-            self._times[one.intent_id] -= 1
-            if self._times[one.intent_id]:
-                continue
-            del self._times[one.intent_id], self._intents[one.intent_id]
-            self.withdrawn.discard(one.intent_id)
-            self.claims.pop(one.intent_id, None)
-            for word in dict.fromkeys(one.match_keys):
-                if rest := tuple(other for other in self._words.pop(word) if other != one.intent_id):
-                    self._words[word] = rest
-
-    def sharing(self, words: Sequence[str]) -> list[Intent]:
-        """Return the intents that have one of some match keys, in the order of their ids."""
-        found = {intent_id for word in words for intent_id in self._words.get(word, ())}
-        return [self._intents[intent_id] for intent_id in sorted(found)]
-
-    def claiming(self, group: int) -> list[Intent]:
-        """Return the intents that want a place in a group, in the order of their ids."""
-        return [
-            self._intents[intent_id]
-            for intent_id, claimed in sorted(self.claims.items())
-            if claimed == group and intent_id in self._intents
-        ]
+from shinglefold.grouping.gate.protocol.placeholders import GateFields, guard_revocation, is_open
 
 
 @dataclass(slots=True)
@@ -130,7 +77,7 @@ class SharedRegister:
         gone = self._gone
         written = yield from self._write_head(
             (*actions, Put("intents", name, intents_json(intents))),
-            tuple(DropPlaceholder("intents", one) for one in gone),
+            tuple(Delete("intents", one) for one in gone),
         )
         self._gone = self._gone[len(gone) :]
         _check_done(written[len(actions)])
@@ -192,8 +139,8 @@ class SharedRegister:
         if not self.name or self._own:
             return
         drops = (
-            DropPlaceholder("intents", self.name, self._guard),
-            *(DropPlaceholder("intents", one) for one in self._gone),
+            Delete("intents", self.name, self._guard),
+            *(Delete("intents", one) for one in self._gone),
         )
         written = yield Write(drops)
         self._gone = ()
@@ -224,14 +171,14 @@ class SharedRegister:
         held = {one.id: one for one in there if one is not None}
         open_ = {one.document for one in intents if is_open(one, held.get(one.document), gate_fields)}
         if open_:
-            written = yield Write(tuple(closing(held[id_], gate_fields) for id_ in sorted(open_)))
+            written = yield Write(tuple(guard_revocation(held[id_], gate_fields) for id_ in sorted(open_)))
             if any(one.status not in (DONE, MISSING) for one in written):
                 return
         # Searches see what it stored before its intents go.
         yield Refresh()
         gone = (
-            DropPlaceholder("intents", name, marked.guard),
-            *(DropPlaceholder("intents", one) for one in head.rounds),
+            Delete("intents", name, marked.guard),
+            *(Delete("intents", one) for one in head.rounds),
         )
         dropped = yield Write(gone)
         if dropped[0].status == DONE:

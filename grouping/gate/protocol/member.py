@@ -1,13 +1,14 @@
 """A document on its way through the gate, the intent that announces it, and its verdict."""
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from shinglefold.contracts.engine import JSON, Guard
+from shinglefold.grouping.gate.protocol.intents import Intent
 
 
-class Alike(NamedTuple):
+class Similarity(NamedTuple):
     """How alike two documents are; ``similarity``: the edit similarity, where texts decided."""
 
     likeness: float
@@ -15,7 +16,7 @@ class Alike(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Like:
+class SimilarDocument:
     """A stored document that a member resembles, as it is at this moment.
 
     Attributes:
@@ -48,7 +49,7 @@ class Verdict:
     id: str
     group: int | None = None
     leads: bool = False
-    like: Like | None = None
+    like: SimilarDocument | None = None
     full: bool = False
     reason: str = ""
     replaced: bool = False
@@ -65,31 +66,6 @@ class Verdict:
         if self.replaced:
             told["replaced"] = True
         return told | ({"reason": self.reason} if self.reason else {})
-
-
-@dataclass(frozen=True, slots=True)
-class Intent:
-    """The announcement that a writer decides about a document, kept until searches see the result.
-
-    The decision is open as long as the document has the guard.
-
-    Attributes:
-        document: id and routing of the document, see ``document_key``.
-        guard: the version of the document that is changed; None where a placeholder reserves the id of a new
-            one.
-        order: of two that match, the lower goes first.
-        until: when the lease expires, so that others may clear it.
-        match_keys: two that match have one of them in common.
-        print: what the document is compared by.
-    """
-
-    intent_id: str
-    document: str
-    guard: Guard | None
-    order: tuple[int, str]
-    until: int
-    match_keys: tuple[str, ...] = ()
-    print: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +128,7 @@ class Member:
     search_hits: SearchHits = field(default_factory=SearchHits)
     nominated: list[str] = field(default_factory=list)
     related_ids: set[str] = field(default_factory=set)
-    likes: list[Like] = field(default_factory=list)
+    likes: list[SimilarDocument] = field(default_factory=list)
     pending: list[Intent] = field(default_factory=list)
     retried: bool = False
     turned_away: str = ""
@@ -179,3 +155,126 @@ class Member:
         self.guard, self.intent_id, self.claim, self.changes = None, "", None, False
         self.intents, self.likes, self.pending = [], [], []
         self.search_hits, self.kept = SearchHits(), None
+
+
+Result = TypeVar("Result")
+#: The two indices: the user's own, and the index of intents beside it.
+Where = Literal["documents", "intents"]
+#: Statuses of a write that was done, and of one whose guard did not hold.
+DONE, CREATED, CONFLICT, MISSING = 200, 201, 409, 404
+
+#: Statuses of a store that is too busy: nothing was done.
+BUSY = (429, 503)
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """Store a document: as a new one (``create``), under a guard, or over any version.
+
+    ``skip_pipeline``: it went through the index's own pipeline before.
+    """
+
+    where: Where
+    id: str
+    source: JSON
+    guard: Guard | None = None
+    create: bool = False
+    skip_pipeline: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """Change parts of a stored document under a guard; an empty change makes a new version, too."""
+
+    where: Where
+    id: str
+    parts: Mapping[str, Any]
+    guard: Guard
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Delete a document, under a guard where there is one."""
+
+    where: Where
+    id: str
+    guard: Guard | None = None
+
+
+Action = Put | Update | Delete
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Run actions; each is answered by its status and new guard.
+
+    Actions on the index of intents run in order. Searches need not see any of them.
+    """
+
+    actions: tuple[Action, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadDocuments:
+    """Read documents as they are now, visible to searches or not; None for one that is gone.
+
+    ``whole``: with all fields, not only those that decide.
+    """
+
+    ids: tuple[str, ...]
+    where: Where = "documents"
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FindDocuments:
+    """Search the documents that match each member; answered by ``SearchHits`` for each.
+
+    ``far``: also those beyond the ones that share most with it.
+    """
+
+    members: tuple[Member, ...]
+    far: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FindGroups:
+    """Search groups; answered by the ids of up to ``most`` documents, or leaders, of each."""
+
+    groups: tuple[int, ...]
+    most: int
+    leaders: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CountGroups:
+    """Count the documents of groups that searches see, up to ``most``."""
+
+    groups: tuple[int, ...]
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """Make every document written so far visible to searches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Wait about so many milliseconds, with jitter, for other writers.
+
+    ``alone``: other jobs of the same gate may not go on meanwhile.
+    """
+
+    milliseconds: int
+    alone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """Return the time in milliseconds since 1970."""
+
+
+Request = Write | ReadDocuments | FindDocuments | FindGroups | CountGroups | Refresh | Pause | Now
+#: Yields requests, is sent their answers, returns the result.
+Steps = Generator[Request, Any, Result]

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from shinglefold.contracts.engine import JSON, VersionedDocument
-from shinglefold.grouping.gate.protocol.member import Intent
-from shinglefold.grouping.gate.protocol.requests import Action, DropPlaceholder, Merge
+from shinglefold.grouping.gate.protocol.intents import Intent
+from shinglefold.grouping.gate.protocol.member import Action, Delete, Update
 from shinglefold.ingest.field_paths import cut, get, put
 from shinglefold.model.stored_fingerprint import ATTEMPT, PENDING, stored_parts, without_fingerprint
 
@@ -83,14 +83,14 @@ def is_open(intent: Intent, held: VersionedDocument | None, gate_fields: GateFie
     return held.guard == intent.guard
 
 
-def closing(held: VersionedDocument, gate_fields: GateFields) -> Action:
+def guard_revocation(held: VersionedDocument, gate_fields: GateFields) -> Action:
     """Return the action that takes the guard of an open intent away, so that nothing is stored under it.
 
     A placeholder is deleted. A document that was to be changed gets a new version.
     """
     if gate_fields.pending(held.source) is not None:
-        return DropPlaceholder("documents", held.id, held.guard)
-    return Merge("documents", held.id, {}, held.guard)
+        return Delete("documents", held.id, held.guard)
+    return Update("documents", held.id, {}, held.guard)
 
 
 #: Begins keys that have a routing.

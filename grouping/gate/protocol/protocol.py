@@ -1,33 +1,274 @@
 """The protocol by which many writers decide at once, without locks: pure steps that yield requests.
 
 1. Reserve (``reserve.py``): a writer reserves the id of its document, by an empty placeholder or by the
-version
-   of the document that it changes, and publishes its intent, all in one request. That version is the guard:
-   only a write under it stores the new text.
+   version of the document that it changes. It publishes its intent in the same request. That version is the
+   guard: only a write under it stores the new text.
 2. Look (``reserve.py``): it reads the intents of the others, and searches the documents after that.
-3. Decide (``commit.py``, ``decisions.py``): it reads again what it found, as it is now. A stored document
-that
-   matches decides. Without one, a writer that sees an open intent that matches does not go on: of two writers
-   the later withdraws, the earlier waits and looks again.
-4. Commit (``commit.py``): it stores its document under the guard. Its intent goes once searches see the
-   document.
+3. Decide (``decide.py``): it reads again what it found. A stored document that matches decides. Without one,
+   a writer that sees a matching open intent does not go on: of two writers the later withdraws, the earlier
+   waits and looks again.
+4. Commit: it stores its document under the guard. Its intent goes once searches see the document.
 
 A writer that dies leaves an open intent with a lease. After the lease has expired, any other writer takes the
 guard away, so that a writer that was only slow can't store anything any more. Clocks decide nothing else.
 docs/gate.md has the argument, tests/grouping/test_every_interleaving.py the proof.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
+from shinglefold.contracts.engine import VersionedDocument
 from shinglefold.errors import EngineError, EngineUnavailable
-from shinglefold.grouping.gate.protocol.commit import commit
 from shinglefold.grouping.gate.protocol.context import DecisionContext
+from shinglefold.grouping.gate.protocol.decide import (
+    JoinGroup,
+    Keep,
+    Refuse,
+    Stay,
+    choices_of,
+)
 from shinglefold.grouping.gate.protocol.intent_register import SharedRegister
-from shinglefold.grouping.gate.protocol.member import Member, Verdict
-from shinglefold.grouping.gate.protocol.placeholders import id_and_routing
-from shinglefold.grouping.gate.protocol.requests import Now, Pause, Refresh, Steps
-from shinglefold.grouping.gate.protocol.reserve import look, release, reserve
+from shinglefold.grouping.gate.protocol.intents import Intent
+from shinglefold.grouping.gate.protocol.member import (
+    BUSY,
+    CONFLICT,
+    CREATED,
+    DONE,
+    MISSING,
+    FindDocuments,
+    Member,
+    Now,
+    Pause,
+    Put,
+    Refresh,
+    SearchHits,
+    SimilarDocument,
+    Steps,
+    Verdict,
+    Write,
+)
+from shinglefold.grouping.gate.protocol.placeholders import (
+    GateFields,
+    guard_revocation,
+    id_and_routing,
+    is_open,
+)
+from shinglefold.grouping.gate.protocol.reserve import (
+    look,
+    not_deleted,
+    read_documents,
+    release,
+    reserve,
+    withdraw,
+)
+
+__all__ = ["DecisionContext", "clear", "commit", "decide", "publish_settled"]
+
+
+def commit(members: Sequence[Member], inside: list[Member], context: DecisionContext) -> Steps[None]:
+    """Decide about members until each has a verdict or has withdrawn.
+
+    The search is not repeated: a writer that comes after it sees our intent, and waits for us.
+    """
+    entered = inside[0].until - context.lease
+    while inside:
+        now = yield from _read(inside, context)
+        left = len(inside)
+        # A clock that was set back must not make us wait until it is where it was.
+        slow = abs(now - entered) > context.lease // 2
+        leaving: list[tuple[Member, Verdict | None]] = []
+        accepted: list[tuple[Member, int | None, bool]] = []
+        choices = yield from choices_of(inside, context)
+        for member, choice in zip(inside, choices, strict=True):
+            match choice:
+                case Keep():
+                    accepted.append((member, choice.group, choice.leads))
+                case Stay():
+                    if choice is Stay.WITHDRAW or slow or _waits_outside(member, members):
+                        leaving.append((member, None))
+                case Refuse(like, full):
+                    refused = Verdict("refused", member.id, like.group, like=like, full=full)
+                    leaving.append((member, refused))
+                case JoinGroup():
+                    accepted.append((member, choice.group, False))
+                case _:
+                    accepted.append((member, member.number if context.groups else None, True))
+        yield from _store(accepted, leaving, context)
+        inside = [member for member in inside if member.guard is not None and member.verdict is None]
+        _resolve_duplicates(members, inside)
+        if inside and len(inside) == left:
+            yield Pause(10)
+            if any(one.guard is not None for member in inside for one in member.pending):
+                # The document does not show that a change was given up.
+                yield from context.register.look()
+
+
+def _waits_outside(member: Member, members: Sequence[Member]) -> bool:
+    """Return whether a member waits for one of its batch that has no guard now."""
+    return any(
+        members[place].verdict is None and members[place].guard is None for place in member.earlier_duplicates
+    )
+
+
+def _resolve_duplicates(members: Sequence[Member], inside: Sequence[Member]) -> None:
+    """Turn decided earlier duplicates into related documents."""
+    for member in inside:
+        decided = {place for place in member.earlier_duplicates if members[place].verdict is not None}
+        member.related_ids |= {members[place].id for place in decided}
+        member.earlier_duplicates -= decided
+
+
+def _read(members: Sequence[Member], context: DecisionContext) -> Steps[int]:
+    """Read again what was found: which intents are open, and which documents match."""
+    now: int = yield Now()
+    parts = [list(member.related_ids) + member.nominated[: context.first_reads] for member in members]
+    held = yield from read_documents(id_ for part in parts for id_ in part)
+    left = context.register.known.withdrawn
+    met = {one.intent_id: one for member in members for one in member.intents if one.intent_id not in left}
+    if dead := [
+        one
+        for one in met.values()
+        if one.until < now and is_open(one, held.get(one.document), context.gate_fields)
+    ]:
+        yield from clear(dead, held, context.gate_fields)
+    for member in members:
+        member.pending = [
+            one
+            for one in member.intents
+            if one.intent_id not in left and is_open(one, held.get(one.document), context.gate_fields)
+        ]
+        member.likes = []
+    _compare(members, parts, held, context)
+    rest = [
+        [id_ for id_ in one.nominated[context.first_reads :] if id_ not in one.related_ids] for one in members
+    ]
+    yield from _read_on(members, rest, context)
+    if short := [member for member in members if member.search_hits.cut and _undecided(member, context)]:
+        yield from _read_on(short, (yield from _found_far(short)), context)
+    return now
+
+
+def _read_on(members: Sequence[Member], rest: list[list[str]], context: DecisionContext) -> Steps[None]:
+    """Read more of what was found for members, until they can be decided or all is read."""
+    while any(parts := [_further(member, more, context) for member, more in zip(members, rest, strict=True)]):
+        rest = [[one for one in more if one not in set(part)] for more, part in zip(rest, parts, strict=True)]
+        _compare(members, parts, (yield from read_documents(id_ for part in parts for id_ in part)), context)
+
+
+def _found_far(members: Sequence[Member]) -> Steps[list[list[str]]]:
+    """Search beyond the documents that share most with members; return the new ids for each."""
+    found: list[SearchHits] = yield FindDocuments(tuple(members), far=True)
+    more: list[list[str]] = []
+    for member, seen in zip(members, found, strict=True):
+        there = {*member.related_ids, *member.nominated}
+        more.append([id_ for id_ in seen.ids if id_ not in there])
+        member.nominated += more[-1]
+        member.search_hits = replace(member.search_hits, ids=seen.ids, numberless=seen.numberless, cut=False)
+    return more
+
+
+def _undecided(member: Member, context: DecisionContext) -> bool:
+    """Return whether further documents may decide about a member."""
+    policy = context.policy
+    if member.kept is not None:
+        return False
+    if policy.action == "refuse":
+        return not member.likes
+    if not any(one.leads for one in member.likes):
+        return True
+    return member.search_hits.uncounted and sum(like.group is None for like in member.likes) < policy.most
+
+
+def _compare(
+    members: Sequence[Member],
+    parts: Sequence[Sequence[str]],
+    held: Mapping[str, VersionedDocument],
+    context: DecisionContext,
+) -> None:
+    """Add the documents that match each member to its likes."""
+    asked = [
+        (member, held[id_])
+        for member, part in zip(members, parts, strict=True)
+        for id_ in sorted(set(part))
+        if id_ in held and id_ != member.id
+    ]
+    likenesses = context.judge.likenesses([(member, one.source) for member, one in asked])
+    for (member, one), alike in zip(asked, likenesses, strict=True):
+        if alike is not None:
+            group, leads = context.gate_fields.group(one.source), context.gate_fields.leads(one.source)
+            member.likes.append(
+                SimilarDocument(one.id, alike.likeness, one.guard, group, leads, alike.similarity)
+            )
+
+
+def _further(member: Member, rest: list[str], context: DecisionContext) -> list[str]:
+    """Return the ids to read before a member can be decided; mostly none.
+
+    Of thousands of copies a few decide. A found document may have another text now, or be gone: then more are
+    read, until one decides or all were read.
+    """
+    policy = context.policy
+    if member.kept is not None or not rest:
+        return []
+    if not (member.likes if policy.action == "refuse" else any(one.leads for one in member.likes)):
+        return rest[: max(context.first_reads, 3 * (len(member.nominated) - len(rest)))]
+    if policy.action != "cap":
+        return []
+    # Documents without a number take places, too.
+    missing = policy.most - sum(like.group is None for like in member.likes)
+    numbered = set(member.search_hits.ids) - member.search_hits.numberless
+    return [one for one in rest if one not in numbered][: max(0, missing)]
+
+
+def clear(dead: Sequence[Intent], held: dict[str, VersionedDocument], gate_fields: GateFields) -> Steps[None]:
+    """Take the guards of open intents away, and read their documents again."""
+    ids = sorted({one.document for one in dead})
+    yield Write(tuple(guard_revocation(held[id_], gate_fields) for id_ in ids))
+    for id_ in ids:
+        del held[id_]
+    held |= yield from read_documents(ids)
+
+
+def _store(
+    accepted: Sequence[tuple[Member, int | None, bool]],
+    leaving: Sequence[tuple[Member, Verdict | None]],
+    context: DecisionContext,
+) -> Steps[None]:
+    """Store accepted documents under their guards, and withdraw the others.
+
+    A member whose guard is gone begins again. A verdict is given only once the placeholder is deleted,
+    because nobody goes on for a caller that has its verdict.
+
+    Raises:
+        EngineUnavailable: the store was too busy to delete some placeholders.
+    """
+    writes = [
+        Put("documents", member.id, context.gate_fields.stamped(member.document, group, leads), member.guard)
+        for member, group, leads in accepted
+    ]
+    left = yield from withdraw([member for member, _ in leaving], context, writes)
+    context.register.settle(member.intent_id for member, _, _ in accepted)
+    _set_verdicts(leaving)
+    failed: list[tuple[Member, Verdict | None]] = []
+    for (member, group, leads), written in zip(accepted, left.written, strict=True):
+        if written.status in (DONE, CREATED):
+            member.verdict = Verdict(
+                "accepted", member.id, group, leads and group is not None, replaced=member.replaces
+            )
+            continue
+        again = written.status in (CONFLICT, MISSING, *BUSY)
+        failed.append((member, None if again else Verdict("failed", member.id, reason=written.reason)))
+    after = yield from withdraw([member for member, _ in failed], context)
+    _set_verdicts(failed)
+    if busy := left.busy or after.busy:
+        raise not_deleted(busy)
+
+
+def _set_verdicts(leaving: Sequence[tuple[Member, Verdict | None]]) -> None:
+    for member, verdict in leaving:
+        if member.guard is None:
+            member.verdict = verdict
 
 
 def decide(members: Sequence[Member], context: DecisionContext) -> Steps[list[Verdict]]:
@@ -96,6 +337,3 @@ def publish_settled(register: SharedRegister) -> Steps[None]:
     if ready := register.settled():
         yield Refresh()
         register.seen(ready)
-
-
-__all__ = ["DecisionContext", "decide", "publish_settled"]

@@ -6,21 +6,23 @@ from typing import NamedTuple
 from shinglefold.contracts.engine import VersionedDocument, WriteResult
 from shinglefold.errors import EngineUnavailable
 from shinglefold.grouping.gate.protocol.context import DecisionContext
-from shinglefold.grouping.gate.protocol.member import Intent, Member, Verdict
-from shinglefold.grouping.gate.protocol.placeholders import closing
-from shinglefold.grouping.gate.protocol.requests import (
+from shinglefold.grouping.gate.protocol.intents import Intent
+from shinglefold.grouping.gate.protocol.member import (
     BUSY,
     CONFLICT,
     CREATED,
     DONE,
     Action,
-    DropPlaceholder,
+    Delete,
     FindDocuments,
+    Member,
     Now,
     Put,
     ReadDocuments,
     Steps,
+    Verdict,
 )
+from shinglefold.grouping.gate.protocol.placeholders import guard_revocation
 
 
 def reserve(members: Sequence[Member], context: DecisionContext) -> Steps[None]:
@@ -87,7 +89,7 @@ def withdraw(
         first: actions to run in the same request.
     """
     dropping = [member for member in members if member.guard is not None and not member.changes]
-    drops = [DropPlaceholder("documents", member.id, member.guard) for member in dropping]
+    drops = [Delete("documents", member.id, member.guard) for member in dropping]
     # A missing placeholder shows that its intent is over; a document that stays as it is does not.
     given_up = [member.intent_id for member in members if member.changes and member.intent_id]
     context.register.settle(member.intent_id for member in members)
@@ -124,7 +126,7 @@ def release(members: Sequence[Member], context: DecisionContext) -> Steps[None]:
         if member.intent_id == context.gate_fields.intent_id(held.source) or (
             member.changes and member.guard == held.guard
         ):
-            actions.append(closing(held, context.gate_fields))
+            actions.append(guard_revocation(held, context.gate_fields))
     written = (yield from context.register.withdraw(actions, ())) if actions else []
     if busy := [one.reason for one in written if one.status in BUSY]:
         raise not_deleted(busy[0])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bench import corpora
-from shinglefold.grouping.similarity import Likeness, Rules
+from shinglefold.grouping.similarity import Rules, SimilarityModel
 from shinglefold.ingest import Pipeline
 
 #: Words of a text, and how many of them are replaced in its last copy.
@@ -72,7 +72,7 @@ def _alike(pipeline: Pipeline, texts: Sequence[str]) -> bool:
 
 
 def _pairs(pipeline: Pipeline, texts: Sequence[str], least: float) -> list[tuple[int, int]]:
-    likeness = Likeness(pipeline.scheme, "dedup", Rules(least))
+    likeness = SimilarityModel(pipeline.scheme, "dedup", Rules(least))
     outcomes = [
         outcome
         for begin in range(0, len(texts), 300)

@@ -8,18 +8,19 @@ from typing import Any
 from support.gate.store import FORMS, LATE, WAKES, Letters, Relation, Store, napped_on, woke
 
 from shinglefold.contracts.engine import WriteResult
-from shinglefold.grouping.gate.protocol.intent_records import WRITERS
 from shinglefold.grouping.gate.protocol.intent_register import SharedRegister
-from shinglefold.grouping.gate.protocol.member import Member, Verdict
-from shinglefold.grouping.gate.protocol.policy import Policy
-from shinglefold.grouping.gate.protocol.protocol import DecisionContext, decide, publish_settled
-from shinglefold.grouping.gate.protocol.requests import (
+from shinglefold.grouping.gate.protocol.intents import WRITERS
+from shinglefold.grouping.gate.protocol.member import (
+    Member,
     Now,
     Pause,
     Refresh,
     Steps,
+    Verdict,
     Write,
 )
+from shinglefold.grouping.gate.protocol.protocol import DecisionContext, decide, publish_settled
+from shinglefold.grouping.rules import Policy
 from shinglefold.ingest import Backoff
 
 

@@ -11,20 +11,22 @@ from itertools import combinations
 from typing import Any
 
 from shinglefold.contracts.engine import Guard, VersionedDocument, WriteResult
-from shinglefold.grouping.gate.protocol.intent_records import WRITERS
-from shinglefold.grouping.gate.protocol.member import Alike, Member, SearchHits
-from shinglefold.grouping.gate.protocol.placeholders import GateFields
-from shinglefold.grouping.gate.protocol.requests import (
+from shinglefold.grouping.gate.protocol.intents import WRITERS
+from shinglefold.grouping.gate.protocol.member import (
     CountGroups,
-    DropPlaceholder,
+    Delete,
     FindDocuments,
     FindGroups,
-    Merge,
+    Member,
     Now,
     Put,
     ReadDocuments,
     Request,
+    SearchHits,
+    Similarity,
+    Update,
 )
+from shinglefold.grouping.gate.protocol.placeholders import GateFields
 
 FORMS = GateFields("dedup")
 LATE = 100_000
@@ -89,9 +91,9 @@ class Letters:
 
     relation: Relation
 
-    def likenesses(self, pairs: Sequence[tuple[Member, Any]]) -> list[Alike | None]:
+    def likenesses(self, pairs: Sequence[tuple[Member, Any]]) -> list[Similarity | None]:
         found = [self.relation.likeness(member, source) for member, source in pairs]
-        return [None if one is None else Alike(one) for one in found]
+        return [None if one is None else Similarity(one) for one in found]
 
     def possible(self, pairs: Sequence[tuple[Member, Any]]) -> list[bool]:
         return [self.relation.possible(member, source) for member, source in pairs]
@@ -122,14 +124,14 @@ class Store:
         shelf = self.shelf(where) | {id_: (version, source)}
         return replace(self, **{where: tuple((name, *held) for name, held in sorted(shelf.items()))})
 
-    def run(self, action: Put | Merge | DropPlaceholder) -> tuple["Store", WriteResult]:
+    def run(self, action: Put | Update | Delete) -> tuple["Store", WriteResult]:
         version, source = self.shelf(action.where).get(action.id, (0, None))
         guard = getattr(action, "guard", None)
         if (guard is not None and (source is None or guard.seq_no != version)) or (
             isinstance(action, Put) and action.create and source is not None
         ):
             return self, WriteResult(409)
-        if isinstance(action, DropPlaceholder):
+        if isinstance(action, Delete):
             if source is None:
                 return self, WriteResult(404)
             return self.put(action.where, action.id, version + 1, None), WriteResult(200)
@@ -172,7 +174,7 @@ class Store:
             for group in request.groups
         ]
 
-    def private(self, action: Put | Merge | DropPlaceholder) -> bool:
+    def private(self, action: Put | Update | Delete) -> bool:
         """Tell whether nobody else can notice an action: a note of a new name, which is not named yet."""
         fresh = action.where == "intents" and action.id not in self.shelf("intents")
         return fresh and isinstance(action, Put) and action.id != WRITERS

@@ -5,7 +5,7 @@ from html import escape
 from math import ceil
 from typing import NamedTuple
 
-from shinglefold.grouping.report.counts import GroupReport, Listed, Share
+from shinglefold.grouping.report import GroupReport, ListedGroup, Share
 
 _WIDTH, _ROW, _LABEL, _VALUE = 640, 26, 230, 160
 _HEIGHT, _FOOT = 180, 44
@@ -166,7 +166,7 @@ def _svg(drawn: Sequence[str], height: int) -> str:
     return f'<svg viewBox="0 0 {_WIDTH} {height}" role="img">{"".join(drawn)}</svg>'
 
 
-def _table(groups: Sequence[Listed]) -> str:
+def _table(groups: Sequence[ListedGroup]) -> str:
     dated = any(one.newest for one in groups)
     head = '<th class="number">documents</th><th>leader</th>' + ("<th>newest</th>" if dated else "")
     rows = [
@@ -178,7 +178,7 @@ def _table(groups: Sequence[Listed]) -> str:
     return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
 
 
-def _named(group: Listed) -> str:
+def _named(group: ListedGroup) -> str:
     """Return the leader of a group: its title, and its id, as titles repeat."""
     if not group.title:
         return escape(group.id)

@@ -11,27 +11,28 @@ from typing import Any
 from shinglefold.contracts.engine import JSON, Guard, VersionedDocument, WriteResult
 from shinglefold.contracts.exclusive_writes import ExclusiveWrites
 from shinglefold.errors import EngineError, EngineUnavailable
-from shinglefold.grouping.gate.protocol.member import Member, SearchHits
-from shinglefold.grouping.gate.protocol.placeholders import GROUP, id_and_routing
-from shinglefold.grouping.gate.protocol.requests import (
+from shinglefold.grouping.gate.protocol.member import (
     CONFLICT,
     DONE,
     MISSING,
     Action,
     CountGroups,
-    DropPlaceholder,
+    Delete,
     FindDocuments,
     FindGroups,
-    Merge,
+    Member,
     Now,
     Pause,
     Put,
     ReadDocuments,
     Refresh,
     Request,
+    SearchHits,
+    Update,
     Write,
 )
-from shinglefold.grouping.gate.stores.server import StoredDocuments, now
+from shinglefold.grouping.gate.protocol.placeholders import GROUP, id_and_routing
+from shinglefold.grouping.gate.server_store import StoredDocuments, now
 from shinglefold.runtime.sans_io import run
 
 
@@ -160,7 +161,7 @@ class ExclusiveStore:
         if held is None or (action.guard is not None and action.guard != held.guard):
             return WriteResult(CONFLICT if held is not None else MISSING)
         kept = self._places.pop(action.id, None)
-        return WriteResult(DONE) if isinstance(action, DropPlaceholder) and kept is not None else None
+        return WriteResult(DONE) if isinstance(action, Delete) and kept is not None else None
 
     def _keep(self, action: Put) -> WriteResult:
         version = self._next(action.id)
@@ -182,9 +183,9 @@ class ExclusiveStore:
         match action:
             case Put():
                 return sent | {"_op_type": "index", "_source": action.source}
-            case Merge():
+            case Update():
                 return sent | {"_op_type": "update", "doc": dict(action.parts)}
-            case DropPlaceholder():
+            case Delete():
                 return sent | {"_op_type": "delete"}
 
     def _next(self, id_: str) -> int:

@@ -9,28 +9,29 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from shinglefold.contracts.engine import JSON, VersionedDocument
-from shinglefold.grouping.candidate_search import Candidates, Lookup, Steps
-from shinglefold.grouping.gate.protocol.member import Member, SearchHits
+from shinglefold.grouping.candidate_search import CandidateLookup, Candidates, Steps
+from shinglefold.grouping.gate.protocol.member import (
+    Action,
+    CountGroups,
+    Delete,
+    FindDocuments,
+    FindGroups,
+    Member,
+    Pause,
+    Put,
+    ReadDocuments,
+    Refresh,
+    Request,
+    SearchHits,
+    Update,
+    Write,
+)
 from shinglefold.grouping.gate.protocol.placeholders import (
     GROUP,
     LEADER,
     GateFields,
     document_key,
     id_and_routing,
-)
-from shinglefold.grouping.gate.protocol.requests import (
-    Action,
-    CountGroups,
-    DropPlaceholder,
-    FindDocuments,
-    FindGroups,
-    Merge,
-    Pause,
-    Put,
-    ReadDocuments,
-    Refresh,
-    Request,
-    Write,
 )
 from shinglefold.runtime.sans_io import run_async
 
@@ -80,7 +81,7 @@ class StoredDocuments:
     ``groups``: whether documents get numbers. ``counted``: whether groups have limited places.
     """
 
-    lookup: Lookup
+    lookup: CandidateLookup
     gate_fields: GateFields
     groups: bool
     counted: bool = False
@@ -208,7 +209,7 @@ class ServerStore:
                     sent["pipeline"] = "_none"
                 verb = "create" if action.create else "index"
                 return {**sent, "_op_type": verb, "_source": action.source}
-            case Merge():
+            case Update():
                 return {**sent, "_op_type": "update", "doc": dict(action.parts)}
-            case DropPlaceholder():
+            case Delete():
                 return {**sent, "_op_type": "delete"}

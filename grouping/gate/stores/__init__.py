@@ -1,1 +1,0 @@
-"""How each kind of engine answers the requests of the protocol."""
