@@ -11,7 +11,7 @@ from shinglefold.engines.http import (
     looks_like_server,
     shown,
 )
-from shinglefold.engines.http.given_client import is_async_client, product_of_client
+from shinglefold.engines.http.connection import is_async_client, product_of_client
 from shinglefold.errors import ConfigError
 from shinglefold.options.validation import check_path
 

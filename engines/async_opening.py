@@ -6,7 +6,7 @@ from typing import Any
 
 from shinglefold.engines import folder_of, open_engine
 from shinglefold.engines.http import Connection, load_connection
-from shinglefold.engines.http.given_client import WrappedClient, is_async_client, product_of_client
+from shinglefold.engines.http.connection import WrappedClient, is_async_client, product_of_client
 from shinglefold.errors import ConfigError
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from elasticsearch import AsyncElasticsearch, BadRequestError, NotFoundError
 
 from shinglefold.contracts.engine import JSON, Parameters
-from shinglefold.engines.elasticsearch.client import ERRORS, client_options
+from shinglefold.engines.elasticsearch.engine import ERRORS, client_options
 from shinglefold.engines.http.async_engine import AsyncHttpEngine
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.errors import ClientErrors

@@ -6,9 +6,8 @@ from typing import Any, Self
 
 from shinglefold.contracts.engine import JSON, BulkResult, IndexInfo
 from shinglefold.engines.fallbacks import delete_found
-from shinglefold.engines.http.engine import HttpEngine
+from shinglefold.engines.http.engine import HttpEngine, retry_when_busy
 from shinglefold.engines.http.responses import check_given, check_name, plain
-from shinglefold.engines.http.retry import retry_when_busy
 from shinglefold.errors import IndexMissing, PermissionDenied, UnsupportedQuery
 from shinglefold.runtime.sans_io import run
 

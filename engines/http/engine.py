@@ -2,21 +2,56 @@
 
 import operator
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from functools import wraps
+from typing import Any, ClassVar, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
 from shinglefold.contracts.engine import JSON, BulkResult, Capabilities, Parameters, Search
 from shinglefold.engines.fallbacks import Answer
 from shinglefold.engines.http.bulk import BYTES, Bulk, Malformed, are_ready, as_texts, bodies, told
 from shinglefold.engines.http.connection import Connection
-from shinglefold.engines.http.errors import MALFORMED, NoDocument
+from shinglefold.engines.http.errors import MALFORMED, ClientErrors, NoDocument, NotRefreshed
 from shinglefold.engines.http.responses import check_name, plain
-from shinglefold.engines.http.retry import BACKOFF, retry_when_busy
 from shinglefold.engines.http.search_requests import HttpSearches
-from shinglefold.errors import EngineError, UnsupportedQuery
-from shinglefold.runtime.backoff import Backoff
+from shinglefold.errors import EngineError, EngineUnavailable, UnsupportedQuery
+from shinglefold.runtime.backoff import Backoff, retry_unavailable
 from shinglefold.runtime.sans_io import run
+
+P = ParamSpec("P")
+T = TypeVar("T")
+#: Delays before the retries of requests and bulks. Half of each is random.
+BACKOFF = Backoff(3, first=0.25, most=10.0, jitter=0.5)
+#: Statuses of a request that the server did not run. After any other nobody knows whether it ran.
+_LATER = frozenset({429, 503})
+
+
+class Retrying(Protocol):
+    """An engine with a backoff, and with a client whose errors have statuses."""
+
+    client_errors: ClassVar[ClientErrors]
+    backoff: Backoff
+
+
+S = TypeVar("S", bound=Retrying)
+
+
+def retry_when_busy(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
+    """Retry a method, after waiting, while the server is too busy. Only for requests that may run twice.
+
+    Searches are not retried: their callers wait for the answer, and know how long it is worth waiting.
+    """
+
+    @wraps(method)
+    def retried(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        def is_final(error: EngineUnavailable) -> bool:
+            cause = error.__cause__
+            ran = not isinstance(cause, Exception) or self.client_errors.status(cause) not in _LATER
+            return ran and not isinstance(error, NotRefreshed)
+
+        return retry_unavailable(lambda: method(self, *args, **kwargs), self.backoff, until=is_final)
+
+    return retried
 
 
 class HttpEngine(HttpSearches):

@@ -8,9 +8,8 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from shinglefold.contracts.engine import JSON, Capabilities, Parameters, Search, search_parts
 from shinglefold.engines.fallbacks import Answer
-from shinglefold.engines.http.connection import Connection
+from shinglefold.engines.http.connection import Connection, addresses_of, check_raises_errors
 from shinglefold.engines.http.errors import ClientErrors, under_pit
-from shinglefold.engines.http.given_client import addresses_of, check_raises_errors
 from shinglefold.engines.http.responses import (
     check_given,
     check_local,

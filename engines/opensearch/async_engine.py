@@ -14,7 +14,7 @@ from shinglefold.engines.http.async_engine import AsyncHttpEngine
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.errors import ClientErrors
 from shinglefold.engines.http.responses import check_given, in_address
-from shinglefold.engines.opensearch.client import (
+from shinglefold.engines.opensearch.engine import (
     ERRORS,
     UNALTERED,
     WHOLE_PIT,

@@ -19,8 +19,13 @@ from shinglefold.engines.embedded.schema.tantivy_schema import (
     make_schema,
     translated,
 )
-from shinglefold.engines.embedded.store.checksums import read_meta, schema_checksum
-from shinglefold.engines.embedded.store.compaction import live_counts, relocate, sparse_files
+from shinglefold.engines.embedded.store.checksums import (
+    live_counts,
+    read_meta,
+    relocate,
+    schema_checksum,
+    sparse_files,
+)
 from shinglefold.engines.embedded.store.index_folders import (
     check_free,
     finish_rebuild,
