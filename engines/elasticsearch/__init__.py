@@ -11,6 +11,6 @@ try:
 except ModuleNotFoundError as _error:
     raise MissingExtra("elasticsearch", "the adapter for Elasticsearch") from _error
 
-from shinglefold.engines.elasticsearch.engine import ElasticsearchEngine
+from shinglefold.engines.elasticsearch.engine import AsyncElasticsearchEngine, ElasticsearchEngine
 
-__all__ = ["ElasticsearchEngine"]
+__all__ = ["AsyncElasticsearchEngine", "ElasticsearchEngine"]

@@ -11,6 +11,6 @@ try:
 except ModuleNotFoundError as _error:
     raise MissingExtra("opensearch", "the adapter for OpenSearch") from _error
 
-from shinglefold.engines.opensearch.engine import OpenSearchEngine
+from shinglefold.engines.opensearch.engine import AsyncOpenSearchEngine, OpenSearchEngine
 
-__all__ = ["OpenSearchEngine"]
+__all__ = ["AsyncOpenSearchEngine", "OpenSearchEngine"]

@@ -5,14 +5,10 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from opensearchpy import OpenSearch, Urllib3AWSV4SignerAuth
-from opensearchpy.exceptions import (
-    ConnectionError as NoConnection,
-)
+from opensearchpy.exceptions import ConnectionError as NoConnection
 from opensearchpy.exceptions import (
     ImproperlyConfigured,
-    NotFoundError,
     OpenSearchException,
-    RequestError,
     SerializationError,
     TransportError,
 )
@@ -20,57 +16,33 @@ from opensearchpy.helpers import streaming_bulk
 from opensearchpy.serializer import JSONSerializer
 
 from shinglefold.contracts.engine import JSON, Capabilities, Parameters
+from shinglefold.engines.http.admin import AdminEngine
 from shinglefold.engines.http.bulk import BYTES, CHUNK
 from shinglefold.engines.http.connection import Connection
+from shinglefold.engines.http.engine import AsyncHttpEngine
 from shinglefold.engines.http.errors import ClientErrors, is_broken_answer, not_json, refusal, unavailable
-from shinglefold.engines.http.guarded_writes import GuardedEngine
-from shinglefold.engines.http.product_detection import tls_context, told_version
-from shinglefold.engines.http.responses import check_given, in_address, read_json, version_in
+from shinglefold.engines.http.product_detection import tls_context, version_for_all
+from shinglefold.engines.http.requests import HttpRequests
+from shinglefold.engines.http.responses import read_json, version_in
 from shinglefold.errors import ConfigError, EngineError, MissingExtra, PermissionDenied
 
-__all__ = ["ERRORS", "OpenSearchEngine"]
-
-#: Connections kept open, as many as threads usefully ask at once.
+#: Connections kept open, as many as threads usefully send requests at once.
 _POOL = 16
-#: A point in time that lacked shards would let a scan pass them over without a word.
-WHOLE_PIT = {"allow_partial_pit_creation": "false"}
 #: Without the search pipeline that an index has for all searches (``index.search.default_pipeline``).
-UNALTERED = {"search_pipeline": "_none"}
+_UNALTERED = {"search_pipeline": "_none"}
+#: The first version that has ``_shard_doc``.
+_SHARD_DOC_SINCE = (3, 3)
 
 
-def client_options(connection: Connection) -> dict[str, Any]:
-    """Return the arguments for the client, but for the signer, which is not the same for all its variants."""
-    options: dict[str, Any] = {
-        "hosts": list(connection.urls),
-        "timeout": connection.timeout,
-        "max_retries": connection.retries,
-        # Busy is not dead: bulk waits and asks again itself.
-        "retry_on_status": (502, 504),
-        "pool_maxsize": _POOL,
-        "serializer": OpenSearchSerializer(),
-    }
-    if any(url.startswith("https:") for url in connection.urls):
-        options["ssl_context"] = tls_context(connection)
-    if authorization := connection.authorization():
-        options["headers"] = {"Authorization": authorization}
-    return options
+class OpenSearchSerializer(JSONSerializer):
+    """Writes requests as the client does, and reads answers faster."""
 
-
-def aws_credentials(connection: Connection) -> Any:  # noqa: ANN401 - botocore's own type
-    """Return the credentials botocore finds: environment, profile, or the role of the machine.
-
-    Raises:
-        MissingExtra: botocore is not installed.
-        ConfigError: it finds none.
-    """
-    try:
-        from botocore.session import Session
-    except ModuleNotFoundError as error:
-        raise MissingExtra("aws", "signing requests for Amazon OpenSearch Service") from error
-    credentials = Session().get_credentials()
-    if credentials is None:
-        raise ConfigError("aws_region: botocore finds no credentials; set AWS_ACCESS_KEY_ID or AWS_PROFILE")
-    return credentials
+    def loads(self, s: str) -> Any:  # noqa: ANN401 - JSON
+        """Return what an answer holds."""
+        try:
+            return read_json(s)
+        except (ValueError, TypeError) as error:
+            raise SerializationError(s, error) from error
 
 
 def _translate(error: Exception, who: str) -> EngineError:
@@ -91,49 +63,63 @@ def _status(error: Exception) -> int:
     return status if isinstance(status, int) else 0
 
 
-ERRORS = ClientErrors((OpenSearchException, ImproperlyConfigured), _translate, _status)
-
-
-class OpenSearchSerializer(JSONSerializer):
-    """Writes requests as the client does, and reads answers faster."""
-
-    def loads(self, s: str) -> Any:  # noqa: ANN401 - JSON
-        """Return what an answer holds."""
-        try:
-            return read_json(s)
-        except (ValueError, TypeError) as error:
-            raise SerializationError(s, error) from error
-
-
-#: The first version that has ``_shard_doc``.
-_SHARD_DOC_SINCE = (3, 3)
-
-
-class OpenSearchEngine(GuardedEngine):
-    """An OpenSearch cluster."""
+class _OpenSearchRequests(HttpRequests):
+    """The requests that opensearch-py sends in its own way; both its clients have the same methods."""
 
     product: ClassVar[str] = "OpenSearch"
-    client_errors: ClassVar[ClientErrors] = ERRORS
-    can: Capabilities = replace(GuardedEngine.can, unaltered=UNALTERED)
+    client_errors: ClassVar[ClientErrors] = ClientErrors(
+        (OpenSearchException, ImproperlyConfigured), _translate, _status
+    )
+    can: Capabilities = replace(HttpRequests.can, unaltered=_UNALTERED)
+
+    @property
+    def newest(self) -> Parameters:
+        """Parameters that send a search to the primaries.
+
+        With segment replication a refresh does not reach the copies. A copy that was given up may also go on
+        answering at a node that has not heard of it yet, while a write reaches the primary or fails.
+        """
+        return {"preference": "_primary"}
+
+    def _search(self, index: str | None, body: JSON, parameters: dict[str, str]) -> Any:  # noqa: ANN401
+        return self._client.search(index=index, body=body, params=parameters)
+
+    def _msearch(self, lines: Sequence[JSON]) -> Any:  # noqa: ANN401 - see the base
+        return self._client.msearch(body=list(lines))
+
+    def _bulk_lines(self, lines: Sequence[JSON], *, refresh: bool) -> Any:  # noqa: ANN401 - see the base
+        return self._client.bulk(body=list(lines), params={"refresh": "true"} if refresh else {})
+
+    def _create_pit(self, index: str, parameters: dict[str, str]) -> Any:  # noqa: ANN401 - see the base
+        # A scan would skip the shards that a partial point in time lacks, without a word.
+        return self._client.create_pit(
+            index=index, params={"allow_partial_pit_creation": "false", **parameters}
+        )
+
+    def _delete_pit(self, pit: str) -> Any:  # noqa: ANN401 - see the base
+        return self._client.delete_pit(body={"pit_id": [pit]})
+
+
+class OpenSearchEngine(_OpenSearchRequests, AdminEngine):
+    """An OpenSearch cluster."""
 
     def info(self) -> JSON:
         """Return ``{"distribution": "opensearch", "version": …}``.
 
-        The version is empty where the server does not tell it to whoever asks: that needs the right
-        ``cluster:monitor/main``, which who may only read has not.
+        The version is empty where the server tells it only to users with the permission
+        ``cluster:monitor/main``, which a user who may only read lacks.
         """
         try:
-            with self._asking():
+            with self._translate_errors():
                 answer = self._client.info()
         except PermissionDenied:
-            return {"distribution": "opensearch", "version": told_version(self.connection)}
+            return {"distribution": "opensearch", "version": version_for_all(self.connection)}
         return {"distribution": "opensearch", "version": version_in(answer, self.who)}
 
     def tiebreaker(self) -> str | None:
         """Return ``_shard_doc`` where the server has it.
 
-        None before 3.3, where ``_doc`` is not unique across shards, and where the server does not tell its
-        version to whoever asks.
+        None before 3.3, where ``_doc`` is not unique across shards, and where the version is not known.
         """
         version = self.info()["version"]
         if not version:
@@ -141,52 +127,11 @@ class OpenSearchEngine(GuardedEngine):
         major, minor = (int(part) for part in version.split(".")[:2])
         return "_shard_doc" if (major, minor) >= _SHARD_DOC_SINCE else None
 
-    @property
-    def newest(self) -> Parameters:
-        """Return what asks the primaries: where copies take over segments, a refresh does not reach them.
-
-        And a copy that was given up may go on answering at a node that has not heard of it yet, while a write
-        reaches the primary or fails.
-        """
-        return {"preference": "_primary"}
-
-    def open_pit(self, index: str, keep_alive: str = "1m", parameters: Parameters | None = None) -> str:
-        """Open a point in time and return its id."""
-        check_given(index)
-        given = {"keep_alive": keep_alive, **WHOLE_PIT, **in_address(parameters or {})}
-        with self._asking():
-            answer = self._client.create_pit(index=index, params=given)
-        return str(answer["pit_id"])
-
-    def close_pit(self, pit: str) -> None:
-        """Close a point in time; one that is gone already is no error."""
-        try:
-            with self._asking():
-                self._client.delete_pit(body={"pit_id": [pit]})
-        except EngineError as error:
-            if not isinstance(error.__cause__, NotFoundError | RequestError):
-                raise
-
     def _connect(self, connection: Connection) -> OpenSearch:
-        options = client_options(connection)
-        if connection.aws_region:
-            credentials = aws_credentials(connection)
-            options["http_auth"] = Urllib3AWSV4SignerAuth(
-                credentials, connection.aws_region, connection.aws_service
-            )
-        return OpenSearch(**options)
-
-    def _search_with(self, index: str | None, body: JSON, parameters: dict[str, str]) -> Any:  # noqa: ANN401
-        return self._client.search(index=index, body=body, params=parameters)
-
-    def _msearch(self, lines: Sequence[JSON]) -> Any:  # noqa: ANN401 - see the base
-        return self._client.msearch(body=list(lines))
+        return OpenSearch(**_client_options(connection, Urllib3AWSV4SignerAuth))
 
     def _create(self, index: str, mappings: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
         self._client.indices.create(index=index, body={"mappings": mappings, "settings": settings})
-
-    def _bulk_once(self, lines: Sequence[JSON], *, refresh: bool) -> Any:  # noqa: ANN401 - see the base
-        return self._client.bulk(body=list(lines), params={"refresh": "true"} if refresh else {})
 
     def _bulk_body(self, body: bytes) -> Any:  # noqa: ANN401 - see the base
         return self._client.bulk(body=body)
@@ -196,3 +141,55 @@ class OpenSearchEngine(GuardedEngine):
             self._client, actions, chunk_size=CHUNK, max_chunk_bytes=BYTES, raise_on_error=False
         )
         return done
+
+
+class AsyncOpenSearchEngine(_OpenSearchRequests, AsyncHttpEngine):
+    """An OpenSearch cluster whose methods are awaited. Needs the extra ``async`` as well."""
+
+    def _connect(self, connection: Connection) -> Any:  # noqa: ANN401 - see the base
+        try:
+            from opensearchpy import AsyncOpenSearch, AWSV4SignerAsyncAuth
+        except ImportError as error:
+            raise MissingExtra("async", "the asynchronous adapter for OpenSearch") from error
+        return AsyncOpenSearch(**_client_options(connection, AWSV4SignerAsyncAuth))
+
+
+def _client_options(connection: Connection, signer: Any) -> dict[str, Any]:  # noqa: ANN401 - a class
+    """Return the arguments for the client.
+
+    Args:
+        signer: signs requests for AWS; each client has its own.
+    """
+    options: dict[str, Any] = {
+        "hosts": list(connection.urls),
+        "timeout": connection.timeout,
+        "max_retries": connection.retries,
+        # Not 429 and 503: the engine retries those itself, after a wait.
+        "retry_on_status": (502, 504),
+        "pool_maxsize": _POOL,
+        "serializer": OpenSearchSerializer(),
+    }
+    if any(url.startswith("https:") for url in connection.urls):
+        options["ssl_context"] = tls_context(connection)
+    if authorization := connection.authorization():
+        options["headers"] = {"Authorization": authorization}
+    if connection.aws_region:
+        options["http_auth"] = signer(_aws_credentials(), connection.aws_region, connection.aws_service)
+    return options
+
+
+def _aws_credentials() -> Any:  # noqa: ANN401 - botocore's own type
+    """Return the credentials botocore finds: environment, profile, or the role of the machine.
+
+    Raises:
+        MissingExtra: botocore is not installed.
+        ConfigError: it finds none.
+    """
+    try:
+        from botocore.session import Session
+    except ModuleNotFoundError as error:
+        raise MissingExtra("aws", "signing requests for Amazon OpenSearch Service") from error
+    credentials = Session().get_credentials()
+    if credentials is None:
+        raise ConfigError("aws_region: botocore finds no credentials; set AWS_ACCESS_KEY_ID or AWS_PROFILE")
+    return credentials
