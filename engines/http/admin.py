@@ -117,7 +117,7 @@ class AdminEngine(HttpEngine):
         deleted = 0
         self.refresh(index)
         # A document that changes before it is deleted is looked at again in the next round.
-        while hits := _all_hits(self.search(index, body, self.newest)):
+        while hits := _all_hits(self.search(index, body, self.can.newest)):
             result = self.bulk([_deletion(hit) for hit in hits])
             deleted += result.indexed
             self.refresh(index)

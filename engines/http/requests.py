@@ -4,7 +4,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from time import monotonic
-from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar
 
 from shinglefold.contracts.engine import (
@@ -94,11 +93,6 @@ class HttpRequests(ABC):
     def who(self) -> str:
         """The server, as messages name it."""
         return f"{self.product} at {self.connection.address}"
-
-    @property
-    def newest(self) -> Parameters:
-        """Parameters of a search that must see all that a refresh made visible: here any copy does."""
-        return MappingProxyType({})
 
     @abstractmethod
     def _connect(self, connection: Connection) -> Any:  # noqa: ANN401 - the clients' own types
@@ -231,7 +225,7 @@ class HttpRequests(ABC):
         each = zip(ids, routings or [None] * len(ids), strict=True)
         body = {"docs": [_mget_item(index, id_, source, routing) for id_, routing in each]}
         with self._translate_errors():
-            answer = plain((yield lambda: self._client.mget(body=body, **self.newest)))
+            answer = plain((yield lambda: self._client.mget(body=body, **self.can.newest)))
         for found in answer["docs"]:
             if "error" in found:
                 raise refusal(503, found, self.who)

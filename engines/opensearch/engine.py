@@ -15,7 +15,7 @@ from opensearchpy.exceptions import (
 from opensearchpy.helpers import streaming_bulk
 from opensearchpy.serializer import JSONSerializer
 
-from shinglefold.contracts.engine import JSON, Capabilities, Parameters
+from shinglefold.contracts.engine import JSON, Capabilities
 from shinglefold.engines.http.admin import AdminEngine
 from shinglefold.engines.http.bulk import BYTES, CHUNK
 from shinglefold.engines.http.connection import Connection
@@ -30,6 +30,9 @@ from shinglefold.errors import ConfigError, EngineError, MissingExtra, Permissio
 _POOL = 16
 #: Without the search pipeline that an index has for all searches (``index.search.default_pipeline``).
 _UNALTERED = {"search_pipeline": "_none"}
+#: To the primaries: with segment replication a refresh does not reach the copies. A copy that was given up
+#: may also go on answering at a node that has not heard of it, while a write reaches the primary or fails.
+_NEWEST = {"preference": "_primary"}
 #: The first version that has ``_shard_doc``.
 _SHARD_DOC_SINCE = (3, 3)
 
@@ -70,16 +73,7 @@ class _OpenSearchRequests(HttpRequests):
     client_errors: ClassVar[ClientErrors] = ClientErrors(
         (OpenSearchException, ImproperlyConfigured), _translate, _status
     )
-    can: Capabilities = replace(HttpRequests.can, unaltered=_UNALTERED)
-
-    @property
-    def newest(self) -> Parameters:
-        """Parameters that send a search to the primaries.
-
-        With segment replication a refresh does not reach the copies. A copy that was given up may also go on
-        answering at a node that has not heard of it yet, while a write reaches the primary or fails.
-        """
-        return {"preference": "_primary"}
+    can: Capabilities = replace(HttpRequests.can, unaltered=_UNALTERED, newest=_NEWEST)
 
     def _search(self, index: str | None, body: JSON, parameters: dict[str, str]) -> Any:  # noqa: ANN401
         return self._client.search(index=index, body=body, params=parameters)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from typing import Self
 
-from shinglefold.contracts.engine import JSON, Document, Engine, GuardedWrites
+from shinglefold.contracts.engine import JSON, Document, Engine
 from shinglefold.errors import EngineError
 from shinglefold.grouping.gate.base_gate import BATCH, BaseGate, canonicalizer_of, check_rules, let_in
 from shinglefold.grouping.gate.housekeeping import sweep
@@ -125,9 +125,8 @@ class Gate(BaseGate):
     def _routed(self, id_: str) -> list[JSON]:
         """Return the documents of an id under any routing, which only a search finds."""
         self.refresh()
-        newest = self.engine.newest if isinstance(self.engine, GuardedWrites) else None
         body = {"query": {"ids": {"values": [id_]}}, "size": _ROUTINGS, **self.engine.can.unaltered}
-        hits: list[JSON] = self.engine.search(self.index, body, newest)["hits"]["hits"]
+        hits: list[JSON] = self.engine.search(self.index, body, self.engine.can.newest)["hits"]["hits"]
         return hits
 
     def sweep(self) -> int:

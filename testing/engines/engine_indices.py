@@ -1,6 +1,6 @@
 """Checks of indices as a whole: listed, replaced, emptied by a query, their mappings grown."""
 
-from shinglefold.contracts.engine import Capabilities, Engine
+from shinglefold.contracts.engine import Capabilities, Engine, GuardedWrites
 from shinglefold.errors import IndexMissing, UnsupportedQuery
 from shinglefold.testing.engines.subject import (
     IDS,
@@ -21,6 +21,7 @@ class Indices:
         """Check that the engine tells its capabilities, and keeps them."""
         assert isinstance(engine.can, Capabilities)
         assert engine.can.bulks_at_once >= 1
+        assert engine.can.seq_no == isinstance(engine, GuardedWrites)
         with empty(engine) as index:
             source = '{"pages": 7}' if engine.can.takes_json else {"pages": 7}
             assert engine.bulk([{"_index": index, "_id": "1", "_source": source}]).indexed == 1
