@@ -32,9 +32,8 @@ from shinglefold.engines.embedded.store.index_folders import (
     new_folder,
     rebuild_columns,
 )
-from shinglefold.engines.embedded.store.reader import Reader, stamp
 from shinglefold.engines.embedded.store.record_files import FOLDER, record_files, walk
-from shinglefold.engines.embedded.store.snapshots import Snapshot
+from shinglefold.engines.embedded.store.snapshots import Reader, Snapshot, stamp
 from shinglefold.engines.embedded.store.write_ahead_log import age, files
 from shinglefold.engines.embedded.store.writer import CommittedState, IndexWriter
 from shinglefold.errors import EngineError, IndexReadOnly, UnsupportedQuery

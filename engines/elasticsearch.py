@@ -1,20 +1,29 @@
-"""Elasticsearch 8 and 9 behind the ``Engine`` contract, through the client of the server's generation."""
+"""Elasticsearch 8 and 9 behind the ``Engine`` contract, through the client of the server's generation.
+
+Needs the extra ``elasticsearch``; without it the import raises ``MissingExtra``.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any, ClassVar
 
-from elasticsearch import (
-    ApiError,
-    AsyncElasticsearch,
-    Elasticsearch,
-    SerializationError,
-    TransportError,
-    UnsupportedProductError,
-)
-from elasticsearch.helpers import streaming_bulk
-from elasticsearch.serializer import JsonSerializer
+from shinglefold.errors import ConfigError, EngineError, MissingExtra, PermissionDenied
+
+try:
+    import msgspec as _reader  # noqa: F401 - only to see whether it is there
+    from elasticsearch import (
+        ApiError,
+        AsyncElasticsearch,
+        Elasticsearch,
+        SerializationError,
+        TransportError,
+        UnsupportedProductError,
+    )
+    from elasticsearch.helpers import streaming_bulk
+    from elasticsearch.serializer import JsonSerializer
+except ModuleNotFoundError as _error:
+    raise MissingExtra("elasticsearch", "the adapter for Elasticsearch") from _error
 
 from shinglefold.contracts.engine import JSON, Capabilities
 from shinglefold.engines.http.admin import AdminEngine
@@ -25,7 +34,6 @@ from shinglefold.engines.http.errors import ClientErrors, is_broken_answer, not_
 from shinglefold.engines.http.product_detection import tls_context
 from shinglefold.engines.http.requests import HttpRequests
 from shinglefold.engines.http.responses import read_json, search_path, version_in
-from shinglefold.errors import ConfigError, EngineError, MissingExtra, PermissionDenied
 
 #: Connections kept open, as many as threads usefully send requests at once.
 _POOL = 16

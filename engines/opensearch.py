@@ -1,19 +1,28 @@
-"""OpenSearch 2 and 3 behind the ``Engine`` contract, through opensearch-py."""
+"""OpenSearch 2 and 3 behind the ``Engine`` contract, through opensearch-py.
+
+Needs the extra ``opensearch``; without it the import raises ``MissingExtra``.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from opensearchpy import OpenSearch, Urllib3AWSV4SignerAuth
-from opensearchpy.exceptions import ConnectionError as NoConnection
-from opensearchpy.exceptions import (
-    ImproperlyConfigured,
-    OpenSearchException,
-    SerializationError,
-    TransportError,
-)
-from opensearchpy.helpers import streaming_bulk
-from opensearchpy.serializer import JSONSerializer
+from shinglefold.errors import ConfigError, EngineError, MissingExtra, PermissionDenied
+
+try:
+    import msgspec as _reader  # noqa: F401 - only to see whether it is there
+    from opensearchpy import OpenSearch, Urllib3AWSV4SignerAuth
+    from opensearchpy.exceptions import ConnectionError as NoConnection
+    from opensearchpy.exceptions import (
+        ImproperlyConfigured,
+        OpenSearchException,
+        SerializationError,
+        TransportError,
+    )
+    from opensearchpy.helpers import streaming_bulk
+    from opensearchpy.serializer import JSONSerializer
+except ModuleNotFoundError as _error:
+    raise MissingExtra("opensearch", "the adapter for OpenSearch") from _error
 
 from shinglefold.contracts.engine import JSON, Capabilities
 from shinglefold.engines.http.admin import AdminEngine
@@ -24,7 +33,6 @@ from shinglefold.engines.http.errors import ClientErrors, is_broken_answer, not_
 from shinglefold.engines.http.product_detection import tls_context, version_for_all
 from shinglefold.engines.http.requests import HttpRequests
 from shinglefold.engines.http.responses import read_json, version_in
-from shinglefold.errors import ConfigError, EngineError, MissingExtra, PermissionDenied
 
 #: Connections kept open, as many as threads usefully send requests at once.
 _POOL = 16
