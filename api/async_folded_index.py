@@ -16,9 +16,8 @@ from shinglefold.api.index_options import (
 from shinglefold.api.opening import read_recipe
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Document, Engine, RunsInThreads
-from shinglefold.engines import open_engine
-from shinglefold.engines.async_opening import open_async_engine, open_blocking_twin
-from shinglefold.engines.http.given_client import is_async_client
+from shinglefold.engines import open_async_engine, open_blocking_twin, open_engine
+from shinglefold.engines.http.connection import is_async_client
 from shinglefold.errors import ShinglefoldError
 from shinglefold.ingest import Summary
 from shinglefold.maintenance import BackfillSummary, Diagnosis

@@ -1,6 +1,7 @@
 """Where documents are kept: one ``Engine`` contract, and the engines that fulfil it."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from shinglefold.contracts.engine import Engine
 from shinglefold.engines.http import (
@@ -11,11 +12,22 @@ from shinglefold.engines.http import (
     looks_like_server,
     shown,
 )
-from shinglefold.engines.http.given_client import is_async_client, product_of_client
+from shinglefold.engines.http.connection import WrappedClient, is_async_client, product_of_client
 from shinglefold.errors import ConfigError
 from shinglefold.options.validation import check_path
 
-__all__ = ["Connection", "folder_of", "is_server", "load_connection", "open_engine"]
+if TYPE_CHECKING:
+    import asyncio
+
+__all__ = [
+    "Connection",
+    "folder_of",
+    "is_server",
+    "load_connection",
+    "open_async_engine",
+    "open_blocking_twin",
+    "open_engine",
+]
 
 _EMBEDDED = "embedded:"
 
@@ -65,6 +77,40 @@ def open_engine(where: Any, canonicalizer: Any = None) -> Engine:  # noqa: ANN40
     return EmbeddedEngine(address.removeprefix(_EMBEDDED), canonicalizer)
 
 
+def open_async_engine(where: Any, canonicalizer: Callable[[], Any] | None = None) -> Any:  # noqa: ANN401
+    """Return an engine whose methods are awaited.
+
+    Args:
+        where: a folder, an address, a ``Connection``, or an asynchronous client, which stays open.
+        canonicalizer: makes the canonicalizer of the embedded engine; servers need none.
+
+    Raises:
+        ConfigError: the address is not valid, or the client blocks.
+        EngineError: the server does not answer.
+        MissingExtra: the engine's library is not installed.
+    """
+    if product := product_of_client(where):
+        if not is_async_client(where):
+            raise ConfigError(f"{type(where).__name__} blocks: give its asynchronous variant, or use open")
+        return _server_engine(product, awaited=True).of_client(where)
+    if not isinstance(where, Connection) and (folder := folder_of(str(where))) is not None:
+        from shinglefold.engines.embedded.async_engine import AsyncEmbeddedEngine
+
+        return AsyncEmbeddedEngine(folder, None if canonicalizer is None else canonicalizer())
+    from shinglefold.engines.http.product_detection import product_of
+
+    connection = where if isinstance(where, Connection) else load_connection(str(where))
+    return _server_engine(product_of(connection), awaited=True)(connection)
+
+
+def open_blocking_twin(client: Any, loop: "asyncio.AbstractEventLoop") -> Any:  # noqa: ANN401
+    """Return a blocking engine that sends its requests by an asynchronous client.
+
+    For threads other than that of the event loop, which must be running.
+    """
+    return open_engine(WrappedClient(client, loop, product_of_client(client)))
+
+
 def folder_of(where: str) -> str | None:
     """Return the folder that an address names, None where it names a server."""
     return None if is_server(where) else where.removeprefix(_EMBEDDED)
@@ -77,11 +123,11 @@ def _open_server(connection: Connection) -> Engine:
     return made
 
 
-def _server_engine(product: str) -> Any:  # noqa: ANN401
+def _server_engine(product: str, *, awaited: bool = False) -> Any:  # noqa: ANN401
     if product == "opensearch":
-        from shinglefold.engines.opensearch import OpenSearchEngine
+        from shinglefold.engines.opensearch import AsyncOpenSearchEngine, OpenSearchEngine
 
-        return OpenSearchEngine
-    from shinglefold.engines.elasticsearch import ElasticsearchEngine
+        return AsyncOpenSearchEngine if awaited else OpenSearchEngine
+    from shinglefold.engines.elasticsearch import AsyncElasticsearchEngine, ElasticsearchEngine
 
-    return ElasticsearchEngine
+    return AsyncElasticsearchEngine if awaited else ElasticsearchEngine

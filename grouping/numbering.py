@@ -8,7 +8,7 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.contracts.engine import JSON, Engine, GuardedWrites
+from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.errors import InputError
 from shinglefold.grouping.candidate_search import CandidateLookup
 from shinglefold.grouping.gate.protocol.placeholders import GROUP, LEADER, GateFields
@@ -117,9 +117,10 @@ class Numbering:
 
     @cached_property
     def _lookup(self) -> CandidateLookup:
-        newest = self.engine.newest if isinstance(self.engine, GuardedWrites) else None
         beside = [f"{self.recipe.field}.{GROUP}"]
-        return CandidateLookup(self.engine, self.index, self._likeness, beside=beside, parameters=newest)
+        return CandidateLookup(
+            self.engine, self.index, self._likeness, beside=beside, parameters=self.engine.can.newest
+        )
 
     def number(self, actions: Sequence[Action]) -> list[Action]:
         """Return index actions whose documents have the number of their group; others as they are.

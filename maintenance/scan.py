@@ -8,7 +8,7 @@ from math import ceil
 from time import monotonic, sleep
 from typing import Any, TypeVar
 
-from shinglefold.contracts.engine import JSON, Engine, GuardedWrites
+from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.contracts.shard_failures import check_complete
 from shinglefold.errors import (
     ConfigError,
@@ -322,9 +322,7 @@ class Scan:
         }
 
     def _opened(self) -> str:
-        engine = self.engine
-        newest = engine.newest if self.guarded and isinstance(engine, GuardedWrites) else None
-        return engine.open_pit(self.index, self.keep_alive, newest)
+        return self.engine.open_pit(self.index, self.keep_alive, self.engine.can.newest)
 
     def _search(self, body: JSON) -> JSON:
         failures = 0

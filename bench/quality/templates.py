@@ -14,8 +14,8 @@ from shinglefold.ingest.fingerprinter import FingerprintArrays
 from shinglefold.model.scheme import Scheme
 from shinglefold.registry import make_scheme
 from shinglefold.sketch import bit_planes, differing, length_ratio, similarity
-from shinglefold.sketch.decide.estimators import corrected
-from shinglefold.testing.edits.passage import EditedPassage
+from shinglefold.sketch.b_bit_minhash import corrected
+from shinglefold.testing.edits.spelling import EditedPassage
 
 #: Documents of a template, and words of one: some 11,000 characters.
 DOCUMENTS, WORDS = 6, 1600

@@ -79,6 +79,7 @@ class Capabilities:
         samples: the aggregation ``sampler`` looks at the best results of each shard only.
         unaltered: what the body of a search says whose answer is to be that of the index itself, whatever the
             server makes of answers on their way: a search pipeline may filter, cut and fold what is found.
+        newest: parameters of a search, or of a point in time, that must see all that a refresh made visible.
     """
 
     bulks_at_once: int = 1
@@ -87,6 +88,7 @@ class Capabilities:
     slices: Literal["none", "shards", "any"] = "none"
     samples: bool = False
     unaltered: JSON = field(default_factory=dict)
+    newest: Parameters = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +136,7 @@ class WriteResult:
 
 @runtime_checkable
 class GuardedWrites(Protocol):
-    """What engines offer whose documents have versions (``Capabilities.seq_no``)."""
-
-    @property
-    def newest(self) -> Parameters:
-        """Parameters of a search that must see all that a refresh made visible."""
-        ...
+    """Implemented by the engines whose documents have versions: those with ``Capabilities.seq_no``."""
 
     def identities(self, indices: Sequence[str]) -> dict[str, str]:
         """Return what tells each index from another that has its name later; those that are gone are missing.

@@ -10,7 +10,6 @@ from typing import Any, Self, TypeVar
 from shinglefold.contracts.engine import JSON, Capabilities, Parameters, Search, search_parts
 from shinglefold.engines.embedded.engine import EmbeddedEngine
 from shinglefold.engines.embedded.schema.tantivy_schema import CommitLimits
-from shinglefold.engines.fallbacks import Answer
 from shinglefold.errors import EngineError
 
 Result = TypeVar("Result")
@@ -63,7 +62,7 @@ class AsyncEmbeddedEngine:
         """Run a search; see ``EmbeddedEngine.search``."""
         return await self._run(partial(self.blocking.search, index, body, parameters))
 
-    async def msearch(self, searches: Sequence[Search]) -> list[Answer]:
+    async def msearch(self, searches: Sequence[Search]) -> list[JSON | EngineError]:
         """Run several searches at the same time; see ``Engine.msearch``."""
         return list(await asyncio.gather(*map(self._answer, searches)))
 
@@ -82,7 +81,7 @@ class AsyncEmbeddedEngine:
             self._closed = True
             self._threads.shutdown(wait=False)
 
-    async def _answer(self, search: Search) -> Answer:
+    async def _answer(self, search: Search) -> JSON | EngineError:
         try:
             return await self.search(*search_parts(search))
         except EngineError as error:

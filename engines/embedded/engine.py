@@ -17,6 +17,7 @@ from shinglefold.contracts.engine import (
     IndexInfo,
     Parameters,
     Search,
+    search_parts,
 )
 from shinglefold.engines.embedded.exclusive_access import ExclusiveAccess
 from shinglefold.engines.embedded.query.compiler import compile_query
@@ -40,7 +41,6 @@ from shinglefold.engines.embedded.store.index_folders import (
     there,
 )
 from shinglefold.engines.embedded.store.snapshots import Pits, Snapshot
-from shinglefold.engines.fallbacks import Answer, one_by_one
 from shinglefold.errors import (
     EngineError,
     EngineUnavailable,
@@ -287,9 +287,15 @@ class EmbeddedEngine(ExclusiveAccess):
             response = run_search(snapshot, self._analysis, request)
         return response if pit is None else {"pit_id": pit, **response}
 
-    def msearch(self, searches: Sequence[Search]) -> list[Answer]:
+    def msearch(self, searches: Sequence[Search]) -> list[JSON | EngineError]:
         """Run several searches, one after the other; see ``Engine.msearch``."""
-        return one_by_one(self.search, searches)
+        answers: list[JSON | EngineError] = []
+        for one in searches:
+            try:
+                answers.append(self.search(*search_parts(one)))
+            except EngineError as error:
+                answers.append(error)
+        return answers
 
     def open_pit(self, index: str, keep_alive: str = "1m", parameters: Parameters | None = None) -> str:
         """Keep what searches see now and return its id; it outlives refreshes and merges, not the engine."""

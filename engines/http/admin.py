@@ -1,24 +1,24 @@
 """Indices as a whole, mappings in place, and templates: the clients name these requests alike."""
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from shinglefold.contracts.engine import JSON, BulkResult, IndexInfo
-from shinglefold.engines.fallbacks import delete_found
-from shinglefold.engines.http.engine import HttpEngine
+from shinglefold.engines.http.engine import HttpEngine, retry_when_busy
 from shinglefold.engines.http.responses import check_given, check_name, plain
-from shinglefold.engines.http.retry import retry_when_busy
-from shinglefold.errors import IndexMissing, PermissionDenied, UnsupportedQuery
+from shinglefold.errors import EngineUnavailable, IndexMissing, PermissionDenied, UnsupportedQuery
 from shinglefold.runtime.sans_io import run
 
 #: What an alias keeps when it moves to another index.
 _ALIAS_OPTIONS = ("filter", "index_routing", "search_routing", "is_write_index", "is_hidden")
 #: What Elasticsearch's answers add to a template.
 _DATES = ("created_date", "modified_date")
+#: Documents deleted with one bulk request.
+_DELETED_AT_ONCE = 1_000
 
 
-class AdministeredEngine(HttpEngine):
+class AdminEngine(HttpEngine):
     """An engine whose indices can be looked at, replaced and set up."""
 
     @property
@@ -61,7 +61,7 @@ class AdministeredEngine(HttpEngine):
 
     @retry_when_busy
     def _stats(self, pattern: str) -> JSON:
-        with self._asking():
+        with self._translate_errors():
             answer = plain(
                 self._client.indices.stats(
                     index=pattern,
@@ -101,13 +101,29 @@ class AdministeredEngine(HttpEngine):
         actions: list[JSON] = [{"remove_index": {"index": name}} for name in old]
         moved = {index: {}, **{alias: options for names in old.values() for alias, options in names.items()}}
         actions += [{"add": {"index": by, "alias": alias, **_kept(given)}} for alias, given in moved.items()]
-        with self._asking():
+        with self._translate_errors():
             self._client.indices.update_aliases(body={"actions": actions})
 
     def delete_by_query(self, index: str, query: Mapping[str, Any]) -> BulkResult:
-        """Delete all documents that a query finds; see ``Engine.delete_by_query``."""
+        """Delete all documents that a query finds; see ``Engine.delete_by_query``.
+
+        Raises:
+            EngineUnavailable: not all shards answered, so the documents of some would stay.
+        """
         check_given(index)
-        return delete_found(self, index, query)
+        # By searches and bulk requests: some servers come without the module for _delete_by_query.
+        body = {"query": dict(query), "size": _DELETED_AT_ONCE, "_source": False, "seq_no_primary_term": True}
+        body |= self.can.unaltered
+        deleted = 0
+        self.refresh(index)
+        # A document that changes before it is deleted is looked at again in the next round.
+        while hits := _all_hits(self.search(index, body, self.can.newest)):
+            result = self.bulk([_deletion(hit) for hit in hits])
+            deleted += result.indexed
+            self.refresh(index)
+            if not result.indexed:
+                return BulkResult(deleted, result.failures)
+        return BulkResult(deleted)
 
     @retry_when_busy
     def all_mappings(self, pattern: str) -> dict[str, JSON]:
@@ -116,7 +132,7 @@ class AdministeredEngine(HttpEngine):
         Raises:
             IndexMissing: a name without ``*`` means none.
         """
-        return run(self._each_mapping(pattern), operator.call)
+        return run(self._all_mappings_steps(pattern), operator.call)
 
     @retry_when_busy
     def put_mappings(self, index: str, mappings: Mapping[str, Any]) -> None:
@@ -126,13 +142,13 @@ class AdministeredEngine(HttpEngine):
             UnsupportedQuery: a field is there already and of another kind.
         """
         check_name(index)
-        with self._asking():
+        with self._translate_errors():
             self._client.indices.put_mapping(index=index, body=dict(mappings))
 
     @retry_when_busy
     def component_template(self, name: str) -> JSON | None:
         """Return a component template, or None where there is none of this name."""
-        with self._asking():
+        with self._translate_errors():
             if not self._client.cluster.exists_component_template(name=name):
                 return None
             answer = plain(self._client.cluster.get_component_template(name=name))
@@ -145,13 +161,13 @@ class AdministeredEngine(HttpEngine):
         Raises:
             UnsupportedQuery: the server can't read it, or it does not fit a template made of it.
         """
-        with self._asking():
+        with self._translate_errors():
             self._client.cluster.put_component_template(name=name, body=dict(body))
 
     @retry_when_busy
     def index_templates(self) -> dict[str, JSON]:
         """Return every index template by name."""
-        with self._asking():
+        with self._translate_errors():
             answer = plain(self._client.indices.get_index_template())
         return {entry["name"]: _installable(entry["index_template"]) for entry in answer["index_templates"]}
 
@@ -162,19 +178,19 @@ class AdministeredEngine(HttpEngine):
         Raises:
             UnsupportedQuery: the server can't read it, or another one of its priority matches its indices.
         """
-        with self._asking():
+        with self._translate_errors():
             self._client.indices.put_index_template(name=name, body=dict(body))
 
     @retry_when_busy
     def resolved_template(self, name: str) -> JSON:
         """Return what an index template makes, its components taken in: settings, mappings and aliases."""
-        with self._asking():
+        with self._translate_errors():
             return dict(plain(self._client.indices.simulate_template(name=name))["template"])
 
     @retry_when_busy
     def legacy_templates(self) -> dict[str, JSON]:
         """Return every template of the older kind by name."""
-        with self._asking():
+        with self._translate_errors():
             return plain(self._client.indices.get_template())
 
     @retry_when_busy
@@ -185,7 +201,7 @@ class AdministeredEngine(HttpEngine):
             IndexMissing: a name without ``*`` means none.
         """
         check_given(pattern)
-        with self._asking():
+        with self._translate_errors():
             answer = plain(
                 self._client.indices.get_settings(
                     index=pattern, flat_settings=True, expand_wildcards="open,closed"
@@ -201,7 +217,7 @@ class AdministeredEngine(HttpEngine):
         """
         check_given(pattern)
         try:
-            with self._asking():
+            with self._translate_errors():
                 answer = plain(self._client.indices.get_data_stream(name=pattern))
         except (IndexMissing, UnsupportedQuery):
             return {}
@@ -226,7 +242,7 @@ class AdministeredEngine(HttpEngine):
 
     @retry_when_busy
     def _aliases(self, /, pattern: str, **options: str) -> dict[str, JSON]:
-        with self._asking():
+        with self._translate_errors():
             answer = plain(self._client.indices.get_alias(index=pattern, **options))
         return {name: dict(entry["aliases"]) for name, entry in answer.items()}
 
@@ -254,3 +270,21 @@ def _of_users(name: str) -> bool:
 
 def _kept(options: Mapping[str, Any]) -> JSON:
     return {name: options[name] for name in _ALIAS_OPTIONS if name in options}
+
+
+def _all_hits(answer: JSON) -> Sequence[JSON]:
+    if answer["_shards"]["failed"] or answer["timed_out"]:
+        raise EngineUnavailable("deleting: not all shards answered, so not all was deleted; try again later")
+    hits: Sequence[JSON] = answer["hits"]["hits"]
+    return hits
+
+
+def _deletion(hit: JSON) -> JSON:
+    action = {
+        "_op_type": "delete",
+        "_index": hit["_index"],
+        "_id": hit["_id"],
+        "if_seq_no": hit["_seq_no"],
+        "if_primary_term": hit["_primary_term"],
+    }
+    return {**action, "routing": hit["_routing"]} if "_routing" in hit else action

@@ -1,36 +1,65 @@
-"""What both adapters do alike: the clients share these methods and differ in the rest."""
+"""The engines of both products: ``HttpEngine`` blocks, ``AsyncHttpEngine`` is awaited."""
 
 import operator
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from functools import wraps
+from typing import Any, ClassVar, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
-from shinglefold.contracts.engine import JSON, BulkResult, Capabilities, Parameters, Search
-from shinglefold.engines.fallbacks import Answer
+from shinglefold.contracts.engine import JSON, BulkResult, Parameters, Search, VersionedDocument, WriteResult
 from shinglefold.engines.http.bulk import BYTES, Bulk, Malformed, are_ready, as_texts, bodies, told
 from shinglefold.engines.http.connection import Connection
-from shinglefold.engines.http.errors import MALFORMED, NoDocument
+from shinglefold.engines.http.errors import MALFORMED, ClientErrors, NoDocument, NotRefreshed
+from shinglefold.engines.http.requests import HttpRequests
 from shinglefold.engines.http.responses import check_name, plain
-from shinglefold.engines.http.retry import BACKOFF, retry_when_busy
-from shinglefold.engines.http.search_requests import HttpSearches
-from shinglefold.errors import EngineError, UnsupportedQuery
-from shinglefold.runtime.backoff import Backoff
-from shinglefold.runtime.sans_io import run
+from shinglefold.errors import EngineError, EngineUnavailable, UnsupportedQuery
+from shinglefold.runtime.backoff import Backoff, retry_unavailable
+from shinglefold.runtime.sans_io import run, run_async
+
+P = ParamSpec("P")
+T = TypeVar("T")
+#: Delays before the retries of requests and bulks. Half of each is random.
+BACKOFF = Backoff(3, first=0.25, most=10.0, jitter=0.5)
+#: Statuses of a request that the server did not run. After any other nobody knows whether it ran.
+_LATER = frozenset({429, 503})
 
 
-class HttpEngine(HttpSearches):
+class Retrying(Protocol):
+    """An engine with a backoff, and with a client whose errors have statuses."""
+
+    client_errors: ClassVar[ClientErrors]
+    backoff: Backoff
+
+
+S = TypeVar("S", bound=Retrying)
+
+
+def retry_when_busy(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
+    """Retry a method, after waiting, while the server is too busy. Only for requests that may run twice.
+
+    Searches are not retried: their callers wait for the answer, and know how long it is worth waiting.
+    """
+
+    @wraps(method)
+    def retried(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        def is_final(error: EngineUnavailable) -> bool:
+            cause = error.__cause__
+            ran = not isinstance(cause, Exception) or self.client_errors.status(cause) not in _LATER
+            return ran and not isinstance(error, NotRefreshed)
+
+        return retry_unavailable(lambda: method(self, *args, **kwargs), self.backoff, until=is_final)
+
+    return retried
+
+
+class HttpEngine(HttpRequests):
     """An engine behind a client. Threads may share one; a forked process needs its own.
 
     Args:
         connection: the addresses and the credentials.
         backoff: for requests the server is too busy for; None takes the number of retries of the connection.
     """
-
-    #: Two bulk requests on their way, so that the server need not wait for us.
-    can: Capabilities = Capabilities(
-        bulks_at_once=2, takes_json=True, seq_no=True, slices="any", samples=True
-    )
 
     def __init__(
         self,
@@ -57,14 +86,6 @@ class HttpEngine(HttpSearches):
         """Return the sort key that makes any order total under a point in time."""
 
     @abstractmethod
-    def open_pit(self, index: str, keep_alive: str = "1m", parameters: Parameters | None = None) -> str:
-        """Open a point in time and return its id."""
-
-    @abstractmethod
-    def close_pit(self, pit: str) -> None:
-        """Close a point in time; one that is gone already is no error."""
-
-    @abstractmethod
     def _create(self, index: str, mappings: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
         """Create an index through the client."""
 
@@ -84,7 +105,7 @@ class HttpEngine(HttpSearches):
             UnsupportedQuery: the server knows no such name, field type or setting.
         """
         check_name(index)
-        with self._asking():
+        with self._translate_errors():
             self._create(index, mappings, settings)
 
     def delete_index(self, index: str) -> None:
@@ -94,20 +115,20 @@ class HttpEngine(HttpSearches):
             IndexMissing: there is none.
         """
         check_name(index)
-        with self._asking():
+        with self._translate_errors():
             self._client.indices.delete(index=index)
 
     @retry_when_busy
     def index_exists(self, index: str) -> bool:
         """Tell whether there is such an index or alias."""
         check_name(index)
-        with self._asking():
+        with self._translate_errors():
             return bool(self._client.indices.exists(index=index))
 
     @retry_when_busy
     def mappings(self, index: str) -> JSON:
         """Return the mappings of an index; of several (alias, pattern) what they have together."""
-        return run(self._mapping(index), operator.call)
+        return run(self._mapping_steps(index), operator.call)
 
     def bulk(self, actions: Iterable[Mapping[str, Any]]) -> BulkResult:
         """Run actions in order through the client's helper; what is refused is returned, not raised.
@@ -128,14 +149,14 @@ class HttpEngine(HttpSearches):
         Raises:
             EngineUnavailable: some copies of the index were not refreshed, and go on answering without it.
         """
-        run(self._refreshing(index), operator.call)
+        run(self._refresh_steps(index), operator.call)
 
     @retry_when_busy
     def get(self, index: str, id: str) -> JSON | None:  # noqa: A002 - the engines' own word
         """Return a document as it is now, refreshed or not, or None."""
         check_name(index)
         try:
-            with self._asking():
+            with self._translate_errors():
                 answer = plain(self._client.get(index=index, id=id))
         except NoDocument:
             return None
@@ -151,11 +172,37 @@ class HttpEngine(HttpSearches):
             UnsupportedQuery: the server can't read the body; ``WindowTooLarge`` for a page too far down.
             PitExpired: the point in time was closed or ran out.
         """
-        return run(self._found(index, body, parameters), operator.call)
+        return run(self._search_steps(index, body, parameters), operator.call)
 
-    def msearch(self, searches: Sequence[Search]) -> list[Answer]:
+    def msearch(self, searches: Sequence[Search]) -> list[JSON | EngineError]:
         """Run several searches in one request; see ``Engine.msearch``."""
-        return run(self._all_found(searches), operator.call)
+        return run(self._msearch_steps(searches), operator.call)
+
+    def open_pit(self, index: str, keep_alive: str = "1m", parameters: Parameters | None = None) -> str:
+        """Open a point in time and return its id."""
+        return run(self._open_pit_steps(index, keep_alive, parameters), operator.call)
+
+    def close_pit(self, pit: str) -> None:
+        """Close a point in time; one that is gone already is no error."""
+        run(self._close_pit_steps(pit), operator.call)
+
+    def identities(self, indices: Sequence[str]) -> dict[str, str]:
+        """Return what tells each index from another of its name; see ``GuardedWrites``."""
+        return run(self._identities_steps(indices), operator.call)
+
+    def write(self, actions: Sequence[Mapping[str, Any]], *, refresh: bool = False) -> list[WriteResult]:
+        """Run bulk actions once and return the result of each; see ``GuardedWrites``."""
+        return run(self._write_steps(actions, refresh), operator.call)
+
+    def read(
+        self,
+        index: str,
+        ids: Sequence[str],
+        source: Sequence[str] = (),
+        routings: Sequence[str | None] = (),
+    ) -> list[VersionedDocument | None]:
+        """Return the current versions of documents; see ``GuardedWrites``."""
+        return run(self._read_steps(index, ids, source, routings), operator.call)
 
     def close(self) -> None:
         """Close the connections; a second call does nothing."""
@@ -185,3 +232,79 @@ class HttpEngine(HttpSearches):
             return False
         except EngineError:
             return True
+
+
+class AsyncHttpEngine(HttpRequests):
+    """An engine behind an asynchronous client, for searches and gates; made and closed in an event loop.
+
+    Args:
+        connection: the addresses and the credentials.
+    """
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def mappings(self, index: str) -> JSON:
+        """Return the mappings of an index; of several (alias, pattern) what they have together."""
+        return await run_async(self._mapping_steps(index), operator.call)
+
+    async def all_mappings(self, pattern: str) -> dict[str, JSON]:
+        """Return the mappings of each index that a name, an alias or a pattern means."""
+        return await run_async(self._all_mappings_steps(pattern), operator.call)
+
+    async def search(
+        self, index: str | None, body: Mapping[str, Any], parameters: Parameters | None = None
+    ) -> JSON:
+        """Run a search; see ``HttpEngine.search``."""
+        return await run_async(self._search_steps(index, body, parameters), operator.call)
+
+    async def msearch(self, searches: Sequence[Search]) -> list[JSON | EngineError]:
+        """Run several searches in one request; see ``Engine.msearch``."""
+        return await run_async(self._msearch_steps(searches), operator.call)
+
+    async def identities(self, indices: Sequence[str]) -> dict[str, str]:
+        """Return what tells each index from another of its name; see ``GuardedWrites``."""
+        return await run_async(self._identities_steps(indices), operator.call)
+
+    async def write(
+        self, actions: Sequence[Mapping[str, Any]], *, refresh: bool = False
+    ) -> list[WriteResult]:
+        """Run bulk actions once and return the result of each; see ``GuardedWrites``."""
+        return await run_async(self._write_steps(actions, refresh), operator.call)
+
+    async def read(
+        self,
+        index: str,
+        ids: Sequence[str],
+        source: Sequence[str] = (),
+        routings: Sequence[str | None] = (),
+    ) -> list[VersionedDocument | None]:
+        """Return the current versions of documents; see ``GuardedWrites``."""
+        return await run_async(self._read_steps(index, ids, source, routings), operator.call)
+
+    async def get(self, index: str, id: str) -> JSON | None:  # noqa: A002 - the engines' own word
+        """Return the current version of a document, refreshed or not, or None."""
+        (found,) = await self.read(index, [id])
+        return None if found is None else {"_index": index, "_id": id, "_source": found.source}
+
+    async def refresh(self, index: str) -> None:
+        """Make everything written so far visible to searches; see ``HttpEngine.refresh``."""
+        await run_async(self._refresh_steps(index), operator.call)
+
+    async def open_pit(self, index: str, keep_alive: str = "1m", parameters: Parameters | None = None) -> str:
+        """Open a point in time and return its id."""
+        return await run_async(self._open_pit_steps(index, keep_alive, parameters), operator.call)
+
+    async def close_pit(self, pit: str) -> None:
+        """Close a point in time; one that is gone already is no error."""
+        await run_async(self._close_pit_steps(pit), operator.call)
+
+    async def close(self) -> None:
+        """Close the connections; a second call does nothing."""
+        if not self._closed:
+            self._closed = True
+            if self.owns_client:
+                await self._client.close()

@@ -75,7 +75,7 @@ def _version_header(headers: Mapping[str, str]) -> str:
     return found[1] if found else ""
 
 
-def told_version(connection: Connection) -> str:
+def version_for_all(connection: Connection) -> str:
     """Return the version that a server tells whoever may not ask for it; empty where it tells none."""
     try:
         return _version_header(_ask(connection).headers)

@@ -9,7 +9,6 @@ from msgspec import MsgspecError
 from msgspec.json import decode
 
 from shinglefold.contracts.engine import JSON, Search, search_parts
-from shinglefold.engines.fallbacks import Answer
 from shinglefold.engines.http.errors import NotRefreshed, refusal, shards_told, under_pit
 from shinglefold.errors import EngineError, IndexMissing, UnsupportedQuery
 from shinglefold.model.recipe import DIFFERING, META_KEY
@@ -239,12 +238,14 @@ def fits(search: Search) -> bool:
     return fits_header(search_parts(search)[2] or {})
 
 
-def meant(searches: Sequence[Search], answer: JSON, who: str) -> list[Answer]:
+def meant(searches: Sequence[Search], answer: JSON, who: str) -> list[JSON | EngineError]:
     """Return what a server's answer says of each search, as if it had been sent alone."""
     return [_meant(*each, who) for each in zip(searches, answer["responses"], strict=True)]
 
 
-def in_place(refusals: Sequence[UnsupportedQuery | None], answers: Sequence[Answer]) -> list[Answer]:
+def in_place(
+    refusals: Sequence[UnsupportedQuery | None], answers: Sequence[JSON | EngineError]
+) -> list[JSON | EngineError]:
     """Return the answers in order, each refusal in the place of its search."""
     others = iter(answers)
     return [next(others) if refusal is None else refusal for refusal in refusals]
@@ -263,7 +264,7 @@ def _refused(search: Search) -> UnsupportedQuery | None:
     return None
 
 
-def _meant(search: Search, answer: JSON, who: str) -> Answer:
+def _meant(search: Search, answer: JSON, who: str) -> JSON | EngineError:
     if "error" in answer:
         error = refusal(int(answer.get("status", 500)), answer, who)
         return under_pit(error) if search[0] is None else error

@@ -64,7 +64,7 @@ class BaseGate:
             )
         self._opened, self._pipeline, self._seal = opened, pipeline, seal
         self.policy, self.index, self.recipe = opened.context.policy, opened.index, opened.recipe
-        self._documents = opened.documents(engine, engine.newest if opened.intents else None)
+        self._documents = opened.documents(engine, engine.can.newest)
         store: ServerStore | ExclusiveStore
         if opened.intents:
             store = ServerStore(

@@ -7,7 +7,7 @@ from contextlib import nullcontext, suppress
 from typing import Any, ParamSpec, Self, TypeVar
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.contracts.engine import JSON, Document, Engine, GuardedWrites, HasConnection, RunsInThreads
+from shinglefold.contracts.engine import JSON, Document, Engine, HasConnection, RunsInThreads
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, EngineError
 from shinglefold.grouping.gate.base_gate import (
@@ -136,9 +136,8 @@ class Gate(BaseGate):
     def _routed(self, id_: str) -> list[JSON]:
         """Return the documents of an id under any routing, which only a search finds."""
         self.refresh()
-        newest = self.engine.newest if isinstance(self.engine, GuardedWrites) else None
         body = {"query": {"ids": {"values": [id_]}}, "size": _ROUTINGS, **self.engine.can.unaltered}
-        hits: list[JSON] = self.engine.search(self.index, body, newest)["hits"]["hits"]
+        hits: list[JSON] = self.engine.search(self.index, body, self.engine.can.newest)["hits"]["hits"]
         return hits
 
     def sweep(self) -> int:

@@ -162,7 +162,7 @@ def placeholders(engine: Engine, index: str, field: str) -> list[Placeholder]:
     order = {pending: {"order": "asc", "unmapped_type": "long"}}
     body = {"query": placeholder_query(field), "size": _PAGE, "sort": [order], "_source": False}
     body |= engine.can.unaltered
-    hits = engine.search(concrete, body, engine.newest)["hits"]["hits"]
+    hits = engine.search(concrete, body, engine.can.newest)["hits"]["hits"]
     named = [(hit["_id"], hit.get("_routing")) for hit in hits]
     held = engine.read(concrete, [id_ for id_, _ in named], [pending], [routing for _, routing in named])
     gate_fields = GateFields(field)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from shinglefold.contracts.engine import Capabilities, Engine
+from shinglefold.contracts.engine import Capabilities, Engine, GuardedWrites
 from shinglefold.errors import IndexExists, IndexMissing, UnsupportedQuery
 from shinglefold.testing.engines.subject import (
     IDS,
@@ -160,6 +160,7 @@ class Indices:
         """Check that the engine tells its capabilities, and keeps them."""
         assert isinstance(engine.can, Capabilities)
         assert engine.can.bulks_at_once >= 1
+        assert engine.can.seq_no == isinstance(engine, GuardedWrites)
         with empty(engine) as index:
             source = '{"pages": 7}' if engine.can.takes_json else {"pages": 7}
             assert engine.bulk([{"_index": index, "_id": "1", "_source": source}]).indexed == 1

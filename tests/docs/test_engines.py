@@ -9,7 +9,7 @@ from support.servers.kinds import all_kinds, usual_kinds
 from shinglefold import errors
 from shinglefold.engines import Connection, load_connection
 from shinglefold.engines.http.bulk import BYTES, CHUNK
-from shinglefold.engines.http.retry import BACKOFF
+from shinglefold.engines.http.engine import BACKOFF
 
 PAGE = (Path(__file__).parents[2] / "docs" / "engines.md").read_text("utf-8")
 MAKEFILE = (Path(__file__).parents[2] / "Makefile").read_text("utf-8")

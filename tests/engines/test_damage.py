@@ -138,7 +138,7 @@ def test_damage_that_comes_while_an_index_is_open_is_told_by_the_search_that_mee
 
 
 def test_a_check_reads_everything_however_large(whole: Path, tmp_path: Path, words, monkeypatch):
-    monkeypatch.setattr("shinglefold.engines.embedded.store.reader._CHECKED", 0)
+    monkeypatch.setattr("shinglefold.engines.embedded.store.snapshots._CHECKED", 0)
     file = next((whole / "pages" / "tantivy").glob("*.pos"))
     content = bytearray(file.read_bytes())
     content[1] ^= 1

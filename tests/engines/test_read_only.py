@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shinglefold.engines.embedded import EmbeddedEngine
-from shinglefold.engines.embedded.store import reader as reading
+from shinglefold.engines.embedded.store import snapshots
 from shinglefold.errors import EngineUnavailable, IndexReadOnly
 
 _READER = """
@@ -88,7 +88,7 @@ def test_what_others_commit_is_seen_in_a_folder_that_can_not_be_written(tmp_path
         writer.create_index("pages", {}, {})
         writer.bulk([_page(0)])
         with EmbeddedEngine(tmp_path, words) as reader:
-            monkeypatch.setattr(reading, "_writable", lambda files: False)
+            monkeypatch.setattr(snapshots, "_writable", lambda files: False)
             for count in (3, 6, 9):
                 writer.bulk(map(_page, range(count)))
                 writer.bulk([{"_index": "pages", "_id": "0", "_op_type": "delete"}])
@@ -101,7 +101,7 @@ def test_what_others_commit_is_seen_in_a_folder_that_can_not_be_written(tmp_path
 def test_without_a_folder_for_temporary_files_the_remedy_is_told(tmp_path: Path, words, monkeypatch):
     with EmbeddedEngine(tmp_path, words) as engine:
         engine.create_index("pages", {}, {})
-    monkeypatch.setattr(reading, "_writable", lambda files: False)
+    monkeypatch.setattr(snapshots, "_writable", lambda files: False)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "absent"))
     with EmbeddedEngine(tmp_path, words) as engine, pytest.raises(EngineUnavailable, match="set TMPDIR"):
         engine.search("pages", {})

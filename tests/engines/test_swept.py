@@ -7,8 +7,8 @@ import pytest
 
 from shinglefold.engines.embedded import CommitLimits, EmbeddedEngine
 from shinglefold.engines.embedded.store import index as indices
-from shinglefold.engines.embedded.store import reader as reading
 from shinglefold.engines.embedded.store import record_files as volumes
+from shinglefold.engines.embedded.store import snapshots
 from shinglefold.engines.embedded.store.record_files import RecordFiles
 from shinglefold.errors import EngineUnavailable
 
@@ -89,7 +89,7 @@ def test_volumes_that_go_while_a_reader_looks_again_are_still_read(writer, tmp_p
 
 
 def test_volumes_that_go_while_an_index_is_opened_do_no_harm(writer, tmp_path: Path, words, monkeypatch):
-    looked = reading.head_problems
+    looked = snapshots.head_problems
     swept = []
 
     def after(*given: object) -> list[str]:
@@ -97,7 +97,7 @@ def test_volumes_that_go_while_an_index_is_opened_do_no_harm(writer, tmp_path: P
             swept.append(_sweep(writer, tmp_path))
         return looked(*given)
 
-    monkeypatch.setattr(reading, "head_problems", after)
+    monkeypatch.setattr(snapshots, "head_problems", after)
     with EmbeddedEngine(tmp_path, words) as reader:
         assert _versions(reader) == _SWEPT
 

@@ -1,7 +1,7 @@
 """What a writer has taken is known until it is committed, also where a commit was interrupted."""
 
-from shinglefold.engines.embedded.store.memtable import Memtable
 from shinglefold.engines.embedded.store.source_codec import StoredSource
+from shinglefold.engines.embedded.store.write_ahead_log import Memtable
 
 
 def _taken(*rounds):

@@ -116,7 +116,7 @@ def test_damaged_files_of_an_index_are_named(engine, pipeline, unsigned, tmp_pat
     assert diagnose(engine, unsigned, pipeline, ALONE).documents
     engine.close()
     # As large as it may be: only the ends of files are looked at when it is opened.
-    monkeypatch.setattr("shinglefold.engines.embedded.store.reader._CHECKED", 0)
+    monkeypatch.setattr("shinglefold.engines.embedded.store.snapshots._CHECKED", 0)
     file = next((tmp_path / "engine" / unsigned / "tantivy").glob("*.store"))
     content = bytearray(file.read_bytes())
     content[len(content) // 3] ^= 4

@@ -213,10 +213,10 @@ def test_several_searches_at_once_are_folded_as_each_alone(site, server, scheme)
 def opened(url, product):
     connection = Connection((url,))
     if product == "opensearch":
-        from shinglefold.engines.opensearch.async_engine import AsyncOpenSearchEngine
+        from shinglefold.engines.opensearch import AsyncOpenSearchEngine
 
         return AsyncOpenSearchEngine(connection)
-    from shinglefold.engines.elasticsearch.async_engine import AsyncElasticsearchEngine
+    from shinglefold.engines.elasticsearch import AsyncElasticsearchEngine
 
     return AsyncElasticsearchEngine(connection)
 

@@ -156,9 +156,9 @@ def test_tasks_of_an_event_loop_decide_beside_a_blocking_gate(server, index, pip
 def _awaited(engine):
     """Return the awaited engine for the server of a blocking one."""
     if engine.info()["distribution"] == "opensearch":
-        from shinglefold.engines.opensearch.async_engine import AsyncOpenSearchEngine as Awaited
+        from shinglefold.engines.opensearch import AsyncOpenSearchEngine as Awaited
     else:
-        from shinglefold.engines.elasticsearch.async_engine import AsyncElasticsearchEngine as Awaited
+        from shinglefold.engines.elasticsearch import AsyncElasticsearchEngine as Awaited
     return Awaited(engine.connection)
 
 

@@ -67,9 +67,9 @@ def test_a_large_batch_is_decided_in_an_event_loop_as_well(server, index, pipeli
 
     async def run():
         if engine.info()["distribution"] == "opensearch":
-            from shinglefold.engines.opensearch.async_engine import AsyncOpenSearchEngine as Awaited
+            from shinglefold.engines.opensearch import AsyncOpenSearchEngine as Awaited
         else:
-            from shinglefold.engines.elasticsearch.async_engine import AsyncElasticsearchEngine as Awaited
+            from shinglefold.engines.elasticsearch import AsyncElasticsearchEngine as Awaited
         async with (
             Awaited(engine.connection) as awaited,
             await AsyncGate.open(awaited, name, Policy("refuse"), pipeline=pipeline) as gate,

@@ -76,9 +76,9 @@ def _until_failed_again(proxy):
 
 def _awaited(engine):
     if engine.info()["distribution"] == "opensearch":
-        from shinglefold.engines.opensearch.async_engine import AsyncOpenSearchEngine as Awaited
+        from shinglefold.engines.opensearch import AsyncOpenSearchEngine as Awaited
     else:
-        from shinglefold.engines.elasticsearch.async_engine import AsyncElasticsearchEngine as Awaited
+        from shinglefold.engines.elasticsearch import AsyncElasticsearchEngine as Awaited
     return Awaited(engine.connection)
 
 

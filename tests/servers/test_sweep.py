@@ -9,7 +9,7 @@ from support.gate.crashes import make_pipeline
 
 from shinglefold.cli.main import main
 from shinglefold.engines import open_engine
-from shinglefold.engines.http.guarded_writes import GuardedEngine
+from shinglefold.engines.http.engine import HttpEngine
 from shinglefold.grouping import Gate
 from shinglefold.grouping.intent_index import intents_name
 from shinglefold.ingest import ensure_index
@@ -55,7 +55,7 @@ def test_what_dead_writers_left_is_shown_and_removed(server, index, capsys):
 
 
 def test_what_others_are_faster_with_is_not_said_to_be_removed(server, index, capsys, monkeypatch):
-    written = GuardedEngine.write
+    written = HttpEngine.write
 
     def late(self, actions, **options):
         """Write when somebody else has."""
@@ -64,7 +64,7 @@ def test_what_others_are_faster_with_is_not_said_to_be_removed(server, index, ca
             server.ask("PUT", f"/{index}/_doc/{id_}{beside}", held)
         return written(self, actions, **options)
 
-    monkeypatch.setattr(GuardedEngine, "write", late)
+    monkeypatch.setattr(HttpEngine, "write", late)
     assert main(["doctor", index, "--fix", "--engine", server.url]) == 3
     told = capsys.readouterr()
     assert "removed 0 placeholders" in told.out

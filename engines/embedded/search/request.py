@@ -7,7 +7,7 @@ from typing import Any
 
 from shinglefold.documents import SourceFilter
 from shinglefold.engines.embedded.schema.body_options import checked, strings, truth, whole
-from shinglefold.engines.embedded.search.collapse import Collapse, read_collapse
+from shinglefold.engines.embedded.search.aggregations import Collapse, read_collapse
 from shinglefold.engines.embedded.search.highlight import HighlightOptions, read_highlight
 from shinglefold.engines.embedded.search.sorting import SortKey, read_sort
 from shinglefold.errors import UnsupportedQuery

@@ -14,23 +14,103 @@ from shinglefold.documents import values_at
 from shinglefold.engines.embedded.query.compiler import compile_query
 from shinglefold.engines.embedded.query.context import Context, Mark, constant
 from shinglefold.engines.embedded.schema.analysis import Analysis
-from shinglefold.engines.embedded.schema.field_types import Field, FieldKind
+from shinglefold.engines.embedded.schema.catalog import Catalog
+from shinglefold.engines.embedded.schema.field_types import (
+    Field,
+    FieldKind,
+    format_date,
+    parse_date,
+    to_index,
+)
 from shinglefold.engines.embedded.schema.tantivy_schema import counted, find
-from shinglefold.engines.embedded.search.aggregations import aggregate
-from shinglefold.engines.embedded.search.collapse import (
+from shinglefold.engines.embedded.search.aggregations import (
     Collapse,
+    aggregate,
     collapse_field,
     column_values,
     first_of_each,
     narrowed,
 )
-from shinglefold.engines.embedded.search.doc_values import Selection, select
 from shinglefold.engines.embedded.search.highlight import HighlightOptions, Style, highlight
 from shinglefold.engines.embedded.search.request import Request, read_request
 from shinglefold.engines.embedded.search.sorting import address_at, make_column, place, places, tantivy_orders
 from shinglefold.engines.embedded.store.record_files import Head, read_head
 from shinglefold.engines.embedded.store.snapshots import Order, Snapshot
 from shinglefold.engines.embedded.store.source_codec import loaded, stored_main
+from shinglefold.errors import UnsupportedQuery
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The fields to give back, those inside objects at the top level apart: they need not parse the rest."""
+
+    in_parts: tuple[Field, ...]
+    in_main: tuple[Field, ...]
+
+    def read(self, parts: Mapping[str, Any], source: Mapping[str, Any]) -> dict[str, list[Any]]:
+        """Return the values of one document by path; paths without a value are left out.
+
+        Args:
+            parts: the objects at its top level.
+            source: the document; may be empty when nothing is taken ``in_main``.
+        """
+        found: dict[str, list[Any]] = {}
+        _gather(self.in_parts, parts, found)
+        _gather(self.in_main, source, found)
+        return found
+
+
+def select(catalog: Catalog, names: Sequence[str]) -> Selection:
+    """Return the fields that names and patterns with ``*`` mean.
+
+    Raises:
+        UnsupportedQuery: a field named in full has no doc values.
+    """
+    chosen: dict[str, Field] = {}
+    for name in names:
+        if "*" in name:
+            chosen |= {
+                path: own
+                for path, own in catalog.fields.items()
+                if own.doc_values and fnmatchcase(path, name)
+            }
+        elif name in catalog.fields:
+            chosen[name] = _with_doc_values(catalog.fields[name])
+    apart = [path for path, own in chosen.items() if own.source.partition(".")[0] in catalog.objects]
+    return Selection(
+        tuple(chosen[path] for path in apart),
+        tuple(own for path, own in chosen.items() if path not in apart),
+    )
+
+
+def _with_doc_values(own: Field) -> Field:
+    if not own.doc_values:
+        raise UnsupportedQuery(
+            f"docvalue_fields: {own.path!r} ({own.type}) has no doc values; take it from _source, or map it "
+            "with doc_values: true"
+        )
+    return own
+
+
+def _gather(fields: Sequence[Field], source: Mapping[str, Any], found: dict[str, list[Any]]) -> None:
+    for own in fields:
+        values = values_at(source, own.source)
+        if values and (shown := _shown(own, values)):
+            found[own.path] = shown
+
+
+def _shown(own: Field, values: list[Any]) -> list[Any]:
+    """Return values as the servers show doc values: keywords once each, all in order."""
+    if own.kind is FieldKind.BINARY:
+        return values
+    if own.kind is FieldKind.KEYWORD:
+        texts = {value if type(value) is str else json.dumps(value) for value in values}
+        return sorted(text for text in texts if len(text) <= own.ignore_above)
+    if own.kind is FieldKind.DATE:
+        return [format_date(moment) for moment in sorted(parse_date(value).first for value in values)]
+    numbers = sorted(number for value in values if (number := to_index(own, value)) is not None)
+    return [number == 1 for number in numbers] if own.kind is FieldKind.BOOLEAN else numbers
+
 
 #: Characters of a text that are looked through for words to mark, as on servers.
 _HIGHLIGHTED = 1_000_000

@@ -14,7 +14,7 @@ import tantivy
 from shinglefold.contracts.exclusive_writes import PreparedDocument, WordsOf
 from shinglefold.documents import items
 from shinglefold.engines.embedded.schema.analysis import Analysis
-from shinglefold.engines.embedded.schema.catalog import Catalog
+from shinglefold.engines.embedded.schema.catalog import Catalog, definition_for
 from shinglefold.engines.embedded.schema.field_types import (
     Field,
     FieldKind,
@@ -23,7 +23,6 @@ from shinglefold.engines.embedded.schema.field_types import (
     to_index,
     well_formed,
 )
-from shinglefold.engines.embedded.schema.mapping import definition_for
 from shinglefold.engines.embedded.schema.tantivy_schema import MANY, NAMES
 from shinglefold.engines.embedded.store.source_codec import StoredSource, halves, make_source
 

@@ -19,17 +19,21 @@ from shinglefold.engines.embedded.schema.tantivy_schema import (
     make_schema,
     translated,
 )
-from shinglefold.engines.embedded.store.checksums import read_meta, schema_checksum
-from shinglefold.engines.embedded.store.compaction import live_counts, relocate, sparse_files
+from shinglefold.engines.embedded.store.checksums import (
+    live_counts,
+    read_meta,
+    relocate,
+    schema_checksum,
+    sparse_files,
+)
 from shinglefold.engines.embedded.store.index_folders import (
     check_free,
     finish_rebuild,
     new_folder,
     rebuild_columns,
 )
-from shinglefold.engines.embedded.store.reader import Reader, stamp
 from shinglefold.engines.embedded.store.record_files import FOLDER, record_files, walk
-from shinglefold.engines.embedded.store.snapshots import Snapshot
+from shinglefold.engines.embedded.store.snapshots import Reader, Snapshot, stamp
 from shinglefold.engines.embedded.store.write_ahead_log import age, files
 from shinglefold.engines.embedded.store.writer import CommittedState, IndexWriter
 from shinglefold.errors import EngineError, IndexReadOnly, UnsupportedQuery

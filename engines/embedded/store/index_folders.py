@@ -20,8 +20,8 @@ from shinglefold.engines.embedded.schema.catalog import CATALOG, Catalog
 from shinglefold.engines.embedded.schema.tantivy_schema import ADDRESS, TANTIVY, find, make_schema, translated
 from shinglefold.engines.embedded.store.checksums import read_meta, schema_checksum
 from shinglefold.engines.embedded.store.document_encoder import analyse, prepare
-from shinglefold.engines.embedded.store.reader import Reader
 from shinglefold.engines.embedded.store.record_files import Heads, addresses, read_head
+from shinglefold.engines.embedded.store.snapshots import Reader
 from shinglefold.engines.embedded.store.source_codec import stored_source
 from shinglefold.errors import ConfigError, EngineUnavailable, UnsupportedQuery
 from shinglefold.options.validation import check_path_of

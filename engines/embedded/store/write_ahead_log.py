@@ -1,4 +1,4 @@
-"""Write-ahead log of one index.
+"""Write-ahead log and memtable of one index.
 
 A tantivy commit costs more than a decision of the gate, so decisions are logged at once and committed in
 batches. A batch is a checksum, a length, and the newest version of each changed document, or that it is
@@ -7,6 +7,9 @@ commit rotates to a new file; the earlier files are removed when it is done.
 
 A killed process may leave a truncated batch at the end, and a power cut one with zeros in it. No caller was
 told that such a batch is durable. Any other difference from what was written is damage.
+
+The memtable holds the documents that are accepted but not yet committed. ``Memtable.freeze`` separates what a
+running background commit writes from what arrives meanwhile.
 """
 
 import json
@@ -16,15 +19,32 @@ import shlex
 import struct
 import time
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
+from shinglefold.documents import values_at
 from shinglefold.engines.embedded.store.record_files import read_head
 from shinglefold.engines.embedded.store.source_codec import StoredSource
 from shinglefold.errors import EngineUnavailable
 from shinglefold.runtime.durable_files import sync_folder
+
+__all__ = [
+    "FOLDER",
+    "Changed",
+    "Damaged",
+    "Memtable",
+    "WriteAheadLog",
+    "age",
+    "check_journal",
+    "damaged",
+    "files",
+    "problems",
+    "read",
+    "remove",
+]
 
 #: The folder of journals in that of an index.
 FOLDER = "journal"
@@ -270,16 +290,93 @@ def _checksum(length: bytes, batch: bytes) -> int:
     return zlib.crc32(batch, zlib.crc32(length))
 
 
-__all__ = [
-    "FOLDER",
-    "Changed",
-    "Damaged",
-    "WriteAheadLog",
-    "age",
-    "check_journal",
-    "damaged",
-    "files",
-    "problems",
-    "read",
-    "remove",
-]
+#: By field and value the ids of documents that have it, or had.
+_Ids = dict[str, dict[object, list[str]]]
+
+
+@dataclass(slots=True)
+class Memtable:
+    """Pending writes by id; None means delete. ``watched``: the fields whose values are kept as well."""
+
+    watched: frozenset[str] = frozenset()
+    _active: dict[str, StoredSource | None] = field(default_factory=dict)
+    _frozen: dict[str, StoredSource | None] = field(default_factory=dict)
+    _unlogged: dict[str, None] = field(default_factory=dict)
+    _ids: _Ids = field(default_factory=dict)
+    _frozen_ids: _Ids = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self._active)
+
+    def __contains__(self, id_: str) -> bool:
+        return id_ in self._active or id_ in self._frozen
+
+    def __getitem__(self, id_: str) -> StoredSource | None:
+        return self._active[id_] if id_ in self._active else self._frozen[id_]
+
+    @property
+    def unlogged(self) -> int:
+        """The number of changes that are not in the journal."""
+        return len(self._unlogged)
+
+    def put(self, id_: str, source: StoredSource | None, values: Mapping[str, Any]) -> None:
+        """Add a pending write.
+
+        Args:
+            values: the document as it was given; empty for a delete.
+        """
+        self._active[id_] = source
+        self._unlogged[id_] = None
+        for path in self.watched:
+            known = self._ids.setdefault(path, {})
+            for value in values_at(values, path):
+                if isinstance(value, str | int | float):
+                    known.setdefault(value, []).append(id_)
+
+    def ids_by_value(self, path: str, values: Collection[object]) -> dict[object, list[str]]:
+        """Return the ids of pending documents by their value in a watched field.
+
+        Earlier versions of a document count too, until they are committed.
+        """
+        found: dict[object, dict[str, None]] = {}
+        wanted = set(values)
+        for ids in (self._frozen_ids, self._ids):
+            # Callers ask for thousands of values, and few of them are pending.
+            for value in (there := ids.get(path, {})).keys() & wanted:
+                found.setdefault(value, {}).update(dict.fromkeys(there[value]))
+        return {value: list(several) for value, several in found.items()}
+
+    def unlogged_changes(self) -> Iterator[Changed]:
+        """Yield the changes that are not in the journal."""
+        for id_ in self._unlogged:
+            yield Changed(id_, self._active[id_])
+
+    def mark_logged(self) -> None:
+        """Mark all changes as logged: the journal has them, or a commit will."""
+        self._unlogged = {}
+
+    def freeze(self) -> None:
+        """Set all pending writes apart for a commit that begins now."""
+        # Frozen writes of an interrupted commit still wait for the next one.
+        self._frozen, self._active, self._unlogged = {**self._frozen, **self._active}, {}, {}
+        for path, ids in self._ids.items():
+            if before := self._frozen_ids.get(path):
+                for value, several in ids.items():
+                    before.setdefault(value, []).extend(several)
+            else:
+                self._frozen_ids[path] = ids
+        self._ids = {}
+
+    def discard_frozen(self) -> None:
+        """Forget the frozen writes: they are committed."""
+        self._frozen, self._frozen_ids = {}, {}
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.freeze()
+        self.discard_frozen()
+
+    def sources(self, ids: Iterable[str]) -> dict[str, dict[str, Any] | None]:
+        """Return the pending documents among some ids; None means deleted."""
+        found = {id_: self[id_] for id_ in ids if id_ in self}
+        return {id_: source.load() if source else None for id_, source in found.items()}

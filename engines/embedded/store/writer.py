@@ -22,10 +22,10 @@ from shinglefold.engines.embedded.schema.catalog import Catalog, NoColumnLeft
 from shinglefold.engines.embedded.schema.tantivy_schema import ADDRESS, TANTIVY, CommitLimits, translated
 from shinglefold.engines.embedded.store.checksums import read_meta
 from shinglefold.engines.embedded.store.document_encoder import Prepared, analyse, prepare
-from shinglefold.engines.embedded.store.memtable import Memtable
 from shinglefold.engines.embedded.store.record_files import FOLDER, RecordAppender
 from shinglefold.engines.embedded.store.write_ahead_log import (
     Damaged,
+    Memtable,
     WriteAheadLog,
     damaged,
     files,

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from opensearchpy.exceptions import SerializationError as NotJsonEither
 
-from shinglefold.engines.elasticsearch.client import ElasticsearchSerializer as OfElasticsearch
+from shinglefold.engines.elasticsearch import ElasticsearchSerializer as OfElasticsearch
 from shinglefold.engines.http.responses import read_json
-from shinglefold.engines.opensearch.client import OpenSearchSerializer as OfOpenSearch
+from shinglefold.engines.opensearch import OpenSearchSerializer as OfOpenSearch
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

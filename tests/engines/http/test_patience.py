@@ -2,8 +2,8 @@
 
 import pytest
 
+from shinglefold.engines.http.engine import retry_when_busy
 from shinglefold.engines.http.errors import ClientErrors, NotRefreshed
-from shinglefold.engines.http.retry import retry_when_busy
 from shinglefold.errors import EngineUnavailable, IndexMissing
 from shinglefold.runtime.backoff import Backoff
 

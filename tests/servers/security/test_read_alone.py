@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from shinglefold.engines.opensearch.async_engine import AsyncOpenSearchEngine
+from shinglefold.engines.opensearch import AsyncOpenSearchEngine
 from shinglefold.errors import PermissionDenied
 from shinglefold.rerank import AsyncFoldedSearch, FoldedSearch, FoldOptions
 

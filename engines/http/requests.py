@@ -1,0 +1,306 @@
+"""Requests through a client, as sans-IO generators: the blocking and the awaited engine both run them."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from time import monotonic
+from typing import Any, ClassVar, Self, TypeVar
+
+from shinglefold.contracts.engine import (
+    JSON,
+    Capabilities,
+    Guard,
+    Parameters,
+    Search,
+    VersionedDocument,
+    WriteResult,
+    search_parts,
+)
+from shinglefold.engines.http.bulk import DROPPED, DROPPED_REASON, was_dropped
+from shinglefold.engines.http.connection import Connection, addresses_of, check_raises_errors
+from shinglefold.engines.http.errors import (
+    FOR_ALL,
+    ClientErrors,
+    error_type,
+    field_remedy,
+    reason,
+    refusal,
+    under_pit,
+)
+from shinglefold.engines.http.responses import (
+    check_given,
+    check_local,
+    check_name,
+    check_refreshed,
+    check_searched,
+    checked,
+    fits,
+    in_address,
+    in_place,
+    lines,
+    meant,
+    one_mapping,
+    plain,
+    with_objects,
+)
+from shinglefold.errors import EngineError, PermissionDenied, UnsupportedQuery
+
+T = TypeVar("T")
+#: Yields requests, which ``operator.call`` sends; is sent what the client returns, or raises; returns T.
+Steps = Generator[Callable[[], Any], Any, T]
+_BULK_METADATA = ("_index", "_id", "routing", "if_seq_no", "if_primary_term", "pipeline")
+_UUID = "index.uuid"
+
+
+class HttpRequests(ABC):
+    """A client, what its errors mean, and the requests that both kinds of engine send through it.
+
+    A subclass for a product sends each request through the client. The client may block or be awaited.
+
+    Args:
+        connection: the addresses and the credentials; of a client that is handed in the addresses alone.
+        client: one to use as it is; closing the engine leaves it open. None connects.
+    """
+
+    #: The name of the product in messages, and what its client raises.
+    product: ClassVar[str]
+    client_errors: ClassVar[ClientErrors]
+    #: Two bulk requests are sent at a time, so that the server need not wait for the next one.
+    can: Capabilities = Capabilities(
+        bulks_at_once=2, takes_json=True, seq_no=True, slices="any", samples=True
+    )
+
+    def __init__(self, connection: Connection, *, client: Any = None) -> None:  # noqa: ANN401
+        self.connection = connection
+        self.owns_client = client is None
+        self._client = self._connect(connection) if client is None else client
+        self._closed = False
+
+    @classmethod
+    def of_client(cls, client: Any) -> Self:  # noqa: ANN401 - the clients' own types
+        """Return an engine that uses a client as it is, with its credentials, pool and hooks.
+
+        Raises:
+            ConfigError: the client hides errors (``options(ignore_status=…)``).
+        """
+        check_raises_errors(client)
+        return cls(Connection(addresses_of(client), product=cls.product.lower()), client=client)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.connection!r})"
+
+    @property
+    def who(self) -> str:
+        """The server, as messages name it."""
+        return f"{self.product} at {self.connection.address}"
+
+    @abstractmethod
+    def _connect(self, connection: Connection) -> Any:  # noqa: ANN401 - the clients' own types
+        """Return the client."""
+
+    @abstractmethod
+    def _search(self, index: str | None, body: JSON, parameters: dict[str, str]) -> Any:  # noqa: ANN401
+        """Send a search with parameters."""
+
+    @abstractmethod
+    def _msearch(self, lines: Sequence[JSON]) -> Any:  # noqa: ANN401 - the clients' own types
+        """Send several searches."""
+
+    @abstractmethod
+    def _bulk_lines(self, lines: Sequence[JSON], *, refresh: bool) -> Any:  # noqa: ANN401
+        """Send the lines of one bulk request."""
+
+    @abstractmethod
+    def _create_pit(self, index: str, parameters: dict[str, str]) -> Any:  # noqa: ANN401
+        """Open a point in time; its id is in the answer as ``id`` or ``pit_id``."""
+
+    @abstractmethod
+    def _delete_pit(self, pit: str) -> Any:  # noqa: ANN401 - the clients' own types
+        """Close a point in time."""
+
+    def _mapping_steps(self, index: str) -> Steps[JSON]:
+        """Return the mappings of an index; of several (alias, pattern) what they have together."""
+        return one_mapping(index, (yield from self._mapping_answer(index)), self.who)
+
+    def _all_mappings_steps(self, pattern: str) -> Steps[dict[str, JSON]]:
+        """Return the mappings of each index that a name, an alias or a pattern means."""
+        answer = yield from self._mapping_answer(pattern)
+        return {index: dict(entry["mappings"]) for index, entry in answer.items()}
+
+    def _mapping_answer(self, pattern: str) -> Steps[JSON]:
+        check_given(pattern)
+        check_local(pattern)
+        with self._translate_errors():
+            answer = plain((yield lambda: self._client.indices.get_mapping(index=pattern)))
+        return {
+            index: {"mappings": with_objects(entry.get("mappings") or {})} for index, entry in answer.items()
+        }
+
+    def _search_steps(
+        self, index: str | None, body: Mapping[str, Any], parameters: Parameters | None = None
+    ) -> Steps[JSON]:
+        check_searched(index, body)
+        with self._translate_errors(under_pit if index is None else None):
+            if parameters:
+                return plain((yield lambda: self._search(index, dict(body), in_address(parameters))))
+            return plain((yield lambda: self._client.search(index=index, body=dict(body))))
+
+    def _msearch_steps(self, searches: Sequence[Search]) -> Steps[list[JSON | EngineError]]:
+        """Return the answer to each of several searches, in one request where that is possible."""
+        refusals, sent = checked(searches)
+        if not sent:
+            return in_place(refusals, [])
+        # Some parameters hold for a whole request: each search is one then.
+        together = all(fits(search) for search in sent)
+        answers = yield from (self._in_one_request(sent) if together else self._one_by_one(sent))
+        return in_place(refusals, answers)
+
+    def _in_one_request(self, searches: Sequence[Search]) -> Steps[list[JSON | EngineError]]:
+        try:
+            with self._translate_errors():
+                answer = yield lambda: self._msearch(lines(searches))
+                return meant(searches, plain(answer), self.who)
+        except UnsupportedQuery as error:
+            if len(searches) == 1:
+                return [error]
+        except PermissionDenied:
+            # A role that only reads indices may search, but on OpenSearch not several times at once.
+            return (yield from self._one_by_one(searches))
+        # A server that can't read one of them refuses all.
+        answers: list[JSON | EngineError] = []
+        for search in searches:
+            answers += yield from self._in_one_request([search])
+        return answers
+
+    def _one_by_one(self, searches: Sequence[Search]) -> Steps[list[JSON | EngineError]]:
+        answers: list[JSON | EngineError] = []
+        for search in searches:
+            try:
+                answers.append((yield from self._search_steps(*search_parts(search))))
+            except EngineError as error:
+                answers.append(error)
+        return answers
+
+    def _open_pit_steps(self, index: str, keep_alive: str, parameters: Parameters | None) -> Steps[str]:
+        check_given(index)
+        given = {"keep_alive": keep_alive, **in_address(parameters or {})}
+        with self._translate_errors():
+            answer = plain((yield lambda: self._create_pit(index, given)))
+        return str(answer["pit_id"] if "pit_id" in answer else answer["id"])
+
+    def _close_pit_steps(self, pit: str) -> Steps[None]:
+        try:
+            with self._translate_errors():
+                yield lambda: self._delete_pit(pit)
+        except EngineError as error:
+            # Servers answer one of these where the point in time is gone already.
+            cause = error.__cause__
+            if not isinstance(cause, Exception) or self.client_errors.status(cause) not in (400, 404):
+                raise
+
+    def _refresh_steps(self, index: str) -> Steps[None]:
+        check_given(index)
+        begun = monotonic()
+        with self._translate_errors():
+            answer = plain((yield lambda: self._client.indices.refresh(index=index)))
+        check_refreshed(answer, monotonic() - begun, self.who)
+
+    def _write_steps(self, actions: Sequence[Mapping[str, Any]], refresh: bool) -> Steps[list[WriteResult]]:
+        if not actions:
+            return []
+        sent = [line for action in actions for line in _action_lines(action)]
+        with self._translate_errors():
+            answer = plain((yield lambda: self._bulk_lines(sent, refresh=refresh)))
+        for result in (result for item in answer["items"] for result in item.values()):
+            if error_type(result) in FOR_ALL:
+                raise refusal(result["status"], result, self.who)
+        return [_write_result(item, action) for item, action in zip(answer["items"], actions, strict=True)]
+
+    def _read_steps(
+        self, index: str, ids: Sequence[str], source: Sequence[str], routings: Sequence[str | None]
+    ) -> Steps[list[VersionedDocument | None]]:
+        check_name(index)
+        if not ids:
+            return []
+        each = zip(ids, routings or [None] * len(ids), strict=True)
+        body = {"docs": [_mget_item(index, id_, source, routing) for id_, routing in each]}
+        with self._translate_errors():
+            answer = plain((yield lambda: self._client.mget(body=body, **self.can.newest)))
+        for found in answer["docs"]:
+            if "error" in found:
+                raise refusal(503, found, self.who)
+        return [_versioned_document(found) for found in answer["docs"]]
+
+    def _identities_steps(self, indices: Sequence[str]) -> Steps[dict[str, str]]:
+        names = ",".join(indices)
+        options = {"name": _UUID, "flat_settings": True, "ignore_unavailable": True}
+        try:
+            with self._translate_errors():
+                answer = plain((yield lambda: self._client.indices.get_settings(index=names, **options)))
+        except PermissionDenied:
+            return dict.fromkeys(indices, "")
+        return {name: entry["settings"][_UUID] for name, entry in answer.items() if entry["settings"]}
+
+    @contextmanager
+    def _translate_errors(self, refine: Callable[[EngineError], EngineError] | None = None) -> Iterator[None]:
+        """Translate what the client raises.
+
+        Args:
+            refine: returns the error to raise instead of the translated one.
+        """
+        self._check_open()
+        try:
+            yield
+        except self.client_errors.raised as error:
+            translated = self.client_errors.translate(error, self.who)
+            raise (translated if refine is None else refine(translated)) from error
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise EngineError(f"the connection to {self.who} is closed; open another")
+
+
+def _action_lines(action: Mapping[str, Any]) -> Iterator[JSON]:
+    verb = action.get("_op_type", "index")
+    yield {verb: {name: action[name] for name in _BULK_METADATA if name in action}}
+    if verb == "update":
+        # Without detect_noop an update that changes nothing makes a new version, too.
+        yield {"doc": action["doc"], "detect_noop": False}
+    elif verb != "delete":
+        yield action["_source"]
+
+
+def _mget_item(index: str, id_: str, source: Sequence[str], routing: str | None) -> JSON:
+    item: JSON = {"_index": index, "_id": id_, **({"_source": list(source)} if source else {})}
+    return item if routing is None else {**item, "routing": routing}
+
+
+def _write_result(item: Mapping[str, Any], action: Mapping[str, Any]) -> WriteResult:
+    (result,) = item.values()
+    if was_dropped(item):
+        return WriteResult(DROPPED, None, DROPPED_REASON)
+    if why := _redirection(result, action):
+        return WriteResult(DROPPED, None, why)
+    if "error" in result:
+        why = reason({"error": result["error"]})
+        remedy = field_remedy(why)
+        return WriteResult(result["status"], None, f"{why}. {remedy}" if remedy else why)
+    return WriteResult(result["status"], Guard(result["_seq_no"], result["_primary_term"]))
+
+
+def _redirection(result: Mapping[str, Any], action: Mapping[str, Any]) -> str:
+    """Return where the index's own pipeline sent a document, in words: our guards do not hold there."""
+    index, id_ = result.get("_index", action["_index"]), result.get("_id", action.get("_id"))
+    if index != action["_index"]:
+        return f"the index's own pipeline sends it to the index {index!r}"
+    if "_id" in action and id_ != action["_id"]:
+        return f"the index's own pipeline gives it the id {id_!r}"
+    return ""
+
+
+def _versioned_document(found: Mapping[str, Any]) -> VersionedDocument | None:
+    if not found.get("found"):
+        return None
+    return VersionedDocument(
+        found["_id"], found.get("_source") or {}, Guard(found["_seq_no"], found["_primary_term"])
+    )

@@ -1,0 +1,197 @@
+"""OpenSearch 2 and 3 behind the ``Engine`` contract, through opensearch-py.
+
+Needs the extra ``opensearch``; without it the import raises ``MissingExtra``.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from shinglefold.errors import ConfigError, EngineError, MissingExtra, PermissionDenied
+
+try:
+    import msgspec as _reader  # noqa: F401 - only to see whether it is there
+    from opensearchpy import OpenSearch, Urllib3AWSV4SignerAuth
+    from opensearchpy.exceptions import ConnectionError as NoConnection
+    from opensearchpy.exceptions import (
+        ImproperlyConfigured,
+        OpenSearchException,
+        SerializationError,
+        TransportError,
+    )
+    from opensearchpy.helpers import streaming_bulk
+    from opensearchpy.serializer import JSONSerializer
+except ModuleNotFoundError as _error:
+    raise MissingExtra("opensearch", "the adapter for OpenSearch") from _error
+
+from shinglefold.contracts.engine import JSON, Capabilities
+from shinglefold.engines.http.admin import AdminEngine
+from shinglefold.engines.http.bulk import BYTES, CHUNK
+from shinglefold.engines.http.connection import Connection
+from shinglefold.engines.http.engine import AsyncHttpEngine
+from shinglefold.engines.http.errors import ClientErrors, is_broken_answer, not_json, refusal, unavailable
+from shinglefold.engines.http.product_detection import tls_context, version_for_all
+from shinglefold.engines.http.requests import HttpRequests
+from shinglefold.engines.http.responses import read_json, version_in
+
+#: Connections kept open, as many as threads usefully send requests at once.
+_POOL = 16
+#: Without the search pipeline that an index has for all searches (``index.search.default_pipeline``).
+_UNALTERED = {"search_pipeline": "_none"}
+#: To the primaries: with segment replication a refresh does not reach the copies. A copy that was given up
+#: may also go on answering at a node that has not heard of it, while a write reaches the primary or fails.
+_NEWEST = {"preference": "_primary"}
+#: The first version that has ``_shard_doc``.
+_SHARD_DOC_SINCE = (3, 3)
+
+
+class OpenSearchSerializer(JSONSerializer):
+    """Writes requests as the client does, and reads answers faster."""
+
+    def loads(self, s: str) -> Any:  # noqa: ANN401 - JSON
+        """Return what an answer holds."""
+        try:
+            return read_json(s)
+        except (ValueError, TypeError) as error:
+            raise SerializationError(s, error) from error
+
+
+def _translate(error: Exception, who: str) -> EngineError:
+    if isinstance(error, NoConnection):
+        # Its own text repeats the client's class names; the cause says what happened.
+        return unavailable(who, error.info or error.error)
+    if isinstance(error, TransportError):
+        return refusal(_status(error), error.info or error.error, who)
+    if isinstance(error, SerializationError):
+        return not_json(who, error.args)
+    return EngineError(f"{who}: the client refused: {error}. Check the connection's options.")
+
+
+def _status(error: Exception) -> int:
+    if isinstance(error, SerializationError):
+        return 0 if is_broken_answer(error.args) else 400
+    status = error.status_code if isinstance(error, TransportError) else 0
+    return status if isinstance(status, int) else 0
+
+
+class _OpenSearchRequests(HttpRequests):
+    """The requests that opensearch-py sends in its own way; both its clients have the same methods."""
+
+    product: ClassVar[str] = "OpenSearch"
+    client_errors: ClassVar[ClientErrors] = ClientErrors(
+        (OpenSearchException, ImproperlyConfigured), _translate, _status
+    )
+    can: Capabilities = replace(HttpRequests.can, unaltered=_UNALTERED, newest=_NEWEST)
+
+    def _search(self, index: str | None, body: JSON, parameters: dict[str, str]) -> Any:  # noqa: ANN401
+        return self._client.search(index=index, body=body, params=parameters)
+
+    def _msearch(self, lines: Sequence[JSON]) -> Any:  # noqa: ANN401 - see the base
+        return self._client.msearch(body=list(lines))
+
+    def _bulk_lines(self, lines: Sequence[JSON], *, refresh: bool) -> Any:  # noqa: ANN401 - see the base
+        return self._client.bulk(body=list(lines), params={"refresh": "true"} if refresh else {})
+
+    def _create_pit(self, index: str, parameters: dict[str, str]) -> Any:  # noqa: ANN401 - see the base
+        # A scan would skip the shards that a partial point in time lacks, without a word.
+        return self._client.create_pit(
+            index=index, params={"allow_partial_pit_creation": "false", **parameters}
+        )
+
+    def _delete_pit(self, pit: str) -> Any:  # noqa: ANN401 - see the base
+        return self._client.delete_pit(body={"pit_id": [pit]})
+
+
+class OpenSearchEngine(_OpenSearchRequests, AdminEngine):
+    """An OpenSearch cluster."""
+
+    def info(self) -> JSON:
+        """Return ``{"distribution": "opensearch", "version": …}``.
+
+        The version is empty where the server tells it only to users with the permission
+        ``cluster:monitor/main``, which a user who may only read lacks.
+        """
+        try:
+            with self._translate_errors():
+                answer = self._client.info()
+        except PermissionDenied:
+            return {"distribution": "opensearch", "version": version_for_all(self.connection)}
+        return {"distribution": "opensearch", "version": version_in(answer, self.who)}
+
+    def tiebreaker(self) -> str | None:
+        """Return ``_shard_doc`` where the server has it.
+
+        None before 3.3, where ``_doc`` is not unique across shards, and where the version is not known.
+        """
+        version = self.info()["version"]
+        if not version:
+            return None
+        major, minor = (int(part) for part in version.split(".")[:2])
+        return "_shard_doc" if (major, minor) >= _SHARD_DOC_SINCE else None
+
+    def _connect(self, connection: Connection) -> OpenSearch:
+        return OpenSearch(**_client_options(connection, Urllib3AWSV4SignerAuth))
+
+    def _create(self, index: str, mappings: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+        self._client.indices.create(index=index, body={"mappings": mappings, "settings": settings})
+
+    def _bulk_body(self, body: bytes) -> Any:  # noqa: ANN401 - see the base
+        return self._client.bulk(body=body)
+
+    def _helper(self, actions: Sequence[dict[str, Any]]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
+        done: Iterator[tuple[bool, Mapping[str, Any]]] = streaming_bulk(
+            self._client, actions, chunk_size=CHUNK, max_chunk_bytes=BYTES, raise_on_error=False
+        )
+        return done
+
+
+class AsyncOpenSearchEngine(_OpenSearchRequests, AsyncHttpEngine):
+    """An OpenSearch cluster whose methods are awaited. Needs the extra ``async`` as well."""
+
+    def _connect(self, connection: Connection) -> Any:  # noqa: ANN401 - see the base
+        try:
+            from opensearchpy import AsyncOpenSearch, AWSV4SignerAsyncAuth
+        except ImportError as error:
+            raise MissingExtra("async", "the asynchronous adapter for OpenSearch") from error
+        return AsyncOpenSearch(**_client_options(connection, AWSV4SignerAsyncAuth))
+
+
+def _client_options(connection: Connection, signer: Any) -> dict[str, Any]:  # noqa: ANN401 - a class
+    """Return the arguments for the client.
+
+    Args:
+        signer: signs requests for AWS; each client has its own.
+    """
+    options: dict[str, Any] = {
+        "hosts": list(connection.urls),
+        "timeout": connection.timeout,
+        "max_retries": connection.retries,
+        # Not 429 and 503: the engine retries those itself, after a wait.
+        "retry_on_status": (502, 504),
+        "pool_maxsize": _POOL,
+        "serializer": OpenSearchSerializer(),
+    }
+    if any(url.startswith("https:") for url in connection.urls):
+        options["ssl_context"] = tls_context(connection)
+    if authorization := connection.authorization():
+        options["headers"] = {"Authorization": authorization}
+    if connection.aws_region:
+        options["http_auth"] = signer(_aws_credentials(), connection.aws_region, connection.aws_service)
+    return options
+
+
+def _aws_credentials() -> Any:  # noqa: ANN401 - botocore's own type
+    """Return the credentials botocore finds: environment, profile, or the role of the machine.
+
+    Raises:
+        MissingExtra: botocore is not installed.
+        ConfigError: it finds none.
+    """
+    try:
+        from botocore.session import Session
+    except ModuleNotFoundError as error:
+        raise MissingExtra("aws", "signing requests for Amazon OpenSearch Service") from error
+    credentials = Session().get_credentials()
+    if credentials is None:
+        raise ConfigError("aws_region: botocore finds no credentials; set AWS_ACCESS_KEY_ID or AWS_PROFILE")
+    return credentials
