@@ -16,7 +16,7 @@ from typing import NamedTuple
 from bench.table import Row
 from shinglefold.canon import strip_html
 from shinglefold.ingest import Fingerprinter
-from shinglefold.ingest.processors.main_content import extractor
+from shinglefold.ingest.processors.texts import extractor
 from shinglefold.registry import make_scheme
 
 _SITES = "SHINGLEFOLD_SITES"

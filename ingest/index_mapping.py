@@ -7,9 +7,11 @@ from typing import Any
 
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.errors import ConfigError, IndexExists, PermissionDenied
+from shinglefold.ingest.field_paths import MISSING, get, said
 from shinglefold.ingest.pipeline.pipeline import default_definition
 from shinglefold.model.recipe import FIELD, META_KEY, PASSAGES, TEXTS, Recipe, comparable, has_recipe
 from shinglefold.model.scheme import Scheme, checked_scheme
+from shinglefold.model.stored_fingerprint import ATTEMPT, PENDING, stored_parts
 from shinglefold.options.remedies import suggest
 from shinglefold.options.validation import check_type
 
@@ -189,3 +191,37 @@ def check_index(found: Mapping[str, Any], index: str, recipe: Recipe, remedy: st
                 f"index {index!r} has no field {recipe.field!r}; set it up first: "
                 f"{suggest('setup', index, dedup_field=recipe.field)}"
             )
+
+
+#: The parts of a fingerprint; whatever else is beside them is somebody else's.
+PARTS = frozenset({"scheme", "lang", "shingles", "digest", "supershingles", "signature", PASSAGES})
+#: What else of ours may be beside them: the number of the group, whether the document leads it, and what
+#: keeps the place of one that a gate is deciding on.
+NOTES = frozenset({"group", "leader", PENDING, ATTEMPT})
+#: Names told in a message.
+_SHOWN = 3
+
+
+def no_fingerprint(document: Mapping[str, Any], field: str) -> str:
+    """Return, in words, what a document has in the place of its fingerprint that is no part of one.
+
+    A fingerprint itself is nothing to be told, however damaged or forged it is: it is made anew.
+
+    Args:
+        field: of the fingerprint; may be a dotted path.
+    """
+    if others := sorted(map(repr, stored_parts(document, field).keys() - PARTS - NOTES)):
+        return f"[{field}] holds {', '.join(others[:_SHOWN])}, no fingerprint"
+    # The same name with points in it is the same field to an engine.
+    for found in (get(document, field), document.get(field, MISSING)):
+        several = found if isinstance(found, list) else [found]
+        if not all(one is MISSING or one is None or isinstance(one, Mapping | list) for one in several):
+            return f"[{field}] is {said(found)}, no fingerprint"
+    return ""
+
+
+def refusal(document: Mapping[str, Any], field: str) -> str:
+    """Return why a document can't be given a fingerprint in a field, and what to do; mostly nothing."""
+    held = no_fingerprint(document, field)
+    another = 'keep fingerprints in another field (the setting "field", or setup --dedup-field)'
+    return f"{held}, and would be lost: {another}" if held else ""

@@ -14,7 +14,8 @@ from shinglefold.ingest.field_statistics import likely_texts
 from shinglefold.ingest.pipeline.field_usage import raw_fields
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
 from shinglefold.ingest.writing.accounting import Progress
-from shinglefold.maintenance.preconditions import closed_to_writes, obstacles
+from shinglefold.maintenance.preconditions import closed_to_writes, layout, obstacles
+from shinglefold.maintenance.preconditions import lacking as lacking_next
 from shinglefold.maintenance.reconcile import (
     foreign,
     has_group,
@@ -25,8 +26,6 @@ from shinglefold.maintenance.reconcile import (
 )
 from shinglefold.maintenance.scan import WHOLE, Scan, Slice, Throttle, anew_where_lost
 from shinglefold.maintenance.setup import SetupRequest
-from shinglefold.maintenance.template_check import lacking as lacking_next
-from shinglefold.maintenance.template_check import layout
 from shinglefold.model.recipe import META_KEY, PASSAGES, stored_recipe
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal

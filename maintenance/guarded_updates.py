@@ -10,7 +10,7 @@ from shinglefold.contracts.engine import JSON, BulkFailure, Engine
 from shinglefold.contracts.shard_failures import check_complete
 from shinglefold.errors import EngineError, EngineUnavailable, IndexMissing, InputError
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
-from shinglefold.ingest.writing.bulk_retry import send
+from shinglefold.ingest.writing.batch import send
 from shinglefold.ingest.writing.worker_pool import process
 from shinglefold.maintenance.reconcile import (
     Key,

@@ -7,7 +7,7 @@ from typing import Any
 
 from shinglefold.contracts.engine import JSON, Document
 from shinglefold.ingest.field_paths import MISSING, cut, get, parts, put
-from shinglefold.ingest.foreign_field import NOTES, no_fingerprint
+from shinglefold.ingest.index_mapping import NOTES, no_fingerprint
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
 from shinglefold.ingest.writing.worker_pool import process_blocks
 from shinglefold.maintenance.scan import Page, Scan, ScanPosition

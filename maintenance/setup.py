@@ -12,12 +12,14 @@ from shinglefold.ingest.index_mapping import recipe_mappings
 from shinglefold.maintenance.preconditions import (
     field_obstacles,
     in_another_field,
+    lacking,
+    layout,
+    rivals,
     settings_of,
     source_obstacles,
     write_obstacles,
 )
 from shinglefold.maintenance.reconcile import missing
-from shinglefold.maintenance.template_check import lacking, layout, rivals
 from shinglefold.model.recipe import META_KEY, Recipe, first_difference, stored_recipe
 from shinglefold.options.validation import (
     check_bool,

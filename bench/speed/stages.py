@@ -14,7 +14,7 @@ from bench.speed.samples import Sample, samples
 from bench.table import Row
 from shinglefold.canon import strip_html
 from shinglefold.ingest import Fingerprinter
-from shinglefold.ingest.field_json import fields_json
+from shinglefold.ingest.fingerprinter import fields_json
 from shinglefold.model.values import Int64s, Uint64s
 from shinglefold.registry import make_scheme
 from shinglefold.sketch import Sketcher

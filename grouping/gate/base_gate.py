@@ -23,7 +23,7 @@ from shinglefold.grouping.numbering import numbers_of
 from shinglefold.ingest import Pipeline
 from shinglefold.ingest.batching import too_long
 from shinglefold.ingest.field_paths import get
-from shinglefold.ingest.foreign_field import refusal
+from shinglefold.ingest.index_mapping import refusal
 from shinglefold.ingest.pipeline.pipeline import Outcome
 from shinglefold.ingest.processors.texts import gather
 from shinglefold.model.seal import Seal

@@ -12,7 +12,7 @@ from shinglefold.grouping.regroup.census import UNKNOWN, digest_of
 from shinglefold.grouping.regroup.options import RegroupCounts
 from shinglefold.grouping.regroup.plan import GroupChange
 from shinglefold.ingest.field_paths import put
-from shinglefold.ingest.writing.bulk_retry import send
+from shinglefold.ingest.writing.batch import send
 from shinglefold.maintenance.guarded_updates import ROUNDS, fate, read_again
 from shinglefold.maintenance.reconcile import key_of, key_of_action
 from shinglefold.model.stored_fingerprint import stored_parts

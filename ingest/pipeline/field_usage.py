@@ -3,12 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from shinglefold.errors import ConfigError, RecipeMismatch
-from shinglefold.ingest.pipeline.build import BUILT_IN
-from shinglefold.ingest.pipeline.steps import Step
+from shinglefold.ingest.pipeline.steps import BUILT_IN, Step
 from shinglefold.ingest.processors.fields import Remove, Rename, Set
-from shinglefold.ingest.processors.main_content import MainContent
 from shinglefold.ingest.processors.supershingle import Supershingle
-from shinglefold.ingest.processors.texts import Canonicalize, DetectLanguage, HtmlStrip
+from shinglefold.ingest.processors.texts import Canonicalize, DetectLanguage, HtmlStrip, MainContent
 from shinglefold.model.recipe import FIELD
 
 

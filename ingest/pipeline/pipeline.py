@@ -16,17 +16,20 @@ from shinglefold.errors import ConfigError
 from shinglefold.ingest.batching import RAW_BUDGET, blocks, weight
 from shinglefold.ingest.field_paths import said
 from shinglefold.ingest.fingerprinter import Meter
-from shinglefold.ingest.pipeline.build import BUILT_IN, Factory, build_steps, handlers
 from shinglefold.ingest.pipeline.field_usage import makes_fingerprints, target_field, text_fields
 from shinglefold.ingest.pipeline.steps import (
+    BUILT_IN,
     META,
     METADATA,
     DocumentRun,
+    Factory,
     Failure,
     Step,
     Trace,
     Tracer,
+    build_steps,
     handle,
+    handlers,
     no_trace,
 )
 from shinglefold.ingest.processors.context import Tools

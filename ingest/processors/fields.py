@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import ConfigError, ProcessorError
 from shinglefold.ingest.field_paths import MISSING, cut, get, put, render
-from shinglefold.ingest.processors.context import Tools
-from shinglefold.ingest.processors.options import Options
+from shinglefold.ingest.processors.context import Options, Tools
 from shinglefold.ingest.processors.texts import Outcome, attempt
 
 

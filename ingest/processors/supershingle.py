@@ -11,8 +11,7 @@ from shinglefold.contracts.engine import Document
 from shinglefold.errors import ProcessorError
 from shinglefold.ingest.field_paths import put
 from shinglefold.ingest.fingerprinter import Beside
-from shinglefold.ingest.processors.context import Tools
-from shinglefold.ingest.processors.options import Options
+from shinglefold.ingest.processors.context import Options, Tools
 from shinglefold.ingest.processors.texts import Outcome, declared, texts_of
 from shinglefold.model.recipe import FIELD, PASSAGES, check_field
 from shinglefold.model.values import Fingerprint

@@ -12,9 +12,16 @@ from msgspec.json import decode
 
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import InputError
-from shinglefold.ingest.readers.encodings import decoded, without_surrogates
 from shinglefold.ingest.readers.record import ReadOptions, Record, to_document
-from shinglefold.ingest.readers.streams import NAMED, InputSource, Line, lines, splittable
+from shinglefold.ingest.readers.streams import (
+    NAMED,
+    InputSource,
+    Line,
+    decoded,
+    lines,
+    splittable,
+    without_surrogates,
+)
 
 #: Bytes from which on a line is too long to be held beside its document.
 _LONG = 1 << 21

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.ingest.field_paths import said
-from shinglefold.ingest.readers.encodings import Guess
+from shinglefold.ingest.readers.streams import Guess
 from shinglefold.options.validation import check_bool, check_choice, check_int, check_str
 
 Format = Literal["auto", "jsonl", "csv", "html", "text"]

@@ -12,8 +12,7 @@ from shinglefold.contracts.engine import BulkFailure, Engine
 from shinglefold.errors import EngineError, EngineUnavailable, IndexReadOnly, InputError
 from shinglefold.ingest.fingerprinter import Meter
 from shinglefold.ingest.readers.record import Record
-from shinglefold.ingest.writing.batch import Batch
-from shinglefold.ingest.writing.bulk_retry import Sent
+from shinglefold.ingest.writing.batch import Batch, Sent
 from shinglefold.ingest.writing.dead_letters import DeadLetters
 from shinglefold.model.values import Uint64s
 from shinglefold.runtime.signals import Interrupts

@@ -13,10 +13,9 @@ from typing import Any
 
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import ConfigError, InputError, OutputError
-from shinglefold.ingest.readers.encodings import announced
 from shinglefold.ingest.readers.jsonl import parse_line
 from shinglefold.ingest.readers.record import ReadOptions, Record, to_document
-from shinglefold.ingest.readers.streams import Line, lines
+from shinglefold.ingest.readers.streams import Line, announced, lines
 from shinglefold.options.validation import check_options, check_path_of
 
 #: Different reasons a summary tells; a file of garbage must not fill the memory with them.

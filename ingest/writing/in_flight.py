@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from shinglefold.errors import EngineError, EngineUnavailable
 from shinglefold.ingest.writing.accounting import Ledger, Unkept
-from shinglefold.ingest.writing.batch import Batch
-from shinglefold.ingest.writing.bulk_retry import Sent, send
+from shinglefold.ingest.writing.batch import Batch, Sent, send
 from shinglefold.runtime.backoff import Backoff
 from shinglefold.runtime.signals import Interrupted
 

@@ -12,12 +12,11 @@ from shinglefold.contracts.engine import Document, Engine, GroupNumbers
 from shinglefold.contracts.exclusive_writes import PrepareDocuments
 from shinglefold.errors import ConfigError, EngineError, InputError
 from shinglefold.ingest.batching import RAW_BUDGET, REQUEST_BUDGET, blocks, too_long, weight
-from shinglefold.ingest.foreign_field import refusal
+from shinglefold.ingest.index_mapping import refusal
 from shinglefold.ingest.pipeline.pipeline import Pipeline
 from shinglefold.ingest.readers.record import Record, to_document
 from shinglefold.ingest.writing.accounting import Ledger, Progress, Summary, Unkept
-from shinglefold.ingest.writing.batch import Batch, make_batch
-from shinglefold.ingest.writing.bulk_retry import Action
+from shinglefold.ingest.writing.batch import Action, Batch, make_batch
 from shinglefold.ingest.writing.dead_letters import DeadLetters
 from shinglefold.ingest.writing.in_flight import Outbox
 from shinglefold.ingest.writing.target_index import Destination

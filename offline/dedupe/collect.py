@@ -17,8 +17,7 @@ from shinglefold.ingest.batching import RAW_BUDGET, blocks, weight
 from shinglefold.ingest.fingerprinter import Beside
 from shinglefold.ingest.processors.supershingle import FingerprintBeside
 from shinglefold.ingest.readers.record import ReadOptions
-from shinglefold.ingest.writing.worker_pool import cores, forks, process_blocks
-from shinglefold.ingest.writing.worker_process import WorkerProcess, in_order
+from shinglefold.ingest.writing.worker_pool import WorkerProcess, cores, forks, in_order, process_blocks
 from shinglefold.model.scheme import PRESETS, Scheme
 from shinglefold.offline.dedupe.decode import TaskAnswer
 from shinglefold.offline.dedupe.fingerprint_table import (

@@ -11,7 +11,7 @@ import msgspec
 
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.ingest.field_paths import MISSING, get, parts
-from shinglefold.ingest.foreign_field import refusal
+from shinglefold.ingest.index_mapping import refusal
 from shinglefold.ingest.readers.record import Record, to_document
 from shinglefold.model.stored_fingerprint import without_fingerprint
 from shinglefold.offline.sign.parquet_file import check_types, common, parquet_file, pyarrow_module, rows_of

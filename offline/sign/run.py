@@ -14,8 +14,15 @@ from typing import IO, Any
 
 from shinglefold.errors import InputError, OutputError, is_full, reason_of
 from shinglefold.ingest.writing.dead_letters import DeadLetters
-from shinglefold.ingest.writing.worker_pool import cores, forks, learn, saved
-from shinglefold.ingest.writing.worker_process import WorkerProcess, in_order, settled
+from shinglefold.ingest.writing.worker_pool import (
+    WorkerProcess,
+    cores,
+    forks,
+    in_order,
+    learn,
+    saved,
+    settled,
+)
 from shinglefold.offline.sign.accounting import Books, Signed, SignPace
 from shinglefold.offline.sign.part_writer import OutputPosition, PartWriter, Question, line_by_line
 from shinglefold.offline.sign.run_identity import AsFound

@@ -11,7 +11,7 @@ from shinglefold.contracts.engine import Document
 from shinglefold.errors import InputError, ProcessorError
 from shinglefold.ingest.field_paths import put
 from shinglefold.ingest.fingerprinter import Meter
-from shinglefold.ingest.foreign_field import refusal
+from shinglefold.ingest.index_mapping import refusal
 from shinglefold.ingest.processors.context import Tools
 from shinglefold.ingest.processors.texts import declared, gather
 from shinglefold.ingest.readers.jsonl import parse_line

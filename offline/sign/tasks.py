@@ -8,10 +8,17 @@ from typing import IO, NamedTuple
 
 import msgspec
 
-from shinglefold.ingest.readers.encodings import announced
 from shinglefold.ingest.readers.read import format_of, read
 from shinglefold.ingest.readers.record import ReadOptions, Record
-from shinglefold.ingest.readers.streams import STANDARD_INPUT, Line, is_gzip, lines, opened, splittable
+from shinglefold.ingest.readers.streams import (
+    STANDARD_INPUT,
+    Line,
+    announced,
+    is_gzip,
+    lines,
+    opened,
+    splittable,
+)
 from shinglefold.offline.sign.parquet_file import row_counts
 
 #: Bytes of a range. The first ones are smaller: the first document is out at once.

@@ -7,7 +7,7 @@ import pytest
 
 from shinglefold.ingest import read
 from shinglefold.ingest.readers.jsonl import AsRead
-from shinglefold.ingest.writing.worker_process import settled
+from shinglefold.ingest.writing.worker_pool import settled
 
 _LINE = '{"id": 7, "title": "Кот", "size": 1.5, "none": null}'
 

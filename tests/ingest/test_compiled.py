@@ -9,7 +9,7 @@ import pytest
 from shinglefold.examples import articles
 from shinglefold.ingest import Fingerprinter, Pipeline, index_documents, read
 from shinglefold.ingest import fingerprinter as fingerprint
-from shinglefold.ingest.field_json import plain_tails
+from shinglefold.ingest.fingerprinter import plain_tails
 from shinglefold.model.scheme import SketchOptions
 from shinglefold.registry import make_scheme
 from shinglefold.sketch import Sketcher

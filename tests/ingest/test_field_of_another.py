@@ -6,8 +6,7 @@ import pytest
 
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Pipeline, default_definition, index_documents
-from shinglefold.ingest.foreign_field import NOTES, PARTS, no_fingerprint
-from shinglefold.ingest.index_mapping import recipe_mappings
+from shinglefold.ingest.index_mapping import NOTES, PARTS, no_fingerprint, recipe_mappings
 from shinglefold.model.recipe import check_field
 from shinglefold.offline.sign.signer import SignOptions
 

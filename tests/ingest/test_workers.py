@@ -10,8 +10,7 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Options, Pipeline, Tools
-from shinglefold.ingest.writing.worker_pool import BlockAnswer, process_blocks
-from shinglefold.ingest.writing.worker_process import WorkerProcess, in_order
+from shinglefold.ingest.writing.worker_pool import BlockAnswer, WorkerProcess, in_order, process_blocks
 from shinglefold.model.scheme import Scheme
 
 

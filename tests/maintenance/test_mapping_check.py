@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from shinglefold.ingest import default_recipe, mappings
-from shinglefold.maintenance.template_check import layout
+from shinglefold.maintenance.preconditions import layout
 
 
 @pytest.mark.parametrize("field", ["dedup", "meta.print"])

@@ -3,7 +3,7 @@ from fnmatch import fnmatchcase
 
 import pytest
 
-from shinglefold.maintenance.template_check import may_meet, rivals
+from shinglefold.maintenance.preconditions import may_meet, rivals
 
 
 @pytest.mark.parametrize(
