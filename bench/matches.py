@@ -13,7 +13,7 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.ingest.index_mapping import recipe_mappings
 from shinglefold.ingest.pipeline.pipeline import Pipeline, default_definition
-from shinglefold.ingest.writing.worker_pool import process
+from shinglefold.ingest.writing.worker_pool import process_block
 from shinglefold.model.recipe import FIELD, Recipe, with_passages
 from shinglefold.model.values import Int64s
 from shinglefold.passages.shingle_positions import WIDTH
@@ -58,7 +58,7 @@ def _filled(engine: EmbeddedEngine, vocabulary: Vocabulary, words: Int64s, *, pa
     for begin in range(0, len(words), _AT_ONCE):
         part = range(begin, min(begin + _AT_ONCE, len(words)))
         given = [{"_id": str(at), "body": _text(vocabulary, words[at])} for at in part]
-        documents = [one.document for one in process(pipeline, given).outcomes]
+        documents = [one.document for one in process_block(pipeline, given).outcomes]
         engine.bulk(
             {"_index": "bench", "_id": one["_id"], "_source": {k: v for k, v in one.items() if k != "_id"}}
             for one in documents

@@ -15,7 +15,7 @@ from shinglefold.ingest.batching import RAW_BUDGET, blocks
 from shinglefold.ingest.writing import indexer as indexing
 from shinglefold.ingest.writing import worker_pool as workers
 from shinglefold.ingest.writing.batch import make_batch
-from shinglefold.ingest.writing.target_index import Destination
+from shinglefold.ingest.writing.target_index import TargetIndex
 
 T = TypeVar("T")
 _INDEX, _PROTOCOL = "pages", pickle.HIGHEST_PROTOCOL
@@ -37,7 +37,7 @@ def main() -> None:
     pipeline, stages = Pipeline.from_json(default_definition()), _Stages()
     weight, work = indexing._weight, workers._work  # noqa: SLF001 - a process of workers has no other door
     with TemporaryDirectory() as folder, EmbeddedEngine(folder, pipeline.tools.canonicalizer) as engine:
-        to = Destination(engine, _INDEX, pipeline.recipe(None), None, None)
+        to = TargetIndex(engine, _INDEX, pipeline.recipe(None), None, None)
         to.check()
         to.prepare()
         ready = to.make_ready()

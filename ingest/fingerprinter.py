@@ -22,15 +22,15 @@ from shinglefold.options.validation import check_texts
 from shinglefold.sketch import Pairs, Sketcher, Sketches, Texts, Words, find_pairs, letters
 
 
-class Tails(Protocol):
-    """What ``plain_tails`` does, in whichever way."""
+class SketchJson(Protocol):
+    """What ``sketch_json`` does, in whichever way."""
 
     def __call__(self, sketcher: Sketcher, made: Sketches) -> Iterator[bytes]:
         """Yield what of each signature and its keywords stands behind the digest."""
         ...
 
 
-def plain_tails(sketcher: Sketcher, made: Sketches) -> Iterator[bytes]:
+def sketch_json(sketcher: Sketcher, made: Sketches) -> Iterator[bytes]:
     """Yield keywords and signature of each document that has one, as the end of its JSON."""
     keywords = _lists(letters(sketcher.supershingles(made)[made.valid]))
     signatures = _base64(sketcher.signatures(made)[made.valid])
@@ -39,7 +39,7 @@ def plain_tails(sketcher: Sketcher, made: Sketches) -> Iterator[bytes]:
 
 
 def fields_json(
-    scheme: str, sketcher: Sketcher, batch: TokenBatch, made: Sketches, tails: Tails = plain_tails
+    scheme: str, sketcher: Sketcher, batch: TokenBatch, made: Sketches, tails: SketchJson = sketch_json
 ) -> list[bytes]:
     """Return the JSON of ``Fingerprint.to_field`` of each document of a block.
 
@@ -154,7 +154,7 @@ class FingerprintArrays:
         )
 
 
-class Beside(NamedTuple):
+class UnstoredFingerprint(NamedTuple):
     """A fingerprint, and beside it what finds and decides pairs without an index.
 
     ``made`` is without keywords. ``supershingles``: of all values, as bytes; ``written``, ``canonical``: what
@@ -180,7 +180,7 @@ class Fingerprinter:
         self.canonicalizer = Canonicalizer.of(scheme) if canonicalizer is None else canonicalizer
         self.meter = Meter() if meter is None else meter
         self.sketcher = Sketcher(scheme.sketch)
-        self._tails: Tails = plain_tails
+        self._tails: SketchJson = sketch_json
         #: The codes a document may declare.
         self.languages = frozenset(ref.code for ref in scheme.languages)
         self._id = scheme.id
@@ -191,7 +191,7 @@ class Fingerprinter:
     @property
     def is_compiled(self) -> bool:
         """Whether it works by compiled code."""
-        return self._tails is not plain_tails
+        return self._tails is not sketch_json
 
     def compile(self) -> bool:
         """Work by compiled code from now on, to the same bytes, where the extra ``fast`` is installed.
@@ -204,9 +204,9 @@ class Fingerprinter:
         self._until = None
         try:
             self.canonicalizer.compile()
-            from shinglefold.ingest.fingerprint_json import compiled_tails
+            from shinglefold.ingest.fingerprint_json import compiled_sketch_json
 
-            self.sketcher, self._tails = self.sketcher.compiled(), compiled_tails
+            self.sketcher, self._tails = self.sketcher.compiled(), compiled_sketch_json
             if self._written is not None:
                 self._written.compile()
         except ImportError:
@@ -221,7 +221,7 @@ class Fingerprinter:
         """
         return self._until is not None and characters > self._until and self.compile()
 
-    def _worked(self, texts: Sequence[Cuttable]) -> None:
+    def _count_characters(self, texts: Sequence[Cuttable]) -> None:
         """Count the characters of a block; from some number on, compiled code is worth its start.
 
         It weighs as much as a text of 50 MB, so that one long text is not enough.
@@ -286,9 +286,9 @@ class Fingerprinter:
             batch = self._written.hash_batch(texts, languages)
         return Words.of(batch.hashes, batch.offsets)
 
-    def fingerprint_beside(
+    def fingerprint_unstored(
         self, texts: Sequence[str], languages: Sequence[str | None] | None = None
-    ) -> list["Beside"]:
+    ) -> list[UnstoredFingerprint]:
         """Return the fingerprint of each text with what an index does not store, in order."""
         found = []
         for batch, made in self._sketched(texts, languages):
@@ -297,12 +297,12 @@ class Fingerprinter:
             rows = zip(self._finish(batch, made, keywords=False), keys, said, strict=True)
             found += [(one, key.tobytes(), own) for one, key, own in rows]
         if self.scheme.decision.verify != "text":
-            return [Beside(one, keys) for one, keys, _ in found]
+            return [UnstoredFingerprint(one, keys) for one, keys, _ in found]
         written = self.written(texts, languages).bytes_of()
         facts = self._facts(texts)
         told: list[int] = [0] * len(found) if facts is None else facts.tolist()
         return [
-            Beside(one, keys, own, said, fact)
+            UnstoredFingerprint(one, keys, own, said, fact)
             for (one, keys, said), own, fact in zip(found, written, told, strict=True)
         ]
 
@@ -324,7 +324,7 @@ class Fingerprinter:
     def _sketch(
         self, texts: Sequence[Cuttable], languages: Sequence[str | None] | None
     ) -> tuple[TokenBatch, Sketches]:
-        self._worked(texts)
+        self._count_characters(texts)
         with self.meter.stage("canon"):
             batch = self.canonicalizer.hash_batch(texts, languages)
         return batch, self._sketches(batch)

@@ -13,8 +13,8 @@ from typing import Any
 
 from shinglefold.contracts.engine import JSON, Engine, Templates
 from shinglefold.errors import ConfigError, PermissionDenied
-from shinglefold.ingest.field_paths import parts
-from shinglefold.ingest.index_mapping import NOTES, PARTS, recipe_mappings
+from shinglefold.ingest.field_paths import split_path
+from shinglefold.ingest.index_mapping import BOOKKEEPING_PARTS, FINGERPRINT_PARTS, recipe_mappings
 from shinglefold.model.recipe import META_KEY, PASSAGES, Recipe
 from shinglefold.options.remedies import suggest
 
@@ -45,16 +45,16 @@ _SHOWN = 8
 class FieldLayout:
     """The mappings of an index beside those its scheme asks for.
 
-    ``lacking``: fields that can be added in place, with their definitions; ``wrong``: what can't be mended in
+    ``missing``: fields that can be added in place, with their definitions; ``wrong``: what can't be mended in
     place, in words; ``stored``: the scheme in ``_meta``, None where there is none.
     """
 
-    lacking: Mapping[str, JSON]
+    missing: Mapping[str, JSON]
     wrong: tuple[str, ...]
     stored: Mapping[str, Any] | None
 
 
-def layout(found: Mapping[str, Any], recipe: Recipe) -> FieldLayout:
+def compare_mappings(found: Mapping[str, Any], recipe: Recipe) -> FieldLayout:
     """Compare the mappings of an index with what a recipe needs.
 
     Args:
@@ -75,7 +75,7 @@ def layout(found: Mapping[str, Any], recipe: Recipe) -> FieldLayout:
 def properties_at(found: Mapping[str, Any], field: str) -> Mapping[str, Any]:
     """Return the definitions below a dotted path of mappings; {} where there are none."""
     node: Any = found
-    for name in parts(field):
+    for name in split_path(field):
         node = (node.get("properties") or {}).get(name)
         if not isinstance(node, Mapping):
             return {}
@@ -100,7 +100,7 @@ def _wrong(there: Mapping[str, Any], recipe: Recipe) -> Iterator[str]:
                 yield f"{field}.{name} is mapped without {option}"
 
 
-def rivals(
+def conflicting_templates(
     templates: Templates, patterns: tuple[str, ...], own: str, component: str
 ) -> dict[str, tuple[str, ...]]:
     """Return, for each other template that may match the same indices, what installing ours would do to them.
@@ -120,7 +120,7 @@ def rivals(
             found[f"index template {name}"] = (
                 f"also matches {shared} (priority {body.get('priority', 0)}), and only one template applies: "
                 f"where ours does, an index is made without its {lost}. Let it have the fields instead: "
-                f"{composed(name, body, component)}; then set up without this pattern",
+                f"{compose_request(name, body, component)}; then set up without this pattern",
             )
     for name, body in templates.legacy_templates().items():
         if shared := _shared(patterns, body.get("index_patterns", ())):
@@ -132,7 +132,7 @@ def rivals(
     return found
 
 
-def lacking(templates: Templates, index: str, component: str) -> dict[str, tuple[str, ...]]:
+def incomplete_streams(templates: Templates, index: str, component: str) -> dict[str, tuple[str, ...]]:
     """Return what the next index of each data stream that a name means will lack."""
     found: dict[str, tuple[str, ...]] = {}
     bodies: dict[str, JSON] = {}
@@ -142,43 +142,43 @@ def lacking(templates: Templates, index: str, component: str) -> dict[str, tuple
         if component not in body.get("composed_of", ()):
             found[f"data stream {stream}"] = (
                 f"its next index is made from the index template {name!r}, which lacks the fields: "
-                f"{composed(name, body, component)}",
+                f"{compose_request(name, body, component)}",
             )
     return found
 
 
-def composed(name: str, body: Mapping[str, Any], component: str) -> str:
+def compose_request(name: str, body: Mapping[str, Any], component: str) -> str:
     """Return the request that adds our component template to an index template."""
     wanted = {**body, "composed_of": [*body.get("composed_of", ()), component]}
     return f"PUT /_index_template/{name} {json.dumps(wanted, ensure_ascii=False)}"
 
 
-def may_meet(one: str, other: str) -> bool:
+def patterns_overlap(one: str, other: str) -> bool:
     """Tell whether a name can fit two patterns with ``*``."""
     if not one or not other:
         return not (one + other).strip("*")
     if one[0] == "*":
-        return may_meet(one[1:], other) or may_meet(one, other[1:])
+        return patterns_overlap(one[1:], other) or patterns_overlap(one, other[1:])
     if other[0] == "*":
-        return may_meet(other, one)
-    return one[0] == other[0] and may_meet(one[1:], other[1:])
+        return patterns_overlap(other, one)
+    return one[0] == other[0] and patterns_overlap(one[1:], other[1:])
 
 
 def _shared(patterns: tuple[str, ...], others: list[str]) -> str:
     """Return those of our patterns that share names with others, in words."""
-    return ", ".join(ours for ours in patterns if any(may_meet(ours, other) for other in others))
+    return ", ".join(ours for ours in patterns if any(patterns_overlap(ours, other) for other in others))
 
 
 def _told(body: Mapping[str, Any]) -> str:
     """Return what a template gives an index, in words."""
-    parts = [
+    kinds = [
         ("settings", list(_flat(body.get("settings") or {}))),
         ("mappings", list((body.get("mappings") or {}).get("properties") or {})),
         ("aliases", list(body.get("aliases") or {})),
     ]
     rest = (body.get("mappings") or {}).keys() - {"properties"}
-    parts.append(("options of its mappings", sorted(rest)))
-    return "; ".join(f"{kind} {_few(names)}" for kind, names in parts if names) or "(empty) contents"
+    kinds.append(("options of its mappings", sorted(rest)))
+    return "; ".join(f"{kind} {_few(names)}" for kind, names in kinds if names) or "(empty) contents"
 
 
 def _flat(settings: Mapping[str, Any], path: str = "") -> Iterator[str]:
@@ -231,7 +231,7 @@ def obstacles(engine: Engine, index: str, field: str, *, writes: bool = True) ->
     return {name: told for name, told in found.items() if told}
 
 
-def closed_to_writes(engine: Engine, index: str) -> dict[str, tuple[str, ...]]:
+def write_blocks(engine: Engine, index: str) -> dict[str, tuple[str, ...]]:
     """Return which of the indices a name means take no writes, and why."""
     found = {name: tuple(write_obstacles(name, own)) for name, own in settings_of(engine, index).items()}
     return {name: told for name, told in found.items() if told}
@@ -281,7 +281,7 @@ def change_obstacles(settings: Mapping[str, Any]) -> Iterator[str]:
 def field_obstacles(index: str, mappings: Mapping[str, Any], field: str) -> Iterator[str]:
     """Yield what somebody else keeps where fingerprints are to be."""
     node: Any = mappings
-    for place, name in enumerate(way := parts(field)):
+    for place, name in enumerate(way := split_path(field)):
         node = (node.get("properties") or {}).get(name) or {}
         kind = node.get("type", "object")
         if kind != "object":
@@ -290,7 +290,7 @@ def field_obstacles(index: str, mappings: Mapping[str, Any], field: str) -> Iter
         if node.get("enabled") is False:
             yield _foreign(".".join(way[: place + 1]), "is an object that is not indexed", index, mappings)
             return
-    others = sorted(properties_at(mappings, field).keys() - PARTS - NOTES)
+    others = sorted(properties_at(mappings, field).keys() - FINGERPRINT_PARTS - BOOKKEEPING_PARTS)
     if others:
         why = f"holds {', '.join(others)}, which are not parts of a fingerprint"
         yield _foreign(field, why, index, mappings)
@@ -310,7 +310,7 @@ def write_obstacles(index: str, settings: Mapping[str, Any]) -> Iterator[str]:
                 yield f'it takes no writes ({name}); allow them: PUT /{index}/_settings {{"{name}": false}}'
 
 
-def in_another_field(index: str, mappings: Mapping[str, Any]) -> str:
+def other_field_hint(index: str, mappings: Mapping[str, Any]) -> str:
     """Return what to do where the field for fingerprints is taken, with the command."""
     taken = mappings.get("properties") or {}
     free = next(
@@ -320,7 +320,7 @@ def in_another_field(index: str, mappings: Mapping[str, Any]) -> str:
 
 
 def _foreign(field: str, why: str, index: str, mappings: Mapping[str, Any]) -> str:
-    return f"[{field}] {why}, so it is not shinglefold's; {in_another_field(index, mappings)}"
+    return f"[{field}] {why}, so it is not shinglefold's; {other_field_hint(index, mappings)}"
 
 
 def _on(settings: Mapping[str, Any], name: str) -> bool:

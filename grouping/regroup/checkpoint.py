@@ -10,7 +10,7 @@ from shinglefold.errors import InputError
 from shinglefold.grouping.regroup.options import RegroupCounts
 from shinglefold.grouping.regroup.plan import GroupChange
 from shinglefold.maintenance.checkpoint import Checkpoint, replace_lines
-from shinglefold.maintenance.reconcile import Key
+from shinglefold.maintenance.reconcile import DocumentKey
 
 #: How a plan begins.
 _BEGINNING = b'{"passes": '
@@ -122,6 +122,6 @@ def _changes(path: Path, passes: int) -> list[GroupChange]:
             return []
         rows = map(json.loads, lines)
         return [
-            GroupChange(Key(index, id_, routing), (seq_no, term), digest, group, leads)
+            GroupChange(DocumentKey(index, id_, routing), (seq_no, term), digest, group, leads)
             for index, id_, routing, seq_no, term, digest, group, leads in rows
         ]

@@ -10,7 +10,7 @@ import numpy as np
 from shinglefold.grouping.numbering import numbers_of
 from shinglefold.grouping.regroup.census import NO_GROUP, Census
 from shinglefold.grouping.regroup.options import RegroupCounts
-from shinglefold.maintenance.reconcile import Key
+from shinglefold.maintenance.reconcile import DocumentKey
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.values import Fingerprint, Int64s
 
@@ -19,7 +19,7 @@ from shinglefold.model.values import Fingerprint, Int64s
 class GroupChange:
     """A document to get another number or role, its version, and the digest of the text that decided."""
 
-    key: Key
+    key: DocumentKey
     version: tuple[int, int]
     digest: str
     group: int

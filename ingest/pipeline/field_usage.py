@@ -66,7 +66,7 @@ def raw_fields(steps: Sequence[Step], target: str) -> tuple[str, ...]:
     return tuple(name for name in text_fields(steps, target) if name not in made or name in own)
 
 
-def not_repeatable(steps: Sequence[Step], target: str) -> list[str]:
+def rerun_problems(steps: Sequence[Step], target: str) -> list[str]:
     """Return why a pipeline can't be run again on what it stored, and how it could, in words.
 
     A step fails the second time, or finds no text, where a later step removes the field it reads; so does one

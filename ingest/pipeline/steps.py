@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from shinglefold.contracts.engine import Document, Processor
 from shinglefold.errors import ConfigError, ProcessorError
-from shinglefold.ingest.field_paths import said
+from shinglefold.ingest.field_paths import json_type
 from shinglefold.ingest.pipeline.condition import Condition, parse_condition
 from shinglefold.ingest.processors.context import Options, Tools
 from shinglefold.ingest.processors.fields import Append, Drop, Fail, Remove, Rename, Set
@@ -87,7 +87,7 @@ class Step:
             else:
                 run.document = outcome
                 trace(Trace(self, run, "dropped" if outcome is None else "success", None))
-        handle(failed, self.on_failure, trace)
+        run_handlers(failed, self.on_failure, trace)
 
     def _outcomes(self, runs: Sequence[DocumentRun]) -> Sequence[Document | Exception | None]:
         """Return what the processor says; where it raises against its contract, blame only the culprits."""
@@ -105,7 +105,7 @@ class Step:
         if outcome is None or isinstance(outcome, dict | Exception):
             return outcome
         return ProcessorError(
-            f"the processor returned {said(outcome)} where it should a document: a fault of its own"
+            f"the processor returned {json_type(outcome)} where it should a document: a fault of its own"
         )
 
     def _chosen(self, run: DocumentRun, trace: Tracer) -> bool:
@@ -136,7 +136,7 @@ class Step:
         failed.append(run)
 
 
-def handle(failed: Sequence[DocumentRun], handlers: Sequence[Step], trace: Tracer) -> None:
+def run_handlers(failed: Sequence[DocumentRun], handlers: Sequence[Step], trace: Tracer) -> None:
     """Run failure handlers: a document they bring through is alive again, without the failure."""
     if not handlers or not failed:
         return

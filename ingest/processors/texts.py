@@ -12,7 +12,7 @@ from shinglefold.ingest.processors.context import Options, Tools
 Outcome = Document | Exception | None
 
 
-def attempt(work: Callable[[Document], Document], documents: Sequence[Document]) -> list[Outcome]:
+def apply_each(work: Callable[[Document], Document], documents: Sequence[Document]) -> list[Outcome]:
     """Return what the work makes of each document, or why it could not."""
     outcomes: list[Outcome] = []
     for document in documents:
@@ -36,7 +36,7 @@ def texts_of(document: Document, fields: Sequence[str], missing_ok: bool) -> lis
     return present
 
 
-def gather(document: Document, fields: Sequence[str], missing_ok: bool) -> str | None:
+def joined_text(document: Document, fields: Sequence[str], missing_ok: bool) -> str | None:
     """Return the texts of several fields joined by newlines, or None where there is none at all.
 
     Raises:
@@ -46,7 +46,7 @@ def gather(document: Document, fields: Sequence[str], missing_ok: bool) -> str |
     return "\n".join(present) if present else None
 
 
-def declared(document: Document, field: str | None, fixed: str | None, tools: Tools) -> str | None:
+def declared_language(document: Document, field: str | None, fixed: str | None, tools: Tools) -> str | None:
     """Return the language to use for a document: the option's, else the one it declares, else None."""
     if fixed is not None or field is None:
         return fixed
@@ -73,7 +73,7 @@ class HtmlStrip:
     def apply(self, documents: Sequence[Document]) -> list[Outcome]:
         """Strip one field of each document."""
         with self.meter.stage("strip"):
-            return attempt(self._one, documents)
+            return apply_each(self._one, documents)
 
     def _one(self, document: Document) -> Document:
         html = text(document, self.field, self.ignore_missing)
@@ -99,12 +99,12 @@ class DetectLanguage:
     def apply(self, documents: Sequence[Document]) -> list[Outcome]:
         """Detect the language of each document."""
         with self.tools.meter.stage("detect"):
-            return attempt(self._one, documents)
+            return apply_each(self._one, documents)
 
     def _one(self, document: Document) -> Document:
         if not self.override and get(document, self.target) not in (MISSING, None, ""):
             return document
-        found = gather(document, self.fields, self.ignore_missing)
+        found = joined_text(document, self.fields, self.ignore_missing)
         if found is None:
             return document
         return put(document, self.target, self.tools.canonicalizer.detect(found))
@@ -130,13 +130,13 @@ class Canonicalize:
     def apply(self, documents: Sequence[Document]) -> list[Outcome]:
         """Canonicalize each document."""
         with self.tools.meter.stage("canon"):
-            return attempt(self._one, documents)
+            return apply_each(self._one, documents)
 
     def _one(self, document: Document) -> Document:
-        found = gather(document, self.fields, self.ignore_missing)
+        found = joined_text(document, self.fields, self.ignore_missing)
         if found is None:
             return document
-        language = declared(document, self.language_field, self.language, self.tools)
+        language = declared_language(document, self.language_field, self.language, self.tools)
         tokens = self.tools.canonicalizer.tokens(found, language)
         return put(document, self.target, " ".join(token.text for token in tokens))
 
@@ -164,7 +164,7 @@ class MainContent:
     def apply(self, documents: Sequence[Document]) -> list[Outcome]:
         """Reduce one field of each document to its article."""
         with self.meter.stage("strip"):
-            return attempt(self._one, documents)
+            return apply_each(self._one, documents)
 
     def _one(self, document: Document) -> Document:
         html = text(document, self.field, self.ignore_missing)

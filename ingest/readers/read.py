@@ -21,11 +21,11 @@ from shinglefold.ingest.readers.record import Format, ReadOptions, Record, to_do
 from shinglefold.ingest.readers.streams import (
     STANDARD_INPUT,
     InputSource,
-    decoded,
+    decode_lossy,
     lines,
-    opened,
-    splittable,
-    without_mark,
+    newline_stream,
+    open_source,
+    strip_bom,
 )
 from shinglefold.options.remedies import suggest
 from shinglefold.options.validation import check_options
@@ -108,8 +108,8 @@ def _record(
 ) -> Record:
     if len(raw) > options.max_bytes:
         return Record(None, source, 1, f"longer than {options.max_bytes:,} bytes", fraction=fraction)
-    raw, encoding = without_mark(raw, options.encoding, html_page)
-    text, replaced = decoded(raw, encoding)
+    raw, encoding = strip_bom(raw, options.encoding, html_page)
+    text, replaced = decode_lossy(raw, encoding)
     if (replaced or encoding != "utf-8") and (mistaken := options.guess.mistaken(raw, encoding)):
         return Record(None, source, 1, mistaken, "", replaced, fraction)
     # Names are bytes on disk; those that are no UTF-8 arrive as surrogates, which nothing can store.
@@ -149,7 +149,7 @@ class _Text:
     """Decoded lines for the csv module, counting what was replaced and keeping what a row was made of."""
 
     def __init__(self, source: InputSource, options: ReadOptions) -> None:
-        stream, self._encoding = splittable(source.stream, options.encoding)
+        stream, self._encoding = newline_stream(source.stream, options.encoding)
         self._lines = lines(stream, options.max_bytes)
         self._guess = options.guess
         self.number = 0
@@ -161,7 +161,7 @@ class _Text:
         for line in self._lines:
             self.number = line.number
             self.broken = self.broken or line.reason
-            text, replaced = decoded(line.raw, self._encoding)
+            text, replaced = decode_lossy(line.raw, self._encoding)
             self.replaced += replaced
             if replaced or self._encoding != "utf-8":
                 self.broken = self.broken or self._guess.mistaken(line.raw, self._encoding)
@@ -296,7 +296,7 @@ def read(path: str | Path, options: ReadOptions | None = None) -> Iterator[Recor
 
 
 def _read_stream(path: str, options: ReadOptions, kind: Format) -> Iterator[Record]:
-    with opened(path) as source:
+    with open_source(path) as source:
         yield from _records(source, options, kind)
 
 

@@ -65,7 +65,7 @@ _SEVERAL = 6
 
 
 @dataclass(slots=True)
-class Guess:
+class EncodingGuess:
     """Guesses what the texts of one source are encoded in."""
 
     _votes: Counter[str] = field(default_factory=Counter)
@@ -122,10 +122,10 @@ def decode(raw: bytes, encoding: str = "", html: bool = False) -> tuple[str, int
         encoding: empty means by BOM, by what an HTML page declares unless it is UTF-8 all the same, else
             UTF-8.
     """
-    return decoded(*without_mark(raw, encoding, html))
+    return decode_lossy(*strip_bom(raw, encoding, html))
 
 
-def without_mark(raw: bytes, encoding: str = "", html: bool = False) -> tuple[bytes, str]:
+def strip_bom(raw: bytes, encoding: str = "", html: bool = False) -> tuple[bytes, str]:
     """Return a text's bytes without byte order mark, and its encoding; see ``decode``."""
     given = codecs.lookup(encoding).name if encoding else ""
     for bom, name in _BOMS:
@@ -134,7 +134,7 @@ def without_mark(raw: bytes, encoding: str = "", html: bool = False) -> tuple[by
     return raw, given or (_declared(raw) if html else "utf-8")
 
 
-def announced(head: bytes) -> str:
+def detect_encoding(head: bytes) -> str:
     """Return the encoding of JSON lines or CSV by their first four bytes."""
     for bom, name in _BOMS:
         if head.startswith(bom):
@@ -163,7 +163,7 @@ def _declared(raw: bytes) -> str:
     return "utf-8" if name.lower().startswith("utf-16") or is_utf8(raw) else name
 
 
-def decoded(raw: bytes, encoding: str) -> tuple[str, int]:
+def decode_lossy(raw: bytes, encoding: str) -> tuple[str, int]:
     """Return the text and how many undecodable places became U+FFFD; a byte order mark is text."""
     try:
         return raw.decode(encoding), 0
@@ -216,13 +216,13 @@ _HEAD = 4
 _UNDECODABLE = "\udcff"
 STANDARD_INPUT = "-"
 #: What messages call it.
-NAMED = "standard input"
+STDIN_NAME = "standard input"
 _CHUNK = 1 << 20
 #: No text begins with these bytes.
 _GZIP = b"\x1f\x8b"
 
 
-def splittable(stream: IO[bytes], encoding: str = "") -> tuple[IO[bytes], str]:
+def newline_stream(stream: IO[bytes], encoding: str = "") -> tuple[IO[bytes], str]:
     """Return a stream whose lines end with the byte of a newline, without byte order mark, and its encoding.
 
     Args:
@@ -293,7 +293,7 @@ class _Utf8(io.RawIOBase):
 
 def _exact(encoding: str, head: bytes) -> str:
     """Return the encoding with its byte order, which a stream without a mark does not say."""
-    seen = announced(head)
+    seen = detect_encoding(head)
     if encoding in ("utf-16", "utf-32"):
         return seen if seen.startswith(encoding) else f"{encoding}-le"
     return encoding or seen
@@ -318,14 +318,14 @@ class InputSource:
 
 
 @contextmanager
-def opened(path: str) -> Iterator[InputSource]:
+def open_source(path: str) -> Iterator[InputSource]:
     """Open a file or standard input; what begins as gzip does is unpacked, whatever its name.
 
     Raises:
         InputError: it can't be opened.
     """
     if path == STANDARD_INPUT:
-        yield InputSource(_unpacked(sys.stdin.buffer), NAMED, lambda: 0.0)
+        yield InputSource(_unpacked(sys.stdin.buffer), STDIN_NAME, lambda: 0.0)
         return
     try:
         file = open(path, "rb")  # noqa: SIM115 - closed below

@@ -117,12 +117,12 @@ class SeenIds:
         self._runs.append(run)
 
 
-class Unkept(Exception):
+class DeadLettersLost(Exception):
     """The dead-letter file can't be written any more: what fails from here on would be lost."""
 
 
 @dataclass(slots=True)
-class Ledger:
+class RunAccounting:
     """Accounts for every record of the batches."""
 
     engine: Engine
@@ -154,7 +154,7 @@ class Ledger:
         self._count(batch, sent)
         if self.unkept:
             count = self.meter.counts["not_kept"]
-            raise Unkept(f"{self.unkept} (failed documents not kept: {count:,})")
+            raise DeadLettersLost(f"{self.unkept} (failed documents not kept: {count:,})")
 
     def _count(self, batch: Batch, sent: Sent | EngineError) -> None:
         self.meter.add(batch.meter)

@@ -11,7 +11,7 @@ from shinglefold.ingest.fingerprinter import Meter
 from shinglefold.ingest.pipeline.pipeline import Outcome
 from shinglefold.ingest.pipeline.steps import METADATA
 from shinglefold.ingest.readers.record import Record
-from shinglefold.ingest.writing.worker_pool import BlockAnswer, restored
+from shinglefold.ingest.writing.worker_pool import BlockAnswer, restore_texts
 from shinglefold.runtime.backoff import Backoff, Stop, never
 
 Action = Mapping[str, Any]
@@ -111,7 +111,7 @@ def make_batch(index: str, block: Sequence[Record], answer: BlockAnswer, verb: s
         if record.document is None or record.reason:
             batch.refused.append(RefusedDocument("read", record.reason, record))
         else:
-            _sort(batch, index, record, restored(next(outcomes), record.document), verb)
+            _sort(batch, index, record, restore_texts(next(outcomes), record.document), verb)
     return batch
 
 

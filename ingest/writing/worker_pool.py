@@ -22,7 +22,7 @@ from shinglefold.contracts.engine import Document
 from shinglefold.contracts.exclusive_writes import PrepareDocuments
 from shinglefold.errors import InputError
 from shinglefold.ingest.fingerprinter import Meter
-from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline, encoded
+from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline, encode_document
 from shinglefold.ingest.pipeline.steps import Failure
 from shinglefold.ingest.readers.streams import without_surrogates
 from shinglefold.options.validation import check_int
@@ -38,7 +38,7 @@ _SELDOM = 10_000
 _PYTHONS = 1_000
 
 
-def go_on() -> None:
+def no_check() -> None:
     """Ask nobody."""
 
 
@@ -50,7 +50,7 @@ class WorkerProcess:
         check: called while an answer is waited for; what it raises ends the wait.
     """
 
-    def __init__(self, work: Callable[[Any], Any], check: Callable[[], None] = go_on) -> None:
+    def __init__(self, work: Callable[[Any], Any], check: Callable[[], None] = no_check) -> None:
         #: How the process ended that died last.
         self.fate = ""
         self._work = work
@@ -120,7 +120,7 @@ class WorkerProcess:
 
 
 @contextmanager
-def settled() -> Iterator[None]:
+def infrequent_gc() -> Iterator[None]:
     """Until the end of the block, look for garbage seldom, and only among what is made in it.
 
     What was there before, dictionaries and modules, would be looked through for each few thousand documents.
@@ -145,7 +145,7 @@ def _look_seldom() -> None:
         gc.set_threshold(max(_SELDOM, often))
 
 
-def in_order(
+def answers_in_order(
     workers: Sequence[WorkerProcess],
     questions: Iterator[_Q],
     after_death: Callable[[WorkerProcess, _Q], _A],
@@ -198,33 +198,35 @@ _Documents = list[Document]
 _PATIENCE = 3
 
 
-class Same(NamedTuple):
+class UnchangedText(NamedTuple):
     """Stands for the text of a field of the document that was asked about."""
 
     field: str
 
 
-def spared(outcome: Outcome, asked: Mapping[str, Any]) -> Outcome:
+def elide_texts(outcome: Outcome, asked: Mapping[str, Any]) -> Outcome:
     """Return an outcome without the texts that its document was given.
 
     Args:
         asked: the document as it came; a text is the same where it is the very object.
     """
     same = {
-        name: Same(name)
+        name: UnchangedText(name)
         for name, value in (outcome.document or {}).items()
         if type(value) is str and len(value) >= _WORTH and asked.get(name) is value
     }
     return _replaced(outcome, same, {asked[name]: one for name, one in same.items()}) if same else outcome
 
 
-def restored(outcome: Outcome, given: Mapping[str, Any] | None) -> Outcome:
+def restore_texts(outcome: Outcome, given: Mapping[str, Any] | None) -> Outcome:
     """Return an outcome with the texts of the document it was given."""
-    same = {name: value.field for name, value in (outcome.document or {}).items() if type(value) is Same}
+    same = {
+        name: value.field for name, value in (outcome.document or {}).items() if type(value) is UnchangedText
+    }
     if not same or given is None:
         return outcome
     texts = {name: given[field] for name, field in same.items()}
-    return _replaced(outcome, texts, {Same(name): text for name, text in texts.items()})
+    return _replaced(outcome, texts, {UnchangedText(name): text for name, text in texts.items()})
 
 
 def _replaced(outcome: Outcome, fields: Mapping[str, Any], texts: Mapping[Any, Any]) -> Outcome:
@@ -240,7 +242,7 @@ class BlockAnswer(NamedTuple):
     meter: Meter
 
 
-def process(
+def process_block(
     pipeline: Pipeline,
     documents: _Documents,
     as_json: bool = False,
@@ -255,7 +257,7 @@ def process(
             outcomes = _made_ready(outcomes, make_ready)
     if as_json:
         with meter.stage("json"):
-            outcomes = list(map(encoded, outcomes))
+            outcomes = list(map(encode_document, outcomes))
     return BlockAnswer(outcomes, meter.take())
 
 
@@ -276,7 +278,7 @@ def process_blocks(
     blocks: Iterable[_Documents],
     workers: int,
     as_json: bool = False,
-    check: Callable[[], None] = go_on,
+    check: Callable[[], None] = no_check,
     *,
     make_ready: PrepareDocuments | None = None,
 ) -> Generator[BlockAnswer, None, None]:
@@ -306,9 +308,9 @@ def process_blocks(
 def _here(
     pipeline: Pipeline, blocks: Iterable[_Documents], as_json: bool, make_ready: PrepareDocuments | None
 ) -> Generator[BlockAnswer, None, None]:
-    with settled():
+    with infrequent_gc():
         for block in blocks:
-            yield process(pipeline, block, as_json, make_ready)
+            yield process_block(pipeline, block, as_json, make_ready)
 
 
 def forks() -> bool:
@@ -325,15 +327,15 @@ def _in_processes(
     pipeline: Pipeline, blocks: Iterator[_Documents], workers: Sequence[WorkerProcess]
 ) -> Generator[BlockAnswer, None, None]:
     try:
-        with settled():
-            yield from in_order(workers, blocks, _one_by_one)
-        learn(pipeline.tools.canonicalizer.lexicon, workers)
+        with infrequent_gc():
+            yield from answers_in_order(workers, blocks, _one_by_one)
+        collect_lexicons(pipeline.tools.canonicalizer.lexicon, workers)
     finally:
         for worker in workers:
             worker.close()
 
 
-def learn(lexicon: Lexicon, workers: Sequence[WorkerProcess]) -> None:
+def collect_lexicons(lexicon: Lexicon, workers: Sequence[WorkerProcess]) -> None:
     """Take over the word forms the workers learned, so that they can be kept for the next run."""
     with tempfile.TemporaryDirectory() as folder:
         asked = {Path(folder) / str(number): one for number, one in enumerate(workers) if one.started}
@@ -373,15 +375,15 @@ def _work(
 ) -> BlockAnswer | bool:
     """Answer a block, or save the lexicon to a file."""
     if isinstance(asked, Path):
-        return saved(pipeline.tools.canonicalizer.lexicon, asked)
+        return save_lexicon(pipeline.tools.canonicalizer.lexicon, asked)
     if make_ready is None:
-        return process(pipeline, asked, as_json)
+        return process_block(pipeline, asked, as_json)
     given: _Documents = list(map(dict, asked))
-    answer = process(pipeline, asked, as_json, make_ready)
-    return answer._replace(outcomes=list(map(spared, answer.outcomes, given)))
+    answer = process_block(pipeline, asked, as_json, make_ready)
+    return answer._replace(outcomes=list(map(elide_texts, answer.outcomes, given)))
 
 
-def saved(lexicon: Lexicon, path: Path) -> bool:
+def save_lexicon(lexicon: Lexicon, path: Path) -> bool:
     """Save a lexicon to a file, and tell whether that went well."""
     try:
         lexicon.save(path)

@@ -13,11 +13,11 @@ from shinglefold.ingest.readers.record import ReadOptions, Record
 from shinglefold.ingest.readers.streams import (
     STANDARD_INPUT,
     Line,
-    announced,
+    detect_encoding,
     is_gzip,
     lines,
-    opened,
-    splittable,
+    newline_stream,
+    open_source,
 )
 from shinglefold.offline.sign.parquet_file import row_counts
 
@@ -121,7 +121,7 @@ def _spannable(source: str, options: ReadOptions) -> str:
         return ""
     with open(source, "rb") as file:
         head = file.read(4)
-    name = codecs.lookup(options.encoding).name if options.encoding else announced(head)
+    name = codecs.lookup(options.encoding).name if options.encoding else detect_encoding(head)
     return name if "\n".encode(name) == b"\n" and not is_gzip(head) else ""
 
 
@@ -165,8 +165,8 @@ class _Block:
 
 
 def _of_stream(source: str, options: ReadOptions) -> Iterator[Task]:
-    with opened(source) as found:
-        stream, encoding = splittable(found.stream, options.encoding)
+    with open_source(source) as found:
+        stream, encoding = newline_stream(found.stream, options.encoding)
         block = _Block()
         for line in lines(stream, options.max_bytes):
             block.add(line)
