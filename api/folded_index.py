@@ -375,7 +375,7 @@ class FoldedIndex:
             InputError: the pipeline fails on it, drops it, or finds no text.
         """
         from shinglefold.documents import values_at
-        from shinglefold.ingest.processors.texts import gather
+        from shinglefold.ingest.processors.texts import joined_text
 
         (outcome,) = self.pipeline.run([dict(document)])
         if outcome.document is None:
@@ -388,7 +388,7 @@ class FoldedIndex:
                 f"the document has no text in {', '.join(self.recipe.fields)}, the fields of the index"
             )
         values = {scope.field: values_at(outcome.document, scope.field) for scope in scopes}
-        return QueryDocument(made, values, text=gather(outcome.document, self.recipe.fields, True) or "")
+        return QueryDocument(made, values, text=joined_text(outcome.document, self.recipe.fields, True) or "")
 
     def stored_hit(self, wanted: str | tuple[str, str]) -> JSON:
         """Return the hit of a stored document.

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 from shinglefold.contracts.engine import JSON, AsyncEngine, Engine, Parameters
 from shinglefold.errors import EngineError, EngineUnavailable
 from shinglefold.grouping.similarity import Pair, SimilarityModel
-from shinglefold.maintenance.reconcile import found_by
+from shinglefold.maintenance.reconcile import ids_query
 from shinglefold.rerank.hits import identity
 from shinglefold.rerank.similar import QueryDocument
 from shinglefold.rerank.similar.candidate_queries import candidate_queries, stored_digests
@@ -239,7 +239,7 @@ class CandidateLookup:
         return body | ({"sort": list(self._first)} if self._first else {})
 
     def _texts(self, routing: str | None, ids: Sequence[str]) -> JSON:
-        query, fields = found_by(routing, ids), list(self._likeness.texts)
+        query, fields = ids_query(routing, ids), list(self._likeness.texts)
         body = {"query": query, "size": len(ids), "_source": fields, "track_total_hits": False}
         return {**body, **self._engine.can.unaltered}
 

@@ -15,8 +15,12 @@ from shinglefold.grouping.gate.protocol.placeholders import GROUP, LEADER, GateF
 from shinglefold.grouping.intent_index import ConcurrentRunMarker
 from shinglefold.grouping.rules import Rules, note
 from shinglefold.grouping.scope_values import Values
-from shinglefold.grouping.similarity import ComparedBatch, SimilarityModel, similarity_model
-from shinglefold.ingest.index_mapping import taker
+from shinglefold.grouping.similarity import (
+    ComparedBatch,
+    SimilarityModel,
+    similarity_model,
+)
+from shinglefold.ingest.index_mapping import write_index_of
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.seal import Seal
 from shinglefold.model.values import Fingerprint
@@ -161,7 +165,7 @@ class Numbering:
         """The index that new documents go to; an alias may change it."""
         now = monotonic()
         if not self._taker or now - self._looked > _LOOKED:
-            self._taker, self._looked = taker(self.engine, self.index), now
+            self._taker, self._looked = write_index_of(self.engine, self.index), now
         return self._taker
 
     def _numbered(self, asked: Sequence[QueryDocument], names: Sequence[_Name]) -> list[tuple[int, bool]]:

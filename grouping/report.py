@@ -12,7 +12,7 @@ from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.errors import ConfigError
 from shinglefold.grouping.gate.protocol.placeholders import GROUP, LEADER, GateFields
 from shinglefold.grouping.scope_values import asked_dates
-from shinglefold.maintenance.scan import PATIENCE, Scan, anew_where_lost
+from shinglefold.maintenance.scan import DEFAULT_BACKOFF, Scan, restart_on_expiry
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.stored_fingerprint import PENDING, is_placeholder, stored_parts
 from shinglefold.options.remedies import chain, suggest
@@ -311,7 +311,9 @@ def make_report(
     several = list(engine.all_mappings(index).values())
     asked = _told_in(several, names or ReportFields())
     dates = asked_dates(several, asked.dates)
-    tally = anew_where_lost(lambda: _tallied(engine, index, GroupTally(recipe.field, asked), dates, progress))
+    tally = restart_on_expiry(
+        lambda: _tallied(engine, index, GroupTally(recipe.field, asked), dates, progress)
+    )
     if not tally.grouped:
         first = [] if recipe.groups else [suggest("setup", index, groups=True)]
         raise ConfigError(
@@ -328,7 +330,7 @@ def _tallied(
     dates: Sequence[JSON],
     progress: Callable[[int, float], None] | None,
 ) -> GroupTally:
-    retry_unavailable(lambda: engine.refresh(index), PATIENCE)
+    retry_unavailable(lambda: engine.refresh(index), DEFAULT_BACKOFF)
     scan = Scan(engine, index, fields=tally.fields, values=dates)
     place = scan.start()
     total, read = scan.total(place), 0

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     )
     from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline, default_definition
     from shinglefold.ingest.pipeline.steps import Failure
-    from shinglefold.ingest.processors.context import Tools
-    from shinglefold.ingest.processors.options import Options
+    from shinglefold.ingest.processors.context import Options, Tools
     from shinglefold.ingest.readers.read import read
     from shinglefold.ingest.readers.record import ReadOptions, Record
     from shinglefold.ingest.writing.accounting import Progress, Summary
@@ -65,7 +64,7 @@ _HOMES = {
     "Pipeline": "shinglefold.ingest.pipeline.pipeline",
     "default_definition": "shinglefold.ingest.pipeline.pipeline",
     "Failure": "shinglefold.ingest.pipeline.steps",
-    "Options": "shinglefold.ingest.processors.options",
+    "Options": "shinglefold.ingest.processors.context",
     "Tools": "shinglefold.ingest.processors.context",
     "read": "shinglefold.ingest.readers.read",
     "ReadOptions": "shinglefold.ingest.readers.record",

@@ -23,12 +23,12 @@ _SAID = {
 }
 
 
-def said(value: object) -> str:
+def json_type(value: object) -> str:
     """Return the JSON type of a value in words."""
     return "null" if value is None else _SAID.get(type(value), f"a {type(value).__name__}")
 
 
-def parts(path: str) -> list[str]:
+def split_path(path: str) -> list[str]:
     """Split a dotted path; a leading ``_source.`` means nothing, as on the servers."""
     return path.removeprefix("_source.").split(".")
 
@@ -39,7 +39,7 @@ def get(document: Mapping[str, Any], path: str) -> Any:  # noqa: ANN401 - JSON
         # Nearly all paths are one name.
         return document.get(path, MISSING)
     value: Any = document
-    for part in parts(path):
+    for part in split_path(path):
         if isinstance(value, Mapping) and part in value:
             value = value[part]
         elif isinstance(value, list) and part.isdecimal() and int(part) < len(value):
@@ -57,7 +57,7 @@ def put(document: Mapping[str, Any], path: str, value: object) -> Document:
     """
     if isinstance(document, dict) and "." not in path:
         return {**document, path: value}
-    new: Document = _put(document, parts(path), value, path)
+    new: Document = _put(document, split_path(path), value, path)
     return new
 
 
@@ -70,12 +70,12 @@ def _put(node: Any, keys: Sequence[str], value: object, path: str) -> Any:  # no
     if isinstance(node, list) and key.isdecimal() and int(key) < len(node):
         place = int(key)
         return [*node[:place], _put(node[place], rest, value, path), *node[place + 1 :]]
-    raise ProcessorError(f"cannot set [{path}]: [{key}] would be inside {said(node)}")
+    raise ProcessorError(f"cannot set [{path}]: [{key}] would be inside {json_type(node)}")
 
 
-def cut(document: Mapping[str, Any], path: str) -> Document:
+def without_path(document: Mapping[str, Any], path: str) -> Document:
     """Return a copy of the document without the value at a path; the same where there is none."""
-    *way, last = parts(path)
+    *way, last = split_path(path)
     parent = get(document, ".".join(way)) if way else document
     if isinstance(parent, Mapping) and last in parent:
         kept: Any = {key: value for key, value in parent.items() if key != last}
@@ -96,7 +96,7 @@ def text(document: Mapping[str, Any], path: str, missing_ok: bool) -> str | None
     if isinstance(value, str):
         return value
     if value is not MISSING and value is not None:
-        raise ProcessorError(f"field [{path}] is {said(value)}, expected text{_joined(path, value)}")
+        raise ProcessorError(f"field [{path}] is {json_type(value)}, expected text{_joined(path, value)}")
     if value is MISSING:
         _check_way(document, path)
     if missing_ok:
@@ -122,7 +122,7 @@ def _check_way(document: Mapping[str, Any], path: str) -> None:
     """
     if path in document and "." in path:
         raise ProcessorError(f"field [{path}] stands there as one name with points; make it an object")
-    names = parts(path)
+    names = split_path(path)
     for length in range(1, len(names)):
         way = ".".join(names[:length])
         found = get(document, way)
@@ -130,7 +130,9 @@ def _check_way(document: Mapping[str, Any], path: str) -> None:
             return
         steps_in = isinstance(found, list) and names[length].isdecimal()
         if not isinstance(found, Mapping) and not steps_in:
-            raise ProcessorError(f"field [{path}] can't be read: [{way}] is {said(found)}, not an object")
+            raise ProcessorError(
+                f"field [{path}] can't be read: [{way}] is {json_type(found)}, not an object"
+            )
 
 
 def render(template: str, document: Mapping[str, Any]) -> str:

@@ -1,11 +1,13 @@
 """Texts to fingerprints, block by block: no Python object a token on the way."""
 
+import json
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -14,11 +16,73 @@ from shinglefold.canon.chunking import LONG, Cuttable
 from shinglefold.canon.numeric_facts import facts_of
 from shinglefold.errors import ConfigError
 from shinglefold.ingest.batching import TEXT_BUDGET, blocks
-from shinglefold.ingest.field_json import Tails, fields_json, plain_tails
 from shinglefold.model.scheme import Scheme, checked_scheme
 from shinglefold.model.values import Bytes, Fingerprint, Int64s, TokenBatch, Uint64s
 from shinglefold.options.validation import check_texts
-from shinglefold.sketch import Pairs, Sketcher, Sketches, Texts, Words, find_pairs
+from shinglefold.sketch import Pairs, Sketcher, Sketches, Texts, Words, find_pairs, letters
+
+
+class SketchJson(Protocol):
+    """What ``sketch_json`` does, in whichever way."""
+
+    def __call__(self, sketcher: Sketcher, made: Sketches) -> Iterator[bytes]:
+        """Yield what of each signature and its keywords stands behind the digest."""
+        ...
+
+
+def sketch_json(sketcher: Sketcher, made: Sketches) -> Iterator[bytes]:
+    """Yield keywords and signature of each document that has one, as the end of its JSON."""
+    keywords = _lists(letters(sketcher.supershingles(made)[made.valid]))
+    signatures = _base64(sketcher.signatures(made)[made.valid])
+    for words, signature in zip(keywords, signatures, strict=True):
+        yield b',"supershingles":[%b],"signature":"%b"}' % (words, signature)
+
+
+def fields_json(
+    scheme: str, sketcher: Sketcher, batch: TokenBatch, made: Sketches, tails: SketchJson = sketch_json
+) -> list[bytes]:
+    """Return the JSON of ``Fingerprint.to_field`` of each document of a block.
+
+    Args:
+        scheme: its id.
+        tails: makes the rest of those that have a signature.
+    """
+    digests = sketcher.digests(batch.hashes, batch.offsets)
+    rest = tails(sketcher, made)
+    # Letters, digits and signs that need no escape stand in all the others.
+    codes = {code: json.dumps(code, ensure_ascii=False)[1:-1] for code in set(batch.languages)}
+    rows = zip(batch.languages, made.shingles.tolist(), digests, made.valid.tolist(), strict=True)
+    return [
+        (
+            f'{{"scheme":"{scheme}","lang":"{(lang := codes[code])}","shingles":{count},'
+            f'"digest":"{scheme}.{lang}.{count}.{digest}"'
+        ).encode()
+        + (next(rest) if good else b"}")
+        for code, count, digest, good in rows
+    ]
+
+
+def _lists(found: Bytes) -> Iterator[bytes]:
+    """Yield the keywords of each document as the inside of a JSON list."""
+    documents, groups, length = found.shape
+    quoted = np.full((documents, groups, length + 3), ord('"'), np.uint8)
+    quoted[:, :, 1:-2] = found
+    quoted[:, :, -1] = ord(",")
+    joined, size = quoted.tobytes(), groups * (length + 3)
+    for start in range(0, len(joined), size):
+        yield joined[start : start + size - 1]
+
+
+def _base64(signatures: Bytes) -> Iterator[bytes]:
+    documents, size = signatures.shape
+    if size % 3:
+        yield from (b64encode(one.tobytes()) for one in signatures)
+        return
+    # Three bytes are exactly four characters, so all are encoded in one call.
+    joined, length = b64encode(signatures.tobytes()), size // 3 * 4
+    for start in range(0, documents * length, length):
+        yield joined[start : start + length]
+
 
 #: Characters after which compiled code will save more than it takes to load: 10,000 texts of 500 words.
 _WORTH_COMPILING = 1 << 25
@@ -90,7 +154,7 @@ class FingerprintArrays:
         )
 
 
-class Beside(NamedTuple):
+class UnstoredFingerprint(NamedTuple):
     """A fingerprint, and beside it what finds and decides pairs without an index.
 
     ``made`` is without keywords. ``supershingles``: of all values, as bytes; ``written``, ``canonical``: what
@@ -116,7 +180,7 @@ class Fingerprinter:
         self.canonicalizer = Canonicalizer.of(scheme) if canonicalizer is None else canonicalizer
         self.meter = Meter() if meter is None else meter
         self.sketcher = Sketcher(scheme.sketch)
-        self._tails: Tails = plain_tails
+        self._tails: SketchJson = sketch_json
         #: The codes a document may declare.
         self.languages = frozenset(ref.code for ref in scheme.languages)
         self._id = scheme.id
@@ -127,7 +191,7 @@ class Fingerprinter:
     @property
     def is_compiled(self) -> bool:
         """Whether it works by compiled code."""
-        return self._tails is not plain_tails
+        return self._tails is not sketch_json
 
     def compile(self) -> bool:
         """Work by compiled code from now on, to the same bytes, where the extra ``fast`` is installed.
@@ -140,9 +204,9 @@ class Fingerprinter:
         self._until = None
         try:
             self.canonicalizer.compile()
-            from shinglefold.ingest.fingerprint_json import compiled_tails
+            from shinglefold.ingest.fingerprint_json import compiled_sketch_json
 
-            self.sketcher, self._tails = self.sketcher.compiled(), compiled_tails
+            self.sketcher, self._tails = self.sketcher.compiled(), compiled_sketch_json
             if self._written is not None:
                 self._written.compile()
         except ImportError:
@@ -157,7 +221,7 @@ class Fingerprinter:
         """
         return self._until is not None and characters > self._until and self.compile()
 
-    def _worked(self, texts: Sequence[Cuttable]) -> None:
+    def _count_characters(self, texts: Sequence[Cuttable]) -> None:
         """Count the characters of a block; from some number on, compiled code is worth its start.
 
         It weighs as much as a text of 50 MB, so that one long text is not enough.
@@ -222,9 +286,9 @@ class Fingerprinter:
             batch = self._written.hash_batch(texts, languages)
         return Words.of(batch.hashes, batch.offsets)
 
-    def fingerprint_beside(
+    def fingerprint_unstored(
         self, texts: Sequence[str], languages: Sequence[str | None] | None = None
-    ) -> list["Beside"]:
+    ) -> list[UnstoredFingerprint]:
         """Return the fingerprint of each text with what an index does not store, in order."""
         found = []
         for batch, made in self._sketched(texts, languages):
@@ -233,12 +297,12 @@ class Fingerprinter:
             rows = zip(self._finish(batch, made, keywords=False), keys, said, strict=True)
             found += [(one, key.tobytes(), own) for one, key, own in rows]
         if self.scheme.decision.verify != "text":
-            return [Beside(one, keys) for one, keys, _ in found]
+            return [UnstoredFingerprint(one, keys) for one, keys, _ in found]
         written = self.written(texts, languages).bytes_of()
         facts = self._facts(texts)
         told: list[int] = [0] * len(found) if facts is None else facts.tolist()
         return [
-            Beside(one, keys, own, said, fact)
+            UnstoredFingerprint(one, keys, own, said, fact)
             for (one, keys, said), own, fact in zip(found, written, told, strict=True)
         ]
 
@@ -260,7 +324,7 @@ class Fingerprinter:
     def _sketch(
         self, texts: Sequence[Cuttable], languages: Sequence[str | None] | None
     ) -> tuple[TokenBatch, Sketches]:
-        self._worked(texts)
+        self._count_characters(texts)
         with self.meter.stage("canon"):
             batch = self.canonicalizer.hash_batch(texts, languages)
         return batch, self._sketches(batch)

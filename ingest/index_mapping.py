@@ -7,9 +7,11 @@ from typing import Any
 
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.errors import ConfigError, IndexExists, PermissionDenied
+from shinglefold.ingest.field_paths import MISSING, get, json_type
 from shinglefold.ingest.pipeline.pipeline import default_definition
 from shinglefold.model.recipe import FIELD, META_KEY, PASSAGES, TEXTS, Recipe, comparable, has_recipe
 from shinglefold.model.scheme import Scheme, checked_scheme
+from shinglefold.model.stored_fingerprint import ATTEMPT, PENDING, stored_parts
 from shinglefold.options.remedies import suggest
 from shinglefold.options.validation import check_type
 
@@ -119,12 +121,12 @@ def ensure_index(
             pass
         else:
             return True
-    check_takes_new(engine, index)
+    check_write_index(engine, index)
     check_index(engine.mappings(index), index, recipe)
     return False
 
 
-def check_takes_new(engine: Engine, index: str) -> None:
+def check_write_index(engine: Engine, index: str) -> None:
     """Refuse an alias that no new document could go to, before the first one is tried.
 
     Raises:
@@ -133,11 +135,11 @@ def check_takes_new(engine: Engine, index: str) -> None:
     if engine.templates is None:
         return
     try:
-        several, taker = engine.templates.writes_to(index)
+        several, write_index_of = engine.templates.writes_to(index)
     except PermissionDenied:
         # Whoever may write and not look learns of it at the first document.
         return
-    if not taker:
+    if not write_index_of:
         add = {"index": several[-1], "alias": index, "is_write_index": True}
         request = json.dumps({"actions": [{"add": add}]}, ensure_ascii=False)
         raise ConfigError(
@@ -146,7 +148,7 @@ def check_takes_new(engine: Engine, index: str) -> None:
         )
 
 
-def taker(engine: Engine, index: str) -> str:
+def write_index_of(engine: Engine, index: str) -> str:
     """Return the index that takes the new documents of a name; the name itself for who may not look."""
     if engine.templates is None:
         return index
@@ -156,7 +158,7 @@ def taker(engine: Engine, index: str) -> str:
         return index
 
 
-def appends_only(engine: Engine, index: str) -> bool:
+def is_append_only(engine: Engine, index: str) -> bool:
     """Tell whether a name takes new documents alone, as data streams do; False for who may not look."""
     if engine.templates is None:
         return False
@@ -189,3 +191,41 @@ def check_index(found: Mapping[str, Any], index: str, recipe: Recipe, remedy: st
                 f"index {index!r} has no field {recipe.field!r}; set it up first: "
                 f"{suggest('setup', index, dedup_field=recipe.field)}"
             )
+
+
+#: The parts of a fingerprint; whatever else is beside them is somebody else's.
+FINGERPRINT_PARTS = frozenset(
+    {"scheme", "lang", "shingles", "digest", "supershingles", "signature", PASSAGES}
+)
+#: What else of ours may be beside them: the number of the group, whether the document leads it, and what
+#: keeps the place of one that a gate is deciding on.
+BOOKKEEPING_PARTS = frozenset({"group", "leader", PENDING, ATTEMPT})
+#: Names told in a message.
+_SHOWN = 3
+
+
+def foreign_content(document: Mapping[str, Any], field: str) -> str:
+    """Return, in words, what a document has in the place of its fingerprint that is no part of one.
+
+    A fingerprint itself is nothing to be told, however damaged or forged it is: it is made anew.
+
+    Args:
+        field: of the fingerprint; may be a dotted path.
+    """
+    if others := sorted(
+        map(repr, stored_parts(document, field).keys() - FINGERPRINT_PARTS - BOOKKEEPING_PARTS)
+    ):
+        return f"[{field}] holds {', '.join(others[:_SHOWN])}, no fingerprint"
+    # The same name with points in it is the same field to an engine.
+    for found in (get(document, field), document.get(field, MISSING)):
+        several = found if isinstance(found, list) else [found]
+        if not all(one is MISSING or one is None or isinstance(one, Mapping | list) for one in several):
+            return f"[{field}] is {json_type(found)}, no fingerprint"
+    return ""
+
+
+def overwrite_refusal(document: Mapping[str, Any], field: str) -> str:
+    """Return why a document can't be given a fingerprint in a field, and what to do; mostly nothing."""
+    held = foreign_content(document, field)
+    another = 'keep fingerprints in another field (the setting "field", or setup --dedup-field)'
+    return f"{held}, and would be lost: {another}" if held else ""

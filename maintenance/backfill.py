@@ -15,10 +15,10 @@ from shinglefold.ingest.writing.accounting import Progress
 from shinglefold.maintenance.checkpoint import Checkpoint
 from shinglefold.maintenance.guarded_updates import BackfillCounts, Updater
 from shinglefold.maintenance.preconditions import check_updatable
-from shinglefold.maintenance.reconcile import missing, scan_with_pipeline
+from shinglefold.maintenance.reconcile import missing_query, scan_with_pipeline
 from shinglefold.maintenance.scan import (
+    DEFAULT_BACKOFF,
     EVERYTHING,
-    PATIENCE,
     RESTARTS,
     WHOLE,
     Scan,
@@ -59,7 +59,7 @@ class BackfillOptions:
     requests_per_second: float = 0.0
     checkpoint: str | Path | None = None
     workers: int = 0
-    backoff: Backoff = PATIENCE
+    backoff: Backoff = DEFAULT_BACKOFF
 
     def __post_init__(self) -> None:
         check_str("field", self.field)
@@ -279,7 +279,7 @@ class _Backfill:
 
     @property
     def _missing(self) -> Mapping[str, Any]:
-        return missing(self.options.field, self.pipeline.scheme.id)
+        return missing_query(self.options.field, self.pipeline.scheme.id)
 
     @property
     def _query(self) -> Mapping[str, Any]:

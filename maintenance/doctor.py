@@ -9,24 +9,27 @@ from typing import Any, Literal
 
 from shinglefold.contracts.engine import JSON, Document, Engine
 from shinglefold.errors import InputError, PermissionDenied
-from shinglefold.ingest.field_paths import MISSING, cut, get, parts
+from shinglefold.ingest.field_paths import MISSING, get, split_path, without_path
 from shinglefold.ingest.field_statistics import likely_texts
 from shinglefold.ingest.pipeline.field_usage import raw_fields
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
 from shinglefold.ingest.writing.accounting import Progress
-from shinglefold.maintenance.preconditions import closed_to_writes, obstacles
+from shinglefold.maintenance.preconditions import (
+    compare_mappings,
+    incomplete_streams,
+    obstacles,
+    write_blocks,
+)
 from shinglefold.maintenance.reconcile import (
-    foreign,
     has_group,
     is_empty,
     new_fingerprint,
     scan_with_pipeline,
     stored_fingerprint,
+    unrecognized_content,
 )
-from shinglefold.maintenance.scan import WHOLE, Scan, Slice, Throttle, anew_where_lost
+from shinglefold.maintenance.scan import WHOLE, Scan, Slice, Throttle, restart_on_expiry
 from shinglefold.maintenance.setup import SetupRequest
-from shinglefold.maintenance.template_check import lacking as lacking_next
-from shinglefold.maintenance.template_check import layout
 from shinglefold.model.recipe import META_KEY, PASSAGES, stored_recipe
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
@@ -68,7 +71,7 @@ def unmapped(mappings: Mapping[str, Any], fields: Sequence[str]) -> tuple[str, .
 
 def _is_mapped(mappings: Mapping[str, Any], name: str) -> bool:
     node: Any = mappings
-    for part in parts(name):
+    for part in split_path(name):
         node = (node.get("properties") or {}).get(part)
         if not isinstance(node, Mapping):
             return False
@@ -76,7 +79,7 @@ def _is_mapped(mappings: Mapping[str, Any], name: str) -> bool:
 
 
 @dataclass(slots=True)
-class Sight:
+class FieldVisibility:
     """Notes of documents whether their fingerprints are of more text than is shown.
 
     ``fields``: those the pipeline reads and the mappings lack.
@@ -199,7 +202,7 @@ def diagnose(
     check_engine(engine)
     check_type("pipeline", pipeline, Pipeline, "Pipeline.from_json(…)")
     check_type("options", options, DoctorOptions, "DoctorOptions(…)")
-    return anew_where_lost(lambda: _diagnosis(engine, index, pipeline, options, progress))
+    return restart_on_expiry(lambda: _diagnosis(engine, index, pipeline, options, progress))
 
 
 def _diagnosis(
@@ -213,7 +216,7 @@ def _diagnosis(
     engine.check(index)
     mapping, remarks = _around(engine, index, pipeline, options.field)
     against = tuple(_told(obstacles(engine, index, options.field, writes=False)))
-    remarks += tuple(_told(closed_to_writes(engine, index)))
+    remarks += tuple(_told(write_blocks(engine, index)))
     found: Counter[str] = Counter()
     listed: dict[str, list[str]] = {}
     schemes: Counter[str] = Counter()
@@ -222,7 +225,7 @@ def _diagnosis(
     read = raw_fields(pipeline.steps, options.field)
     mappings = engine.mappings(index)
     numbered = _numbered(mappings)
-    sight = Sight(unmapped(mappings, read))
+    sight = FieldVisibility(unmapped(mappings, read))
     for hit, finding, empty in _documents(engine, index, pipeline, options, sight=sight, progress=progress):
         found[finding] += 1
         if finding == "other_scheme":
@@ -234,7 +237,7 @@ def _diagnosis(
             numbered and finding not in ("foreign", "kept") and not has_group(hit["_source"], options.field)
         )
         if (finding in _OTHER_TEXT or empty) and finding != "kept" and len(odd) < _SAMPLE:
-            odd.append(cut(hit["_source"], options.field))
+            odd.append(without_path(hit["_source"], options.field))
     if sight.blind:
         found["hidden"] = sum(found.pop(name, 0) for name in SUSPECT)
         listed["hidden"] = [id_ for name in SUSPECT for id_ in listed.pop(name, ())][:_LISTED]
@@ -263,8 +266,8 @@ def _around(
     """Return what is wrong with the mappings, and what is worth a remark."""
     scheme = pipeline.scheme
     found = engine.mappings(index)
-    own = layout(found, replace(pipeline.recipe(name), groups=_numbered(found)))
-    wrong = [*own.wrong, *(f"{field} is not mapped" for field in own.lacking)]
+    own = compare_mappings(found, replace(pipeline.recipe(name), groups=_numbered(found)))
+    wrong = [*own.wrong, *(f"{field} is not mapped" for field in own.missing)]
     if own.stored is None:
         wrong.append(f"the mappings name no scheme (_meta.{META_KEY})")
     elif own.stored.get("id") != scheme.id:
@@ -287,15 +290,15 @@ def _told(by_index: Mapping[str, Sequence[str]]) -> Iterator[str]:
 def _remarks(engine: Engine, request: SetupRequest) -> Iterator[str]:
     templates = engine.templates
     try:
-        lacking = templates is not None and templates.component_template(request.component) is None
+        no_component = templates is not None and templates.component_template(request.component) is None
     except PermissionDenied:
         yield "your role may not read templates: whether new indices get the fields by themselves is unknown"
         return
-    if lacking:
+    if no_component:
         yield f"no component template {request.component!r}: new indices do not get the fields by themselves"
     if templates is not None:
         for name in request.indices:
-            yield from _told(lacking_next(templates, name, request.component))
+            yield from _told(incomplete_streams(templates, name, request.component))
 
 
 def _documents(
@@ -304,7 +307,7 @@ def _documents(
     pipeline: Pipeline,
     options: DoctorOptions,
     *,
-    sight: Sight,
+    sight: FieldVisibility,
     progress: Callable[[Progress], None] | None,
 ) -> Iterator[tuple[Hit, Finding, bool]]:
     """Yield each document, its finding, and whether it has no text where the pipeline reads it."""
@@ -322,7 +325,7 @@ def _documents(
                 empty = new is not None and is_empty(new)
                 if is_placeholder(hit["_source"], options.field):
                     yield hit, "kept", empty
-                elif foreign(hit["_source"], options.field):
+                elif unrecognized_content(hit["_source"], options.field):
                     yield hit, "foreign", empty
                 else:
                     finding = examine(stored, outcome, pipeline.scheme, options.field, pipeline.tools.seal)

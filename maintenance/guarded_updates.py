@@ -10,19 +10,19 @@ from shinglefold.contracts.engine import JSON, BulkFailure, Engine
 from shinglefold.contracts.shard_failures import check_complete
 from shinglefold.errors import EngineError, EngineUnavailable, IndexMissing, InputError
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
-from shinglefold.ingest.writing.bulk_retry import send
-from shinglefold.ingest.writing.worker_pool import process
+from shinglefold.ingest.writing.batch import send
+from shinglefold.ingest.writing.worker_pool import process_block
 from shinglefold.maintenance.reconcile import (
-    Key,
+    DocumentKey,
     document_of,
-    foreign,
-    found_by,
+    ids_query,
     is_empty,
     key_of,
     key_of_action,
     new_fingerprint,
     stored_fingerprint,
-    update,
+    unrecognized_content,
+    update_action,
 )
 from shinglefold.model.stored_fingerprint import is_placeholder
 from shinglefold.runtime.backoff import Backoff, retry_unavailable
@@ -125,7 +125,7 @@ class BackfillCounts:
             raise InputError(f"not the counts of a backfill: {error}") from error
 
 
-def fate(failure: BulkFailure) -> Literal["conflict", "gone", "refused"]:
+def conflict_outcome(failure: BulkFailure) -> Literal["conflict", "gone", "refused"]:
     """Return what became of an update that was not made.
 
     Raises:
@@ -146,7 +146,7 @@ def fate(failure: BulkFailure) -> Literal["conflict", "gone", "refused"]:
     raise EngineError(f"the engine takes no updates ({failure.status}): {failure.reason}")
 
 
-def read_again(engine: Engine, keys: Iterable[Key], backoff: Backoff) -> Iterator[Hit]:
+def reread(engine: Engine, keys: Iterable[DocumentKey], backoff: Backoff) -> Iterator[Hit]:
     """Yield the newest versions of documents; those that are gone are missing.
 
     Raises:
@@ -165,7 +165,7 @@ def read_again(engine: Engine, keys: Iterable[Key], backoff: Backoff) -> Iterato
 def _fetch(
     engine: Engine, index: str, routing: str | None, ids: Sequence[str], backoff: Backoff
 ) -> list[Hit]:
-    body = {"query": found_by(routing, ids), "size": len(ids), **engine.can.unaltered}
+    body = {"query": ids_query(routing, ids), "size": len(ids), **engine.can.unaltered}
     if engine.can.seq_no:
         body["seq_no_primary_term"] = True
     answer = retry_unavailable(lambda: check_complete(engine.search(index, body)), backoff)
@@ -192,7 +192,7 @@ class Updater:
     target: str
     backoff: Backoff
     stop: Callable[[], bool]
-    given_up: set[Key] = field(default_factory=set)
+    given_up: set[DocumentKey] = field(default_factory=set)
 
     def write(self, hits: Sequence[Hit], outcomes: Sequence[Outcome]) -> BackfillCounts:
         """Account for documents, given what the pipeline made of each.
@@ -217,7 +217,7 @@ class Updater:
                 self.given_up.add(key_of(hit))
             elif is_placeholder(hit["_source"], self.target):
                 counts.unchanged += 1
-            elif told := foreign(hit["_source"], self.target):
+            elif told := unrecognized_content(hit["_source"], self.target):
                 self._fail(hit, f"{told}; the document was left as it is", counts)
             elif new is None:
                 self._fail(hit, str(outcome.failure or f"the pipeline wrote no [{self.target}]"), counts)
@@ -236,26 +236,26 @@ class Updater:
         """Update documents and return the changes that another writer was faster than."""
         if not changes:
             return []
-        actions = [update(change.hit, self.target, change.new) for change in changes]
+        actions = [update_action(change.hit, self.target, change.new) for change in changes]
         refused = send(self.engine, actions, self.backoff, self.stop).refused
         by_key = {key_of(change.hit): change for change in changes}
         counts.updated += len(changes) - len(refused)
         conflicts = []
         for failure in refused:
             change = by_key[key_of_action(failure.action)]
-            if fate(failure) == "conflict":
+            if conflict_outcome(failure) == "conflict":
                 conflicts.append(change)
             else:
                 self._refuse(change, failure, counts)
         return conflicts
 
     def _refuse(self, change: _PlannedUpdate, failure: BulkFailure, counts: BackfillCounts) -> None:
-        if fate(failure) == "gone":
+        if conflict_outcome(failure) == "gone":
             counts.gone += 1
         else:
             self._fail(change.hit, f"{failure.status}: {failure.reason}", counts)
 
-    def _redo(self, conflicts: Mapping[Key, JSON], counts: BackfillCounts) -> None:
+    def _redo(self, conflicts: Mapping[DocumentKey, JSON], counts: BackfillCounts) -> None:
         """Make updates again from the newer versions: the other writer's edit stays and is fingerprinted.
 
         Args:
@@ -264,9 +264,9 @@ class Updater:
         for _ in range(ROUNDS):
             if not conflicts:
                 return
-            hits = list(read_again(self.engine, conflicts, self.backoff))
+            hits = list(reread(self.engine, conflicts, self.backoff))
             counts.gone += len(conflicts) - len(hits)
-            outcomes = process(self.pipeline, [document_of(hit, self.target) for hit in hits]).outcomes
+            outcomes = process_block(self.pipeline, [document_of(hit, self.target) for hit in hits]).outcomes
             for hit, outcome in zip(hits, outcomes, strict=True):
                 # After a crash the faster writer may have been this backfill: then nothing has changed.
                 new = conflicts[key_of(hit)]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from shinglefold.contracts.engine import JSON, Document
-from shinglefold.ingest.field_paths import MISSING, cut, get, parts, put
-from shinglefold.ingest.foreign_field import NOTES, no_fingerprint
+from shinglefold.ingest.field_paths import MISSING, get, put, split_path, without_path
+from shinglefold.ingest.index_mapping import BOOKKEEPING_PARTS, foreign_content
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
 from shinglefold.ingest.writing.worker_pool import process_blocks
 from shinglefold.maintenance.scan import Page, Scan, ScanPosition
@@ -18,7 +18,7 @@ Action = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class DocumentKey:
     """What names a document: an id is unique in an index and under a routing only."""
 
     index: str
@@ -26,17 +26,17 @@ class Key:
     routing: str | None = None
 
 
-def key_of(hit: Mapping[str, Any]) -> Key:
+def key_of(hit: Mapping[str, Any]) -> DocumentKey:
     """Return what names the document of a hit."""
-    return Key(hit["_index"], hit["_id"], hit.get("_routing"))
+    return DocumentKey(hit["_index"], hit["_id"], hit.get("_routing"))
 
 
-def key_of_action(action: Mapping[str, Any]) -> Key:
+def key_of_action(action: Mapping[str, Any]) -> DocumentKey:
     """Return what names the document of an update."""
-    return Key(action["_index"], action["_id"], action.get("routing"))
+    return DocumentKey(action["_index"], action["_id"], action.get("routing"))
 
 
-def found_by(routing: str | None, ids: Sequence[str]) -> JSON:
+def ids_query(routing: str | None, ids: Sequence[str]) -> JSON:
     """Return the query for documents by their ids, all under one routing or all without."""
     if routing is None:
         clause = {"must_not": [{"exists": {"field": "_routing"}}]}
@@ -51,7 +51,7 @@ def document_of(hit: Mapping[str, Any], field: str) -> Document:
 
 def stored_fingerprint(source: Mapping[str, Any], field: str) -> dict[str, Any]:
     """Return the stored fingerprint without its empty parts and without the group; {} where there is none."""
-    return {name: part for name, part in stored_parts(source, field).items() if name not in NOTES}
+    return {name: part for name, part in stored_parts(source, field).items() if name not in BOOKKEEPING_PARTS}
 
 
 def has_group(source: Mapping[str, Any], field: str) -> bool:
@@ -59,9 +59,9 @@ def has_group(source: Mapping[str, Any], field: str) -> bool:
     return isinstance(stored_parts(source, field).get("group"), int)
 
 
-def foreign(source: Mapping[str, Any], field: str) -> str:
+def unrecognized_content(source: Mapping[str, Any], field: str) -> str:
     """Return, in words, what a document has in the place of its fingerprint that is none; mostly nothing."""
-    if told := no_fingerprint(source, field):
+    if told := foreign_content(source, field):
         return told
     held = stored_parts(source, field)
     schemes = held.get("scheme", "")
@@ -82,12 +82,12 @@ def is_empty(fingerprint: Mapping[str, Any]) -> bool:
     return str(fingerprint.get("lang", UNDETERMINED)) == UNDETERMINED
 
 
-def missing(field: str, scheme: str) -> JSON:
+def missing_query(field: str, scheme: str) -> JSON:
     """Return the query for documents without a fingerprint of a scheme; places that a gate keeps are none."""
     return {"bool": {"must_not": [{"term": {f"{field}.scheme": scheme}}, placeholder_query(field)]}}
 
 
-def update(hit: Mapping[str, Any], field: str, new: Mapping[str, Any]) -> Action:
+def update_action(hit: Mapping[str, Any], field: str, new: Mapping[str, Any]) -> Action:
     """Return the write that stores a fingerprint, guarded by the version read where there is one.
 
     A partial update merges objects, so parts the new fingerprint lacks are set to null: a text that became
@@ -108,12 +108,12 @@ def update(hit: Mapping[str, Any], field: str, new: Mapping[str, Any]) -> Action
 
 def _body(source: Mapping[str, Any], field: str, new: Mapping[str, Any]) -> Action:
     bare = without_fingerprint(source, field)
-    if bare != cut(source, field):
+    if bare != without_path(source, field):
         return {"_op_type": "index", "_source": put(bare, field, dict(new))}
     old = get(source, field)
     names = old.keys() if isinstance(old, Mapping) else ()
     value: Any = {**dict.fromkeys(names), **new}
-    for name in reversed(parts(field)):
+    for name in reversed(split_path(field)):
         value = {name: value}
     return {"_op_type": "update", "doc": value}
 
@@ -125,7 +125,7 @@ def scan_with_pipeline(
     field: str,
     *,
     workers: int,
-    without: Collection[Key] = (),
+    without: Collection[DocumentKey] = (),
 ) -> Generator[tuple[Page, list[Outcome]], None, None]:
     """Yield each page behind a place with what the pipeline makes of its documents, in order.
 
@@ -147,7 +147,7 @@ def scan_with_pipeline(
 
 
 def _documents(
-    scan: Scan, place: ScanPosition, field: str, without: Collection[Key], waiting: list[Page]
+    scan: Scan, place: ScanPosition, field: str, without: Collection[DocumentKey], waiting: list[Page]
 ) -> Generator[list[Document], None, None]:
     """Yield the documents of each page and keep its hits until the pipeline has answered."""
     for page in scan.pages(place):

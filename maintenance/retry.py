@@ -14,8 +14,8 @@ from typing import Any
 from shinglefold.contracts.engine import Engine
 from shinglefold.errors import InputError
 from shinglefold.ingest.pipeline.pipeline import Pipeline
-from shinglefold.ingest.readers.encodings import announced
 from shinglefold.ingest.readers.record import ReadOptions
+from shinglefold.ingest.readers.streams import detect_encoding
 from shinglefold.ingest.writing.accounting import Summary
 from shinglefold.ingest.writing.dead_letters import BEGINNING, is_letter, replay
 from shinglefold.ingest.writing.indexer import index_documents
@@ -49,7 +49,7 @@ def check_letters(path: Path) -> None:
                 f"allow that with: chmod u+w {quote(str(path))}"
             )
         with path.open("rb") as file:
-            if (encoding := announced(file.peek(4))) != "utf-8":
+            if (encoding := detect_encoding(file.peek(4))) != "utf-8":
                 raise InputError(f"the dead-letter file {path} is in {encoding}; save it as UTF-8")
             _check_lines(path, file)
     except OSError as error:
@@ -98,7 +98,7 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
-def take_back(path: Path, aside: Path) -> None:
+def recover_letters(path: Path, aside: Path) -> None:
     """Put letters that a run which was killed left aside back into their file, but for those it has.
 
     Raises:
@@ -123,7 +123,7 @@ def take_back(path: Path, aside: Path) -> None:
     aside.unlink()
 
 
-def keep_what_is_left(path: Path, aside: Path, settled: int) -> bool:
+def store_remaining(path: Path, aside: Path, settled: int) -> bool:
     """Replace a file by the letters aside and those of its own behind the first ``settled``.
 
     Returns:
@@ -185,12 +185,12 @@ def retry(
         if (there := path if path.is_file() else aside).is_file():
             with locked(there):
                 # What another run that lives has put aside is its own.
-                take_back(path, aside)
+                recover_letters(path, aside)
         check_letters(path)
         with locked(path), _put_aside(path, aside):
             letters = replay(path, reading)
             summary = index_documents(engine, index, letters, pipeline, dead_letters=aside, **options)
-            left = keep_what_is_left(path, aside, summary.read)
+            left = store_remaining(path, aside, summary.read)
     except OSError as error:
         raise InputError(
             f"cannot keep the letters of {path} in its folder: {error.strerror}; "

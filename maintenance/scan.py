@@ -28,7 +28,7 @@ _TICK = 0.2
 _MOST_SLICES = 1024
 T = TypeVar("T")
 #: How often to ask again unless told.
-PATIENCE = Backoff()
+DEFAULT_BACKOFF = Backoff()
 EVERYTHING: Mapping[str, Any] = {"match_all": {}}
 #: Characters a page should hold, and documents it may: big pages are few, and memory stays flat.
 _BUDGET = 2_000_000
@@ -175,7 +175,7 @@ class Scan:
         query: Mapping[str, Any] = EVERYTHING,
         *,
         part: Slice = WHOLE,
-        patience: Backoff = PATIENCE,
+        patience: Backoff = DEFAULT_BACKOFF,
         keep_alive: str = _KEEP_ALIVE,
         fields: Sequence[str] | None = None,
         values: Sequence[JSON] = (),
@@ -368,7 +368,7 @@ class Scan:
         return True
 
 
-def kept_alive(rate: float) -> str:
+def keep_alive_for(rate: float) -> str:
     """Return how long a point in time is kept between two pages, where so many documents a second are read.
 
     Args:
@@ -378,7 +378,7 @@ def kept_alive(rate: float) -> str:
     return f"{min(_LONGEST, max(_SHORTEST, ceil(minutes)))}m"
 
 
-def anew_where_lost(read: Callable[[], T]) -> T:
+def restart_on_expiry(read: Callable[[], T]) -> T:
     """Return what is read of a whole index, begun anew where the point in time is lost, as with a node.
 
     Raises:

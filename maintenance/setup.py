@@ -10,14 +10,16 @@ from shinglefold.contracts.shard_failures import check_complete
 from shinglefold.errors import ConfigError, IndexMissing
 from shinglefold.ingest.index_mapping import recipe_mappings
 from shinglefold.maintenance.preconditions import (
+    compare_mappings,
+    conflicting_templates,
     field_obstacles,
-    in_another_field,
+    incomplete_streams,
+    other_field_hint,
     settings_of,
     source_obstacles,
     write_obstacles,
 )
-from shinglefold.maintenance.reconcile import missing
-from shinglefold.maintenance.template_check import lacking, layout, rivals
+from shinglefold.maintenance.reconcile import missing_query
 from shinglefold.model.recipe import META_KEY, Recipe, first_difference, stored_recipe
 from shinglefold.options.validation import (
     check_bool,
@@ -115,7 +117,7 @@ def make_plan(engine: Engine, request: SetupRequest) -> Plan:
     changes: list[SetupChange] = []
     problems: dict[str, tuple[str, ...]] = {}
     if templates is not None:
-        others = rivals(templates, request.patterns, request.name, request.component)
+        others = conflicting_templates(templates, request.patterns, request.name, request.component)
         users = _users_of_another_recipe(templates, request)
         if not users:
             changes += _component(templates, request)
@@ -125,7 +127,7 @@ def make_plan(engine: Engine, request: SetupRequest) -> Plan:
         problems |= {} if request.shadow else others
         problems |= _not_ours(templates, request)
         for name in request.indices:
-            problems |= lacking(templates, name, request.component)
+            problems |= incomplete_streams(templates, name, request.component)
     found, absent = _indices(engine, request)
     changes += [_new_index(name, request) for name in absent]
     told = {name: _against(engine, name, there, request) for name, there in found.items()}
@@ -295,8 +297,8 @@ def _indices(engine: Engine, request: SetupRequest) -> tuple[dict[str, JSON], li
 def _against(engine: Engine, name: str, there: Mapping[str, Any], request: SetupRequest) -> tuple[str, ...]:
     """Return what stands against fingerprints in an index; it is left as it is then."""
     settings = settings_of(engine, name).get(name, {})
-    wrong = layout(there, request.recipe).wrong
-    beside = in_another_field(name, there)
+    wrong = compare_mappings(there, request.recipe).wrong
+    beside = other_field_hint(name, there)
     return (
         *source_obstacles(there, settings),
         *field_obstacles(name, there, request.recipe.field),
@@ -311,12 +313,12 @@ def _new_index(name: str, request: SetupRequest) -> SetupChange:
 
 
 def _mappings(name: str, found: Mapping[str, Any], request: SetupRequest) -> Iterator[SetupChange]:
-    own = layout(found, request.recipe)
+    own = compare_mappings(found, request.recipe)
     meta = {**(found.get("_meta") or {}), META_KEY: _noted(found, request.recipe)}
-    lines = [f"+ {field}: {definition['type']}" for field, definition in own.lacking.items()]
+    lines = [f"+ {field}: {definition['type']}" for field, definition in own.missing.items()]
     lines += [f"{line[:1]} _meta.{line[2:]}" for line in differences(found.get("_meta") or {}, meta)]
     if lines:
-        yield SetupChange("mappings", name, {"_meta": meta, **_additions(own.lacking)}, tuple(lines))
+        yield SetupChange("mappings", name, {"_meta": meta, **_additions(own.missing)}, tuple(lines))
 
 
 def _noted(found: Mapping[str, Any], recipe: Recipe) -> JSON:
@@ -327,10 +329,10 @@ def _noted(found: Mapping[str, Any], recipe: Recipe) -> JSON:
     return noted if same else {**noted, **told}
 
 
-def _additions(lacking: Mapping[str, JSON]) -> JSON:
+def _additions(missing: Mapping[str, JSON]) -> JSON:
     """Return fields by dotted path as nested ``properties``; those that are there must not be sent again."""
     body: JSON = {}
-    for path, definition in lacking.items():
+    for path, definition in missing.items():
         node = body
         *way, last = path.split(".")
         for name in way:
@@ -341,7 +343,7 @@ def _additions(lacking: Mapping[str, JSON]) -> JSON:
 
 def _without(engine: Engine, index: str, request: SetupRequest) -> int:
     """Return how many documents of an index have no fingerprint of the scheme."""
-    query = missing(request.recipe.field, request.recipe.scheme.id)
+    query = missing_query(request.recipe.field, request.recipe.scheme.id)
     body = {"query": query, "size": 0, "track_total_hits": True, **engine.can.unaltered}
     return int(check_complete(engine.search(index, body))["hits"]["total"]["value"])
 

@@ -166,7 +166,7 @@ def page_prefixes(sources: Sequence[str], options: "ReadOptions") -> dict[int, s
 
 def is_page_source(source: str, options: "ReadOptions") -> bool:
     """Tell whether a source is a page or text, or a folder of them."""
-    from shinglefold.ingest.readers.pages import is_page
+    from shinglefold.ingest.readers.read import is_page
 
     if source == "-":
         return False

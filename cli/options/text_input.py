@@ -56,7 +56,7 @@ def text_as_indexed(path: str, kind: str, encoding: str, recipe: Recipe) -> str:
         InputError: it can't be read.
     """
     from shinglefold.ingest import Pipeline, default_definition
-    from shinglefold.ingest.processors.texts import gather
+    from shinglefold.ingest.processors.texts import joined_text
 
     if _kind(path, kind) != "html":
         return read_text(path, kind, encoding)
@@ -64,9 +64,9 @@ def text_as_indexed(path: str, kind: str, encoding: str, recipe: Recipe) -> str:
     pipeline = Pipeline.from_json(recipe.pipeline or default_definition(recipe.field), recipe.scheme)
     (made,) = pipeline.run([page])
     besides = [name for name in recipe.fields if name != "title"]
-    if made.document is None or not gather(made.document, besides, True):
+    if made.document is None or not joined_text(made.document, besides, True):
         return _plain("html", page)
-    return gather(made.document, recipe.fields, True) or ""
+    return joined_text(made.document, recipe.fields, True) or ""
 
 
 def _plain(kind: str, document: Document) -> str:

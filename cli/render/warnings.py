@@ -19,7 +19,7 @@ def warnings_of(
 ) -> Iterator[str]:
     """Yield what is to be known of a run that may have gone well and still is of no use."""
     from shinglefold.cli.framework.next_commands import chain
-    from shinglefold.ingest.pipeline.field_usage import not_repeatable
+    from shinglefold.ingest.pipeline.field_usage import rerun_problems
 
     def other(fields: Sequence[str]) -> str:
         change = asked.hints.command("setup", asked.index, field=tuple(fields))
@@ -27,7 +27,7 @@ def warnings_of(
 
     unsigned = summary.counts.get("without_signature", 0)
     yield from text_warnings(watch, unsigned, bool(asked.fields or asked.pipeline), other)
-    yield from not_repeatable(pipeline.steps, recipe.field)
+    yield from rerun_problems(pipeline.steps, recipe.field)
 
 
 def code_of_run(summary: "Summary", watch: "FieldWatch", *, named: bool) -> int:

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from shinglefold.cli.framework.next_commands import chain
-from shinglefold.ingest.field_paths import cut
+from shinglefold.ingest.field_paths import without_path
 from shinglefold.ingest.field_statistics import likely_texts
-from shinglefold.ingest.processors.texts import gather
+from shinglefold.ingest.processors.texts import joined_text
 from shinglefold.model.stored_fingerprint import placeholder_query
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def unread_texts(engine: "Engine", asked: "Asked", index: str, pipeline: "Pipeli
     """
     body = {"size": _SAMPLE, "query": {"bool": {"must_not": [placeholder_query(recipe.field)]}}}
     hits = engine.search(index, body)["hits"]["hits"]
-    sources = [cut(hit["_source"], recipe.field) for hit in hits]
+    sources = [without_path(hit["_source"], recipe.field) for hit in hits]
     if not sources or _has_text(pipeline, recipe.fields, sources):
         return ""
     none = "the document" if len(sources) == 1 else f"none of the {len(sources)} documents"
@@ -43,7 +43,7 @@ def unread_texts(engine: "Engine", asked: "Asked", index: str, pipeline: "Pipeli
 def _has_text(pipeline: "Pipeline", fields: Sequence[str], sources: Sequence["Document"]) -> bool:
     """Tell whether the pipeline finds text in a document, or fails on one, which is told elsewhere."""
     outcomes = pipeline.run([{**source, "_id": str(place)} for place, source in enumerate(sources)])
-    return any(one.document is None or gather(one.document, fields, True) for one in outcomes)
+    return any(one.document is None or joined_text(one.document, fields, True) for one in outcomes)
 
 
 def passages_remedy(asked: "Asked") -> str:

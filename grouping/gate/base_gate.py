@@ -22,9 +22,9 @@ from shinglefold.grouping.rules import Policy
 from shinglefold.ingest import Pipeline
 from shinglefold.ingest.batching import too_long
 from shinglefold.ingest.field_paths import get
-from shinglefold.ingest.foreign_field import refusal
+from shinglefold.ingest.index_mapping import overwrite_refusal
 from shinglefold.ingest.pipeline.pipeline import Outcome
-from shinglefold.ingest.processors.texts import gather
+from shinglefold.ingest.processors.texts import joined_text
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import without_fingerprint
 from shinglefold.model.values import Fingerprint
@@ -86,7 +86,7 @@ class BaseGate:
         """Return documents with fingerprints and ids, or verdicts on those that the pipeline drops."""
         _check_documents(documents)
         field = self.recipe.field
-        reasons = [too_long(one) or refusal(one, field) for one in documents]
+        reasons = [too_long(one) or overwrite_refusal(one, field) for one in documents]
         kept = [
             without_fingerprint(one, field)
             for one, reason in zip(documents, reasons, strict=True)
@@ -130,7 +130,7 @@ class BaseGate:
             asked = self._opened.likeness.asked(document)
             _check_scheme(asked.print, self.recipe.scheme.id)
             fields = [name for name in self.recipe.fields if get(document, name) is not None]
-            text = gather(document, fields, True) if fields else ""
+            text = joined_text(document, fields, True) if fields else ""
         except ShinglefoldError as error:
             return Verdict("failed", id_, reason=str(error))
         if why := self.policy.misfit(len(text or "")):

@@ -12,8 +12,7 @@ from shinglefold.grouping.gate.gate import Gate
 from shinglefold.grouping.gate.protocol.member import Verdict
 from shinglefold.grouping.gate.protocol.placeholders import GateFields
 from shinglefold.grouping.rules import Policy
-from shinglefold.ingest.processors.context import Tools
-from shinglefold.ingest.processors.options import Options
+from shinglefold.ingest.processors.context import Options, Tools
 from shinglefold.ingest.processors.texts import Outcome
 from shinglefold.model.stored_fingerprint import stored_parts
 from shinglefold.settings import load_settings

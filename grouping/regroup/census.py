@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from shinglefold.errors import InputError
 from shinglefold.grouping.gate.protocol.placeholders import GROUP, LEADER, GateFields
 from shinglefold.grouping.scope_values import Values
-from shinglefold.maintenance.reconcile import Key, key_of
+from shinglefold.maintenance.reconcile import DocumentKey, key_of
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import is_placeholder, stored_parts
@@ -37,7 +37,7 @@ class Keys:
     _places: dict[tuple[str, str | None], int] = field(default_factory=dict)
     _codes: "array[int]" = field(default_factory=lambda: array("i"))
 
-    def append(self, key: Key) -> None:
+    def append(self, key: DocumentKey) -> None:
         """Add the name of a document."""
         self._ids.append(key.id)
         self._codes.append(self._places.setdefault((key.index, key.routing), len(self._places)))
@@ -45,16 +45,16 @@ class Keys:
     def __len__(self) -> int:
         return len(self._ids)
 
-    def several(self, places: Sequence[int]) -> list[Key]:
+    def several(self, places: Sequence[int]) -> list[DocumentKey]:
         """Return the names of the documents at some places."""
         known = list(self._places)
         found = []
         for place in places:
             index, routing = known[self._codes[place]]
-            found.append(Key(index, self._ids[place], routing))
+            found.append(DocumentKey(index, self._ids[place], routing))
         return found
 
-    def __getitem__(self, place: int) -> Key:
+    def __getitem__(self, place: int) -> DocumentKey:
         (key,) = self.several([place])
         return key
 

@@ -12,8 +12,8 @@ from shinglefold.grouping.regroup.census import UNKNOWN, digest_of
 from shinglefold.grouping.regroup.options import RegroupCounts
 from shinglefold.grouping.regroup.plan import GroupChange
 from shinglefold.ingest.field_paths import put
-from shinglefold.ingest.writing.bulk_retry import send
-from shinglefold.maintenance.guarded_updates import ROUNDS, fate, read_again
+from shinglefold.ingest.writing.batch import send
+from shinglefold.maintenance.guarded_updates import ROUNDS, conflict_outcome, reread
 from shinglefold.maintenance.reconcile import key_of, key_of_action
 from shinglefold.model.stored_fingerprint import stored_parts
 from shinglefold.runtime.backoff import Backoff
@@ -80,7 +80,7 @@ class GroupWriter:
         by_key = {one.key: one for one, _ in due}
         conflicts = []
         for failure in refused:
-            became = fate(failure)
+            became = conflict_outcome(failure)
             if became == "conflict":
                 conflicts.append(by_key[key_of_action(failure.action)])
             elif became == "gone":
@@ -92,7 +92,7 @@ class GroupWriter:
     def _still_due(self, changes: Iterable[GroupChange], counts: RegroupCounts) -> Iterable[_Due]:
         """Yield the changes that are due to the newest versions of documents, too."""
         due = {one.key: one for one in changes}
-        for hit in read_again(self.engine, list(due), self.backoff):
+        for hit in reread(self.engine, list(due), self.backoff):
             change = due.pop(key_of(hit))
             parts = stored_parts(hit["_source"], self.path)
             if parts.get("scheme") != self.scheme or digest_of(parts) != change.digest:

@@ -7,8 +7,8 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.grouping.rules import MOST_SCOPES, Rules
-from shinglefold.maintenance.reconcile import Key
-from shinglefold.maintenance.scan import PATIENCE
+from shinglefold.maintenance.reconcile import DocumentKey
+from shinglefold.maintenance.scan import DEFAULT_BACKOFF
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.scheme import Decision, Verify, verified_by
 from shinglefold.options.validation import (
@@ -57,7 +57,7 @@ class RegroupOptions:
     requests_per_second: float = 0.0
     checkpoint: str | Path | None = None
     dry_run: bool = False
-    backoff: Backoff = PATIENCE
+    backoff: Backoff = DEFAULT_BACKOFF
 
     def __post_init__(self) -> None:
         if self.linkage is not None:
@@ -190,7 +190,7 @@ class IndexGroups(NamedTuple):
     ``unsigned``: how many were not, because they have no readable fingerprint of the scheme: backfill them.
     """
 
-    groups: list[list[Key]]
+    groups: list[list[DocumentKey]]
     documents: int
     unsigned: int
 

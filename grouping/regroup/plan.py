@@ -14,7 +14,7 @@ from shinglefold.grouping.numbering import numbers_of
 from shinglefold.grouping.regroup.census import NO_GROUP, Census
 from shinglefold.grouping.regroup.options import RegroupCounts
 from shinglefold.maintenance.checkpoint import Checkpoint, replace_lines
-from shinglefold.maintenance.reconcile import Key
+from shinglefold.maintenance.reconcile import DocumentKey
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.values import Fingerprint, Int64s
 
@@ -23,7 +23,7 @@ from shinglefold.model.values import Fingerprint, Int64s
 class GroupChange:
     """A document to get another number or role, its version, and the digest of the text that decided."""
 
-    key: Key
+    key: DocumentKey
     version: tuple[int, int]
     digest: str
     group: int
@@ -231,6 +231,6 @@ def _changes(path: Path, passes: int) -> list[GroupChange]:
             return []
         rows = map(json.loads, lines)
         return [
-            GroupChange(Key(index, id_, routing), (seq_no, term), digest, group, leads)
+            GroupChange(DocumentKey(index, id_, routing), (seq_no, term), digest, group, leads)
             for index, id_, routing, seq_no, term, digest, group, leads in rows
         ]

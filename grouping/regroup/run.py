@@ -25,7 +25,7 @@ from shinglefold.grouping.rules import Rules, note
 from shinglefold.grouping.scope_values import Values, asked_dates
 from shinglefold.grouping.similarity import text_stage
 from shinglefold.maintenance.preconditions import check_updatable
-from shinglefold.maintenance.scan import Scan, Throttle, anew_where_lost, kept_alive
+from shinglefold.maintenance.scan import Scan, Throttle, keep_alive_for, restart_on_expiry
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.scheme import Verify
 from shinglefold.model.seal import Seal, check_sealed
@@ -267,7 +267,7 @@ class _Regrouping:
 
     def groups(self) -> IndexGroups:
         """Read the index once and return its groups of several documents, the leader of each first."""
-        taken = anew_where_lost(self._read)
+        taken = restart_on_expiry(self._read)
         with self.interrupts.breakable():
             census = taken.census()
             members: dict[int, list[int]] = {}
@@ -297,7 +297,7 @@ class _Regrouping:
 
     def _planned(self) -> Sequence[GroupChange]:
         """Read the index and return what is to be written."""
-        taken = anew_where_lost(self._read)
+        taken = restart_on_expiry(self._read)
         with self.interrupts.breakable():
             census = taken.census()
             self.counts.read, self.counts.left = len(census) + taken.left, taken.left
@@ -325,7 +325,7 @@ class _Regrouping:
             self.engine,
             self.index,
             patience=given.backoff,
-            keep_alive=kept_alive(given.requests_per_second),
+            keep_alive=keep_alive_for(given.requests_per_second),
             fields=taken.fields,
             values=dates,
         )

@@ -14,7 +14,7 @@ from shinglefold.contracts.engine import Engine
 from shinglefold.contracts.shard_failures import check_complete
 from shinglefold.errors import InputError, reason_of
 from shinglefold.grouping.regroup.census import Census, digest_of
-from shinglefold.maintenance.reconcile import Key, found_by, key_of
+from shinglefold.maintenance.reconcile import DocumentKey, ids_query, key_of
 from shinglefold.model.stored_fingerprint import stored_parts
 from shinglefold.model.values import Int64s, Uint64s
 from shinglefold.rerank.fold.text_verification import TextStage
@@ -199,10 +199,10 @@ class TextVerdicts:
 
     def _sources(
         self, index: str, routing: str | None, ids: Sequence[str]
-    ) -> Iterator[tuple[Key, Mapping[str, Any]]]:
+    ) -> Iterator[tuple[DocumentKey, Mapping[str, Any]]]:
         fields = [*self.stage.fields, f"{self.path}.digest"]
         body = {
-            "query": found_by(routing, ids),
+            "query": ids_query(routing, ids),
             "size": len(ids),
             "_source": fields,
             "track_total_hits": False,

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import ConfigError, ProcessorError
-from shinglefold.ingest.field_paths import said
+from shinglefold.ingest.field_paths import json_type
 
 _Node = Callable[[Document], Any]
 _TOKEN = re.compile(
@@ -90,7 +90,7 @@ def parse_condition(source: str, place: str) -> Condition:
 
 def _truth(value: object, source: str) -> bool:
     if not isinstance(value, bool):
-        raise ProcessorError(f"condition [{source}]: {said(value)} is neither true nor false")
+        raise ProcessorError(f"condition [{source}]: {json_type(value)} is neither true nor false")
     return value
 
 
@@ -210,7 +210,9 @@ class _Parser:
         def compare(doc: Document) -> bool:
             a, b = one(doc), other(doc)
             if isinstance(a, bool) or isinstance(b, bool) or a is None or b is None:
-                raise ProcessorError(f"condition [{source}]: {said(a)} {sign} {said(b)} has no meaning")
+                raise ProcessorError(
+                    f"condition [{source}]: {json_type(a)} {sign} {json_type(b)} has no meaning"
+                )
             try:
                 return _COMPARE[sign](a, b)
             except TypeError as error:
@@ -267,7 +269,7 @@ class _Parser:
                 return value.get(name)
             if value is None and null_ok:
                 return None
-            raise ProcessorError(f"condition [{source}]: no [{name}] in {said(value)}; write ?.{name}")
+            raise ProcessorError(f"condition [{source}]: no [{name}] in {json_type(value)}; write ?.{name}")
 
         return step
 
@@ -285,7 +287,7 @@ class _Parser:
                 return None
             given = [argument(doc) for argument in arguments]
             if not isinstance(value, kinds) or (isinstance(value, str) and not all(map(_is_text, given))):
-                raise ProcessorError(f"condition [{source}]: {said(value)} has no such {name}")
+                raise ProcessorError(f"condition [{source}]: {json_type(value)} has no such {name}")
             return function(value, *given)
 
         return call

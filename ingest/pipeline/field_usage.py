@@ -3,12 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from shinglefold.errors import ConfigError, RecipeMismatch
-from shinglefold.ingest.pipeline.build import BUILT_IN
-from shinglefold.ingest.pipeline.steps import Step
+from shinglefold.ingest.pipeline.steps import BUILT_IN, Step
 from shinglefold.ingest.processors.fields import Remove, Rename, Set
-from shinglefold.ingest.processors.main_content import MainContent
 from shinglefold.ingest.processors.supershingle import Supershingle
-from shinglefold.ingest.processors.texts import Canonicalize, DetectLanguage, HtmlStrip
+from shinglefold.ingest.processors.texts import Canonicalize, DetectLanguage, HtmlStrip, MainContent
 from shinglefold.model.recipe import FIELD
 
 
@@ -68,7 +66,7 @@ def raw_fields(steps: Sequence[Step], target: str) -> tuple[str, ...]:
     return tuple(name for name in text_fields(steps, target) if name not in made or name in own)
 
 
-def not_repeatable(steps: Sequence[Step], target: str) -> list[str]:
+def rerun_problems(steps: Sequence[Step], target: str) -> list[str]:
     """Return why a pipeline can't be run again on what it stored, and how it could, in words.
 
     A step fails the second time, or finds no text, where a later step removes the field it reads; so does one

@@ -14,20 +14,23 @@ from shinglefold.contracts.exclusive_writes import PreparedDocument
 from shinglefold.documents import to_json
 from shinglefold.errors import ConfigError
 from shinglefold.ingest.batching import RAW_BUDGET, blocks, weight
-from shinglefold.ingest.field_paths import said
+from shinglefold.ingest.field_paths import json_type
 from shinglefold.ingest.fingerprinter import Meter
-from shinglefold.ingest.pipeline.build import BUILT_IN, Factory, build_steps, handlers
 from shinglefold.ingest.pipeline.field_usage import makes_fingerprints, target_field, text_fields
 from shinglefold.ingest.pipeline.steps import (
+    BUILT_IN,
     META,
     METADATA,
     DocumentRun,
+    Factory,
     Failure,
     Step,
     Trace,
     Tracer,
-    handle,
+    build_steps,
+    handlers,
     no_trace,
+    run_handlers,
 )
 from shinglefold.ingest.processors.context import Tools
 from shinglefold.model.recipe import FIELD, NO_STEPS, TEXTS, Recipe, check_field, comparable
@@ -146,17 +149,17 @@ class Pipeline:
         """
         stamp = {"timestamp": timestamp(datetime.now(UTC))}
         runs = [DocumentRun({**document, META: stamp}) for document in documents]
-        self.pass_through(runs)
+        self.run_steps(runs)
         return [_outcome(run) for run in runs]
 
-    def pass_through(self, runs: Sequence[DocumentRun], trace: Tracer = no_trace) -> None:
+    def run_steps(self, runs: Sequence[DocumentRun], trace: Tracer = no_trace) -> None:
         """Take all steps; documents that fail and that the pipeline's handlers save take no more of them."""
         for step in self.steps:
             step.apply(runs, trace)
             failed = [run for run in runs if run.failure is not None and not run.finished]
             for run in failed:
                 run.finished = not self.on_failure
-            handle([run for run in failed if not run.finished], self.on_failure, trace)
+            run_handlers([run for run in failed if not run.finished], self.on_failure, trace)
             for run in failed:
                 run.finished = True
 
@@ -171,7 +174,7 @@ class Pipeline:
             ConfigError: one of the documents has another shape.
         """
         stamp = timestamp(datetime.now(UTC) if now is None else now)
-        return simulate(self.pass_through, documents, verbose, stamp)
+        return simulate(self.run_steps, documents, verbose, stamp)
 
 
 def timestamp(moment: datetime) -> str:
@@ -222,7 +225,7 @@ def _outcome(run: DocumentRun) -> Outcome:
     return Outcome("done", made)
 
 
-def encoded(outcome: Outcome) -> Outcome:
+def encode_document(outcome: Outcome) -> Outcome:
     """Return an outcome with its document as JSON; as it is where the document holds what JSON has not."""
     if outcome.document is None:
         return outcome
@@ -240,22 +243,22 @@ _PassThrough = Callable[[Sequence[DocumentRun], Tracer], None]
 
 
 def simulate(
-    pass_through: _PassThrough, documents: Sequence[Mapping[str, Any]], verbose: bool, stamp: str
+    run_steps: _PassThrough, documents: Sequence[Mapping[str, Any]], verbose: bool, stamp: str
 ) -> JSON:
     """Return the answer of the servers' ``_simulate`` for documents ``{"_index", "_id", "_source"}``."""
     runs = [DocumentRun(_opened(given, number, stamp)) for number, given in enumerate(documents)]
     if not verbose:
-        pass_through(runs, lambda _: None)
+        run_steps(runs, lambda _: None)
         return {"docs": [_result(run) for run in runs]}
     results: dict[int, list[JSON]] = {id(run): [] for run in runs}
-    pass_through(runs, lambda trace: results[id(trace.run)].append(_step_result(trace)))
+    run_steps(runs, lambda trace: results[id(trace.run)].append(_step_result(trace)))
     return {"docs": [{"processor_results": results[id(run)]} for run in runs]}
 
 
 def _opened(given: Mapping[str, Any], number: int, stamp: str) -> Document:
     source = given.get("_source") if isinstance(given, Mapping) else given
     if not isinstance(given, Mapping) or not isinstance(source, Mapping):
-        raise ConfigError(f"docs[{number}]: expected an object with '_source', found {said(source)}")
+        raise ConfigError(f"docs[{number}]: expected an object with '_source', found {json_type(source)}")
     for key in given:
         if key not in (*_METADATA, "_source"):
             raise ConfigError.unknown(f"key (in docs[{number}])", str(key), (*_METADATA, "_source"))

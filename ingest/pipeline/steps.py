@@ -1,13 +1,20 @@
 """One configured step of a pipeline, and what happens to the documents of a block when it runs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from shinglefold.contracts.engine import Document, Processor
-from shinglefold.errors import ProcessorError
-from shinglefold.ingest.field_paths import said
-from shinglefold.ingest.pipeline.condition import Condition
+from shinglefold.errors import ConfigError, ProcessorError
+from shinglefold.ingest.field_paths import json_type
+from shinglefold.ingest.pipeline.condition import Condition, parse_condition
+from shinglefold.ingest.processors.context import Options, Tools
+from shinglefold.ingest.processors.fields import Append, Drop, Fail, Remove, Rename, Set
+from shinglefold.ingest.processors.supershingle import Supershingle
+from shinglefold.ingest.processors.texts import Canonicalize, DetectLanguage, HtmlStrip, MainContent
+from shinglefold.ingest.processors.values import Convert, Date, Gsub, Join, Lowercase, Split, Trim, Uppercase
+from shinglefold.options.validation import expected
+from shinglefold.registry import PROCESSORS, load_plugin
 
 #: Where a pipeline keeps its own facts while a document travels: the time, and why a step failed.
 META = "_ingest"
@@ -80,7 +87,7 @@ class Step:
             else:
                 run.document = outcome
                 trace(Trace(self, run, "dropped" if outcome is None else "success", None))
-        handle(failed, self.on_failure, trace)
+        run_handlers(failed, self.on_failure, trace)
 
     def _outcomes(self, runs: Sequence[DocumentRun]) -> Sequence[Document | Exception | None]:
         """Return what the processor says; where it raises against its contract, blame only the culprits."""
@@ -98,7 +105,7 @@ class Step:
         if outcome is None or isinstance(outcome, dict | Exception):
             return outcome
         return ProcessorError(
-            f"the processor returned {said(outcome)} where it should a document: a fault of its own"
+            f"the processor returned {json_type(outcome)} where it should a document: a fault of its own"
         )
 
     def _chosen(self, run: DocumentRun, trace: Tracer) -> bool:
@@ -129,7 +136,7 @@ class Step:
         failed.append(run)
 
 
-def handle(failed: Sequence[DocumentRun], handlers: Sequence[Step], trace: Tracer) -> None:
+def run_handlers(failed: Sequence[DocumentRun], handlers: Sequence[Step], trace: Tracer) -> None:
     """Run failure handlers: a document they bring through is alive again, without the failure."""
     if not handlers or not failed:
         return
@@ -156,3 +163,92 @@ def _forgotten(document: Document) -> Document:
     if not isinstance(meta, dict):
         return document
     return {**document, META: {key: value for key, value in meta.items() if key not in _ON_FAILURE}}
+
+
+#: Makes a processor from its options; must take every option it knows.
+Factory = Callable[[Options, Tools], Processor]
+
+_CLASSES = (
+    Append,
+    Canonicalize,
+    Convert,
+    Date,
+    DetectLanguage,
+    Drop,
+    Fail,
+    Gsub,
+    HtmlStrip,
+    Join,
+    Lowercase,
+    MainContent,
+    Remove,
+    Rename,
+    Set,
+    Split,
+    Supershingle,
+    Trim,
+    Uppercase,
+)
+BUILT_IN: Mapping[str, Factory] = {made.type: made for made in _CLASSES}
+
+
+def build_steps(
+    definitions: Sequence[Any], tools: Tools, factories: Mapping[str, Factory], where: str
+) -> tuple[Step, ...]:
+    """Return the steps of a list of processors.
+
+    Args:
+        where: the list's name in messages, such as ``processors`` or ``processors[2].on_failure``.
+
+    Raises:
+        ConfigError: a processor or an option is not valid.
+    """
+    return tuple(
+        _step(definition, tools, factories, f"{where}[{number}]")
+        for number, definition in enumerate(definitions)
+    )
+
+
+def _step(definition: object, tools: Tools, factories: Mapping[str, Factory], where: str) -> Step:
+    if not isinstance(definition, Mapping) or len(definition) != 1:
+        raise ConfigError(f'{where}: a processor is an object with one key, such as {{"drop": {{}}}}')
+    name, values = next(iter(definition.items()))
+    factory = factories.get(str(name)) or load_plugin(
+        PROCESSORS, f"processor (in {where})", str(name), factories
+    )
+    options = Options(values, _place(where, str(name), values))
+    tag = options.optional("tag")
+    description = options.optional("description")
+    condition = _condition(options)
+    ignore_failure = options.flag("ignore_failure", False)
+    handlers = build_steps(_handlers(options), tools, factories, f"{where}.on_failure")
+    processor = factory(options, tools)
+    options.done()
+    if not isinstance(processor, Processor):
+        raise ConfigError(f"{where}: the plugin {name!r} made {processor!r:.100}, which is no processor")
+    return Step(processor, condition, tag, description, ignore_failure, handlers)
+
+
+def _place(where: str, name: str, values: object) -> str:
+    tag = values.get("tag") if isinstance(values, Mapping) else None
+    return f"{where} {name}" + (f", tag {tag!r}" if tag else "")
+
+
+def _condition(options: Options) -> Condition | None:
+    source = options.optional("if")
+    return None if source is None else parse_condition(source, options.place)
+
+
+def _handlers(options: Options) -> list[Any]:
+    if options.has("on_failure"):
+        return handlers(options.items("on_failure"), options.place)
+    return options.items("on_failure")
+
+
+def handlers(found: object, place: str) -> list[Any]:
+    """Return a list of failure handlers; as on the servers it must not be empty."""
+    if not isinstance(found, list):
+        raise expected(f"{place}: 'on_failure'", "a list", found)
+    if not found:
+        raise ConfigError(f"{place}: 'on_failure' must not be empty; leave it out")
+    return found

@@ -6,10 +6,9 @@ from typing import Any, ClassVar
 
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import ConfigError, ProcessorError
-from shinglefold.ingest.field_paths import MISSING, cut, get, put, render
-from shinglefold.ingest.processors.context import Tools
-from shinglefold.ingest.processors.options import Options
-from shinglefold.ingest.processors.texts import Outcome, attempt
+from shinglefold.ingest.field_paths import MISSING, get, put, render, without_path
+from shinglefold.ingest.processors.context import Options, Tools
+from shinglefold.ingest.processors.texts import Outcome, apply_each
 
 
 class Set:
@@ -32,7 +31,7 @@ class Set:
 
     def apply(self, documents: Sequence[Document]) -> list[Outcome]:
         """Set one field of each document."""
-        return attempt(self._one, documents)
+        return apply_each(self._one, documents)
 
     def _one(self, document: Document) -> Document:
         field = render(self.field, document)
@@ -78,7 +77,7 @@ class Append:
 
     def apply(self, documents: Sequence[Document]) -> list[Outcome]:
         """Append to one field of each document."""
-        return attempt(self._one, documents)
+        return apply_each(self._one, documents)
 
     def _one(self, document: Document) -> Document:
         field = render(self.field, document)
@@ -108,7 +107,7 @@ class Rename:
 
     def apply(self, documents: Sequence[Document]) -> list[Outcome]:
         """Rename one field of each document."""
-        return attempt(self._one, documents)
+        return apply_each(self._one, documents)
 
     def _one(self, document: Document) -> Document:
         field, target = render(self.field, document), render(self.target, document)
@@ -119,7 +118,7 @@ class Rename:
             raise ProcessorError(f"field [{field}] is missing")
         if not self.override and get(document, target) is not MISSING:
             raise ProcessorError(f"field [{target}] is there already; set override to replace it")
-        return put(cut(document, field), target, value)
+        return put(without_path(document, field), target, value)
 
 
 class Remove:
@@ -136,14 +135,14 @@ class Remove:
 
     def apply(self, documents: Sequence[Document]) -> list[Outcome]:
         """Remove the fields from each document."""
-        return attempt(self._one, documents)
+        return apply_each(self._one, documents)
 
     def _one(self, document: Document) -> Document:
         for template in self.fields:
             field = render(template, document)
             if not self.ignore_missing and get(document, field) is MISSING:
                 raise ProcessorError(f"field [{field}] is missing")
-            document = cut(document, field)
+            document = without_path(document, field)
         return document
 
 

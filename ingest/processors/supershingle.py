@@ -10,10 +10,9 @@ from shinglefold.canon.chunking import Cuttable, join
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import ProcessorError
 from shinglefold.ingest.field_paths import put
-from shinglefold.ingest.fingerprinter import Beside
-from shinglefold.ingest.processors.context import Tools
-from shinglefold.ingest.processors.options import Options
-from shinglefold.ingest.processors.texts import Outcome, declared, texts_of
+from shinglefold.ingest.fingerprinter import UnstoredFingerprint
+from shinglefold.ingest.processors.context import Options, Tools
+from shinglefold.ingest.processors.texts import Outcome, declared_language, texts_of
 from shinglefold.model.recipe import FIELD, PASSAGES, check_field
 from shinglefold.model.values import Fingerprint
 
@@ -73,7 +72,7 @@ class Supershingle:
         return (kept if seal is None else seal.sealed(kept)).to_field()
 
     def _declared(self, document: Document) -> str | None:
-        return declared(document, self.language_field, self.language, self.tools)
+        return declared_language(document, self.language_field, self.language, self.tools)
 
     def _texts(self, outcomes: list[Outcome]) -> dict[int, Cuttable]:
         """Return the texts by place; put the reason in the place of a document that has none."""
@@ -87,10 +86,12 @@ class Supershingle:
         return texts
 
 
-class FingerprintBeside(Supershingle):
+class UnstoredSupershingle(Supershingle):
     """Do what ``supershingle`` does, for pairs: no JSON comes of it, so no pipeline of an index has it."""
 
     type: ClassVar[str] = "fingerprint_beside"
 
-    def _made(self, texts: Sequence[Cuttable], languages: Sequence[str | None]) -> Sequence[Beside]:
-        return self.tools.fingerprinter.fingerprint_beside(list(map(str, texts)), languages)
+    def _made(
+        self, texts: Sequence[Cuttable], languages: Sequence[str | None]
+    ) -> Sequence[UnstoredFingerprint]:
+        return self.tools.fingerprinter.fingerprint_unstored(list(map(str, texts)), languages)

@@ -5,15 +5,14 @@ from typing import ClassVar
 
 from shinglefold.canon import strip_html
 from shinglefold.contracts.engine import Document
-from shinglefold.errors import ProcessorError
+from shinglefold.errors import MissingExtra, ProcessorError
 from shinglefold.ingest.field_paths import MISSING, get, put, text
-from shinglefold.ingest.processors.context import Tools
-from shinglefold.ingest.processors.options import Options
+from shinglefold.ingest.processors.context import Options, Tools
 
 Outcome = Document | Exception | None
 
 
-def attempt(work: Callable[[Document], Document], documents: Sequence[Document]) -> list[Outcome]:
+def apply_each(work: Callable[[Document], Document], documents: Sequence[Document]) -> list[Outcome]:
     """Return what the work makes of each document, or why it could not."""
     outcomes: list[Outcome] = []
     for document in documents:
@@ -37,7 +36,7 @@ def texts_of(document: Document, fields: Sequence[str], missing_ok: bool) -> lis
     return present
 
 
-def gather(document: Document, fields: Sequence[str], missing_ok: bool) -> str | None:
+def joined_text(document: Document, fields: Sequence[str], missing_ok: bool) -> str | None:
     """Return the texts of several fields joined by newlines, or None where there is none at all.
 
     Raises:
@@ -47,7 +46,7 @@ def gather(document: Document, fields: Sequence[str], missing_ok: bool) -> str |
     return "\n".join(present) if present else None
 
 
-def declared(document: Document, field: str | None, fixed: str | None, tools: Tools) -> str | None:
+def declared_language(document: Document, field: str | None, fixed: str | None, tools: Tools) -> str | None:
     """Return the language to use for a document: the option's, else the one it declares, else None."""
     if fixed is not None or field is None:
         return fixed
@@ -74,7 +73,7 @@ class HtmlStrip:
     def apply(self, documents: Sequence[Document]) -> list[Outcome]:
         """Strip one field of each document."""
         with self.meter.stage("strip"):
-            return attempt(self._one, documents)
+            return apply_each(self._one, documents)
 
     def _one(self, document: Document) -> Document:
         html = text(document, self.field, self.ignore_missing)
@@ -100,12 +99,12 @@ class DetectLanguage:
     def apply(self, documents: Sequence[Document]) -> list[Outcome]:
         """Detect the language of each document."""
         with self.tools.meter.stage("detect"):
-            return attempt(self._one, documents)
+            return apply_each(self._one, documents)
 
     def _one(self, document: Document) -> Document:
         if not self.override and get(document, self.target) not in (MISSING, None, ""):
             return document
-        found = gather(document, self.fields, self.ignore_missing)
+        found = joined_text(document, self.fields, self.ignore_missing)
         if found is None:
             return document
         return put(document, self.target, self.tools.canonicalizer.detect(found))
@@ -131,12 +130,71 @@ class Canonicalize:
     def apply(self, documents: Sequence[Document]) -> list[Outcome]:
         """Canonicalize each document."""
         with self.tools.meter.stage("canon"):
-            return attempt(self._one, documents)
+            return apply_each(self._one, documents)
 
     def _one(self, document: Document) -> Document:
-        found = gather(document, self.fields, self.ignore_missing)
+        found = joined_text(document, self.fields, self.ignore_missing)
         if found is None:
             return document
-        language = declared(document, self.language_field, self.language, self.tools)
+        language = declared_language(document, self.language_field, self.language, self.tools)
         tokens = self.tools.canonicalizer.tokens(found, language)
         return put(document, self.target, " ".join(token.text for token in tokens))
+
+
+class MainContent:
+    """Replace a page's markup by the text of its article, as resiliparse finds it.
+
+    What surrounds an article on every page of a site makes different pages alike and copies on different
+    sites unlike. A page in which no article is found keeps all its text and is counted (``no_main_content``).
+
+    Options: ``field``, ``target_field`` (default the field), ``ignore_missing`` (false).
+
+    Cost: some 3 ms a page of 30 kB, about as long as ``html_strip`` takes.
+    """
+
+    type: ClassVar[str] = "main_content"
+
+    def __init__(self, options: Options, tools: Tools) -> None:
+        self.field = options.text("field")
+        self.target = options.text("target_field", self.field)
+        self.ignore_missing = options.flag("ignore_missing", False)
+        self.meter = tools.meter
+        self.extract = extractor()
+
+    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
+        """Reduce one field of each document to its article."""
+        with self.meter.stage("strip"):
+            return apply_each(self._one, documents)
+
+    def _one(self, document: Document) -> Document:
+        html = text(document, self.field, self.ignore_missing)
+        return document if html is None else put(document, self.target, self._article(html))
+
+    def _article(self, html: str) -> str:
+        try:
+            # Its parser takes UTF-8: a lone surrogate would end the document, not only the character.
+            found = self.extract(html.encode("utf-8", "replace").decode("utf-8"))
+        except (ValueError, RuntimeError):
+            found = ""
+        if found.strip():
+            return found
+        self.meter.counts["no_main_content"] += 1
+        return strip_html(html)
+
+
+def extractor() -> Callable[[str], str]:
+    """Return what finds the article of a page; of a page without one it returns nothing.
+
+    Raises:
+        MissingExtra: resiliparse is not installed.
+    """
+    try:
+        from resiliparse.extract.html2text import extract_plain_text
+    except ImportError as error:
+        raise MissingExtra("main-content", "the processor main_content") from error
+
+    def extract(html: str) -> str:
+        found: str = extract_plain_text(html, main_content=True, alt_texts=False, list_bullets=False)
+        return found
+
+    return extract

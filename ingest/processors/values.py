@@ -3,19 +3,20 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, ClassVar
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import ConfigError, ProcessorError
-from shinglefold.ingest.field_paths import MISSING, get, put, said
-from shinglefold.ingest.processors.context import Tools
-from shinglefold.ingest.processors.options import Options
-from shinglefold.ingest.processors.texts import Outcome, attempt
+from shinglefold.ingest.field_paths import MISSING, get, json_type, put
+from shinglefold.ingest.processors.context import Options, Tools
+from shinglefold.ingest.processors.texts import Outcome, apply_each
 
 _TRUTH = {"true": True, "false": False}
 
 
-class OnValue(ABC):
+class ValueProcessor(ABC):
     """Turn the value of one field into another.
 
     Options: ``field``, ``target_field`` (default the field), ``ignore_missing`` (false).
@@ -29,7 +30,7 @@ class OnValue(ABC):
         self.ignore_missing = options.flag("ignore_missing", False)
 
     @abstractmethod
-    def _turn(self, value: Any) -> Any:  # noqa: ANN401 - JSON
+    def _convert(self, value: Any) -> Any:  # noqa: ANN401 - JSON
         """Return the new value.
 
         Raises:
@@ -38,7 +39,7 @@ class OnValue(ABC):
 
     def apply(self, documents: Sequence[Document]) -> list[Outcome]:
         """Turn the value in each document."""
-        return attempt(self._one, documents)
+        return apply_each(self._one, documents)
 
     def _one(self, document: Document) -> Document:
         value = get(document, self.field)
@@ -46,59 +47,59 @@ class OnValue(ABC):
             if self.ignore_missing:
                 return document
             raise ProcessorError(f"field [{self.field}] is {'missing' if value is MISSING else 'null'}")
-        return put(document, self.target, self._turn(value))
+        return put(document, self.target, self._convert(value))
 
     def _text(self, value: object) -> str:
         if not isinstance(value, str):
-            raise ProcessorError(f"field [{self.field}] is {said(value)}, expected text")
+            raise ProcessorError(f"field [{self.field}] is {json_type(value)}, expected text")
         return value
 
 
-class _OnText(OnValue):
+class _TextProcessor(ValueProcessor):
     """Turn a text, or every text of a list."""
 
-    def _turn(self, value: Any) -> Any:  # noqa: ANN401 - JSON
+    def _convert(self, value: Any) -> Any:  # noqa: ANN401 - JSON
         if isinstance(value, list):
-            return [self._turned(self._text(item)) for item in value]
-        return self._turned(self._text(value))
+            return [self._convert_text(self._text(item)) for item in value]
+        return self._convert_text(self._text(value))
 
     @abstractmethod
-    def _turned(self, text: str) -> str:
+    def _convert_text(self, text: str) -> str:
         """Return the new text."""
 
 
-class Lowercase(_OnText):
-    """Write a text, or the texts of a list, in lower case. Options: those of ``OnValue``."""
+class Lowercase(_TextProcessor):
+    """Write a text, or the texts of a list, in lower case. Options: those of ``ValueProcessor``."""
 
     type: ClassVar[str] = "lowercase"
 
-    def _turned(self, text: str) -> str:
+    def _convert_text(self, text: str) -> str:
         return text.lower()
 
 
-class Uppercase(_OnText):
-    """Write a text, or the texts of a list, in upper case. Options: those of ``OnValue``."""
+class Uppercase(_TextProcessor):
+    """Write a text, or the texts of a list, in upper case. Options: those of ``ValueProcessor``."""
 
     type: ClassVar[str] = "uppercase"
 
-    def _turned(self, text: str) -> str:
+    def _convert_text(self, text: str) -> str:
         return text.upper()
 
 
-class Trim(_OnText):
-    """Take white space away from both ends of a text, or of the texts of a list. Options: as ``OnValue``."""
+class Trim(_TextProcessor):
+    """Strip white space from both ends. Options: those of ``ValueProcessor``."""
 
     type: ClassVar[str] = "trim"
 
-    def _turned(self, text: str) -> str:
+    def _convert_text(self, text: str) -> str:
         return text.strip()
 
 
-class Gsub(_OnText):
+class Gsub(_TextProcessor):
     """Replace every match of a pattern.
 
-    Options: those of ``OnValue``, ``pattern`` (a regular expression of Python's), ``replacement`` (``\\1`` or
-    ``$1`` stands for the first group).
+    Options: those of ``ValueProcessor``, ``pattern`` (a Python regular expression), ``replacement``
+    (``\\1`` or ``$1`` stands for the first group).
     """
 
     type: ClassVar[str] = "gsub"
@@ -115,15 +116,15 @@ class Gsub(_OnText):
         except (re.error, IndexError) as error:
             raise ConfigError(f"{options.place}: 'replacement': {error}") from error
 
-    def _turned(self, text: str) -> str:
+    def _convert_text(self, text: str) -> str:
         return self.pattern.sub(self.replacement, text)
 
 
-class Split(OnValue):
+class Split(ValueProcessor):
     """Split a text into a list.
 
-    Options: those of ``OnValue``, ``separator`` (a regular expression), ``preserve_trailing`` (false: empty
-    pieces at the end are left out, as on the servers).
+    Options: those of ``ValueProcessor``, ``separator`` (a regular expression), ``preserve_trailing``
+    (false: empty pieces at the end are left out, as on the servers).
     """
 
     type: ClassVar[str] = "split"
@@ -133,7 +134,7 @@ class Split(OnValue):
         self.separator = _pattern(options, "separator")
         self.preserve_trailing = options.flag("preserve_trailing", False)
 
-    def _turn(self, value: Any) -> list[str]:  # noqa: ANN401 - JSON
+    def _convert(self, value: Any) -> list[str]:  # noqa: ANN401 - JSON
         # Groups in a separator would be handed out as pieces.
         text, pieces, begin = self._text(value), [], 0
         for match in self.separator.finditer(text):
@@ -146,8 +147,8 @@ class Split(OnValue):
         return pieces
 
 
-class Join(OnValue):
-    """Join the values of a list into a text. Options: those of ``OnValue``, ``separator``."""
+class Join(ValueProcessor):
+    """Join the values of a list into a text. Options: those of ``ValueProcessor``, ``separator``."""
 
     type: ClassVar[str] = "join"
 
@@ -155,18 +156,18 @@ class Join(OnValue):
         super().__init__(options, tools)
         self.separator = options.any_text("separator")
 
-    def _turn(self, value: Any) -> str:  # noqa: ANN401 - JSON
+    def _convert(self, value: Any) -> str:  # noqa: ANN401 - JSON
         if not isinstance(value, list):
-            raise ProcessorError(f"field [{self.field}] is {said(value)}, expected a list")
+            raise ProcessorError(f"field [{self.field}] is {json_type(value)}, expected a list")
         return self.separator.join(
             str(item).lower() if isinstance(item, bool) else str(item) for item in value if item is not None
         )
 
 
-class Convert(OnValue):
+class Convert(ValueProcessor):
     """Turn a value, or the values of a list, into another type.
 
-    Options: those of ``OnValue``, ``type``: ``integer``, ``long``, ``float``, ``double``, ``boolean``,
+    Options: those of ``ValueProcessor``, ``type``: ``integer``, ``long``, ``float``, ``double``, ``boolean``,
     ``string``, or ``auto`` (what a text looks like).
     """
 
@@ -178,9 +179,9 @@ class Convert(OnValue):
         if self.kind not in _CONVERSIONS:
             raise ConfigError.unknown(f"type (in {options.place})", self.kind, _CONVERSIONS)
 
-    def _turn(self, value: Any) -> Any:  # noqa: ANN401 - JSON
+    def _convert(self, value: Any) -> Any:  # noqa: ANN401 - JSON
         if isinstance(value, list):
-            return [self._turn(item) for item in value]
+            return [self._convert(item) for item in value]
         try:
             return _CONVERSIONS[self.kind](value)
         except (ValueError, TypeError, OverflowError) as error:
@@ -247,3 +248,111 @@ def _pattern(options: Options, name: str) -> re.Pattern[str]:
         return re.compile(source)
     except (re.error, OverflowError, RecursionError) as error:
         raise ConfigError(f"{options.place}: {name!r} is no regular expression: {error}") from error
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+#: The letters of the servers' patterns (Java's), longest first, in those of ``strptime``.
+_LETTERS = (
+    ("yyyy", "%Y"), ("uuuu", "%Y"), ("yy", "%y"), ("uu", "%y"),
+    ("MMMM", "%B"), ("MMM", "%b"), ("MM", "%m"), ("M", "%m"),
+    ("dd", "%d"), ("d", "%d"),
+    ("EEEE", "%A"), ("EEE", "%a"), ("E", "%a"),
+    ("HH", "%H"), ("H", "%H"), ("hh", "%I"), ("h", "%I"),
+    ("mm", "%M"), ("m", "%M"), ("ss", "%S"), ("s", "%S"),
+    ("SSSSSSSSS", "%f"), ("SSSSSS", "%f"), ("SSS", "%f"), ("SS", "%f"), ("S", "%f"),
+    ("a", "%p"), ("XXX", "%z"), ("XX", "%z"), ("X", "%z"), ("Z", "%z"),
+)  # fmt: skip
+_PIECE = re.compile(
+    "|".join([*(letters for letters, _ in _LETTERS), "'(?:[^']|'')*'", "[a-zA-Z]+", "."]), re.DOTALL
+)
+
+_Reader = Callable[[str], datetime]
+
+
+class Date:
+    """Read a date and write it in ISO 8601, as the field type ``date`` takes it.
+
+    Options: ``field``, ``target_field`` (default ``@timestamp``), ``formats`` (tried in turn: ``ISO8601``,
+    ``UNIX``, ``UNIX_MS``, or a pattern such as ``dd.MM.yyyy HH:mm``; names of months and days are English),
+    ``timezone`` (of dates that have none; default UTC).
+    """
+
+    type: ClassVar[str] = "date"
+
+    def __init__(self, options: Options, tools: Tools) -> None:
+        self.field = options.text("field")
+        self.target = options.text("target_field", "@timestamp")
+        self.formats = options.names("formats")
+        zone = _zone(options)
+        self.readers = [_reader(name, zone, options.place) for name in self.formats]
+
+    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
+        """Read the date of each document."""
+        return apply_each(self._one, documents)
+
+    def _one(self, document: Document) -> Document:
+        value = get(document, self.field)
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            found = "missing" if value is MISSING else json_type(value)
+            raise ProcessorError(f"field [{self.field}] is {found}, expected a date")
+        for reader in self.readers:
+            try:
+                when = reader(str(value).strip()).astimezone(UTC)
+            except (ValueError, OverflowError):
+                continue
+            return put(document, self.target, when.isoformat(timespec="milliseconds").replace("+00:00", "Z"))
+        raise ProcessorError(f"field [{self.field}]: {value!r:.100} is no date in {', '.join(self.formats)}")
+
+
+def _zone(options: Options) -> tzinfo:
+    name = options.text("timezone", "UTC")
+    try:
+        return UTC if name in {"UTC", "Z"} else ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ConfigError(
+            f"{options.place}: no time zone {name!r}; give one such as Europe/Kyiv or UTC"
+        ) from error
+
+
+def _reader(name: str, zone: tzinfo, place: str) -> _Reader:
+    if name in {"ISO8601", "strict_date_optional_time"}:
+        return lambda text: _placed(datetime.fromisoformat(text), zone)
+    if name in {"UNIX", "UNIX_MS", "epoch_second", "epoch_millis"}:
+        unit = 1.0 if name in {"UNIX", "epoch_second"} else 0.001
+        return lambda text: _EPOCH + timedelta(seconds=_finite(text) * unit)
+    pattern = _strptime(name, place)
+    return lambda text: _placed(datetime.strptime(text, pattern), zone)
+
+
+def _placed(when: datetime, zone: tzinfo) -> datetime:
+    return when.replace(tzinfo=zone) if when.tzinfo is None else when
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if number - number != 0:
+        raise ValueError(text)
+    return number
+
+
+def _strptime(pattern: str, place: str) -> str:
+    """Return a pattern of the servers as one of ``strptime``.
+
+    Raises:
+        ConfigError: it has letters that are not known here.
+    """
+    known = dict(_LETTERS)
+    pieces = []
+    for piece in _PIECE.findall(pattern):
+        if piece in known:
+            pieces.append(known[piece])
+        elif piece[0] == "'":
+            pieces.append(piece[1:-1].replace("''", "'").replace("%", "%%") or "'")
+        elif piece[0].isascii() and piece[0].isalpha():
+            raise ConfigError(
+                f"{place}: the date format {pattern!r} has {piece!r}, which is not known here; use ISO8601, "
+                "UNIX, UNIX_MS, or a pattern of yyyy MM dd HH mm ss SSS MMM EEE a Z, other letters in quotes"
+            )
+        else:
+            pieces.append(piece.replace("%", "%%"))
+    return "".join(pieces)

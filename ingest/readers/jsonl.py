@@ -12,9 +12,16 @@ from msgspec.json import decode
 
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import InputError
-from shinglefold.ingest.readers.encodings import decoded, without_surrogates
 from shinglefold.ingest.readers.record import ReadOptions, Record, to_document
-from shinglefold.ingest.readers.streams import NAMED, InputSource, Line, lines, splittable
+from shinglefold.ingest.readers.streams import (
+    STDIN_NAME,
+    InputSource,
+    Line,
+    decode_lossy,
+    lines,
+    newline_stream,
+    without_surrogates,
+)
 
 #: Bytes from which on a line is too long to be held beside its document.
 _LONG = 1 << 21
@@ -31,7 +38,7 @@ _LOOK = 200
 _ROW = re.compile(r"[^{}\[\]]+[,;\t][^{}]*")
 
 
-class AsRead(dict[str, Any]):
+class LazyLineDocument(dict[str, Any]):
     """A document as it was read from a line, which it forgets where it is changed.
 
     To send it to a worker, its texts need not be written as UTF-8 once more: the worker reads the line, which
@@ -65,12 +72,12 @@ def from_line(line: bytes, id_field: str) -> Document:
 def as_read(document: Document, line: bytes, id_field: str) -> Document:
     """Return a document that knows its line, where nothing in it can be changed unseen and it is not long."""
     if len(line) < _LONG and set(map(type, document.values())) <= _FLAT:
-        return AsRead(document, line, id_field)
+        return LazyLineDocument(document, line, id_field)
     return document
 
 
 def _forgetting(change: Callable[..., Any]) -> Callable[..., Any]:
-    def changed(self: AsRead, *given: Any, **named: Any) -> Any:  # noqa: ANN401 - as the change has them
+    def changed(self: LazyLineDocument, *given: Any, **named: Any) -> Any:  # noqa: ANN401 - as the change has them
         self._line = None
         return change(self, *given, **named)
 
@@ -78,12 +85,12 @@ def _forgetting(change: Callable[..., Any]) -> Callable[..., Any]:
 
 
 for _name in _CHANGING:
-    setattr(AsRead, _name, _forgetting(getattr(dict, _name)))
+    setattr(LazyLineDocument, _name, _forgetting(getattr(dict, _name)))
 
 
 def read_jsonl(source: InputSource, options: ReadOptions) -> Iterator[Record]:
     """Yield a record for each line that is not blank."""
-    stream, encoding = splittable(source.stream, options.encoding)
+    stream, encoding = newline_stream(source.stream, options.encoding)
     options = replace(options, encoding=encoding)
     first = True
     # An array that may be all there is: its line, and the record that says so.
@@ -129,7 +136,7 @@ def parse_line(
     if options.encoding == "utf-8" and (quick := _quick(line.raw, options.id_field)) is not None:
         document = as_read(quick, line.raw, options.id_field) if travels else quick
         return Record(document, name, line.number, fraction=fraction)
-    text, replaced = decoded(line.raw, options.encoding)
+    text, replaced = decode_lossy(line.raw, options.encoding)
     if (replaced or options.encoding != "utf-8") and (
         mistaken := options.guess.mistaken(line.raw, options.encoding)
     ):
@@ -182,14 +189,14 @@ def _shape(text: str) -> _Shape | None:
 
 def _refusal(shape: _Shape, name: str) -> str:
     """Return why an input can't be read, and what makes lines of it."""
-    if name == NAMED:
+    if name == STDIN_NAME:
         return f"{WHOLE} holds {shape.file}, not an object a line; pipe it through {shape.program} first"
     command = f"{shape.program} {shlex.quote(name)} > documents.jsonl"
     return f"{WHOLE} holds {shape.file}, not an object a line; make lines of it: {command}"
 
 
 def _text(raw: bytes, encoding: str) -> str:
-    text, _ = decoded(raw, encoding)
+    text, _ = decode_lossy(raw, encoding)
     return text.strip()
 
 

@@ -1,16 +1,267 @@
 """Read documents from wherever they are."""
 
-from collections.abc import Iterator
+import csv
+import html
+import json
+import os
+import re
+import stat
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from gzip import BadGzipFile
+from itertools import chain
 from pathlib import Path
 
-from shinglefold.errors import ConfigError, InputError
-from shinglefold.ingest.readers.csv_rows import read_csv
+from shinglefold.contracts.engine import Document
+from shinglefold.errors import ConfigError, InputError, reason_of
 from shinglefold.ingest.readers.jsonl import read_jsonl
-from shinglefold.ingest.readers.pages import HTML, TEXT, read_folder, read_page
-from shinglefold.ingest.readers.record import Format, ReadOptions, Record
-from shinglefold.ingest.readers.streams import STANDARD_INPUT, InputSource, opened
+from shinglefold.ingest.readers.record import Format, ReadOptions, Record, to_document
+from shinglefold.ingest.readers.streams import (
+    STANDARD_INPUT,
+    InputSource,
+    decode_lossy,
+    lines,
+    newline_stream,
+    open_source,
+    strip_bom,
+)
 from shinglefold.options.remedies import suggest
 from shinglefold.options.validation import check_options
+
+HTML = (".html", ".htm", ".xhtml")
+TEXT = (".txt", ".md", ".text")
+_TITLE = re.compile(r"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
+_TITLE_WITHIN = 65_536
+
+
+def read_folder(path: str, options: ReadOptions) -> Iterator[Record]:
+    """Yield a record for each HTML or text file below a folder, by name; its id is its path from there."""
+    failures: list[OSError] = []
+    files = sorted(_files(path, options, failures.append))
+    for error in failures:
+        yield Record(None, str(error.filename), 1, f"the folder cannot be read: {error.strerror}")
+    for number, file in enumerate(files, 1):
+        name = Path(file).relative_to(path).as_posix()
+        yield _read_file(file, name, options, number / len(files))
+
+
+def read_page(source: InputSource, options: ReadOptions, html_page: bool) -> Iterator[Record]:
+    """Yield the one record of a stream that is one document."""
+    try:
+        raw = source.stream.read(options.max_bytes + 1)
+    except (EOFError, BadGzipFile, zlib.error) as error:
+        yield Record(None, source.name, 1, f"the file is damaged: {reason_of(error)}")
+        return
+    except OSError as error:
+        yield Record(None, source.name, 1, f"cannot be read: {reason_of(error)}")
+        return
+    yield _record(
+        raw, Path(source.name).name, source.name, html_page=html_page, options=options, fraction=1.0
+    )
+
+
+def _files(path: str, options: ReadOptions, failed: Callable[[OSError], None]) -> Iterator[str]:
+    """Yield pages and texts; what begins with a dot, other files and links to folders are counted only."""
+    passed_over = options.passed_over
+    for folder, folders, names in os.walk(path, onerror=failed):
+        hidden = [name for name in (*folders, *names) if name.startswith(".")]
+        passed_over["hidden_skipped"] += len(hidden)
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        passed_over["linked_folders_skipped"] += sum(
+            os.path.islink(os.path.join(folder, name)) for name in folders
+        )
+        for name in names:
+            if is_page(name) and not name.startswith(".") and not _waits(os.path.join(folder, name)):
+                yield os.path.join(folder, name)
+            elif not name.startswith("."):
+                passed_over["other_files_skipped"] += 1
+
+
+def _waits(file: str) -> bool:
+    """Tell whether reading a file may wait for ever, as a pipe does that nobody writes to."""
+    try:
+        mode = os.stat(file).st_mode
+    except OSError:
+        return False  # Reading it says why it can't be read.
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def is_page(name: str) -> bool:
+    """Tell whether a file's name says HTML or text."""
+    return name.lower().endswith((*HTML, *TEXT))
+
+
+def _read_file(file: str, name: str, options: ReadOptions, fraction: float) -> Record:
+    try:
+        with Path(file).open("rb") as stream:
+            raw = stream.read(options.max_bytes + 1)
+    except OSError as error:
+        reason_of = "a link that leads nowhere" if os.path.islink(file) else error.strerror
+        return Record(None, file, 1, f"cannot be read: {reason_of}", fraction=fraction)
+    return _record(raw, name, file, html_page=name.lower().endswith(HTML), options=options, fraction=fraction)
+
+
+def _record(
+    raw: bytes, name: str, source: str, *, html_page: bool, options: ReadOptions, fraction: float
+) -> Record:
+    if len(raw) > options.max_bytes:
+        return Record(None, source, 1, f"longer than {options.max_bytes:,} bytes", fraction=fraction)
+    raw, encoding = strip_bom(raw, options.encoding, html_page)
+    text, replaced = decode_lossy(raw, encoding)
+    if (replaced or encoding != "utf-8") and (mistaken := options.guess.mistaken(raw, encoding)):
+        return Record(None, source, 1, mistaken, "", replaced, fraction)
+    # Names are bytes on disk; those that are no UTF-8 arrive as surrogates, which nothing can store.
+    identity = f"{options.prefix}/{name}" if options.prefix else name
+    document: Document = {"_id": identity.encode("utf-8", "replace").decode("utf-8")}
+    if html_page:
+        document |= {"title": _title(text), "format": "html", "body": text}
+    else:
+        # Its name is no title: that counts as text, and equal texts under two names would not be equal.
+        document |= {"format": "text", "body": text}
+    return Record(document, source, 1, "", "", replaced, fraction)
+
+
+def _title(page: str) -> str:
+    match = _TITLE.search(page[:_TITLE_WITHIN])
+    return " ".join(html.unescape(match[1]).split()) if match else ""
+
+
+_SEPARATORS = ",;\t"
+#: Names of columns are no numbers, dates, addresses, running text.
+_DATA = re.compile(r"^[-+]?\d[\d.,:/ T-]*$|://|\w@\w|^(?:\S+\s+){7}\S|^.{100}")
+
+#: How files say to Excel what parts their columns.
+_SAYS = re.compile(r'"?sep=([^\w\s"]|\t)"?', re.IGNORECASE)
+
+#: What the csv module says, and what it means here.
+_SAID = (
+    ("unexpected end of data", "a quote opened in this row never closes"),
+    (
+        "new-line character",
+        r"lines end in carriage returns alone; make newlines of them: tr '\r' '\n' < FILE",
+    ),
+)
+
+
+class _Text:
+    """Decoded lines for the csv module, counting what was replaced and keeping what a row was made of."""
+
+    def __init__(self, source: InputSource, options: ReadOptions) -> None:
+        stream, self._encoding = newline_stream(source.stream, options.encoding)
+        self._lines = lines(stream, options.max_bytes)
+        self._guess = options.guess
+        self.number = 0
+        self.broken = ""
+        self.replaced = 0
+        self.row: list[str] = []
+
+    def __iter__(self) -> Iterator[str]:
+        for line in self._lines:
+            self.number = line.number
+            self.broken = self.broken or line.reason
+            text, replaced = decode_lossy(line.raw, self._encoding)
+            self.replaced += replaced
+            if replaced or self._encoding != "utf-8":
+                self.broken = self.broken or self._guess.mistaken(line.raw, self._encoding)
+            self.row.append(text)
+            yield text + "\n"
+
+    def take(self) -> tuple[str, int, str]:
+        """Return the raw row, the places replaced in it and what is wrong with it, and start the next."""
+        taken = "\n".join(self.row), self.replaced, self.broken
+        self.row, self.replaced, self.broken = [], 0, ""
+        return taken
+
+
+def read_csv(source: InputSource, options: ReadOptions) -> Iterator[Record]:
+    """Yield a record for each row after the header; of , ; and tab, its commonest separates.
+
+    A first line ``sep=;``, as Excel writes and reads it, says so itself and is no header.
+    """
+    # The module's limit is the process's; a page is often longer than its 128 kB.
+    csv.field_size_limit(max(csv.field_size_limit(), options.max_bytes))
+    text = _Text(source, options)
+    stream = iter(text)
+    first = next(stream, "")
+    separator = _separator(first)
+    if said := _SAYS.fullmatch(first.strip("\r\n ")):
+        # A line for Excel alone; the header is the next.
+        text.take()
+        separator, first = said[1], next(stream, "")
+    # Strict: a quote that never closes would swallow all rows after it without a word.
+    rows = csv.reader(chain([first] if first else [], stream), delimiter=separator, strict=True)
+    header, error = _next(rows)
+    raw, replaced, broken = text.take()
+    row = header
+    header = header and _names(header, options)
+    if wrong := broken or error or (header and _misnamed(header, options)):
+        yield Record(None, source.name, 1, f"the header: {wrong}", raw, replaced)
+        return
+    if row and options.header is False:
+        place = Record(None, source.name, 1, "", raw, replaced, source.fraction(), options.id_field)
+        yield _filled(place, header or [], row)
+    while True:
+        start = text.number + 1
+        row, error = _next(rows)
+        if row is None and not error:
+            return
+        raw, replaced, broken = text.take()
+        if reason := broken or error:
+            yield Record(None, source.name, start, reason, raw, replaced, source.fraction(), options.id_field)
+        elif row:
+            place = Record(None, source.name, start, "", raw, replaced, source.fraction(), options.id_field)
+            yield _filled(place, header or [], row)
+
+
+def _separator(header: str) -> str:
+    return max(_SEPARATORS, key=header.count)
+
+
+def _next(rows: Iterator[list[str]]) -> tuple[list[str] | None, str]:
+    try:
+        return next(rows, None), ""
+    except csv.Error as error:
+        return None, "invalid CSV: " + next(
+            (ours for theirs, ours in _SAID if theirs in str(error)), str(error)
+        )
+
+
+def _names(row: Sequence[str], options: ReadOptions) -> list[str]:
+    """Return the names of the columns; those that have none are numbered, as index columns of dumps are."""
+    named = [""] * len(row) if options.header is False else row
+    return [name if name.strip() else f"column{number}" for number, name in enumerate(named, 1)]
+
+
+def _misnamed(header: Sequence[str], options: ReadOptions) -> str:
+    id_field = options.id_field
+    if options.header is None and (found := next(filter(_DATA.search, header), None)):
+        return (
+            f"{found[:80]!r} looks like data, not like the name of a column; "
+            "give --no-header if it is, else --header"
+        )
+    twice = [name for name, count in Counter(header).items() if count > 1]
+    if twice:
+        return f"the column {twice[0]!r} is there twice; give each a name of its own"
+    if id_field and id_field not in header:
+        return f"no column {id_field!r}, which ids are to come from; the columns are {', '.join(header)}"
+    return ""
+
+
+def _filled(place: Record, header: Sequence[str], row: Sequence[str]) -> Record:
+    if len(row) != len(header):
+        parted = "; columns are parted by , ; or tab" if len(header) == 1 else ""
+        return replace(place, reason=f"{len(row)} values in a row, the header has {len(header)}{parted}")
+    # A row can leave nothing else out: what is empty has no value. An id that is empty is a mistake.
+    named = place.id_field or ("_id" if "_id" in header else "id")
+    fields = {name: value for name, value in zip(header, row, strict=True) if value or name == named}
+    try:
+        return replace(place, document=to_document(fields, place.id_field), raw="", id_field="")
+    except InputError as error:
+        # As an object it can be mended and read again without its header.
+        return replace(place, reason=str(error), raw=json.dumps(fields, ensure_ascii=False))
+
 
 _SUFFIXES: dict[Format, tuple[str, ...]] = {
     "jsonl": (".jsonl", ".ndjson", ".json"),
@@ -45,7 +296,7 @@ def read(path: str | Path, options: ReadOptions | None = None) -> Iterator[Recor
 
 
 def _read_stream(path: str, options: ReadOptions, kind: Format) -> Iterator[Record]:
-    with opened(path) as source:
+    with open_source(path) as source:
         yield from _records(source, options, kind)
 
 

@@ -8,8 +8,8 @@ from typing import Any, Literal, get_args
 
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import ConfigError, InputError
-from shinglefold.ingest.field_paths import said
-from shinglefold.ingest.readers.encodings import Guess
+from shinglefold.ingest.field_paths import json_type
+from shinglefold.ingest.readers.streams import EncodingGuess
 from shinglefold.options.validation import check_bool, check_choice, check_int, check_str
 
 Format = Literal["auto", "jsonl", "csv", "html", "text"]
@@ -47,7 +47,7 @@ class ReadOptions:
     max_bytes: int = 512 * 1024 * 1024
     header: bool | None = None
     prefix: str = ""
-    guess: Guess = field(default_factory=Guess, repr=False, compare=False)
+    guess: EncodingGuess = field(default_factory=EncodingGuess, repr=False, compare=False)
     passed_over: Counter[str] = field(default_factory=Counter, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -94,7 +94,7 @@ def to_document(value: object, id_field: str = "") -> Document:
             where ``id_field`` says it should be, or is no text and no whole number.
     """
     if type(value) is not dict and not isinstance(value, Mapping):
-        raise InputError(f"expected a JSON object, found {said(value)}")
+        raise InputError(f"expected a JSON object, found {json_type(value)}")
     fields: dict[str, Any] = dict(value)
     if _is_action(fields):
         raise InputError(

@@ -12,8 +12,7 @@ from shinglefold.contracts.engine import BulkFailure, Engine
 from shinglefold.errors import EngineError, EngineUnavailable, IndexReadOnly, InputError
 from shinglefold.ingest.fingerprinter import Meter
 from shinglefold.ingest.readers.record import Record
-from shinglefold.ingest.writing.batch import Batch
-from shinglefold.ingest.writing.bulk_retry import Sent
+from shinglefold.ingest.writing.batch import Batch, Sent
 from shinglefold.ingest.writing.dead_letters import DeadLetters
 from shinglefold.model.values import Uint64s
 from shinglefold.runtime.signals import Interrupts
@@ -118,12 +117,12 @@ class SeenIds:
         self._runs.append(run)
 
 
-class Unkept(Exception):
+class DeadLettersLost(Exception):
     """The dead-letter file can't be written any more: what fails from here on would be lost."""
 
 
 @dataclass(slots=True)
-class Ledger:
+class RunAccounting:
     """Accounts for every record of the batches."""
 
     engine: Engine
@@ -155,7 +154,7 @@ class Ledger:
         self._count(batch, sent)
         if self.unkept:
             count = self.meter.counts["not_kept"]
-            raise Unkept(f"{self.unkept} (failed documents not kept: {count:,})")
+            raise DeadLettersLost(f"{self.unkept} (failed documents not kept: {count:,})")
 
     def _count(self, batch: Batch, sent: Sent | EngineError) -> None:
         self.meter.add(batch.meter)

@@ -13,10 +13,9 @@ from typing import Any
 
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import ConfigError, InputError, OutputError
-from shinglefold.ingest.readers.encodings import announced
 from shinglefold.ingest.readers.jsonl import parse_line
 from shinglefold.ingest.readers.record import ReadOptions, Record, to_document
-from shinglefold.ingest.readers.streams import Line, lines
+from shinglefold.ingest.readers.streams import Line, detect_encoding, lines
 from shinglefold.options.validation import check_options, check_path_of
 
 #: Different reasons a summary tells; a file of garbage must not fill the memory with them.
@@ -206,7 +205,7 @@ def replay(path: str | Path, options: ReadOptions | None = None) -> Iterator[Rec
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}; check the path") from error
     with file:
-        if (encoding := announced(file.peek(4))) != "utf-8":
+        if (encoding := detect_encoding(file.peek(4))) != "utf-8":
             raise InputError(f"the dead-letter file {path} is in {encoding}; save it as UTF-8")
         for line in lines(file, options.max_bytes):
             if line.raw.strip() or line.reason:

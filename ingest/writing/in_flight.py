@@ -7,9 +7,8 @@ from threading import Thread
 from typing import NamedTuple
 
 from shinglefold.errors import EngineError, EngineUnavailable
-from shinglefold.ingest.writing.accounting import Ledger, Unkept
-from shinglefold.ingest.writing.batch import Batch
-from shinglefold.ingest.writing.bulk_retry import Sent, send
+from shinglefold.ingest.writing.accounting import DeadLettersLost, RunAccounting
+from shinglefold.ingest.writing.batch import Batch, Sent, send
 from shinglefold.runtime.backoff import Backoff
 from shinglefold.runtime.signals import Interrupted
 
@@ -24,7 +23,7 @@ class _Travelling(NamedTuple):
     thread: Thread | None
 
 
-class Outbox:
+class InFlightBatches:
     """Send batches, and book what became of them.
 
     While a request waits for the engine, the next block is read and fingerprinted, and the next request may
@@ -35,7 +34,7 @@ class Outbox:
         backoff: for what the engine is too busy for.
     """
 
-    def __init__(self, ledger: Ledger, backoff: Backoff) -> None:
+    def __init__(self, ledger: RunAccounting, backoff: Backoff) -> None:
         self._ledger = ledger
         self._backoff = backoff
         self._most = ledger.engine.can.bulks_at_once
@@ -77,7 +76,7 @@ class Outbox:
         """Account for all that is still on its way, at the early end of a run: nothing is tried again."""
         self._ending = True
         while self._travelling:
-            with suppress(EngineError, Unkept):
+            with suppress(EngineError, DeadLettersLost):
                 self.book()
 
     def _start(self, batch: Batch) -> _Travelling:

@@ -12,15 +12,14 @@ from shinglefold.contracts.engine import Document, Engine, GroupNumbers
 from shinglefold.contracts.exclusive_writes import PrepareDocuments
 from shinglefold.errors import ConfigError, EngineError, InputError
 from shinglefold.ingest.batching import RAW_BUDGET, REQUEST_BUDGET, blocks, too_long, weight
-from shinglefold.ingest.foreign_field import refusal
+from shinglefold.ingest.index_mapping import overwrite_refusal
 from shinglefold.ingest.pipeline.pipeline import Pipeline
 from shinglefold.ingest.readers.record import Record, to_document
-from shinglefold.ingest.writing.accounting import Ledger, Progress, Summary, Unkept
-from shinglefold.ingest.writing.batch import Batch, make_batch
-from shinglefold.ingest.writing.bulk_retry import Action
+from shinglefold.ingest.writing.accounting import DeadLettersLost, Progress, RunAccounting, Summary
+from shinglefold.ingest.writing.batch import Action, Batch, make_batch
 from shinglefold.ingest.writing.dead_letters import DeadLetters
-from shinglefold.ingest.writing.in_flight import Outbox
-from shinglefold.ingest.writing.target_index import Destination
+from shinglefold.ingest.writing.in_flight import InFlightBatches
+from shinglefold.ingest.writing.target_index import TargetIndex
 from shinglefold.ingest.writing.worker_pool import BlockAnswer, process_blocks
 from shinglefold.model.stored_fingerprint import without_fingerprint
 from shinglefold.options.validation import check_engine, check_object, check_str, check_type, expected
@@ -81,11 +80,11 @@ def index_documents(
     start = perf_counter()
     with closing(DeadLetters(dead_letters)) as letters, Interrupts() as interrupts:
         letters.check()
-        destination = Destination(engine, index, recipe, properties, settings)
+        destination = TargetIndex(engine, index, recipe, properties, settings)
         destination.check()
-        ledger = Ledger(engine, index, letters, interrupts)
+        ledger = RunAccounting(engine, index, letters, interrupts)
         patience = backoff or Backoff()
-        outbox = Outbox(ledger, patience)
+        outbox = InFlightBatches(ledger, patience)
         run = _Indexing(ledger, outbox, destination, pipeline, recipe.field, progress, groups, patience)
         try:
             stopped = _stopped_by(lambda: run.all_blocks(records, workers))
@@ -112,16 +111,16 @@ def _stopped_by(work: Callable[[], None]) -> str:
         work()
     except KeyboardInterrupt as error:
         return str(error) or "interrupted"
-    except (EngineError, Unkept) as error:
+    except (EngineError, DeadLettersLost) as error:
         return str(error)
     return ""
 
 
 @dataclass(frozen=True, slots=True)
 class _Indexing:
-    ledger: Ledger
-    outbox: Outbox
-    destination: Destination
+    ledger: RunAccounting
+    outbox: InFlightBatches
+    destination: TargetIndex
     pipeline: Pipeline
     field: str
     progress: _Report | None
@@ -204,7 +203,7 @@ def _without_json(action: Action) -> Action:
     return action if ready is None else {**action, "_ready": ready._replace(halves=None)}
 
 
-def _next(ledger: Ledger, answers: Iterator[BlockAnswer]) -> BlockAnswer | None:
+def _next(ledger: RunAccounting, answers: Iterator[BlockAnswer]) -> BlockAnswer | None:
     """Return the next answer; the time is one of waiting, but for the reading done inside.
 
     Raises:
@@ -220,7 +219,7 @@ def _next(ledger: Ledger, answers: Iterator[BlockAnswer]) -> BlockAnswer | None:
 
 
 def _documents(
-    ledger: Ledger,
+    ledger: RunAccounting,
     records: Generator[Record, None, None],
     field: str,
     flight: list[list[Record]],
@@ -256,7 +255,7 @@ def _documents(
                     continue
                 bare = without_fingerprint(record.document, field)
                 if bare is not record.document:
-                    if reason := refusal(record.document, field):
+                    if reason := overwrite_refusal(record.document, field):
                         block[place] = replace(record, reason=reason)
                         continue
                     ledger.meter.counts["fingerprints_left_out"] += 1

@@ -11,10 +11,10 @@ from shinglefold.contracts.engine import Engine, IndexInfo
 from shinglefold.contracts.exclusive_writes import PrepareDocuments, PreparesDocuments
 from shinglefold.errors import ConfigError, EngineError, ShinglefoldError
 from shinglefold.ingest.index_mapping import (
-    appends_only,
     check_index,
-    check_takes_new,
+    check_write_index,
     ensure_index,
+    is_append_only,
     new_mappings,
 )
 from shinglefold.ingest.writing.accounting import Summary
@@ -96,7 +96,7 @@ def left_behind(engine: Engine, infos: Iterable[IndexInfo]) -> Iterator[tuple[In
 
 
 @dataclass(slots=True)
-class Destination:
+class TargetIndex:
     """An index that may be missing still; a run that brings nothing in leaves none behind.
 
     ``there``: it exists. ``made``: this run made it. ``refusal``: why it could not be made. ``verb``: what is
@@ -123,9 +123,9 @@ class Destination:
         """
         self.there = self.engine.index_exists(self.index)
         if self.there:
-            check_takes_new(self.engine, self.index)
+            check_write_index(self.engine, self.index)
             check_index(self.engine.mappings(self.index), self.index, self.recipe)
-            if appends_only(self.engine, self.index):
+            if is_append_only(self.engine, self.index):
                 self.verb = "create"
 
     def make_ready(self) -> PrepareDocuments | None:

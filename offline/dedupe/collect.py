@@ -14,11 +14,16 @@ from shinglefold.contracts.engine import Document
 from shinglefold.errors import ConfigError, InputError, SchemeMismatch
 from shinglefold.ingest import Outcome, Pipeline, Record
 from shinglefold.ingest.batching import RAW_BUDGET, blocks, weight
-from shinglefold.ingest.fingerprinter import Beside
-from shinglefold.ingest.processors.supershingle import FingerprintBeside
+from shinglefold.ingest.fingerprinter import UnstoredFingerprint
+from shinglefold.ingest.processors.supershingle import UnstoredSupershingle
 from shinglefold.ingest.readers.record import ReadOptions
-from shinglefold.ingest.writing.worker_pool import cores, forks, process_blocks
-from shinglefold.ingest.writing.worker_process import WorkerProcess, in_order
+from shinglefold.ingest.writing.worker_pool import (
+    WorkerProcess,
+    answers_in_order,
+    cores,
+    forks,
+    process_blocks,
+)
 from shinglefold.model.scheme import PRESETS, Scheme
 from shinglefold.offline.dedupe.decode import TaskAnswer
 from shinglefold.offline.dedupe.fingerprint_table import (
@@ -56,11 +61,13 @@ def pipeline_for(scheme: Scheme, fields: Sequence[str], language_field: str, htm
     definition = {
         "processors": [
             *strip,
-            {FingerprintBeside.type: beside},
+            {UnstoredSupershingle.type: beside},
             {"remove": {"field": list(fields), "ignore_missing": True}},
         ]
     }
-    return Pipeline.from_json(definition, scheme, processors={FingerprintBeside.type: FingerprintBeside})
+    return Pipeline.from_json(
+        definition, scheme, processors={UnstoredSupershingle.type: UnstoredSupershingle}
+    )
 
 
 def collect_texts(  # noqa: PLR0917 - what it reads, by what, and into what
@@ -108,7 +115,7 @@ def _only(document: Document, wanted: Sequence[str]) -> Document:
 
 def _take(table: FingerprintTable, block: Sequence[Record], outcomes: Sequence[Outcome]) -> None:
     made = iter(outcomes)
-    kept: list[tuple[Record, Beside]] = []
+    kept: list[tuple[Record, UnstoredFingerprint]] = []
     for record in block:
         place = f"{record.source}:{record.line}"
         if record.document is None:
@@ -123,7 +130,7 @@ def _take(table: FingerprintTable, block: Sequence[Record], outcomes: Sequence[O
         table.add(_block(table, kept))
 
 
-def _block(table: FingerprintTable, kept: Sequence[tuple[Record, Beside]]) -> FingerprintBlock:
+def _block(table: FingerprintTable, kept: Sequence[tuple[Record, UnstoredFingerprint]]) -> FingerprintBlock:
     sketch = table.scheme.sketch
     found = [beside for _, beside in kept]
     flags = [SIGNED * bool(one.made.signature) | DIGESTED * bool(one.made.digest) for one in found]
@@ -220,7 +227,7 @@ def _answers(
         return
     processes = [WorkerProcess(partial(_read, reader), interrupts.check) for _ in range(count)]
     try:
-        yield from in_order(processes, every, _died)
+        yield from answers_in_order(processes, every, _died)
     finally:
         for process in processes:
             process.close()

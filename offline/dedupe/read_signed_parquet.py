@@ -8,7 +8,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from shinglefold.errors import InputError
-from shinglefold.ingest.field_paths import parts
+from shinglefold.ingest.field_paths import split_path
 from shinglefold.model.stored_fingerprint import stored_parts
 from shinglefold.model.values import Bytes, Fingerprint, Int64s
 from shinglefold.offline.dedupe.decode import (
@@ -40,7 +40,7 @@ def holds_fingerprints(source: str, field: str) -> bool | None:
     file = parquet_file(source)
     import pyarrow as pa
 
-    head, *rest = parts(field)
+    head, *rest = split_path(field)
     if not file.metadata.num_rows:
         return None
     if head not in file.schema_arrow.names:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from shinglefold.errors import ConfigError, InputError
-from shinglefold.ingest.field_paths import MISSING, get, parts
-from shinglefold.ingest.foreign_field import refusal
+from shinglefold.ingest.field_paths import MISSING, get, split_path
+from shinglefold.ingest.index_mapping import overwrite_refusal
 from shinglefold.ingest.readers.record import Record, to_document
 from shinglefold.model.stored_fingerprint import without_fingerprint
 from shinglefold.offline.sign.parquet_file import check_types, common, parquet_file, pyarrow_module, rows_of
@@ -81,7 +81,7 @@ def _documents(
             tally.refused.append(("read", row, Record(None, task.source, first + place, row)))
             continue
         if get(row, target) not in (MISSING, None):
-            if reason := refusal(row, target):
+            if reason := overwrite_refusal(row, target):
                 record = Record(None, task.source, first + place, reason, repr(row))
                 tally.refused.append(("read", reason, record))
                 continue
@@ -127,7 +127,7 @@ def check_tables(sources: Sequence[str], options: SignOptions, *, as_parquet: bo
             raise InputError(f"{source}: two columns are called [{twice}]: give each a name of its own")
     if not as_parquet or options.only_ids:
         return
-    head, *rest = parts(options.target)
+    head, *rest = split_path(options.target)
     for source, schema in schemas.items():
         if rest and head in schema.names:
             raise ConfigError(
@@ -245,7 +245,7 @@ def _ids(ids: Sequence[str], prints: Sequence[Any], target: str) -> Any:  # noqa
 def _with(table: Any, prints: Sequence[Any], target: str) -> Any:  # noqa: ANN401 - tables
     """Return a table with the column of the fingerprints; below a dotted path it is a part of its column."""
     pa = pyarrow_module()
-    head, *rest = parts(target)
+    head, *rest = split_path(target)
     column = pa.array(prints, print_type(pa))
     for name in reversed(rest):
         column = pa.StructArray.from_arrays([column], [name])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from shinglefold.errors import InputError, is_full, reason_of
 from shinglefold.ingest.readers.record import Record
-from shinglefold.ingest.writing.worker_process import WorkerProcess
+from shinglefold.ingest.writing.worker_pool import WorkerProcess
 from shinglefold.offline.sign.signer import Signer, SignOptions, SignTally
 from shinglefold.offline.sign.tasks import ByteRange, LineRange, RowGroup, Task, read_lines
 

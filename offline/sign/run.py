@@ -14,8 +14,15 @@ from typing import IO, Any
 
 from shinglefold.errors import InputError, OutputError, is_full, reason_of
 from shinglefold.ingest.writing.dead_letters import DeadLetters
-from shinglefold.ingest.writing.worker_pool import cores, forks, learn, saved
-from shinglefold.ingest.writing.worker_process import WorkerProcess, in_order, settled
+from shinglefold.ingest.writing.worker_pool import (
+    WorkerProcess,
+    answers_in_order,
+    collect_lexicons,
+    cores,
+    forks,
+    infrequent_gc,
+    save_lexicon,
+)
 from shinglefold.offline.sign.accounting import Books, Signed, SignPace
 from shinglefold.offline.sign.part_writer import OutputPosition, PartWriter, Question, line_by_line
 from shinglefold.offline.sign.run_identity import AsFound
@@ -223,7 +230,7 @@ class _Signing:
 
     def _by_itself(self, make: PartWriter, questions: Iterator[Question]) -> Generator[SignTally, None, None]:
         """Yield the answers of this process."""
-        with settled():
+        with infrequent_gc():
             for question in questions:
                 tally = make(question)
                 yield make(self._place) if tally.held else tally
@@ -235,8 +242,8 @@ class _Signing:
         alone = partial(line_by_line, self.job.signer.options, self.job.parquet)
         workers = [WorkerProcess(partial(_work, make), self.interrupts.check) for _ in range(processes)]
         try:
-            yield from in_order(workers, questions, alone, self._answer)
-            learn(self.job.signer.tools.canonicalizer.lexicon, workers)
+            yield from answers_in_order(workers, questions, alone, self._answer)
+            collect_lexicons(self.job.signer.tools.canonicalizer.lexicon, workers)
         finally:
             for worker in workers:
                 worker.close()
@@ -273,5 +280,5 @@ def _known_size(sources: Sequence[str]) -> int:
 def _work(make: PartWriter, asked: Question | OutputPosition | Path) -> SignTally | bool:
     """Answer a question, or save the lexicon to a file."""
     if isinstance(asked, Path):
-        return saved(make.signer.tools.canonicalizer.lexicon, asked)
+        return save_lexicon(make.signer.tools.canonicalizer.lexicon, asked)
     return make(asked)

@@ -8,7 +8,7 @@ from typing import Any
 import xxhash
 
 from shinglefold.errors import InputError
-from shinglefold.ingest.readers.pages import is_page
+from shinglefold.ingest.readers.read import is_page
 from shinglefold.model.scheme import Scheme
 from shinglefold.offline.sign.signer import SignOptions
 from shinglefold.offline.sign.tasks import LARGEST, is_repeatable

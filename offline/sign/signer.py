@@ -11,9 +11,9 @@ from shinglefold.contracts.engine import Document
 from shinglefold.errors import InputError, ProcessorError
 from shinglefold.ingest.field_paths import put
 from shinglefold.ingest.fingerprinter import Meter
-from shinglefold.ingest.foreign_field import refusal
+from shinglefold.ingest.index_mapping import overwrite_refusal
 from shinglefold.ingest.processors.context import Tools
-from shinglefold.ingest.processors.texts import declared, gather
+from shinglefold.ingest.processors.texts import declared_language, joined_text
 from shinglefold.ingest.readers.jsonl import parse_line
 from shinglefold.ingest.readers.record import ReadOptions, Record, to_document
 from shinglefold.ingest.readers.streams import Line
@@ -210,20 +210,20 @@ class Signer:
         name = self.options.language_field
         if name not in document and "." not in name:
             return None
-        return declared(document, name, None, self.tools)
+        return declared_language(document, name, None, self.tools)
 
     def _text(self, document: Document) -> str:
         options = self.options
         if options.html or document.get("format") == "html":
             for name in options.fields:
-                found = gather(document, (name,), True) if name != "title" else None
+                found = joined_text(document, (name,), True) if name != "title" else None
                 if found is not None:
                     document = put(document, name, strip_html(found, keep_hidden=True))
         if self._flat:
             texts = [one for name in options.fields if (one := document.get(name)) is not None]
             if all(type(one) is str for one in texts):
                 return "\n".join(texts)
-        return gather(document, options.fields, True) or ""
+        return joined_text(document, options.fields, True) or ""
 
     def _see(self, plain: Sequence[ParsedLine], tally: SignTally) -> None:
         """Note which fields documents have, and keep a few of them."""
@@ -284,7 +284,7 @@ class Signer:
             return None
         bare = without_fingerprint(record.document, self.options.target)
         if bare is not record.document:
-            if reason := refusal(record.document, self.options.target):
+            if reason := overwrite_refusal(record.document, self.options.target):
                 tally.refused.append(("read", reason, record))
                 return None
             tally.meter.counts["fingerprints_left_out"] += 1

@@ -8,10 +8,17 @@ from typing import IO, NamedTuple
 
 import msgspec
 
-from shinglefold.ingest.readers.encodings import announced
 from shinglefold.ingest.readers.read import format_of, read
 from shinglefold.ingest.readers.record import ReadOptions, Record
-from shinglefold.ingest.readers.streams import STANDARD_INPUT, Line, is_gzip, lines, opened, splittable
+from shinglefold.ingest.readers.streams import (
+    STANDARD_INPUT,
+    Line,
+    detect_encoding,
+    is_gzip,
+    lines,
+    newline_stream,
+    open_source,
+)
 from shinglefold.offline.sign.parquet_file import row_counts
 
 #: Bytes of a range. The first ones are smaller: the first document is out at once.
@@ -114,7 +121,7 @@ def _spannable(source: str, options: ReadOptions) -> str:
         return ""
     with open(source, "rb") as file:
         head = file.read(4)
-    name = codecs.lookup(options.encoding).name if options.encoding else announced(head)
+    name = codecs.lookup(options.encoding).name if options.encoding else detect_encoding(head)
     return name if "\n".encode(name) == b"\n" and not is_gzip(head) else ""
 
 
@@ -158,8 +165,8 @@ class _Block:
 
 
 def _of_stream(source: str, options: ReadOptions) -> Iterator[Task]:
-    with opened(source) as found:
-        stream, encoding = splittable(found.stream, options.encoding)
+    with open_source(source) as found:
+        stream, encoding = newline_stream(found.stream, options.encoding)
         block = _Block()
         for line in lines(stream, options.max_bytes):
             block.add(line)

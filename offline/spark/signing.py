@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from shinglefold.canon.numeric_facts import facts_of
 from shinglefold.errors import ConfigError
-from shinglefold.ingest.fingerprinter import Beside
+from shinglefold.ingest.fingerprinter import UnstoredFingerprint
 from shinglefold.model.scheme import Scheme
 from shinglefold.offline.sign.parquet import print_type
 from shinglefold.offline.sign.signer import ParsedLine, Signer, SignOptions, SignTally
@@ -96,9 +96,9 @@ class _Sign:
         plain = [ParsedLine(_without_nulls(one), None, "", place) for place, one in enumerate(documents)]
         kept, texts, languages = signer.texts(plain, tally)
         made: dict[int, object] = {}
-        others: dict[int, Beside] = {}
+        others: dict[int, UnstoredFingerprint] = {}
         if self.beside:
-            found = signer.tools.fingerprinter.fingerprint_beside(texts, languages)
+            found = signer.tools.fingerprinter.fingerprint_unstored(texts, languages)
             facts = facts_of(texts).view(np.int64).tolist()
             others = {
                 one.line: two._replace(facts=own) for one, two, own in zip(kept, found, facts, strict=True)
@@ -122,7 +122,7 @@ def _without_nulls(document: dict[str, object]) -> dict[str, object]:
     return {name: value for name, value in document.items() if value is not None}
 
 
-def _fields(scheme: Scheme, found: Sequence[Beside]) -> list[dict[str, object]]:
+def _fields(scheme: Scheme, found: Sequence[UnstoredFingerprint]) -> list[dict[str, object]]:
     """Return fingerprints as they are stored, with their keywords."""
     sketch = scheme.sketch
     every = np.frombuffer(b"".join(one.supershingles for one in found), np.uint64)
@@ -132,7 +132,7 @@ def _fields(scheme: Scheme, found: Sequence[Beside]) -> list[dict[str, object]]:
     return [replace(one.made, supershingles=own).to_field() for one, own in zip(found, words, strict=True)]
 
 
-def _beside(found: Sequence[Beside | None]) -> pa.StructArray:
+def _beside(found: Sequence[UnstoredFingerprint | None]) -> pa.StructArray:
     kinds = dict.fromkeys(("supershingles", "written", "canonical"), pa.binary()) | {"facts": pa.int64()}
     rows = [None if one is None else {name: getattr(one, name) for name in kinds} for one in found]
     return pa.array(rows, pa.struct(list(kinds.items())))

@@ -12,7 +12,7 @@ from support.maintenance import pages
 from shinglefold.canon import Canonicalizer
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.ingest import Pipeline, index_documents
-from shinglefold.ingest.pipeline.field_usage import not_repeatable
+from shinglefold.ingest.pipeline.field_usage import rerun_problems
 from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
 from shinglefold.model.scheme import Scheme
 
@@ -43,7 +43,7 @@ def test_a_pipeline_of_the_page_goes_through_index_doctor_backfill_and_doctor(
     engine: EmbeddedEngine, scheme: Scheme, canonicalizer: Canonicalizer, number: int
 ):
     pipeline = Pipeline.from_json(DEFINITIONS[number], scheme, canonicalizer)
-    assert not not_repeatable(pipeline.steps, "dedup")
+    assert not rerun_problems(pipeline.steps, "dedup")
     summary = index_documents(engine, "pages", documents(), pipeline, workers=1)
     assert (summary.indexed, summary.failed) == (80, 0)
     first = diagnose(engine, "pages", pipeline, DoctorOptions(workers=1))

@@ -6,8 +6,8 @@ import pickle
 import pytest
 
 from shinglefold.ingest import read
-from shinglefold.ingest.readers.jsonl import AsRead
-from shinglefold.ingest.writing.worker_process import settled
+from shinglefold.ingest.readers.jsonl import LazyLineDocument
+from shinglefold.ingest.writing.worker_pool import infrequent_gc
 
 _LINE = '{"id": 7, "title": "Кот", "size": 1.5, "none": null}'
 
@@ -48,7 +48,7 @@ def test_a_document_that_was_changed_arrives_as_it_was_changed(tmp_path, change)
 
 
 def test_every_method_that_changes_a_dictionary_is_watched():
-    own = {name for name, method in vars(AsRead).items() if callable(method)}
+    own = {name for name, method in vars(LazyLineDocument).items() if callable(method)}
     reading = {"copy", "fromkeys", "get", "items", "keys", "values"}
     assert {name for name in vars(dict) if not name.startswith("_")} <= own | reading
 
@@ -61,7 +61,7 @@ def test_what_could_be_changed_unseen_and_what_is_long_travels_as_it_is(tmp_path
 def test_garbage_is_looked_for_among_what_is_new_and_afterwards_everywhere():
     # Python 3.12 sets some hundred objects aside by itself.
     assert gc.get_freeze_count() < 1_000
-    with settled():
+    with infrequent_gc():
         assert gc.get_freeze_count() > 1_000
     assert gc.get_freeze_count() < 1_000
 
@@ -71,7 +71,7 @@ def test_what_somebody_has_set_aside_stays_there():
     try:
         before = gc.get_freeze_count()
         # Some of what was set aside may go meanwhile, in other threads.
-        with settled():
+        with infrequent_gc():
             assert before - 1_000 < gc.get_freeze_count() <= before
         assert before - 1_000 < gc.get_freeze_count() <= before
     finally:
@@ -83,7 +83,7 @@ def test_garbage_is_looked_for_seldom_meanwhile_but_not_where_somebody_never_doe
     try:
         for first, meanwhile in ((700, 10_000), (20_000, 20_000), (0, 0)):
             gc.set_threshold(first, *often[1:])
-            with settled():
+            with infrequent_gc():
                 assert gc.get_threshold()[0] == meanwhile
             assert gc.get_threshold() == (first, *often[1:])
     finally:
@@ -93,7 +93,7 @@ def test_garbage_is_looked_for_seldom_meanwhile_but_not_where_somebody_never_doe
 def test_whoever_has_set_aside_what_is_there_keeps_that():
     gc.freeze()
     try:
-        with settled():
+        with infrequent_gc():
             pass
         assert gc.get_freeze_count() > 1_000
     finally:

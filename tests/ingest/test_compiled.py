@@ -9,7 +9,7 @@ import pytest
 from shinglefold.examples import articles
 from shinglefold.ingest import Fingerprinter, Pipeline, index_documents, read
 from shinglefold.ingest import fingerprinter as fingerprint
-from shinglefold.ingest.field_json import plain_tails
+from shinglefold.ingest.fingerprinter import sketch_json
 from shinglefold.model.scheme import SketchOptions
 from shinglefold.registry import make_scheme
 from shinglefold.sketch import Sketcher
@@ -101,7 +101,7 @@ def test_nothing_is_imported_or_compiled_for_a_few_texts():
 )
 def test_keywords_and_signatures_are_written_as_numpy_writes_them(options):
     pytest.importorskip("numba")
-    from shinglefold.ingest.fingerprint_json import compiled_tails
+    from shinglefold.ingest.fingerprint_json import compiled_sketch_json
 
     chance = np.random.default_rng(1)
     lengths = chance.integers(0, 60, 90)
@@ -109,5 +109,5 @@ def test_keywords_and_signatures_are_written_as_numpy_writes_them(options):
     sketcher = Sketcher(options)
     made = sketcher.sketch(chance.integers(0, 2**64, offsets[-1], dtype=np.uint64), offsets)
     assert 0 < np.count_nonzero(made.valid) < 90
-    assert list(compiled_tails(sketcher, made)) == list(plain_tails(sketcher, made))
-    assert list(compiled_tails(sketcher, sketcher.sketch(np.zeros(0, np.uint64), offsets[:1]))) == []
+    assert list(compiled_sketch_json(sketcher, made)) == list(sketch_json(sketcher, made))
+    assert list(compiled_sketch_json(sketcher, sketcher.sketch(np.zeros(0, np.uint64), offsets[:1]))) == []

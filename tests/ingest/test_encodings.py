@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from shinglefold.ingest import ReadOptions, Record, read
-from shinglefold.ingest.readers.encodings import decode
+from shinglefold.ingest.readers.streams import decode
 
 #: U+0A0A holds the byte of a newline twice, in either order.
 LINES = '{"id": "1", "body": "текст"}\r\n\r\n{"id": "2", "body": "\u0a0a 😀"}\n'

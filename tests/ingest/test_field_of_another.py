@@ -6,8 +6,12 @@ import pytest
 
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Pipeline, default_definition, index_documents
-from shinglefold.ingest.foreign_field import NOTES, PARTS, no_fingerprint
-from shinglefold.ingest.index_mapping import recipe_mappings
+from shinglefold.ingest.index_mapping import (
+    BOOKKEEPING_PARTS,
+    FINGERPRINT_PARTS,
+    foreign_content,
+    recipe_mappings,
+)
 from shinglefold.model.recipe import check_field
 from shinglefold.offline.sign.signer import SignOptions
 
@@ -63,8 +67,8 @@ def test_a_document_whose_field_holds_something_else_fails_and_is_kept_whole(
     "held", [None, {}, [], {"digest": "x"}, [{"lang": "ru"}], {"group": 5, "leader": True}]
 )
 def test_what_is_left_of_a_fingerprint_is_nobody_elses(held):
-    assert no_fingerprint({"dedup": held}, "dedup") == ""
-    assert no_fingerprint({"a.dedup": held}, "a.dedup") == ""
+    assert foreign_content({"dedup": held}, "dedup") == ""
+    assert foreign_content({"a.dedup": held}, "a.dedup") == ""
 
 
 def test_the_parts_of_a_fingerprint_are_those_of_the_mapping(scheme):
@@ -72,5 +76,5 @@ def test_the_parts_of_a_fingerprint_are_those_of_the_mapping(scheme):
         {"processors": [{"supershingle": {"field": "body", "passages": True}}]}, scheme
     )
     mapped = recipe_mappings(pipeline.recipe())["properties"]["dedup"]["properties"]
-    assert mapped.keys() == PARTS
-    assert not PARTS & NOTES
+    assert mapped.keys() == FINGERPRINT_PARTS
+    assert not FINGERPRINT_PARTS & BOOKKEEPING_PARTS

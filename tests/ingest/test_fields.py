@@ -3,7 +3,7 @@ import copy
 import pytest
 
 from shinglefold.errors import ProcessorError
-from shinglefold.ingest.field_paths import MISSING, cut, get, put, render
+from shinglefold.ingest.field_paths import MISSING, get, put, render, without_path
 from shinglefold.ingest.pipeline.field_usage import raw_fields
 
 DOCUMENT = {"a": {"b": [{"c": 1}, "x"]}, "t": "text", "f": False, "n": None}
@@ -21,10 +21,10 @@ def test_changes_are_made_on_copies():
     before = copy.deepcopy(DOCUMENT)
     assert put(DOCUMENT, "a.b.0.c", 2)["a"]["b"][0] == {"c": 2}
     assert put(DOCUMENT, "new.deep.er", 1)["new"] == {"deep": {"er": 1}}
-    assert "t" not in cut(DOCUMENT, "t")
-    assert cut(DOCUMENT, "a.b.1")["a"]["b"] == [{"c": 1}]
-    assert cut(DOCUMENT, "a.b.0.c")["a"]["b"][0] == {}
-    assert cut(DOCUMENT, "no.such") == DOCUMENT
+    assert "t" not in without_path(DOCUMENT, "t")
+    assert without_path(DOCUMENT, "a.b.1")["a"]["b"] == [{"c": 1}]
+    assert without_path(DOCUMENT, "a.b.0.c")["a"]["b"][0] == {}
+    assert without_path(DOCUMENT, "no.such") == DOCUMENT
     assert before == DOCUMENT
 
 
@@ -41,15 +41,15 @@ def test_templates_take_fields_and_leave_nothing_for_missing_ones():
 def test_any_item_of_a_list_can_be_cut_out(place):
     letters = list("abcde")
     left = [letter for letter in letters if letter != letters[place]]
-    assert cut({"all": letters}, f"all.{place}") == {"all": left}
-    assert cut({"in": {"all": letters}, "n": 1}, f"in.all.{place}") == {"in": {"all": left}, "n": 1}
+    assert without_path({"all": letters}, f"all.{place}") == {"all": left}
+    assert without_path({"in": {"all": letters}, "n": 1}, f"in.all.{place}") == {"in": {"all": left}, "n": 1}
     assert letters == list("abcde")
 
 
 def test_what_is_not_there_can_not_be_cut_out():
     document = {"all": ["a"], "n": 1}
     for path in ("all.1", "all.x", "no", "n.a", "all.0.a"):
-        assert cut(document, path) == document
+        assert without_path(document, path) == document
 
 
 @pytest.mark.parametrize(

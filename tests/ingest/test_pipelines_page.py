@@ -12,8 +12,8 @@ import pytest
 
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Pipeline, default_definition
-from shinglefold.ingest.pipeline.build import BUILT_IN
 from shinglefold.ingest.pipeline.condition import parse_condition
+from shinglefold.ingest.pipeline.steps import BUILT_IN
 
 PAGE = (Path(__file__).parents[2] / "docs" / "pipelines.md").read_text("utf-8")
 ROWS = dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", PAGE, re.MULTILINE))

@@ -6,7 +6,7 @@ import pytest
 
 from shinglefold.contracts.exclusive_writes import PreparedDocument
 from shinglefold.ingest import Outcome, Pipeline
-from shinglefold.ingest.writing.worker_pool import process_blocks, restored, spared
+from shinglefold.ingest.writing.worker_pool import elide_texts, process_blocks, restore_texts
 
 _TEXT = "слово за словом " * 40
 _OTHER = "another text, word by word " * 20
@@ -19,12 +19,12 @@ def _done(document, words=None):
 def test_texts_that_were_given_do_not_travel_and_are_there_again():
     asked = {"body": _TEXT, "copy": _TEXT, "other": _OTHER, "title": "short", "n": 1}
     made = _done({**asked, "dedup": {"a": _TEXT}}, {_TEXT: "a b", _OTHER: "c", "short": "d"})
-    sent = spared(made, asked)
+    sent = elide_texts(made, asked)
     assert len(pickle.dumps(sent.document["body"])) < 200
     assert {name: sent.document[name] for name in ("title", "n", "dedup")} == {
         "title": "short", "n": 1, "dedup": {"a": _TEXT},
     }  # fmt: skip
-    back = restored(pickle.loads(pickle.dumps(sent)), dict(asked))
+    back = restore_texts(pickle.loads(pickle.dumps(sent)), dict(asked))
     assert back == made
     assert back.document["body"] is asked["body"]
 
@@ -33,14 +33,14 @@ def test_what_the_pipeline_made_travels():
     equal = "".join(list(_TEXT))
     asked = {"body": _TEXT, "moved": _OTHER, "list": [_TEXT]}
     made = _done({"body": equal, "elsewhere": _OTHER, "list": asked["list"]}, {equal: "a"})
-    assert spared(made, asked) is made
+    assert elide_texts(made, asked) is made
 
 
 @pytest.mark.parametrize("outcome", [Outcome("dropped"), _done({}), _done({"body": "short"})])
 def test_where_nothing_is_spared_nothing_is_changed(outcome):
-    assert spared(outcome, {"body": "short"}) is outcome
-    assert restored(outcome, {"body": "short"}) is outcome
-    assert restored(outcome, None) is outcome
+    assert elide_texts(outcome, {"body": "short"}) is outcome
+    assert restore_texts(outcome, {"body": "short"}) is outcome
+    assert restore_texts(outcome, None) is outcome
 
 
 class Shortens:
@@ -65,7 +65,7 @@ def test_workers_send_back_what_is_new_alone(scheme, canonicalizer):
     for (asked,), answer in zip(blocks, answers, strict=True):
         (sent,) = answer.outcomes
         assert len(pickle.dumps(sent.document)) < len(asked["kept"].encode())
-        back = restored(sent, asked)
+        back = restore_texts(sent, asked)
         assert back.document["kept"] == asked["kept"]
         assert back.document["changed"] == asked["changed"][:-1]
         assert back.ready.words == {asked["kept"]: "k", asked["changed"][:-1]: "c"}

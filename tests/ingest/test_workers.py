@@ -10,8 +10,12 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Options, Pipeline, Tools
-from shinglefold.ingest.writing.worker_pool import BlockAnswer, process_blocks
-from shinglefold.ingest.writing.worker_process import WorkerProcess, in_order
+from shinglefold.ingest.writing.worker_pool import (
+    BlockAnswer,
+    WorkerProcess,
+    answers_in_order,
+    process_blocks,
+)
 from shinglefold.model.scheme import Scheme
 
 
@@ -124,7 +128,7 @@ class Here(WorkerProcess):
 
 
 def test_an_answer_that_is_handed_on_is_held_by_nobody_else():
-    answers = in_order([Here(id), Here(id)], iter(range(6)), lambda worker, question: Told())
+    answers = answers_in_order([Here(id), Here(id)], iter(range(6)), lambda worker, question: Told())
     for number in range(6):
         answer = next(answers)
         watched = weakref.ref(answer)

@@ -5,7 +5,7 @@ from shinglefold.errors import ConfigError
 from shinglefold.ingest import default_recipe, ensure_index, mappings
 from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
 from shinglefold.maintenance.preconditions import field_obstacles, source_obstacles, write_obstacles
-from shinglefold.maintenance.reconcile import foreign
+from shinglefold.maintenance.reconcile import unrecognized_content
 
 ALONE = BackfillOptions(workers=1)
 
@@ -99,21 +99,21 @@ def test_an_index_that_takes_no_writes_is_told_with_the_way_out(settings, remedy
     ],
 )
 def test_what_is_no_fingerprint_is_known_as_such(value):
-    assert "no fingerprint" in foreign({"dedup": value}, "dedup")
+    assert "no fingerprint" in unrecognized_content({"dedup": value}, "dedup")
 
 
 def test_names_with_points_are_taken_for_what_they_mean():
-    assert "'of'" in foreign({"dedup.of": "x", "dedup": {"scheme": "sf2-x"}}, "dedup")
-    assert not foreign({"dedup.digest": "x", "dedup": {"scheme": "sf2-x"}}, "dedup")
-    assert not foreign({"dedupe.of": "x"}, "dedup")
+    assert "'of'" in unrecognized_content({"dedup.of": "x", "dedup": {"scheme": "sf2-x"}}, "dedup")
+    assert not unrecognized_content({"dedup.digest": "x", "dedup": {"scheme": "sf2-x"}}, "dedup")
+    assert not unrecognized_content({"dedupe.of": "x"}, "dedup")
 
 
 @pytest.mark.parametrize(
     "value", [None, {}, {"scheme": None}, {"scheme": "sf2-x", "lang": "ru", "group": None}]
 )
 def test_a_fingerprint_and_none_at_all_are_nobody_elses(value):
-    assert not foreign({"dedup": value}, "dedup")
-    assert not foreign({}, "dedup")
+    assert not unrecognized_content({"dedup": value}, "dedup")
+    assert not unrecognized_content({}, "dedup")
 
 
 def test_a_foreign_object_is_refused_before_anything_is_written(engine, scheme, pipeline):

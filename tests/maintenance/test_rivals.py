@@ -3,7 +3,7 @@ from fnmatch import fnmatchcase
 
 import pytest
 
-from shinglefold.maintenance.template_check import may_meet, rivals
+from shinglefold.maintenance.preconditions import conflicting_templates, patterns_overlap
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from shinglefold.maintenance.template_check import may_meet, rivals
     ],
 )
 def test_two_patterns_meet_where_a_name_fits_both(one, other, meet):
-    assert may_meet(one, other) is may_meet(other, one) is meet
+    assert patterns_overlap(one, other) is patterns_overlap(other, one) is meet
 
 
 def test_patterns_that_fit_one_name_always_meet():
@@ -30,7 +30,7 @@ def test_patterns_that_fit_one_name_always_meet():
         names = ["".join(chance.choices("ab", k=chance.randrange(6))) for _ in range(20)]
         if any(fnmatchcase(name, one) and fnmatchcase(name, other) for name in names):
             met += 1
-            assert may_meet(one, other), (one, other)
+            assert patterns_overlap(one, other), (one, other)
     assert met > 300
 
 
@@ -59,7 +59,7 @@ def test_what_the_next_index_would_lose_is_told():
         "aliases": {"all": {}},
     }
     new = {"index_patterns": ["*-2026"], "priority": 7, "template": {"settings": settings}}
-    told = rivals(Some({"years": new}, {"old": old}), ("leg-*",), "ours", "ours-dedup")
+    told = conflicting_templates(Some({"years": new}, {"old": old}), ("leg-*",), "ours", "ours-dedup")
     assert "without its settings index.number_of_shards: 5" in told["index template years"][0]
     assert 'PUT /_index_template/years {"index_patterns": ["*-2026"]' in told["index template years"][0]
     assert '"composed_of": ["ours-dedup"]' in told["index template years"][0]
@@ -72,4 +72,9 @@ def test_templates_that_have_the_fields_or_other_indices_lose_nothing():
     one = {"index_patterns": ["leg-*"], "composed_of": ["ours-dedup"], "template": {}}
     own = {"index_patterns": ["leg-*"], "template": {}}
     other = {"index_patterns": ["blog-*"]}
-    assert rivals(Some({"one": one, "ours": own}, {"other": other}), ("leg-*",), "ours", "ours-dedup") == {}
+    assert (
+        conflicting_templates(
+            Some({"one": one, "ours": own}, {"other": other}), ("leg-*",), "ours", "ours-dedup"
+        )
+        == {}
+    )

@@ -5,7 +5,7 @@ from support.maintenance import pages, store
 
 from shinglefold.contracts.shard_failures import check_complete
 from shinglefold.errors import EngineUnavailable, InputError, PitExpired, UnsupportedQuery
-from shinglefold.maintenance.scan import Scan, anew_where_lost
+from shinglefold.maintenance.scan import Scan, restart_on_expiry
 from shinglefold.runtime.backoff import Backoff
 
 
@@ -116,7 +116,7 @@ def test_a_point_in_time_that_lost_a_shard_for_good_is_given_up_where_the_index_
             losing.lost |= set(losing.opened[:1])
         return ids
 
-    assert sorted(anew_where_lost(read)) == sorted(page["id"] for page in pages(250))
+    assert sorted(restart_on_expiry(read)) == sorted(page["id"] for page in pages(250))
     # The lost one, the one that told so, and the one that was read.
     assert len(losing.opened) == 3
     with pytest.raises(PitExpired):

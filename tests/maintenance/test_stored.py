@@ -1,7 +1,7 @@
 import pytest
 
 from shinglefold.ingest.pipeline.pipeline import Outcome
-from shinglefold.maintenance.reconcile import document_of, new_fingerprint, stored_fingerprint, update
+from shinglefold.maintenance.reconcile import document_of, new_fingerprint, stored_fingerprint, update_action
 from shinglefold.model.values import Fingerprint
 
 FULL = Fingerprint("sf1-a", "ru", 40, "digest", ("Aaaaaa",), b"\x01").to_field()
@@ -18,7 +18,7 @@ def test_a_pipeline_sees_a_document_as_it_was_before_it_had_a_fingerprint():
 
 
 def test_an_update_is_guarded_by_the_version_read_and_goes_where_the_document_is():
-    action = update(hit({}, _seq_no=5, _primary_term=2, _routing="r"), "dedup", FULL)
+    action = update_action(hit({}, _seq_no=5, _primary_term=2, _routing="r"), "dedup", FULL)
     assert action == {
         "_op_type": "update",
         "_index": "pages",
@@ -31,12 +31,12 @@ def test_an_update_is_guarded_by_the_version_read_and_goes_where_the_document_is
 
 
 def test_an_engine_without_versions_gets_no_guard():
-    assert update(hit({}), "a.b", SHORT)["doc"] == {"a": {"b": SHORT}}
-    assert not {"if_seq_no", "if_primary_term", "routing"} & update(hit({}), "a.b", SHORT).keys()
+    assert update_action(hit({}), "a.b", SHORT)["doc"] == {"a": {"b": SHORT}}
+    assert not {"if_seq_no", "if_primary_term", "routing"} & update_action(hit({}), "a.b", SHORT).keys()
 
 
 def test_a_text_that_became_too_short_keeps_nothing_of_the_text_it_was():
-    doc = update(hit({"dedup": FULL}), "dedup", SHORT)["doc"]["dedup"]
+    doc = update_action(hit({"dedup": FULL}), "dedup", SHORT)["doc"]["dedup"]
     assert doc["signature"] is None
     assert doc["supershingles"] is None
     assert Fingerprint.from_field({**FULL, **doc}) == Fingerprint.from_field(SHORT)

@@ -10,7 +10,7 @@ from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError, InputError, UnknownLanguage
 from shinglefold.ingest import mappings
 from shinglefold.ingest.index_mapping import recipe_mappings
-from shinglefold.ingest.writing.worker_pool import process
+from shinglefold.ingest.writing.worker_pool import process_block
 from shinglefold.registry import make_scheme
 from shinglefold.rerank.matching import MatchOptions, MatchSearch, find_matches
 
@@ -21,7 +21,7 @@ def fill(engine, index, documents) -> None:
     given = [{"_id": id_, "title": "", "body": body} for id_, body in documents.items()]
     actions = [
         {"_index": index, "_id": made.document.pop("_id"), "_source": made.document}
-        for made in process(pipeline_of(), given).outcomes
+        for made in process_block(pipeline_of(), given).outcomes
     ]
     assert not engine.bulk(actions).failures
     engine.refresh(index)
@@ -189,7 +189,7 @@ def test_a_document_whose_text_is_not_stored_is_counted(tmp_path):
     text = " ".join(f"word{n}" for n in range(40))
     with EmbeddedEngine(tmp_path, CANONICALIZER) as engine:
         engine.create_index("site", recipe_mappings(recipe_of()), {})
-        (made,) = process(pipeline_of(), [{"_id": "x", "body": text}]).outcomes
+        (made,) = process_block(pipeline_of(), [{"_id": "x", "body": text}]).outcomes
         engine.bulk([{"_index": "site", "_id": "x", "_source": {FIELD: made.document[FIELD]}}])
         engine.refresh("site")
         page = find_matches(engine, "site", text)

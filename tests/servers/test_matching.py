@@ -8,7 +8,7 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import mappings
 from shinglefold.ingest.index_mapping import recipe_mappings
-from shinglefold.ingest.writing.worker_pool import process
+from shinglefold.ingest.writing.worker_pool import process_block
 from shinglefold.registry import make_scheme
 from shinglefold.rerank.matching import MatchOptions, MatchSearch
 
@@ -31,7 +31,7 @@ def made(engine, new_index, documents) -> str:
     body["properties"] |= {"body": {"type": "text"}, "even": {"type": "boolean"}}
     name = new_index(body, {"number_of_shards": 3, "number_of_replicas": 0})
     given = [{"_id": id_, "body": text, "even": int(id_[1:]) % 2 == 0} for id_, text in documents.items()]
-    outcomes = process(pipeline_of(), given).outcomes
+    outcomes = process_block(pipeline_of(), given).outcomes
     actions = [{"_index": name, "_id": one.document.pop("_id"), "_source": one.document} for one in outcomes]
     assert not engine.bulk(actions).failures
     engine.refresh(name)

@@ -8,7 +8,7 @@ from support.doubtful_texts import doubtful_texts
 
 from shinglefold.ingest import Pipeline, default_definition
 from shinglefold.ingest.index_mapping import recipe_mappings
-from shinglefold.ingest.writing.worker_pool import process
+from shinglefold.ingest.writing.worker_pool import process_block
 from shinglefold.registry import make_scheme
 from shinglefold.rerank import FoldedSearch
 from shinglefold.rerank.similar.options import SimilarOptions
@@ -28,7 +28,7 @@ def filled(engine, new_index, field: str, pages: list[dict[str, Any]]) -> str:
     made = recipe_mappings(pipeline.recipe("dedup"))
     made["properties"] |= {"rank": {"type": "integer"}, "body": {"type": "text"}, "notes": {"type": "text"}}
     index = new_index(made, {"number_of_shards": 2, "number_of_replicas": 0})
-    documents = [outcome.document for outcome in process(pipeline, pages).outcomes]
+    documents = [outcome.document for outcome in process_block(pipeline, pages).outcomes]
     actions = [{"_index": index, "_id": str(one["rank"]), "_source": one} for one in documents]
     assert not engine.bulk(actions).failures
     engine.refresh(index)

@@ -123,7 +123,7 @@ def setup(
     from shinglefold.cli.session.open_index import search_canonicalizer
     from shinglefold.engines import open_engine
     from shinglefold.ingest import Pipeline
-    from shinglefold.ingest.pipeline.field_usage import not_repeatable
+    from shinglefold.ingest.pipeline.field_usage import rerun_problems
     from shinglefold.maintenance import SetupRequest, carry_out, make_plan
     from shinglefold.model.recipe import check_field, with_passages
 
@@ -158,7 +158,7 @@ def setup(
     else:
         for line in _lines(plan, dry_run, asked.hints):
             write_line(printable(asked.hints.completed(line)))
-    _tell(filter(None, unread), not_repeatable(made.steps, recipe.field))
+    _tell(filter(None, unread), rerun_problems(made.steps, recipe.field))
     return PARTLY if plan.problems else DONE
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from shinglefold.contracts.engine import JSON, VersionedDocument
 from shinglefold.grouping.gate.protocol.intents import Intent
 from shinglefold.grouping.gate.protocol.member import Action, Delete, Update
-from shinglefold.ingest.field_paths import cut, get, put
+from shinglefold.ingest.field_paths import get, put, without_path
 from shinglefold.model.stored_fingerprint import ATTEMPT, PENDING, stored_parts, without_fingerprint
 
 #: Parts of the fingerprint field: the number of the group, and whether the document leads it.
@@ -67,7 +67,7 @@ class GateFields:
         if not source or (source.keys() == {self.field} and type(source[self.field]) is dict):
             return False
         usual = isinstance(get(source, self.field), Mapping)
-        return not usual or without_fingerprint(source, self.field) != cut(source, self.field)
+        return not usual or without_fingerprint(source, self.field) != without_path(source, self.field)
 
 
 def is_open(intent: Intent, held: VersionedDocument | None, gate_fields: GateFields) -> bool:

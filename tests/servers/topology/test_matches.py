@@ -11,7 +11,7 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import mappings
 from shinglefold.ingest.index_mapping import recipe_mappings
-from shinglefold.ingest.writing.worker_pool import process
+from shinglefold.ingest.writing.worker_pool import process_block
 from shinglefold.registry import make_scheme
 from shinglefold.rerank.matching import MatchOptions, MatchSearch
 
@@ -29,7 +29,7 @@ def canonicalizer() -> Canonicalizer:
 def documents() -> list[dict[str, Any]]:
     """The documents with their elements, in the order of ``IDS``."""
     given = [{"body": text, "even": at % 2 == 0} for at, text in enumerate(COPIED.documents.values())]
-    return [outcome.document for outcome in process(pipeline_of(), given).outcomes]
+    return [outcome.document for outcome in process_block(pipeline_of(), given).outcomes]
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +152,7 @@ def test_each_index_is_read_by_its_own_recipe(engine, server, search, new_index,
         body["properties"] |= {"body": {"type": "text"}, "notes": {"type": "text"}}
         made.append(new_index(body, {"number_of_shards": 2, "number_of_replicas": 0}))
         given = [text, {"body": stranger, "notes": stranger}]
-        outcomes = process(pipeline_of(fields), given).outcomes
+        outcomes = process_block(pipeline_of(fields), given).outcomes
         actions = [{"_index": made[-1], "_source": one.document} for one in outcomes]
         assert not engine.bulk(actions).failures
         engine.refresh(made[-1])
