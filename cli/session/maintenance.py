@@ -81,8 +81,9 @@ def opened_index(invocation: "Invocation", asked: "Asked", *, must_exist: bool =
         RecipeMismatch: what is asked for contradicts the index.
         IndexMissing: there is no such index, and there must be.
     """
+    from shinglefold.api.index_recipe import search_canonicalizer
     from shinglefold.cli.commands.indexing.index import keep_lexicon
-    from shinglefold.cli.session.open_index import known_pipeline, pipeline_of, search_canonicalizer
+    from shinglefold.cli.session.open_index import known_pipeline, pipeline_of
     from shinglefold.cli.session.recipe import recipe_of_index
     from shinglefold.engines import open_engine
 

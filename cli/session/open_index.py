@@ -5,7 +5,7 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from shinglefold.canon import Canonicalizer
+from shinglefold.api.index_recipe import search_canonicalizer
 from shinglefold.cli.framework.next_commands import chain, instead
 from shinglefold.cli.session.recipe import Asked, check_asked, check_field, recipe_of_index, recipe_to_come
 from shinglefold.cli.session.seal import seal_of_index, seal_of_settings
@@ -13,7 +13,7 @@ from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.engines import is_server, open_engine
 from shinglefold.errors import ConfigError, IndexMissing, InputError, SchemeMismatch
 from shinglefold.model.recipe import Recipe
-from shinglefold.model.scheme import CanonOptions, Scheme
+from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import placeholder_query
 from shinglefold.registry import check_versions
@@ -44,22 +44,6 @@ class Store(NamedTuple):
     def field(self) -> str:
         """The field its fingerprints are in."""
         return self.recipe.field
-
-
-def search_canonicalizer(scheme: Scheme, known: Canonicalizer | None = None) -> Canonicalizer:
-    """Return what makes the words an embedded index is searched by: lemmas as in the scheme, none dropped.
-
-    Function words stay, so that a phrase with them is found as it was written.
-
-    Args:
-        known: what makes the tokens of fingerprints. Where its words are the same, as they mostly are, it
-            makes them, too: each of two would look up every form by itself.
-    """
-    whole = [
-        replace(ref, options=CanonOptions(mode=ref.options.mode, drop_function_words=False))
-        for ref in scheme.languages
-    ]
-    return known if known is not None and known.references == tuple(whole) else Canonicalizer(whole)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
+from shinglefold.api.index_recipe import common_recipe
 from shinglefold.cli.framework.next_commands import Hints, chain
 from shinglefold.cli.options.json_files import read_definition
 from shinglefold.contracts.engine import JSON, Templates
@@ -159,28 +160,21 @@ def one_recipe(found: Mapping[str, JSON], asked: Asked) -> Recipe:
     """
     if not found:
         raise IndexMissing(f"no index fits {asked.index!r} in {without_secrets(asked.where)}; check the name")
-    for name, mappings in found.items():
-        if not has_recipe(mappings):
-            raise ConfigError(
-                f"index {name!r} was not made for fingerprints; set it up first: "
-                f"{chain([asked.hints.command(step, name) for step in ('setup', 'backfill')])}"
-            )
-    recipes = {name: Recipe.of(mappings, name) for name, mappings in found.items()}
-    (first, recipe), *others = recipes.items()
-    for name, other in others:
-        if _decisive(recipe) != _decisive(other):
-            mine, theirs = _told(recipe), _told(other)
-            if mine == theirs:
-                mine, theirs = f"{mine}, by one pipeline", f"{theirs}, by another"
-            raise ConfigError(
-                f"the indices behind {asked.index!r} were made with different recipes: {first} with "
-                f"{mine}, {name} with {theirs}; name one of them, or set up each for itself"
-            )
-    return recipe
 
+    def not_set_up(name: str) -> str:
+        steps = chain([asked.hints.command(step, name) for step in ("setup", "backfill")])
+        return f"index {name!r} was not made for fingerprints; set it up first: {steps}"
 
-def _decisive(recipe: Recipe) -> tuple[object, ...]:
-    return recipe.scheme.id, recipe.field, recipe.pipeline, recipe.sealed
+    def different(first: tuple[str, Recipe], other: tuple[str, Recipe]) -> str:
+        mine, theirs = _told(first[1]), _told(other[1])
+        if mine == theirs:
+            mine, theirs = f"{mine}, by one pipeline", f"{theirs}, by another"
+        return (
+            f"the indices behind {asked.index!r} were made with different recipes: {first[0]} with "
+            f"{mine}, {other[0]} with {theirs}; name one of them, or set up each for itself"
+        )
+
+    return common_recipe(found, not_set_up, different)
 
 
 def check_asked(asked: Asked, recipe: Recipe) -> None:

@@ -21,8 +21,8 @@ def site(run) -> str:
 def spoil(index: str) -> None:
     from contextlib import closing
 
+    from shinglefold.api.index_recipe import search_canonicalizer
     from shinglefold.canon import Canonicalizer
-    from shinglefold.cli.session.open_index import search_canonicalizer
     from shinglefold.engines.embedded import EmbeddedEngine
     from shinglefold.registry import make_scheme
 

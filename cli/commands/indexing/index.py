@@ -119,9 +119,10 @@ def index(
     """
     from dataclasses import replace
 
+    from shinglefold.api.index_recipe import search_canonicalizer
     from shinglefold.cli.commands.indexing.recreate import KeptGroups, kept_groups, left_beside
     from shinglefold.cli.session.missing_texts import passages_too
-    from shinglefold.cli.session.open_index import pipeline_of, search_canonicalizer
+    from shinglefold.cli.session.open_index import pipeline_of
     from shinglefold.cli.session.templates import IndexLayout, kept_layout
     from shinglefold.engines import open_engine
     from shinglefold.ingest import rebuild

@@ -5,6 +5,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from shinglefold.api.index_recipe import with_languages, with_preset
 from shinglefold.cli.session.open_index import check_dictionaries, checked_pipeline, new_pipeline
 from shinglefold.cli.session.recipe import (
     Asked,
@@ -18,9 +19,9 @@ from shinglefold.contracts.engine import JSON, Engine, Templates
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, IndexMissing, SchemeMismatch
 from shinglefold.model.recipe import Recipe, has_recipe, retargeted, with_keywords
-from shinglefold.model.scheme import PRESETS, LanguageRef, Scheme
+from shinglefold.model.scheme import LanguageRef, Scheme
 from shinglefold.model.seal import Seal
-from shinglefold.registry import installed, references
+from shinglefold.registry import installed
 
 if TYPE_CHECKING:
     from shinglefold.cli.framework.command import Invocation
@@ -95,18 +96,13 @@ def changed_scheme(asked: Asked, scheme: Scheme) -> Scheme:
     """Return a scheme with the preset, the languages and the options that are asked for; else as it is."""
     preset, _ = chosen_preset(asked)
     if preset:
-        base = PRESETS[preset]
-        scheme = replace(scheme, name=base.name, sketch=base.sketch, decision=base.decision)
+        scheme = with_preset(scheme, preset)
     codes, _ = chosen_codes(asked)
-    made = {ref.code: ref for ref in scheme.languages}
     if codes:
         if "all" in asked.languages:  # None that the index has is left out in silence.
-            codes = tuple({*codes, *(made.keys() & installed().keys())})
-        # Named, they are taken as they are installed.
-        chosen = {ref.code: ref for ref in references(codes, asked.settings.canon_options())}
-        kept = chosen.keys() & made.keys()
-        made = {**chosen, **{code: replace(chosen[code], options=made[code].options) for code in kept}}
-    return replace(scheme, languages=tuple(_with_options(asked, made[code]) for code in sorted(made)))
+            codes = tuple({*codes, *({ref.code for ref in scheme.languages} & installed().keys())})
+        scheme = with_languages(scheme, codes, asked.settings.canon_options())
+    return replace(scheme, languages=tuple(_with_options(asked, ref) for ref in scheme.languages))
 
 
 def _with_options(asked: Asked, ref: LanguageRef) -> LanguageRef:
