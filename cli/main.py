@@ -18,8 +18,11 @@ from shinglefold.cli.framework.command import (
     CommandGroup,
     Invocation,
     common_options,
+    discard_output,
+    leave_output,
+    report,
+    settle_remarks,
 )
-from shinglefold.cli.framework.exit_codes import discard_output, leave_output, report, settle_remarks
 from shinglefold.cli.framework.output import flush_output, prepare_streams, write_json, write_line
 from shinglefold.runtime.signals import raise_interrupted
 
@@ -37,8 +40,8 @@ _COMMANDS = {
     "advise": "files",
     "setup": "indexing",
     "backfill": "indexing",
-    "regroup": "grouping",
-    "report": "grouping",
+    "regroup": "indexing",
+    "report": "inspecting",
     "doctor": "inspecting",
     "stats": "inspecting",
     "delete": "indexing",

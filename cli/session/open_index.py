@@ -1,31 +1,76 @@
 """Opening an engine for a command: with the recipe the index was made with, and words to search by."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shinglefold.api.index_recipe import search_canonicalizer
 from shinglefold.cli.framework.next_commands import chain, instead
+from shinglefold.cli.framework.output import printable, remark
 from shinglefold.cli.session.recipe import Asked, check_asked, check_field, recipe_of_index, recipe_to_come
-from shinglefold.cli.session.seal import seal_of_index, seal_of_settings
-from shinglefold.contracts.engine import JSON, Engine
+from shinglefold.contracts.engine import JSON, Document, Engine
 from shinglefold.engines import is_server, open_engine
 from shinglefold.errors import ConfigError, IndexMissing, InputError, SchemeMismatch
-from shinglefold.model.recipe import Recipe
+from shinglefold.model.recipe import Recipe, with_passages
 from shinglefold.model.scheme import Scheme
-from shinglefold.model.seal import Seal
+from shinglefold.model.seal import Seal, check_sealed
 from shinglefold.model.stored_fingerprint import placeholder_query
 from shinglefold.registry import check_versions
 
 if TYPE_CHECKING:
     from shinglefold.cli.framework.command import Invocation
     from shinglefold.ingest import Pipeline
+    from shinglefold.settings import Settings
+
+
+def seal_of_settings(settings: "Settings") -> Seal | None:
+    """Return the seal of the key that is set, None where none is.
+
+    Raises:
+        ConfigError: the key is not valid.
+    """
+    return Seal.parse(settings.seal_key) if settings.seal_key else None
+
+
+def seal_of_index(asked: "Asked", recipe: Recipe) -> Seal | None:
+    """Return the seal of an index, None where it is not sealed; that is said where a key is set.
+
+    Raises:
+        ConfigError: the index is sealed, and the key that is set is another one, or none is.
+    """
+    seal = seal_of_settings(asked.settings)
+    if recipe.sealed:
+        check_sealed(recipe.sealed, seal, f"index {asked.index!r}")
+        return seal
+    if seal is not None:
+        change = [asked.hints.command("setup", asked.index, seal=True), asked.command("backfill")]
+        told = f"note: index {asked.index!r} is not sealed, though a key is set; to seal it: {chain(change)}"
+        remark(printable(told))
+    return None
+
+
+def needed_seal(settings: "Settings") -> Seal:
+    """Return the seal of the key that is set.
+
+    Raises:
+        ConfigError: none is set, or it is not valid.
+    """
+    seal = seal_of_settings(settings)
+    if seal is None:
+        raise ConfigError(
+            "--seal needs a key: set SHINGLEFOLD_SEAL_KEY, or seal_key in the settings file, to a text of 16 "
+            "bytes or more that nobody else knows"
+        )
+    return seal
+
 
 #: Documents of one id that are looked at: one in each index, and under each routing.
 _SAME_ID = 1000
 #: Ids that are named where one is not there.
 _NAMED_IDS = 3
+#: Documents that are examined for texts.
+_SAMPLE = 20
 
 
 class Store(NamedTuple):
@@ -207,3 +252,63 @@ def _several(given: str, hits: list[JSON], typed: Sequence[str]) -> InputError:
         )
     commands = "; ".join(instead(typed, given, name) for name in names)
     return InputError(f"there are several documents {given!r}; name one by its index: {commands}")
+
+
+def unread_texts(engine: "Engine", asked: "Asked", index: str, pipeline: "Pipeline", recipe: "Recipe") -> str:
+    """Return what to do where the pipeline finds no text in documents of an index; nothing where it does.
+
+    Args:
+        asked: whose commands name the options in force.
+    """
+    from shinglefold.ingest.field_paths import cut
+    from shinglefold.ingest.field_statistics import likely_texts
+
+    body = {"size": _SAMPLE, "query": {"bool": {"must_not": [placeholder_query(recipe.field)]}}}
+    hits = engine.search(index, body)["hits"]["hits"]
+    sources = [cut(hit["_source"], recipe.field) for hit in hits]
+    if not sources or _has_text(pipeline, recipe.fields, sources):
+        return ""
+    none = "the document" if len(sources) == 1 else f"none of the {len(sources)} documents"
+    has = "has no text" if len(sources) == 1 else "has text"
+    told = f"{none} of {index} looked at {has} in {', '.join(recipe.fields)}, so that nothing would fold"
+    other = tuple(name for name in likely_texts(sources) if name not in recipe.fields)
+    if not other:
+        return told
+    commands = [asked.hints.command("setup", index, field=other), asked.hints.command("backfill", index)]
+    return f"{told}; there is text in {', '.join(other)}; to take it from there: {chain(commands)}"
+
+
+def _has_text(pipeline: "Pipeline", fields: Sequence[str], sources: Sequence["Document"]) -> bool:
+    """Tell whether the pipeline finds text in a document, or fails on one, which is told elsewhere."""
+    from shinglefold.ingest.processors.texts import gather
+
+    outcomes = pipeline.run([{**source, "_id": str(place)} for place, source in enumerate(sources)])
+    return any(one.document is None or gather(one.document, fields, True) for one in outcomes)
+
+
+def passages_remedy(asked: "Asked") -> str:
+    """Return the commands that give an index the elements of passages."""
+    setup = asked.hints.command("setup", asked.index, passages=True)
+    return chain([setup, asked.hints.command("backfill", asked.index)])
+
+
+def passages_too(
+    asked: "Asked", pipeline: "Pipeline", recipe: "Recipe", *, fresh: bool
+) -> "tuple[Pipeline, Recipe]":
+    """Return a pipeline that stores the elements of passages, too, and the recipe of an index to come.
+
+    Raises:
+        ConfigError: the index is there and stores none.
+    """
+    there = False
+    if not fresh:
+        with suppress(IndexMissing):
+            there = recipe_of_index(asked) is not None
+    if there:
+        raise ConfigError(
+            f"index {asked.index!r} stores no elements of passages. Let it from now on, and add those of its "
+            f"documents: {passages_remedy(asked)}; or build it anew: --recreate"
+        )
+    definition = with_passages(recipe.pipeline or {}, recipe.field)
+    made = checked_pipeline(definition, recipe.scheme, pipeline.tools.seal)
+    return made, replace(recipe, pipeline=definition)

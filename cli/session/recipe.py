@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from shinglefold.api.index_recipe import common_recipe
 from shinglefold.cli.framework.next_commands import Hints, chain
-from shinglefold.cli.options.json_files import read_definition
+from shinglefold.cli.options.sources import read_definition
 from shinglefold.contracts.engine import JSON, Templates
 from shinglefold.engines import is_server, open_engine
 from shinglefold.engines.http import named_addresses, without_secrets

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
+from shinglefold.cli.commands.searching.search import folding_of
 from shinglefold.cli.main import cli
-from shinglefold.cli.options.fold import folding_of
 from shinglefold.rerank import Explain, FoldOptions, Preference, Scope
 
 #: Flags with other names than the options they set.

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from shinglefold.cli.commands.files.collection import collected, collection_options, ending
 from shinglefold.cli.framework.command import Invocation, command
 from shinglefold.cli.framework.output import print_table, printable, write_json, write_line
-from shinglefold.cli.session.collection import collected, collection_options, ending
 
 if TYPE_CHECKING:
-    from shinglefold.cli.session.collection import Collected
+    from shinglefold.cli.commands.files.collection import Collected
     from shinglefold.offline.dedupe.list_pairs import Rows
 
 #: Thresholds that are tried.

@@ -198,8 +198,7 @@ def compare_documents(
     """Compare two documents of an index by what is stored of them."""
     from shinglefold.canon import Canonicalizer
     from shinglefold.cli.render.side_by_side import passage_json, print_passages
-    from shinglefold.cli.session.open_index import opened_store, stored_hit
-    from shinglefold.cli.session.seal import seal_of_index
+    from shinglefold.cli.session.open_index import opened_store, seal_of_index, stored_hit
     from shinglefold.rerank.explanation.stored_pair import explain_pair
     from shinglefold.rerank.request.field_check import check_fields
 

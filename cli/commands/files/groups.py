@@ -6,12 +6,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from shinglefold.cli.commands.files.collection import (
+    Scale,
+    collected,
+    collection_options,
+    ending,
+    scale_options,
+)
 from shinglefold.cli.framework.command import Invocation, command
 from shinglefold.cli.framework.output import printable, write_csv, write_json, write_line
-from shinglefold.cli.session.collection import Scale, collected, collection_options, ending, scale_options
 
 if TYPE_CHECKING:
-    from shinglefold.cli.session.collection import Collected
+    from shinglefold.cli.commands.files.collection import Collected
     from shinglefold.offline.dedupe.list_pairs import Rows
 
 

@@ -78,7 +78,7 @@ def sign(
     standard input. A run that was broken off goes on where it was when it is given again. Exit code 3 says
     that some documents failed.
     """
-    from shinglefold.cli.framework.progress import progress_bar
+    from shinglefold.cli.framework.output import progress_bar
     from shinglefold.offline.sign.run import sign as signed
 
     settings = invocation.settings()
@@ -211,7 +211,7 @@ def make_job(
     output: str | None,
 ) -> "SignJob":
     """Return what is to be done, with all that decides what is written."""
-    from shinglefold.cli.session.seal import seal_of_settings
+    from shinglefold.cli.session.open_index import seal_of_settings
     from shinglefold.offline.sign.run import SignJob
     from shinglefold.offline.sign.run_identity import identity
     from shinglefold.offline.sign.signer import Signer
@@ -232,7 +232,7 @@ def _place(output: Path) -> Path:
 
 def told(pace: "SignPace") -> str:
     """Return how far a run is, in words."""
-    from shinglefold.cli.framework.progress import span
+    from shinglefold.cli.framework.output import span
 
     failed = f", {pace.failed:,} failed" if pace.failed else ""
     left = "" if pace.left is None else f", {span(pace.left)} left"
@@ -260,14 +260,14 @@ def ending(
             write_line(line)
     for line in warned:
         remark(f"warning: {printable(line)}")
-    from shinglefold.cli.render.warnings import code_of
+    from shinglefold.cli.render.run_summary import code_of
 
     return code_of(_code(invocation, summary, output), _watch(summary, options), named=named)
 
 
 def _watch(summary: "Signed", options: "SignOptions") -> "FieldWatch":
     """Return which fields the documents have that were signed."""
-    from shinglefold.cli.render.warnings import named_language
+    from shinglefold.cli.render.run_summary import named_language
     from shinglefold.ingest.field_statistics import FieldWatch
 
     language = named_language(options.language_field)
@@ -285,7 +285,7 @@ def _warnings(
     invocation: Invocation, summary: "Signed", options: "SignOptions", *, named: bool, filed: bool
 ) -> Iterator[str]:
     from shinglefold.cli.framework.next_commands import again
-    from shinglefold.cli.render.warnings import text_warnings
+    from shinglefold.cli.render.run_summary import text_warnings
 
     watch = _watch(summary, options)
     unsigned = summary.counts.get("without_signature", 0)

@@ -138,7 +138,7 @@ def add(
 def _textless(asked: "Asked", watch: "FieldWatch") -> Iterator[str]:
     """Yield what is to be known where no document has a text that the gate could compare."""
     from shinglefold.cli.framework.next_commands import chain
-    from shinglefold.cli.render.warnings import text_warnings
+    from shinglefold.cli.render.run_summary import text_warnings
 
     def other(fields: Sequence[str]) -> str:
         change = asked.hints.command("setup", asked.index, field=tuple(fields))

@@ -53,8 +53,8 @@ def backfill(
     where it was. Exit code 3 says that some documents have no fingerprint.
     """
 
-    from shinglefold.cli.framework.progress import progress_bar
-    from shinglefold.cli.session.missing_texts import unread_texts
+    from shinglefold.cli.framework.output import progress_bar
+    from shinglefold.cli.session.open_index import unread_texts
     from shinglefold.maintenance import BackfillOptions, Slice
     from shinglefold.maintenance import backfill as run
 

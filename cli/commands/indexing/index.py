@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from shinglefold.cli.commands.indexing.new_index import check_types, mapping_told, read_properties
 from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
 from shinglefold.cli.framework.output import printable, remark, write_json, write_line
 from shinglefold.cli.options.definitions import (
@@ -24,14 +25,21 @@ from shinglefold.cli.options.sources import (
     read_sources,
     reading_options,
 )
-from shinglefold.cli.render.run_summary import again_command, exit_code, replay_command, summary_lines
-from shinglefold.cli.render.warnings import code_of_run, id_warnings, page_notes, warnings_of
-from shinglefold.cli.session.field_types import check_types, mapping_told, read_properties
+from shinglefold.cli.render.run_summary import (
+    again_command,
+    code_of_run,
+    exit_code,
+    id_warnings,
+    page_notes,
+    replay_command,
+    summary_lines,
+    warnings_of,
+)
 
 if TYPE_CHECKING:
     from shinglefold.canon import Lexicon
+    from shinglefold.cli.commands.indexing.new_index import IndexLayout
     from shinglefold.cli.session.recipe import Asked
-    from shinglefold.cli.session.templates import IndexLayout
     from shinglefold.contracts.engine import Engine
     from shinglefold.grouping.numbering import Numbering
     from shinglefold.grouping.rules import Rules
@@ -120,10 +128,14 @@ def index(
     from dataclasses import replace
 
     from shinglefold.api.index_recipe import search_canonicalizer
-    from shinglefold.cli.commands.indexing.recreate import KeptGroups, kept_groups, left_beside
-    from shinglefold.cli.session.missing_texts import passages_too
-    from shinglefold.cli.session.open_index import pipeline_of
-    from shinglefold.cli.session.templates import IndexLayout, kept_layout
+    from shinglefold.cli.commands.indexing.new_index import (
+        IndexLayout,
+        KeptGroups,
+        kept_groups,
+        kept_layout,
+        left_beside,
+    )
+    from shinglefold.cli.session.open_index import passages_too, pipeline_of
     from shinglefold.engines import open_engine
     from shinglefold.ingest import rebuild
     from shinglefold.ingest.field_statistics import FieldWatch
@@ -253,7 +265,7 @@ def _built(
         usual: types of further fields, unless the server's templates, ``layout`` or ``properties`` say
             otherwise; the last of these wins.
     """
-    from shinglefold.cli.session.templates import templated
+    from shinglefold.cli.commands.indexing.new_index import templated
     from shinglefold.grouping.numbering import Numbering
     from shinglefold.ingest.index_mapping import usual_properties
 
@@ -356,7 +368,7 @@ def keep_lexicon(lexicon: "Lexicon", path: str) -> None:
 
 def run(engine: "Engine", index: str, records: Any, pipeline: "Pipeline", **options: Any) -> "Summary":  # noqa: ANN401
     """Index documents with a progress bar."""
-    from shinglefold.cli.framework.progress import progress_bar
+    from shinglefold.cli.framework.output import progress_bar
     from shinglefold.ingest import index_documents
 
     with progress_bar("indexing") as bar:
@@ -399,7 +411,7 @@ def replay_letters(
     **options: Any,  # noqa: ANN401 - of the run
 ) -> "Summary":
     """Index the documents of a dead-letter file with a progress bar; the file keeps what fails again."""
-    from shinglefold.cli.framework.progress import progress_bar
+    from shinglefold.cli.framework.output import progress_bar
     from shinglefold.maintenance import ForeignFile, retry
 
     with progress_bar("replaying") as bar:

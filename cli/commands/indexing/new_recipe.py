@@ -6,7 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from shinglefold.api.index_recipe import with_languages, with_preset
-from shinglefold.cli.session.open_index import check_dictionaries, checked_pipeline, new_pipeline
+from shinglefold.cli.session.open_index import (
+    check_dictionaries,
+    checked_pipeline,
+    needed_seal,
+    new_pipeline,
+    seal_of_index,
+)
 from shinglefold.cli.session.recipe import (
     Asked,
     chosen_codes,
@@ -14,7 +20,6 @@ from shinglefold.cli.session.recipe import (
     given_options,
     one_recipe,
 )
-from shinglefold.cli.session.seal import needed_seal, seal_of_index
 from shinglefold.contracts.engine import JSON, Engine, Templates
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, IndexMissing, SchemeMismatch

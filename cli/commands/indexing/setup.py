@@ -120,7 +120,7 @@ def setup(
 
     from shinglefold.api.index_recipe import search_canonicalizer
     from shinglefold.cli.commands.indexing.new_recipe import recipe_storing, setup_recipe
-    from shinglefold.cli.session.missing_texts import unread_texts
+    from shinglefold.cli.session.open_index import unread_texts
     from shinglefold.engines import open_engine
     from shinglefold.ingest import Pipeline
     from shinglefold.ingest.pipeline.field_usage import not_repeatable

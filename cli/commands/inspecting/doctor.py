@@ -66,8 +66,8 @@ def doctor(
     """
     from dataclasses import replace
 
-    from shinglefold.cli.commands.indexing.recreate import left_beside
-    from shinglefold.cli.framework.progress import progress_bar
+    from shinglefold.cli.commands.indexing.new_index import left_beside
+    from shinglefold.cli.framework.output import progress_bar
     from shinglefold.grouping.gate.housekeeping import SweepResult, placeholders, sweep
     from shinglefold.maintenance import DoctorOptions, Slice, diagnose
 

@@ -42,7 +42,7 @@ def stats(invocation: Invocation, /, *, index: str, engine: str | None) -> int:
     """
     from contextlib import closing
 
-    from shinglefold.cli.commands.indexing.recreate import left_lines
+    from shinglefold.cli.commands.indexing.new_index import left_lines
     from shinglefold.engines import open_engine
     from shinglefold.maintenance import statistics
 

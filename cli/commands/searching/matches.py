@@ -7,7 +7,7 @@ import click
 from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, Name, command
 from shinglefold.cli.framework.output import make_console, remark, write_json
 from shinglefold.cli.options.definitions import NumberRange, engine_options, text_options
-from shinglefold.cli.render.found import SHOWN, found_line, page_options, print_end, print_found
+from shinglefold.cli.render.hits import SHOWN, found_line, page_options, print_end, print_found
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -68,10 +68,8 @@ def matches(
     """
     from shinglefold.canon import Canonicalizer
     from shinglefold.cli.options.text_input import check_language, read_text
-    from shinglefold.cli.render.found import checked_terms
-    from shinglefold.cli.session.missing_texts import passages_remedy
-    from shinglefold.cli.session.open_index import opened_store
-    from shinglefold.cli.session.seal import seal_of_index
+    from shinglefold.cli.render.hits import checked_terms
+    from shinglefold.cli.session.open_index import opened_store, passages_remedy, seal_of_index
     from shinglefold.errors import ConfigError
     from shinglefold.rerank.matching import MatchOptions, MatchSearch
 

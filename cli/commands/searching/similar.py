@@ -8,7 +8,7 @@ import click
 from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, Name, command
 from shinglefold.cli.framework.output import make_console, printable, remark, write_json
 from shinglefold.cli.options.definitions import deciding_options, engine_options, text_options, verify_options
-from shinglefold.cli.render.found import SHOWN, found_line, page_options, print_end, print_found
+from shinglefold.cli.render.hits import SHOWN, found_line, page_options, print_end, print_found
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -62,9 +62,8 @@ def similar(
     of the index. The most alike come first.
     """
     from shinglefold.cli.options.text_input import text_as_indexed
-    from shinglefold.cli.render.found import checked_terms
-    from shinglefold.cli.session.open_index import opened_store, same_id, stored_hit
-    from shinglefold.cli.session.seal import seal_of_index
+    from shinglefold.cli.render.hits import checked_terms
+    from shinglefold.cli.session.open_index import opened_store, same_id, seal_of_index, stored_hit
     from shinglefold.rerank.similar import SimilarSearch
 
     if by_id and text:

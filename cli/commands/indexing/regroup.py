@@ -90,9 +90,8 @@ def regroup(
     runs and for new documents. When it is cut short, the same command goes on where it was. Exit code 3 says
     that some documents could not be written, or that others wrote until the end.
     """
-    from shinglefold.cli.framework.progress import progress_bar
-    from shinglefold.cli.session.open_index import opened_store
-    from shinglefold.cli.session.seal import seal_of_index
+    from shinglefold.cli.framework.output import progress_bar
+    from shinglefold.cli.session.open_index import opened_store, seal_of_index
     from shinglefold.grouping.regroup import RegroupOptions
     from shinglefold.grouping.regroup import regroup as run
 

@@ -24,7 +24,7 @@ from shinglefold.cli.render.run_summary import NO_DOCUMENTS
 from shinglefold.options.remedies import suggest
 
 if TYPE_CHECKING:
-    from shinglefold.cli.framework.progress import Report
+    from shinglefold.cli.framework.output import Report
     from shinglefold.ingest import ReadOptions
     from shinglefold.ingest.field_statistics import FieldWatch
     from shinglefold.model.scheme import Scheme
@@ -168,7 +168,7 @@ def collected(
     Args:
         scale: how to work on many of them; None is of texts alone.
     """
-    from shinglefold.cli.framework.progress import progress_bar
+    from shinglefold.cli.framework.output import progress_bar
     from shinglefold.model.recipe import TEXTS
     from shinglefold.offline.dedupe.exact_duplicates import names_of
     from shinglefold.offline.dedupe.fingerprint_table import FingerprintTable
@@ -279,8 +279,8 @@ def _read(
     invocation: Invocation, asked: _Asked, table: "FingerprintTable", signed: bool, bar: "Report"
 ) -> bool:
     """Fill the table; tell whether that was in vain, as no text was found."""
-    from shinglefold.cli.framework.progress import ProgressPace
-    from shinglefold.cli.render.warnings import is_in_vain, named_language, text_warnings
+    from shinglefold.cli.framework.output import ProgressPace
+    from shinglefold.cli.render.run_summary import is_in_vain, named_language, text_warnings
     from shinglefold.ingest.field_statistics import FieldWatch
     from shinglefold.offline.sign.run_identity import AsFound
 

@@ -60,8 +60,8 @@ def report(
     By size, the largest and the newest, and the share of copies by host, language and month. A copy is a
     document that does not lead its group.
     """
-    from shinglefold.cli.commands.grouping.regroup import check_numbered
-    from shinglefold.cli.framework.progress import progress_bar
+    from shinglefold.cli.commands.indexing.regroup import check_numbered
+    from shinglefold.cli.framework.output import progress_bar
     from shinglefold.cli.session.open_index import opened_store
     from shinglefold.grouping.report import ReportFields, make_report
     from shinglefold.grouping.report.html import page
