@@ -26,7 +26,7 @@ from shinglefold.errors import ConfigError, ShinglefoldError
 
 if TYPE_CHECKING:
     from shinglefold.cli.framework.next_commands import Hints
-    from shinglefold.cli.session.recipe import Asked
+    from shinglefold.cli.session.recipe import Target
     from shinglefold.settings import Settings
 
 #: Exit codes; the page docs/cli.md tells them.
@@ -34,7 +34,7 @@ DONE, FAILED, MISUSED, PARTLY, INTERRUPTED, PIPE_CLOSED, TERMINATED = 0, 1, 2, 3
 HELP = ["-h", "--help"]
 
 
-def stopped_code(stopped: str) -> int:
+def exit_code_of_stop(stopped: str) -> int:
     """Return the exit code for a run that ended early, for the reason its summary gives."""
     return {"interrupted": INTERRUPTED, "terminated": TERMINATED}.get(stopped, FAILED)
 
@@ -58,29 +58,29 @@ class Invocation:
 
         return load_settings(self.config)
 
-    def asked(self, index: str, engine: str | None, **flags: Any) -> "Asked":  # noqa: ANN401 - Asked's own
+    def target(self, index: str, engine: str | None, **flags: Any) -> "Target":  # noqa: ANN401 - Asked's own
         """Return what was asked for of an index.
 
         Raises:
             ConfigError: a setting or a flag is not valid.
         """
-        from shinglefold.cli.session.recipe import Asked
+        from shinglefold.cli.session.recipe import Target
 
         if engine is not None and "," in engine:
             self._check_several(engine)
         self.engine = engine
-        return Asked(index, self.settings(), self.hints(), **flags)
+        return Target(index, self.settings(), self.hints(), **flags)
 
     def _check_several(self, engine: str) -> None:
         """Refuse several addresses of which only the first has a scheme, with the command that was meant."""
-        from shinglefold.cli.framework.next_commands import again
+        from shinglefold.cli.framework.next_commands import repeat_command
         from shinglefold.engines.http import each_with_scheme
         from shinglefold.errors import ConfigError
 
         if meant := each_with_scheme(engine):
             raise ConfigError(
                 "--engine: several addresses are written each with its scheme: "
-                f"{again(self.arguments, engine=meant)}"
+                f"{repeat_command(self.arguments, engine=meant)}"
             )
 
     def hints(self) -> "Hints":
@@ -198,13 +198,13 @@ def _set_config(ctx: click.Context, _: click.Parameter, value: str | None) -> No
 #: Set to anything, a failure is raised with its traceback, for a report.
 DEBUG = "SHINGLEFOLD_DEBUG"
 #: Seconds a reader has to take what is buffered, once a command was asked to end.
-_PATIENCE = 1.0
+_FLUSH_SECONDS = 1.0
 
 
 def report(error: BaseException, invocation: Invocation) -> int:
     """Say what went wrong and return the exit code."""
     if isinstance(error, KeyboardInterrupt | click.Abort):
-        leave_output()
+        flush_or_discard_output()
         return TERMINATED if getattr(error, "signal", None) == signal.SIGTERM else INTERRUPTED
     if isinstance(error, OutputLost):
         discard_output()
@@ -213,7 +213,7 @@ def report(error: BaseException, invocation: Invocation) -> int:
     code = _code(error)
     text = _message(error)
     if isinstance(error, ShinglefoldError):
-        text = invocation.hints().completed(text)
+        text = invocation.hints().complete(text)
     remark(f"error: {printable(text)}")
     if invocation.json:
         _write_error(error, text, code)
@@ -263,32 +263,32 @@ def _see(error: click.ClickException) -> str:
     return f". See: {context.command_path} --help" if context is not None else ""
 
 
-def leave_output() -> None:
+def flush_or_discard_output() -> None:
     """Write what is buffered if somebody takes it soon; at exit Python would wait for a reader for ever."""
     try:
-        with _patience():
+        with _time_limit():
             flush_output()
-    except (_TooLate, OutputLost, BrokenPipeError, KeyboardInterrupt):
+    except (_Timeout, OutputLost, BrokenPipeError, KeyboardInterrupt):
         discard_output()
 
 
-class _TooLate(Exception):
+class _Timeout(Exception):
     """What waits was not taken in time."""
 
 
 @contextmanager
-def _patience() -> Iterator[None]:
+def _time_limit() -> Iterator[None]:
     """Break a block off after a second, in the main thread, which alone can be."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def late(_number: int, _frame: FrameType | None) -> NoReturn:
-        raise _TooLate
+        raise _Timeout
 
     before = signal.signal(signal.SIGALRM, late)
     try:
-        signal.setitimer(signal.ITIMER_REAL, _PATIENCE)
+        signal.setitimer(signal.ITIMER_REAL, _FLUSH_SECONDS)
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -300,7 +300,7 @@ def discard_output() -> None:
     _discard(sys.stdout)
 
 
-def settle_remarks() -> None:
+def flush_stderr() -> None:
     """See that remarks which can't be written do not fail at exit: there is no place to tell it."""
     try:
         sys.stderr.flush()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shinglefold.cli.framework.next_commands import again
+from shinglefold.cli.framework.next_commands import repeat_command
 from shinglefold.cli.framework.output import printable
 from shinglefold.cli.options.definitions import Function, options
 
@@ -174,9 +174,9 @@ def _print_duplicates(console: "Console", hit: Hit, told: Mapping[tuple[Any, Any
         if why := told.get((other.get("_index"), other["_id"])):
             console.print(f"      {why_line(why)}", style="cyan")
             if "passages" in why:
-                from shinglefold.cli.render.side_by_side import print_matched
+                from shinglefold.cli.render.side_by_side import print_matched_json
 
-                print_matched(console, why["passages"], (place_of(hit), place_of(other)))
+                print_matched_json(console, why["passages"], (place_of(hit), place_of(other)))
     if folded_count(hit) > len(others):
         console.print(f"    = and {folded_count(hit) - len(others)} more", style="cyan")
 
@@ -220,7 +220,7 @@ def print_found(console: "Console", place: int, name: str, source: Mapping[str, 
     console.print(f"   {printable('  '.join([one for one in [*named, told] if one]))}", soft_wrap=True)
 
 
-def print_end(console: "Console", line: str, page: "FoundPage[Any]", arguments: tuple[str, ...]) -> None:
+def print_page_end(console: "Console", line: str, page: "FoundPage[Any]", arguments: tuple[str, ...]) -> None:
     """Print the last lines of a page: how many there are, and the command for the next page.
 
     Args:
@@ -230,7 +230,7 @@ def print_end(console: "Console", line: str, page: "FoundPage[Any]", arguments: 
     console.print(line)
     if page.next:
         # A command is one line, whatever the width of the terminal.
-        console.print(f"next page: {again(arguments, after=page.next)}", soft_wrap=True)
+        console.print(f"next page: {repeat_command(arguments, after=page.next)}", soft_wrap=True)
 
 
 def found_line(
@@ -255,7 +255,7 @@ def found_line(
     return line
 
 
-def checked_terms(store: "Store", index: str, filters: tuple[str, ...]) -> tuple[dict[str, Any], ...]:
+def filter_queries(store: "Store", index: str, filters: tuple[str, ...]) -> tuple[dict[str, Any], ...]:
     """Return filters as queries.
 
     Raises:

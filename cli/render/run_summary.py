@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from shinglefold.cli.framework.command import DONE, FAILED, PARTLY, Invocation, stopped_code
-from shinglefold.cli.framework.output import printable, remark, times
+from shinglefold.cli.framework.command import DONE, FAILED, PARTLY, Invocation, exit_code_of_stop
+from shinglefold.cli.framework.output import format_times, printable, remark
 from shinglefold.cli.options.sources import is_page_source
 
 if TYPE_CHECKING:
     from shinglefold.cli.framework.next_commands import Hints
-    from shinglefold.cli.session.recipe import Asked
+    from shinglefold.cli.session.recipe import Target
     from shinglefold.contracts.engine import Engine
     from shinglefold.ingest import Pipeline, ReadOptions, Summary
     from shinglefold.ingest.field_statistics import FieldWatch
@@ -29,10 +29,10 @@ def exit_code(summary: "Summary") -> int:
     """Return the exit code of a run that indexed; why it is none of the good ones goes to standard error."""
     if "discarded" in summary.counts:
         remark(f"{summary.index} is as it was: what was indexed for it is discarded")
-    return ended(summary.stopped, summary.read, summary.failed, summary.indexed or summary.dropped)
+    return exit_code_of_run(summary.stopped, summary.read, summary.failed, summary.indexed or summary.dropped)
 
 
-def ended(stopped: str, read: int, failed: int, done: int, rest: str = "") -> int:
+def exit_code_of_run(stopped: str, read: int, failed: int, done: int, rest: str = "") -> int:
     """Return the exit code of a run over documents; why it is none of the good ones goes to standard error.
 
     Args:
@@ -42,7 +42,7 @@ def ended(stopped: str, read: int, failed: int, done: int, rest: str = "") -> in
     """
     if stopped:
         remark(printable(f"stopped: {stopped.rstrip('.') if rest else stopped}{rest}"))
-        return stopped_code(stopped)
+        return exit_code_of_stop(stopped)
     if not read:
         remark(NO_DOCUMENTS)
         return FAILED
@@ -68,10 +68,10 @@ def run_lines(summary: "Summary | Signed", here: int, stages: str = "") -> Itera
     first = {one.reason: f"; first: {one.source}:{one.line}" for one in summary.failures}
     reasons = sorted(summary.reasons.items(), key=lambda item: -item[1])
     for reason, count in reasons[:_REASONS]:
-        yield f"failed {times(count)}: {printable(reason + first.get(reason, ''))}"
+        yield f"failed {format_times(count)}: {printable(reason + first.get(reason, ''))}"
     if others := reasons[_REASONS:]:
         why = "1 other reason" if len(others) == 1 else f"{len(others):,} other reasons"
-        yield f"failed {times(sum(count for _, count in others))} for {why}; --json lists all"
+        yield f"failed {format_times(sum(count for _, count in others))} for {why}; --json lists all"
 
 
 def summary_lines(summary: "Summary", hints: "Hints", retried: str = "") -> list[str]:
@@ -101,12 +101,12 @@ def summary_lines(summary: "Summary", hints: "Hints", retried: str = "") -> list
     return lines
 
 
-def replay_command(asked: "Asked", letters: str) -> str:
+def replay_command(target: "Target", letters: str) -> str:
     """Return the command that indexes the documents of a dead-letter file again."""
-    return asked.hints.command("index", letters, index=asked.index, replay=True)
+    return target.hints.command("index", letters, index=target.index, replay=True)
 
 
-def again_command(asked: "Asked", engine: "Engine", summary: "Summary", **made_by: "Value") -> str:
+def retry_command(target: "Target", engine: "Engine", summary: "Summary", **made_by: "Value") -> str:
     """Return the command that tries the documents again which failed.
 
     Args:
@@ -114,48 +114,48 @@ def again_command(asked: "Asked", engine: "Engine", summary: "Summary", **made_b
     """
     from shinglefold.errors import EngineError
 
-    letters, index = summary.dead_letters, asked.index
+    letters, index = summary.dead_letters, target.index
     try:
         there = bool(summary.indexed) or engine.index_exists(index)
     except EngineError:
         there = True
     if there:
-        return replay_command(asked, letters)
-    return asked.hints.command("index", letters, index=index, replay=True, **made_by)
+        return replay_command(target, letters)
+    return target.hints.command("index", letters, index=index, replay=True, **made_by)
 
 
 def warnings_of(
-    asked: "Asked", pipeline: "Pipeline", recipe: "Recipe", watch: "FieldWatch", summary: "Summary"
+    target: "Target", pipeline: "Pipeline", recipe: "Recipe", watch: "FieldWatch", summary: "Summary"
 ) -> Iterator[str]:
     """Yield what is to be known of a run that may have gone well and still is of no use."""
     from shinglefold.cli.framework.next_commands import chain
     from shinglefold.ingest.pipeline.field_usage import not_repeatable
 
     def other(fields: Sequence[str]) -> str:
-        change = asked.hints.command("setup", asked.index, field=tuple(fields))
-        return chain([change, asked.command("backfill")])
+        change = target.hints.command("setup", target.index, field=tuple(fields))
+        return chain([change, target.command("backfill")])
 
     unsigned = summary.counts.get("without_signature", 0)
-    yield from text_warnings(watch, unsigned, bool(asked.fields or asked.pipeline), other)
+    yield from text_warnings(watch, unsigned, bool(target.fields or target.pipeline), other)
     yield from not_repeatable(pipeline.steps, recipe.field)
 
 
-def code_of_run(summary: "Summary", watch: "FieldWatch", *, named: bool) -> int:
+def index_exit_code(summary: "Summary", watch: "FieldWatch", *, named: bool) -> int:
     """Return the exit code of a run; why it is none of the good ones goes to standard error.
 
     Args:
         named: the fields with texts were named, so that each of them is expected.
     """
 
-    return code_of(exit_code(summary), watch, named=named)
+    return with_field_check(exit_code(summary), watch, named=named)
 
 
 def id_warnings(invocation: Invocation, watch: "FieldWatch") -> Iterator[str]:
     """Yield what is to be known of documents without ids that have a field which looks like one."""
-    from shinglefold.cli.framework.next_commands import again
+    from shinglefold.cli.framework.next_commands import repeat_command
 
     if name := watch.likely_id:
-        anew = again(invocation.arguments, id_field=name, recreate=True)
+        anew = repeat_command(invocation.arguments, id_field=name, recreate=True)
         yield (
             f"no document has an id, so that the next run stores them once more; if {name} is their id, this "
             f"makes an index of them alone: {anew}"
@@ -171,14 +171,14 @@ def page_notes(sources: Sequence[str], options: "ReadOptions", summary: "Summary
         )
 
 
-def named_language(field: str) -> str:
+def named_language_field(field: str) -> str:
     """Return the field with languages, where it is one that somebody has named."""
     from shinglefold.model.recipe import LANGUAGE
 
     return "" if field == LANGUAGE else field
 
 
-def is_in_vain(watch: "FieldWatch", *, named: bool) -> bool:
+def lacks_text(watch: "FieldWatch", *, named: bool) -> bool:
     """Tell whether a run is no success, though nothing failed: a field is mistyped, or no text was found.
 
     Args:
@@ -187,9 +187,9 @@ def is_in_vain(watch: "FieldWatch", *, named: bool) -> bool:
     return bool(watch.textless or watch.undeclared or (named and watch.absent))
 
 
-def code_of(code: int, watch: "FieldWatch", *, named: bool) -> int:
+def with_field_check(code: int, watch: "FieldWatch", *, named: bool) -> int:
     """Return the exit code of a run, given what it would be but for the fields."""
-    return PARTLY if code == DONE and is_in_vain(watch, named=named) else code
+    return PARTLY if code == DONE and lacks_text(watch, named=named) else code
 
 
 def text_warnings(

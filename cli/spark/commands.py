@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from shinglefold.cli.framework.command import DONE, FAILED, PARTLY, Invocation, command
-from shinglefold.cli.framework.output import printable, remark, times, write_json, write_line
+from shinglefold.cli.framework.output import format_times, printable, remark, write_json, write_line
 from shinglefold.cli.options.definitions import (
     chosen_scheme,
     decision_options,
@@ -16,8 +16,8 @@ from shinglefold.cli.options.definitions import (
     options,
     preset_option,
 )
-from shinglefold.cli.render.run_summary import named_language
-from shinglefold.cli.session.open_index import opened_store
+from shinglefold.cli.render.run_summary import named_language_field
+from shinglefold.cli.session.open_index import open_store
 from shinglefold.engines import Connection, is_server, load_connection
 from shinglefold.errors import ConfigError
 from shinglefold.model.recipe import TEXTS
@@ -63,7 +63,9 @@ def job(master: str) -> Iterator[Session]:
             found.stop()
 
 
-def free(found: Session, output: str, overwrite: bool, inputs: tuple[str, ...], work: str = "") -> None:
+def check_output(
+    found: Session, output: str, overwrite: bool, inputs: tuple[str, ...], work: str = ""
+) -> None:
     """Refuse an output that is there, or that would take with it what is read or worked in.
 
     Raises:
@@ -71,30 +73,30 @@ def free(found: Session, output: str, overwrite: bool, inputs: tuple[str, ...], 
     """
     system, place = place_of(found, output)
     for source in inputs:
-        if any(_together(place.toString(), read) for read in _meant(found, source)):
+        if any(_overlap(place.toString(), read) for read in _addresses_of(found, source)):
             raise ConfigError(f"{output} is read from, too: name another output with -o")
-        if work and _within(place_of(found, work)[1].toString(), _meant(found, source)):
+        if work and _inside(place_of(found, work)[1].toString(), _addresses_of(found, source)):
             raise ConfigError(
                 f"{source} is read: name another folder with --work, as stages are no documents"
             )
-    if work and _together(place.toString(), place_of(found, work)[1].toString()):
+    if work and _overlap(place.toString(), place_of(found, work)[1].toString()):
         raise ConfigError(f"{output} is worked in, too: name another output, or another folder with --work")
     if not overwrite and system.exists(place):
         raise ConfigError(f"{output} is there already: name another one, or replace it with --overwrite")
 
 
-def _meant(found: Session, source: str) -> list[str]:
+def _addresses_of(found: Session, source: str) -> list[str]:
     """Return the addresses that one with wildcards means, and itself where it has none."""
     system, place = place_of(found, source)
     return [one.getPath().toString() for one in system.globStatus(place) or ()] or [place.toString()]
 
 
-def _within(place: str, folders: list[str]) -> bool:
+def _inside(place: str, folders: list[str]) -> bool:
     """Tell whether an address is in one of some folders, or one of these."""
     return any((place.rstrip("/") + "/").startswith(folder.rstrip("/") + "/") for folder in folders)
 
 
-def _together(one: str, other: str) -> bool:
+def _overlap(one: str, other: str) -> bool:
     """Tell whether one of two addresses is the other, or within it."""
     a, b = (address.rstrip("/") + "/" for address in (one, other))
     return a.startswith(b) or b.startswith(a)
@@ -156,7 +158,7 @@ def sign_command(
     target = invocation.settings().field
     options = SignOptions(fields or TEXTS, language_field, html, target=target)
     with job(master) as session:
-        free(session, output, overwrite, sources)
+        check_output(session, output, overwrite, sources)
         progress(f"signing with scheme {scheme.id}")
         documents = read(session, *sources)
         columns_of(documents, [name.partition(".")[0] for name in (*fields, *_named(language_field))])
@@ -169,7 +171,7 @@ def sign_command(
     else:
         write_line(f"{counts['signed']:,} signed, {counts['failed']:,} failed; scheme {scheme.id}")
     for reason, count in worst:
-        remark(f"failed {times(count)}: {printable(reason)}")
+        remark(f"failed {format_times(count)}: {printable(reason)}")
     if not counts["signed"]:
         remark("no document was signed; check the sources and --field")
         return FAILED
@@ -178,7 +180,7 @@ def sign_command(
 
 def _named(language_field: str) -> list[str]:
     """Return the column of languages where it is one that somebody has named."""
-    named = named_language(language_field)
+    named = named_language_field(language_field)
     return [named] if named else []
 
 
@@ -229,12 +231,12 @@ def read_command(
     Nothing is written to the index. groups takes what comes out; numbers of groups are written by
     shinglefold regroup.
     """
-    asked = invocation.asked(index, engine)
-    with opened_store(asked) as store:
+    target = invocation.target(index, engine)
+    with open_store(target) as store:
         recipe = store.recipe
-    where: str | Connection = load_connection(asked.where) if is_server(asked.where) else asked.where
+    where: str | Connection = load_connection(target.where) if is_server(target.where) else target.where
     with job(master) as session:
-        free(session, output, overwrite, ())
+        check_output(session, output, overwrite, ())
         progress(f"reading {index} in {parts} parts")
         write(stored(session, where, index, recipe, parts=parts), output, overwrite)
         signed = "count_if(dedup.signature IS NOT NULL)"
@@ -318,7 +320,7 @@ def groups_command(
     scheme = chosen_scheme(invocation, preset, **decision)
     options = GroupOptions(invocation.settings().field, id_field, Bounds(most_shared, centres), min_size)
     with job(master) as session:
-        free(session, output, overwrite, sources, work)
+        check_output(session, output, overwrite, sources, work)
         kept = StageStore(session, work)
         try:
             signed = read(session, *sources)

@@ -11,39 +11,39 @@ from shinglefold.errors import PermissionDenied
 
 if TYPE_CHECKING:
     from shinglefold.cli.framework.next_commands import Hints
-    from shinglefold.cli.session.recipe import Asked
+    from shinglefold.cli.session.recipe import Target
     from shinglefold.contracts.engine import JSON, Engine, IndexInfo
     from shinglefold.grouping.rules import Rules
     from shinglefold.model.recipe import Recipe
 
 
 @dataclass(frozen=True, slots=True)
-class Templated:
+class TemplateDefaults:
     """``settings`` by flat names, and ``properties``: fields with their mappings."""
 
     settings: JSON = field(default_factory=dict)
     properties: JSON = field(default_factory=dict)
 
-    def unsaid(self, properties: Mapping[str, Any]) -> JSON:
+    def not_in_templates(self, properties: Mapping[str, Any]) -> JSON:
         """Return mappings of fields but for those that are said here."""
         return {name: node for name, node in properties.items() if name not in self.properties}
 
 
-def templated(engine: Engine, index: str) -> Templated:
+def template_defaults(engine: Engine, index: str) -> TemplateDefaults:
     """Return what an index of this name is given; nothing where the engine has no templates."""
     if engine.templates is None:
-        return Templated()
+        return TemplateDefaults()
     try:
         made = list(_applied(engine.templates, index))
     except PermissionDenied:
         # Who may not see templates can't be told what they say.
-        return Templated()
+        return TemplateDefaults()
     settings: JSON = {}
     properties: JSON = {}
     for one in made:
         settings |= dict(_flat(one.get("settings") or {}))
         properties |= (one.get("mappings") or {}).get("properties") or {}
-    return Templated(settings, properties)
+    return TemplateDefaults(settings, properties)
 
 
 def _applied(templates: Templates, index: str) -> Iterator[Mapping[str, Any]]:
@@ -100,19 +100,19 @@ class IndexLayout:
     left: str = ""
 
 
-def kept_layout(asked: "Asked") -> IndexLayout:
+def read_layout(target: "Target") -> IndexLayout:
     """Return the layout of the one index under a name; an embedded one has fields and no settings."""
     from contextlib import closing
 
     from shinglefold.engines import open_engine
     from shinglefold.errors import IndexMissing, PermissionDenied
 
-    with closing(open_engine(asked.where)) as engine:
+    with closing(open_engine(target.where)) as engine:
         templates = engine.templates
         try:
-            found = engine.all_mappings(asked.index)
+            found = engine.all_mappings(target.index)
             none: dict[str, JSON] = {name: {} for name in found}
-            settings = none if templates is None else templates.index_settings(asked.index)
+            settings = none if templates is None else templates.index_settings(target.index)
         except (IndexMissing, PermissionDenied):
             return IndexLayout()
     if len(found) != 1 or len(settings) != 1:
@@ -121,7 +121,7 @@ def kept_layout(asked: "Asked") -> IndexLayout:
     ((name, mappings),) = found.items()
     kept = {at: one for at, one in settings[name].items() if not at.startswith(_NOT_KEPT)}
     return IndexLayout(
-        kept, _made(mappings, asked.settings.field), _left(name, mappings, templates is not None)
+        kept, _made(mappings, target.settings.field), _left(name, mappings, templates is not None)
     )
 
 
@@ -198,7 +198,7 @@ def read_properties(path: str | None) -> dict[str, Any]:
     return found
 
 
-def check_types(asked: "Asked", types: Mapping[str, Any], path: str) -> None:
+def check_types(target: "Target", types: Mapping[str, Any], path: str) -> None:
     """Refuse types of fields for an index that is there and has others: no engine changes them in place.
 
     Raises:
@@ -207,15 +207,15 @@ def check_types(asked: "Asked", types: Mapping[str, Any], path: str) -> None:
     from shinglefold.engines import open_engine
     from shinglefold.errors import ConfigError
 
-    with closing(open_engine(asked.where)) as engine:
-        there = engine.all_mappings(asked.index).values() if engine.index_exists(asked.index) else ()
+    with closing(open_engine(target.where)) as engine:
+        there = engine.all_mappings(target.index).values() if engine.index_exists(target.index) else ()
     for mappings in there:
         known = mappings.get("properties") or {}
         for name, node in types.items():
             now, wanted = _type(known[name]) if name in known else "not mapped", _type(node)
             if now != wanted:
                 raise ConfigError(
-                    f"index {asked.index!r} is there, and --mapping {path} is of a new one: {name!r} is "
+                    f"index {target.index!r} is there, and --mapping {path} is of a new one: {name!r} is "
                     f"{now} there, not {wanted}; leave it out, or build the index anew: --recreate"
                 )
 
@@ -225,7 +225,7 @@ def _type(node: Mapping[str, Any]) -> str:
 
 
 @contextmanager
-def mapping_told(path: str | None) -> Iterator[None]:
+def mapping_errors_named(path: str | None) -> Iterator[None]:
     """Name the file of a mapping that the engine refuses to make an index with.
 
     Raises:
@@ -242,7 +242,7 @@ def mapping_told(path: str | None) -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptGroups:
+class GroupSettings:
     """What is kept of how an index made its groups.
 
     ``grouping``: the rules that it notes. ``properties``: mappings of the fields that these go by. ``left``:
@@ -254,7 +254,7 @@ class KeptGroups:
     left: str = ""
 
 
-def kept_groups(asked: "Asked", recipe: "Recipe", *, numbered: bool) -> KeptGroups:
+def read_group_settings(target: "Target", recipe: "Recipe", *, numbered: bool) -> GroupSettings:
     """Return what a new index keeps of how the one in its place made its groups, as no option says it.
 
     Args:
@@ -267,23 +267,23 @@ def kept_groups(asked: "Asked", recipe: "Recipe", *, numbered: bool) -> KeptGrou
     from shinglefold.rerank.request.field_check import source_of
 
     try:
-        old, found = recipe_of_index(asked)
+        old, found = recipe_of_index(target)
         rules = Rules.of(old)
     except (IndexMissing, ConfigError, SchemeMismatch):
         # What can't be read can't be kept either, and is what one recreates an index for.
-        return KeptGroups()
+        return GroupSettings()
     if not old.groups:
-        return KeptGroups()
-    again = _regroup(asked, rules, str(old.grouping.get("linkage") or ""))
+        return GroupSettings()
+    regroup = _regroup_command(target, rules, str(old.grouping.get("linkage") or ""))
     if not numbered:
         from shinglefold.cli.framework.next_commands import chain
 
-        numbers = chain([asked.hints.command("setup", asked.index, groups=True), again])
-        told = f"index {asked.index!r} numbered groups, and the new one does not"
-        return KeptGroups(left=f"{told}; let it: {numbers}")
+        numbers = chain([target.hints.command("setup", target.index, groups=True), regroup])
+        told = f"index {target.index!r} numbered groups, and the new one does not"
+        return GroupSettings(left=f"{told}; let it: {numbers}")
     if old.grouping and old.scheme.id != recipe.scheme.id:
-        told = f"rules for its groups were noted in {asked.index!r} for another scheme, and are not kept"
-        return KeptGroups(left=f"{told}; to go by them: {again}")
+        told = f"rules for its groups were noted in {target.index!r} for another scheme, and are not kept"
+        return GroupSettings(left=f"{told}; to go by them: {regroup}")
     tops = {source_of(found.values(), name).partition(".")[0] for name in rules.scope}
     properties = {
         name: node
@@ -291,15 +291,15 @@ def kept_groups(asked: "Asked", recipe: "Recipe", *, numbered: bool) -> KeptGrou
         for name, node in (mappings.get("properties") or {}).items()
         if name in tops
     }
-    return KeptGroups(old.grouping, properties)
+    return GroupSettings(old.grouping, properties)
 
 
-def _regroup(asked: "Asked", rules: "Rules", linkage: str) -> str:
+def _regroup_command(target: "Target", rules: "Rules", linkage: str) -> str:
     """Return the command that makes the groups of an index by rules."""
     numbers = {"min_resemblance": rules.min_resemblance, "min_similarity": rules.min_similarity}
-    return asked.hints.command(
+    return target.hints.command(
         "regroup",
-        asked.index,
+        target.index,
         linkage=linkage or None,
         verify=rules.verify,
         scope=rules.scope,
@@ -308,7 +308,7 @@ def _regroup(asked: "Asked", rules: "Rules", linkage: str) -> str:
     )
 
 
-def left_lines(engine: "Engine", infos: "Iterable[IndexInfo]", hints: "Hints") -> Iterator[str]:
+def leftover_warnings(engine: "Engine", infos: "Iterable[IndexInfo]", hints: "Hints") -> Iterator[str]:
     """Yield which indices are left of a run that was killed, each with the command that deletes it."""
     from shinglefold.ingest.writing.target_index import left_behind
 
@@ -322,16 +322,16 @@ def left_lines(engine: "Engine", infos: "Iterable[IndexInfo]", hints: "Hints") -
         )
 
 
-def left_beside(asked: "Asked") -> list[str]:
-    """Return what is left of earlier runs that were to take the place of an index; see ``left_lines``."""
+def leftovers_of_index(target: "Target") -> list[str]:
+    """Return a warning for each unfinished index that a killed ``index --recreate`` left."""
     from contextlib import closing
 
     from shinglefold.engines import open_engine
     from shinglefold.errors import EngineError
 
     try:
-        with closing(open_engine(asked.where)) as engine:
-            return list(left_lines(engine, engine.indices(f"{asked.index}-*"), asked.hints))
+        with closing(open_engine(target.where)) as engine:
+            return list(leftover_warnings(engine, engine.indices(f"{target.index}-*"), target.hints))
     except EngineError:
         # Whoever may not look for others may index all the same.
         return []

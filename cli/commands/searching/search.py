@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shinglefold.cli.framework.command import DONE, Invocation, command
-from shinglefold.cli.framework.next_commands import again
+from shinglefold.cli.framework.next_commands import repeat_command
 from shinglefold.cli.framework.output import make_console, write_json
-from shinglefold.cli.options.definitions import deciding_options, engine_options, options
+from shinglefold.cli.options.definitions import engine_options, options, threshold_options
 
 if TYPE_CHECKING:
     from shinglefold.model.recipe import Recipe
@@ -41,7 +41,7 @@ fold_options = options(
         type=click.Choice(["leader", "connected"]),
         help="Members must match the hit shown (leader, the default) or any other member (connected).",
     ),
-    deciding_options("hits", 0, "0 where a resemblance decides"),
+    threshold_options("hits", 0, "0 where a resemblance decides"),
     click.option(
         "--verify",
         type=click.Choice(["signature", "text"]),
@@ -99,7 +99,7 @@ fold_options = options(
 )
 
 
-def folding_of(given: Mapping[str, Any], *, show_duplicates: bool) -> "FoldOptions":
+def parse_fold_options(given: Mapping[str, Any], *, show_duplicates: bool) -> "FoldOptions":
     """Return the options of a request from those of the command.
 
     Raises:
@@ -194,7 +194,7 @@ def search(
 ) -> int:
     """Search an index; near-duplicate hits are folded into one."""
     from shinglefold.cli.render.hits import FOUND, print_page
-    from shinglefold.cli.session.open_index import opened_store, seal_of_index
+    from shinglefold.cli.session.open_index import open_store, seal_of_index
     from shinglefold.engines import is_server
     from shinglefold.rerank import Explain, FoldedSearch
     from shinglefold.rerank.representatives import load_policies
@@ -206,12 +206,12 @@ def search(
     order = [_sort(one) for one in sorts]
     if nameless := [one for one in fields if not one.partition("^")[0]]:
         raise click.UsageError(f"--field {nameless[0]!r}: expected FIELD, or FIELD^2 with a weight")
-    chosen = folding_of(folding, show_duplicates=show_duplicates)
+    chosen = parse_fold_options(folding, show_duplicates=show_duplicates)
     # A policy that is not valid is reported before dictionaries are loaded.
     load_policies(chosen.representative)
-    asked = invocation.asked(index, engine)
+    target = invocation.target(index, engine)
     marked = sys.stdout.isatty() and not invocation.json if highlight is None else highlight
-    with opened_store(asked) as store:
+    with open_store(target) as store:
         wanted = fields or default_fields(store.recipe)
         known = store.mappings.values()
         check_fields(known, index, [one.partition("^")[0] for one in fields], "--field")
@@ -230,16 +230,16 @@ def search(
         # Who can type a command can also make this key: it finds mistakes, not forgeries.
         key = f"{index} {store.scheme.id}".encode()
         tiebreaker = store.engine.tiebreaker()
-        seal = seal_of_index(asked, store.recipe)
+        seal = seal_of_index(target, store.recipe)
         folded = FoldedSearch(store.engine, store.scheme, store.field, tiebreaker, cursor_key=key, seal=seal)
         found = folded.search(index, body, chosen)
     if invocation.json:
         write_json(found)
     else:
         # The embedded engine's point in time ends with the command.
-        renew = not is_server(asked.where)
+        renew = not is_server(target.where)
         if reason := found.get("dedup", {}).get("mode_reason"):
-            found["dedup"]["mode_reason"] = asked.hints.completed(reason)
+            found["dedup"]["mode_reason"] = target.hints.complete(reason)
         print_page(
             make_console(), found, start, show_duplicates, next_page(invocation.arguments, found, renew)
         )
@@ -249,7 +249,7 @@ def search(
 def next_page(arguments: Sequence[str], answer: Mapping[str, Any], renew: bool) -> str:
     """Return the command that shows the page behind one that has a cursor, or nothing."""
     cursor = answer.get("dedup", {}).get("cursor")
-    return again(arguments, cursor=cursor, renew=renew) if cursor else ""
+    return repeat_command(arguments, cursor=cursor, renew=renew) if cursor else ""
 
 
 def default_fields(recipe: "Recipe") -> tuple[str, ...]:
