@@ -10,9 +10,9 @@ from shinglefold.api.folded_index import FoldedIndex, Wanted
 from shinglefold.api.index_options import (
     IndexOptions,
     match_options,
-    search_canonicalizer,
     similar_options,
 )
+from shinglefold.api.index_recipe import search_canonicalizer
 from shinglefold.api.opening import read_recipe
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Document, Engine, RunsInThreads

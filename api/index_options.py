@@ -5,20 +5,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from shinglefold.canon import Canonicalizer
-from shinglefold.contracts.engine import JSON, HasConnection
-from shinglefold.errors import ConfigError, IndexMissing, RecipeMismatch
+from shinglefold.api.index_recipe import MOST_NAMES, codes_with_any
+from shinglefold.contracts.engine import HasConnection
+from shinglefold.errors import RecipeMismatch
 from shinglefold.grouping import Policy
-from shinglefold.model.recipe import Recipe, has_recipe
-from shinglefold.model.scheme import CanonOptions, Scheme
+from shinglefold.model.recipe import Recipe
+from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal, check_sealed
 from shinglefold.options.validation import check_fraction, check_str, check_strings, expected
 from shinglefold.rerank import FoldOptions, Scope
 from shinglefold.rerank.matching import MatchOptions
 from shinglefold.rerank.similar import SimilarOptions
 from shinglefold.settings import Settings
-
-_MOST_FIELDS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +59,7 @@ class IndexOptions:
         if cursor_key is not None and not isinstance(cursor_key, str | bytes):
             raise expected("cursor_key", "text or bytes", type(cursor_key).__name__)
         return cls(
-            None if text is None else check_strings("text", text, _MOST_FIELDS),
+            None if text is None else check_strings("text", text, MOST_NAMES),
             codes_with_any(languages),
             fingerprint_field,
             similarity,
@@ -156,62 +154,6 @@ def thresholds(similarity: float) -> dict[str, Any]:
         "min_resemblance": round(similarity / (2 - similarity), 4),
         "min_length_ratio": min(0.8, similarity),
     }
-
-
-def codes_with_any(languages: Sequence[str] | None) -> tuple[str, ...] | None:
-    """Return language codes with ``any``, which takes the words of all other scripts; None for None."""
-    if languages is None:
-        return None
-    codes = check_strings("languages", languages, _MOST_FIELDS)
-    return codes if "any" in codes else (*codes, "any")
-
-
-def recipe_of(mappings: Mapping[str, JSON], index: str) -> Recipe:
-    """Return the recipe that all indices behind a name have in common.
-
-    Raises:
-        IndexMissing: there is no index.
-        ConfigError: an index has no recipe, or they have different ones.
-    """
-    if not mappings:
-        raise IndexMissing(
-            f'no index {index!r}; make it: shinglefold.setup(…, {index!r}, text=["title", "body"])'
-        )
-    for name, found in mappings.items():
-        if not has_recipe(found):
-            raise ConfigError(
-                f"index {name!r} was not set up for fingerprints; set it up: "
-                f"shinglefold.setup(…, {name!r}, text=[…]), then shinglefold.open(…, {name!r}).backfill()"
-            )
-    recipes = {name: Recipe.of(found, name) for name, found in mappings.items()}
-    (first, recipe), *others = recipes.items()
-    for name, other in others:
-        if decisive_parts(other) != decisive_parts(recipe):
-            raise ConfigError(
-                f"the indices {first!r} and {name!r} behind {index!r} have different recipes; open each by "
-                "its own name, or set both up alike"
-            )
-    return recipe
-
-
-def decisive_parts(recipe: Recipe) -> tuple[object, ...]:
-    """Return the parts of a recipe that decide fingerprints: indices with the same ones fold together."""
-    return recipe.scheme.id, recipe.field, recipe.pipeline, recipe.sealed
-
-
-def search_canonicalizer(scheme: Scheme, known: Canonicalizer | None = None) -> Canonicalizer:
-    """Return the canonicalizer whose words an embedded index is searched by.
-
-    It keeps the lemmas of the scheme and drops no function words, so that phrases are found as written.
-
-    Args:
-        known: the canonicalizer of the fingerprints; returned where its words are the same.
-    """
-    references = [
-        replace(ref, options=CanonOptions(mode=ref.options.mode, drop_function_words=False))
-        for ref in scheme.languages
-    ]
-    return known if known is not None and known.references == tuple(references) else Canonicalizer(references)
 
 
 def similar_options(

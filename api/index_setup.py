@@ -5,10 +5,16 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
-from shinglefold.api.index_options import codes_with_any
-from shinglefold.contracts.engine import JSON, Engine
+from shinglefold.api.index_recipe import (
+    MOST_NAMES,
+    codes_with_any,
+    mappings_or_none,
+    with_languages,
+    with_preset,
+)
+from shinglefold.contracts.engine import JSON
 from shinglefold.engines import open_engine
-from shinglefold.errors import ConfigError, IndexMissing
+from shinglefold.errors import ConfigError
 from shinglefold.ingest import Pipeline, default_definition
 from shinglefold.ingest.index_mapping import usual_properties
 from shinglefold.maintenance import Plan, SetupRequest, carry_out, make_plan
@@ -19,8 +25,6 @@ from shinglefold.options.validation import check_bool, check_strings
 from shinglefold.registry import make_scheme
 from shinglefold.rerank.request.field_check import check_fields
 from shinglefold.settings import Settings, load_settings
-
-_MOST_FIELDS = 100
 
 
 def setup(
@@ -63,7 +67,7 @@ def setup(
     check_bool("passages", passages)
     settings = load_settings()
     with closing(open_engine(where)) as engine:
-        found = _mappings(engine, index)
+        found = mappings_or_none(engine, index)
         fields = _fields(text, index, found)
         stored = [Recipe.of(one, name) for name, one in found.items() if has_recipe(one)]
         before = stored[0] if stored else None
@@ -95,13 +99,6 @@ def _with_properties(plan: Plan, properties: Mapping[str, Any]) -> Plan:
     return replace(plan, changes=tuple(changes))
 
 
-def _mappings(engine: Engine, index: str) -> dict[str, JSON]:
-    try:
-        return engine.all_mappings(index)
-    except IndexMissing:
-        return {}
-
-
 def _fields(text: Sequence[str] | None, index: str, found: dict[str, JSON]) -> tuple[str, ...]:
     """Return the fields with text that were named.
 
@@ -119,7 +116,7 @@ def _fields(text: Sequence[str] | None, index: str, found: dict[str, JSON]) -> t
         )
         there = f"; index {index!r} has text in {', '.join(candidates)}" if candidates else ""
         raise ConfigError(f'text: name the fields whose texts are compared: text=["title", "body"]{there}')
-    fields = check_strings("text", text, _MOST_FIELDS)
+    fields = check_strings("text", text, MOST_NAMES)
     # An index that setup has just made knows its own fields only.
     with_fields = [
         mappings for mappings in found.values() if mappings.get("properties", {}).keys() - _own(mappings)
@@ -138,24 +135,15 @@ def _own(mappings: JSON) -> set[str]:
 def _scheme(
     before: Recipe | None, codes: tuple[str, ...] | None, preset: str | None, settings: Settings
 ) -> Scheme:
-    if before is not None and codes is None and preset is None:
-        return before.scheme
+    own = dict(settings.language)
     if before is None:
-        return make_scheme(
-            preset or settings.preset,
-            codes or settings.languages or None,
-            settings.canon_options(),
-            dict(settings.language),
-        )
-    made = make_scheme(
-        preset or before.scheme.name,
-        codes or [ref.code for ref in before.scheme.languages],
-        settings.canon_options(),
-        dict(settings.language),
-    )
-    kept = {ref.code: ref.options for ref in before.scheme.languages}
-    languages = tuple(replace(ref, options=kept.get(ref.code, ref.options)) for ref in made.languages)
-    return replace(made, languages=languages)
+        codes = codes or settings.languages or None
+        return make_scheme(preset or settings.preset, codes, settings.canon_options(), own)
+    if codes is None and preset is None:
+        return before.scheme
+    scheme = with_preset(before.scheme, preset) if preset else before.scheme
+    codes = codes or tuple(ref.code for ref in scheme.languages)
+    return with_languages(scheme, codes, settings.canon_options(), own)
 
 
 def _recipe(

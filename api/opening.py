@@ -5,8 +5,9 @@ from os import PathLike
 from typing import Any
 
 from shinglefold.api.folded_index import FoldedIndex
-from shinglefold.api.index_options import IndexOptions, recipe_of, search_canonicalizer
-from shinglefold.contracts.engine import JSON, Engine
+from shinglefold.api.index_options import IndexOptions
+from shinglefold.api.index_recipe import common_recipe, mappings_or_none, search_canonicalizer
+from shinglefold.contracts.engine import Engine
 from shinglefold.engines import folder_of, open_engine
 from shinglefold.errors import IndexMissing
 from shinglefold.model.recipe import Recipe
@@ -80,7 +81,7 @@ def open_with_recipe(where: Any, index: str, options: IndexOptions) -> tuple[Eng
     engine = open_engine(where)
     try:
         recipe = read_recipe(engine, index, options)
-        if not is_folder(where):
+        if not _is_folder(where):
             return engine, recipe
     except BaseException:
         engine.close()
@@ -96,19 +97,26 @@ def read_recipe(engine: Engine, index: str, options: IndexOptions) -> Recipe:
     Raises:
         IndexMissing, ConfigError, RecipeMismatch: see ``open``.
     """
-    recipe = recipe_of(_mappings(engine, index), index)
+    found = mappings_or_none(engine, index)
+    if not found:
+        raise IndexMissing(
+            f'no index {index!r}; make it: shinglefold.setup(…, {index!r}, text=["title", "body"])'
+        )
+    recipe = common_recipe(
+        found,
+        lambda name: (
+            f"index {name!r} was not set up for fingerprints; set it up: "
+            f"shinglefold.setup(…, {name!r}, text=[…]), then shinglefold.open(…, {name!r}).backfill()"
+        ),
+        lambda first, other: (
+            f"the indices {first[0]!r} and {other[0]!r} behind {index!r} have different recipes; open each "
+            "by its own name, or set both up alike"
+        ),
+    )
     options.check(recipe, index)
     return recipe
 
 
-def _mappings(engine: Engine, index: str) -> dict[str, JSON]:
-    try:
-        return engine.all_mappings(index)
-    except IndexMissing:
-        # The caller's message names the call that makes it.
-        return {}
-
-
-def is_folder(where: object) -> bool:
+def _is_folder(where: object) -> bool:
     """Return whether an address names a folder of the embedded engine."""
     return isinstance(where, str | PathLike) and folder_of(str(where)) is not None

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from shinglefold.api.index_options import codes_with_any, thresholds
+from shinglefold.api.index_options import thresholds
+from shinglefold.api.index_recipe import codes_with_any
 from shinglefold.canon import Canonicalizer
 from shinglefold.ingest import Fingerprinter
 from shinglefold.model.scheme import Scheme

@@ -18,8 +18,11 @@ from shinglefold.cli.framework.command import (
     CommandGroup,
     Invocation,
     common_options,
+    discard_output,
+    flush_or_discard_output,
+    flush_stderr,
+    report,
 )
-from shinglefold.cli.framework.exit_codes import discard_output, leave_output, report, settle_remarks
 from shinglefold.cli.framework.output import flush_output, prepare_streams, write_json, write_line
 from shinglefold.runtime.signals import raise_interrupted
 
@@ -37,8 +40,8 @@ _COMMANDS = {
     "advise": "files",
     "setup": "indexing",
     "backfill": "indexing",
-    "regroup": "grouping",
-    "report": "grouping",
+    "regroup": "indexing",
+    "report": "inspecting",
     "doctor": "inspecting",
     "stats": "inspecting",
     "delete": "indexing",
@@ -100,10 +103,10 @@ def main(arguments: Sequence[str] | None = None, program: click.Group = cli) -> 
     invocation = Invocation(json=asks_for_json(given), arguments=tuple(given))
     prepare_streams()
     try:
-        with _ended_tidily():
+        with _handle_sigterm():
             code = _run(given, invocation, program)
         if code in (INTERRUPTED, TERMINATED):
-            leave_output()
+            flush_or_discard_output()
         else:
             flush_output()
     except BrokenPipeError:
@@ -112,20 +115,20 @@ def main(arguments: Sequence[str] | None = None, program: click.Group = cli) -> 
     except (Exception, KeyboardInterrupt) as error:
         return _reported(error, invocation)
     finally:
-        settle_remarks()
+        flush_stderr()
     return code
 
 
 def _reported(error: BaseException, invocation: Invocation) -> int:
     try:
         return report(error, invocation)
-    except KeyboardInterrupt as asked:
-        # Nobody reads what is told.
-        return report(asked, invocation)
+    except KeyboardInterrupt as second:
+        # Nobody reads the message of the first.
+        return report(second, invocation)
 
 
 @contextmanager
-def _ended_tidily() -> Iterator[None]:
+def _handle_sigterm() -> Iterator[None]:
     """Have SIGTERM end a command as Ctrl-C does, unless somebody handles or ignores it already."""
     here = threading.current_thread() is threading.main_thread()
     if not here or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:

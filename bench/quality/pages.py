@@ -9,7 +9,7 @@ from typing import Any
 from bench import corpora
 from bench.quality.corpus import POSITIVE, Corpus
 from bench.table import Row
-from shinglefold.cli.session.open_index import search_canonicalizer
+from shinglefold.api.index_recipe import search_canonicalizer
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.ingest import Pipeline, default_definition, mappings
 from shinglefold.registry import make_scheme

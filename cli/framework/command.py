@@ -1,18 +1,32 @@
 """What every command has: ``--json``, ``--config``, ``-h`` and examples under its help."""
 
-from collections.abc import Callable
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
 from click.shell_completion import CompletionItem
 
-from shinglefold.cli.framework.output import write_line
+from shinglefold.cli.framework.output import (
+    OutputLost,
+    flush_output,
+    printable,
+    remark,
+    write_json,
+    write_line,
+)
+from shinglefold.errors import ConfigError, ShinglefoldError
 
 if TYPE_CHECKING:
     from shinglefold.cli.framework.next_commands import Hints
-    from shinglefold.cli.session.recipe import Asked
+    from shinglefold.cli.session.recipe import Target
     from shinglefold.settings import Settings
 
 #: Exit codes; the page docs/cli.md tells them.
@@ -20,7 +34,7 @@ DONE, FAILED, MISUSED, PARTLY, INTERRUPTED, PIPE_CLOSED, TERMINATED = 0, 1, 2, 3
 HELP = ["-h", "--help"]
 
 
-def stopped_code(stopped: str) -> int:
+def exit_code_of_stop(stopped: str) -> int:
     """Return the exit code for a run that ended early, for the reason its summary gives."""
     return {"interrupted": INTERRUPTED, "terminated": TERMINATED}.get(stopped, FAILED)
 
@@ -44,29 +58,29 @@ class Invocation:
 
         return load_settings(self.config)
 
-    def asked(self, index: str, engine: str | None, **flags: Any) -> "Asked":  # noqa: ANN401 - Asked's own
+    def target(self, index: str, engine: str | None, **flags: Any) -> "Target":  # noqa: ANN401 - Asked's own
         """Return what was asked for of an index.
 
         Raises:
             ConfigError: a setting or a flag is not valid.
         """
-        from shinglefold.cli.session.recipe import Asked
+        from shinglefold.cli.session.recipe import Target
 
         if engine is not None and "," in engine:
             self._check_several(engine)
         self.engine = engine
-        return Asked(index, self.settings(), self.hints(), **flags)
+        return Target(index, self.settings(), self.hints(), **flags)
 
     def _check_several(self, engine: str) -> None:
         """Refuse several addresses of which only the first has a scheme, with the command that was meant."""
-        from shinglefold.cli.framework.next_commands import again
+        from shinglefold.cli.framework.next_commands import repeat_command
         from shinglefold.engines.http import each_with_scheme
         from shinglefold.errors import ConfigError
 
         if meant := each_with_scheme(engine):
             raise ConfigError(
                 "--engine: several addresses are written each with its scheme: "
-                f"{again(self.arguments, engine=meant)}"
+                f"{repeat_command(self.arguments, engine=meant)}"
             )
 
     def hints(self) -> "Hints":
@@ -179,3 +193,126 @@ def _set_json(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 def _set_config(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
     if value is not None:
         ctx.ensure_object(Invocation).config = value
+
+
+#: Set to anything, a failure is raised with its traceback, for a report.
+DEBUG = "SHINGLEFOLD_DEBUG"
+#: Seconds a reader has to take what is buffered, once a command was asked to end.
+_FLUSH_SECONDS = 1.0
+
+
+def report(error: BaseException, invocation: Invocation) -> int:
+    """Say what went wrong and return the exit code."""
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        flush_or_discard_output()
+        return TERMINATED if getattr(error, "signal", None) == signal.SIGTERM else INTERRUPTED
+    if isinstance(error, OutputLost):
+        discard_output()
+        remark(f"error: {error}")
+        return FAILED
+    code = _code(error)
+    text = _message(error)
+    if isinstance(error, ShinglefoldError):
+        text = invocation.hints().complete(text)
+    remark(f"error: {printable(text)}")
+    if invocation.json:
+        _write_error(error, text, code)
+    return code
+
+
+def _write_error(error: BaseException, text: str, code: int) -> None:
+    try:
+        write_json({"error": {"type": _type(error), "message": text, "exit_code": code}})
+        flush_output()
+    except OutputLost as lost:
+        discard_output()
+        remark(f"error: {lost}")
+    except BrokenPipeError:
+        discard_output()
+
+
+def _code(error: BaseException) -> int:
+    return MISUSED if isinstance(error, ConfigError | click.ClickException) else FAILED
+
+
+def _type(error: BaseException) -> str:
+    return "UsageError" if isinstance(error, click.ClickException) else type(error).__name__
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        # Its message is the whole help.
+        context = error.ctx
+        known = context.command.list_commands(context) if isinstance(context.command, click.Group) else ()
+        return f"{context.command_path} needs a command: {', '.join(known)}{_see(error)}"
+    if isinstance(error, click.ClickException):
+        said = error.format_message().rstrip(".")
+        return said + _see(error).removeprefix("." if said.endswith(("?", ")")) else "")
+    if isinstance(error, ShinglefoldError):
+        return str(error)
+    if isinstance(error, OSError):
+        place = f"{error.filename}: " if error.filename else ""
+        return f"{place}{error.strerror or error}; check the path, its rights and the space left"
+    if os.environ.get(DEBUG):
+        raise error
+    return f"unexpected {type(error).__name__}: {error}; a fault of shinglefold, {DEBUG}=1 shows where"
+
+
+def _see(error: click.ClickException) -> str:
+    context = getattr(error, "ctx", None)
+    return f". See: {context.command_path} --help" if context is not None else ""
+
+
+def flush_or_discard_output() -> None:
+    """Write what is buffered if somebody takes it soon; at exit Python would wait for a reader for ever."""
+    try:
+        with _time_limit():
+            flush_output()
+    except (_Timeout, OutputLost, BrokenPipeError, KeyboardInterrupt):
+        discard_output()
+
+
+class _Timeout(Exception):
+    """What waits was not taken in time."""
+
+
+@contextmanager
+def _time_limit() -> Iterator[None]:
+    """Break a block off after a second, in the main thread, which alone can be."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def late(_number: int, _frame: FrameType | None) -> NoReturn:
+        raise _Timeout
+
+    before = signal.signal(signal.SIGALRM, late)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, _FLUSH_SECONDS)
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def discard_output() -> None:
+    """Point standard output nowhere: what is buffered can't be written, and must not fail at exit."""
+    _discard(sys.stdout)
+
+
+def flush_stderr() -> None:
+    """See that remarks which can't be written do not fail at exit: there is no place to tell it."""
+    try:
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        _discard(sys.stderr)
+
+
+def _discard(stream: TextIO) -> None:
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+    except (OSError, ValueError):
+        # A captured stream has no descriptor and no reader to lose.
+        pass

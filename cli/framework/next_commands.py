@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from shinglefold.options.remedies import Value, chain, complete_commands, line, option
 
-__all__ = ["Hints", "again", "chain"]
+__all__ = ["Hints", "chain", "repeat_command"]
 _ENGINE = "--engine"
 
 
@@ -31,7 +31,7 @@ class Hints:
         ]
         return line(name, arguments, [*words, *self._in_force()])
 
-    def completed(self, text: str) -> str:
+    def complete(self, text: str) -> str:
         """Return a message of the library with the options in force in the commands that it names."""
         return complete_commands(text, self._complete)
 
@@ -44,7 +44,7 @@ class Hints:
         return [*option(_ENGINE, engine), *option("--config", self.config)]
 
 
-def again(arguments: Iterable[str], **changed: Value) -> str:
+def repeat_command(arguments: Iterable[str], **changed: Value) -> str:
     """Return the command that was typed, with some options set otherwise.
 
     Args:
@@ -59,7 +59,7 @@ def again(arguments: Iterable[str], **changed: Value) -> str:
     return shlex.join(["shinglefold", *_safe_words(words)])
 
 
-def instead(arguments: Iterable[str], word: str, other: str) -> str:
+def replace_word(arguments: Iterable[str], word: str, other: str) -> str:
     """Return the command that was typed, with another word in the place of one that names something."""
     words = list(arguments)
     at = len(words) - 1 - words[::-1].index(word)

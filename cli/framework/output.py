@@ -1,4 +1,4 @@
-"""Where output goes: JSON and lines to standard output, tables to a console, remarks to standard error."""
+"""Write results to standard output; remarks and progress to standard error."""
 
 import csv
 import errno
@@ -6,23 +6,26 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import IO, TYPE_CHECKING, Any
+from time import monotonic
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from shinglefold.ingest import Progress
+
 #: The width of tables where there is no terminal to ask.
 WIDTH = 100
-#: How pages and pictures begin that commands write.
+#: The first bytes of the pages and pictures that commands write.
 _PAGES = (b"<!doctype html", b"<svg")
-#: Nobody has a wider terminal, and no number of columns more digits.
+#: Limits on COLUMNS: a terminal's width, and the digits of the number.
 _WIDEST, _DIGITS = 10_000, 20
 _TRAILING = re.compile(r"[ \t]+\n")
-#: Wider than any row.
+#: A width that no row reaches.
 _UNBOUNDED = 1_000_000
-# Text of documents is shown: control characters in it must not reach the terminal.
+# Control characters in the texts of documents must not reach the terminal.
 _CONTROLS: dict[int, int | None] = {
     **dict.fromkeys((*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A))),
     **dict.fromkeys((9, 10, 13), 32),
@@ -30,14 +33,14 @@ _CONTROLS: dict[int, int | None] = {
 
 
 class OutputLost(Exception):
-    """Standard output can't be written to, and somebody still reads it."""
+    """Standard output can't be written to, for another reason than a closed pipe."""
 
 
 def prepare_streams() -> None:
-    """Let no text be unprintable: what the encoding lacks is written as an escape."""
-    # A shell can close a stream (``>&-``); Python has None in its place.
+    """Make the standard streams safe to write to: characters that the encoding lacks become escapes."""
+    # Python sets a stream to None if the shell closed it (``>&-``).
     sys.stdin = sys.stdin or open(os.devnull, encoding="utf-8")  # noqa: SIM115 - as long as the process
-    # One that takes nothing, as what was to be shown is lost; remarks have no other place to go to.
+    # Opened for reading, so that writing fails: lost results are an error, lost remarks are not.
     sys.stdout = sys.stdout or open(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
@@ -48,7 +51,7 @@ def prepare_streams() -> None:
 
 def write_json(value: Any, indent: int | None = 2) -> None:  # noqa: ANN401 - JSON
     """Write one JSON document; with ``indent=None`` on one line."""
-    # In UTF-8 only lone surrogates get an escape from the stream, and theirs is JSON's own.
+    # In UTF-8 the stream escapes lone surrogates only, in the same way as JSON.
     readable = "utf" in (sys.stdout.encoding or "").lower()
     write_line(json.dumps(value, ensure_ascii=not readable, indent=indent))
 
@@ -57,17 +60,17 @@ def write_line(line: str) -> None:
     """Write a line to standard output.
 
     Raises:
-        OutputLost: it can't be written to.
+        OutputLost: it can't be written.
     """
-    with _written():
+    with _output_errors():
         sys.stdout.write(line + "\n")
 
 
 def check_page(path: str | None, option: str, sources: Iterable[str] = ()) -> None:
-    """See that a page or picture may be written to a file: there is none, or one that was made before.
+    """Check that a page or picture may be written to a file.
 
     Raises:
-        ConfigError: it holds something else, or is a source.
+        ConfigError: the file holds something else than a page or picture, or is a source.
     """
     from pathlib import Path
 
@@ -84,10 +87,10 @@ def check_page(path: str | None, option: str, sources: Iterable[str] = ()) -> No
 
 
 def write_page(path: str, page: str) -> None:
-    """Write a page or picture to a file, in one step: a full disk leaves the one of before.
+    """Write a page or picture to a file; if that fails, an earlier one stays.
 
     Raises:
-        Unwritable: it can't be written.
+        OutputError: it can't be written.
     """
     from pathlib import Path
 
@@ -97,7 +100,7 @@ def write_page(path: str, page: str) -> None:
     place = Path(path)
     try:
         if place.exists() and not place.is_file():
-            # Not beside a device or a pipe.
+            # A device or a pipe can't be replaced by a finished file.
             place.write_text(page, "utf-8", errors="replace")
             return
         with atomic_write(place, errors="replace") as file:
@@ -110,24 +113,24 @@ def write_csv(row: Sequence[str]) -> None:
     """Write a row of CSV to standard output.
 
     Raises:
-        OutputLost: it can't be written to.
+        OutputLost: it can't be written.
     """
-    with _written():
+    with _output_errors():
         csv.writer(sys.stdout, lineterminator="\n").writerow(row)
 
 
 def flush_output() -> None:
-    """Write what waits in the buffer of standard output.
+    """Flush standard output.
 
     Raises:
-        OutputLost: it can't be written to.
+        OutputLost: it can't be written.
     """
-    with _written():
+    with _output_errors():
         sys.stdout.flush()
 
 
 @contextmanager
-def _written() -> Iterator[None]:
+def _output_errors() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
@@ -140,7 +143,7 @@ def _written() -> Iterator[None]:
 
 
 def remark(line: str) -> None:
-    """Write a line to standard error; where that can't be written to, there is no place to tell it."""
+    """Write a line to standard error; failures are ignored, as nothing could report them."""
     with suppress(OSError):
         sys.stderr.write(line + "\n")
 
@@ -150,24 +153,24 @@ def printable(text: object) -> str:
     return str(text).translate(_CONTROLS)
 
 
-def times(count: int) -> str:
-    """Return how often something happened, in words."""
+def format_times(count: int) -> str:
+    """Return a count as "once", "twice" or "3 times"."""
     return {1: "once", 2: "twice"}.get(count, f"{count:,} times")
 
 
-class _Plain:
-    """Standard output or error where that is no terminal: lines end where their text ends."""
+class _Unpadded:
+    """A standard stream that is no terminal: trailing blanks are removed."""
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        # rich fills lines up to the width of a terminal.
-        with _written():
+        # rich pads lines to the width of the console.
+        with _output_errors():
             return self._stream.write(_TRAILING.sub("\n", text))
 
     def flush(self) -> None:
-        with _written():
+        with _output_errors():
             self._stream.flush()
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever a stream has
@@ -175,16 +178,15 @@ class _Plain:
 
 
 def make_console(stderr: bool = False) -> "Console":
-    """Return a console: nothing in a text is taken for markup.
+    """Return a console that takes no text for markup.
 
-    Colours, and lines folded to its width, are for a terminal; elsewhere each line is as long as its text,
-    unless ``COLUMNS`` says how wide it is to be.
+    A terminal gets colours and folded lines. Elsewhere lines are not folded, unless ``COLUMNS`` sets a width.
     """
     from rich.console import Console
 
     class Quiet(Console):
         def on_broken_pipe(self) -> None:
-            # rich would end the process itself.
+            # rich would end the process.
             raise BrokenPipeError
 
     stream = sys.stderr if stderr else sys.stdout
@@ -195,13 +197,13 @@ def make_console(stderr: bool = False) -> "Console":
         highlight=False,
         emoji=False,
         soft_wrap=not terminal and not _columns(),
-        file=None if terminal else _Plain(stream),  # type: ignore[arg-type]
+        file=None if terminal else _Unpadded(stream),  # type: ignore[arg-type]
         width=_columns() or (None if terminal else WIDTH),
     )
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table; on a terminal its cells are folded to fit, else a row is a line, however long."""
+    """Print a table; a terminal gets folded cells, other streams one line a row."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
@@ -221,7 +223,7 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def _columns() -> int:
-    """Return the width the environment asks for, or 0."""
+    """Return the width that the variable COLUMNS sets, else 0."""
     given = os.environ.get("COLUMNS", "")
     return min(int(given), _WIDEST) if given.isdecimal() and len(given) < _DIGITS else 0
 
@@ -230,23 +232,102 @@ _STEP = 1000.0
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
-def size_of(count: int | None) -> str:
-    """Return a number of bytes in the unit that leaves one to three digits before the point."""
+def format_size(count: int | None) -> str:
+    """Return a number of bytes with a unit, such as "1.5 MB"."""
     if count is None:
         return "?"
     if count < _STEP:
         return f"{count} bytes"
     number, unit = float(count), 0
-    # What would be shown as 1000.0 belongs to the next unit.
+    # Rounded, so that 999.96 kB becomes 1.0 MB instead of 1000.0 kB.
     while round(number, 1) >= _STEP and unit < len(_UNITS) - 1:
         number, unit = number / _STEP, unit + 1
     return f"{number:.1f} {_UNITS[unit]}"
 
 
-def share_of(share: float | None) -> str:
-    """Return a share in percent; only all of it is 100 %, and only nothing is 0 %."""
+def format_share(share: float | None) -> str:
+    """Return a share in percent, "100 %" only for all and "0 %" only for none."""
     if share is None:
         return "-"
     if 0 < share < 1:
         return f"{min(99.9, max(0.1, share * 100)):.1f} %"
     return f"{share:.0%}".replace("%", " %")
+
+
+#: Called with the share done, 0 if unknown, and a remark.
+Report = Callable[[float, str], None]
+_MINUTE = 60.0
+
+
+@contextmanager
+def progress_bar(title: str) -> Iterator[Report]:
+    """Show a progress bar while the block runs; if standard error is no terminal, a line a minute."""
+    console = make_console(stderr=True)
+    if not console.is_terminal:
+        yield _lines(title)
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    # Refreshed by hand, because rich's refreshing thread must not exist when workers are forked.
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[remark]}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, auto_refresh=False, transient=True) as bar:
+        task = bar.add_task(title, total=None, remark="")
+
+        def report(fraction: float, remark: str) -> None:
+            bar.update(task, total=1.0 if fraction else None, completed=fraction, remark=remark)
+            bar.refresh()
+
+        yield report
+
+
+def _lines(title: str) -> Report:
+    last = monotonic()
+
+    def report(fraction: float, what: str) -> None:
+        nonlocal last
+        if monotonic() - last >= _MINUTE:
+            last = monotonic()
+            remark(f"{title}: {what}" + (f", {fraction:.0%} done" if fraction else ""))
+
+    return report
+
+
+def progress_reporter(report: Report, counted: Literal["read", "indexed"]) -> Callable[["Progress"], None]:
+    """Return a callback of a run that shows how many documents were read or indexed, and how many failed."""
+
+    def show(progress: "Progress") -> None:
+        failed = f", {progress.failed:,} failed" if progress.failed else ""
+        report(progress.fraction, f"{getattr(progress, counted):,} {counted}{failed}")
+
+    return show
+
+
+class ProgressPace:
+    """The speed of a run and the time it will take.
+
+    Args:
+        unit: a plural noun for what is counted.
+    """
+
+    def __init__(self, unit: str) -> None:
+        self._unit = unit
+        self._start = monotonic()
+
+    def describe(self, done: int, fraction: float) -> str:
+        """Return the count, the speed and the time left as a phrase."""
+        seconds = max(monotonic() - self._start, 1e-9)
+        left = seconds * (1 - fraction) / fraction if fraction > 0 and seconds > 1 else None
+        rest = "" if left is None else f", {format_duration(left)} left"
+        return f"{done:,} {self._unit}, {done / seconds:,.0f}/s{rest}"
+
+
+def format_duration(seconds: float) -> str:
+    """Return a duration as h:mm:ss or m:ss."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -106,7 +106,7 @@ passages_option = click.option(
 )
 
 
-def deciding_options(
+def threshold_options(
     who: str, least_shared: int = 1, shared_by_default: str = "the scheme's"
 ) -> Callable[[Function], Function]:
     """Return the options that decide what folds.
@@ -137,7 +137,7 @@ def deciding_options(
     )
 
 
-def deciding_by(who: str, nominated: str) -> Callable[[Function], Function]:
+def verify_by_options(who: str, nominated: str) -> Callable[[Function], Function]:
     """Return the options that say what decides, and from which similarity on where texts do.
 
     Args:
@@ -162,9 +162,9 @@ def deciding_by(who: str, nominated: str) -> Callable[[Function], Function]:
 
 
 def verify_options(who: str, nominated: str) -> Callable[[Function], Function]:
-    """Return the options that say what decides, facts included; see ``deciding_by``."""
+    """Return the options that say what decides, facts included; see ``verify_by_options``."""
     return options(
-        deciding_by(who, nominated),
+        verify_by_options(who, nominated),
         click.option(
             "--facts",
             type=click.Choice(["any", "numbers"]),
@@ -175,8 +175,8 @@ def verify_options(who: str, nominated: str) -> Callable[[Function], Function]:
     )
 
 
-groups_verified = deciding_by("a document", "shares a supershingle with the leader of a group")
-decision_options = options(verify_options("a pair", "shares supershingles"), deciding_options("a pair"))
+groups_verified = verify_by_options("a document", "shares a supershingle with the leader of a group")
+decision_options = options(verify_options("a pair", "shares supershingles"), threshold_options("a pair"))
 engine_option = click.option(
     "--engine",
     metavar="ADDRESS",
@@ -204,11 +204,11 @@ def chosen_scheme(
     given = {name: value for name, value in decision.items() if value is not None}
     scheme = settings.scheme().with_options(**given)
     if not settings.languages:
-        tell_left_out(scheme)
+        note_missing_languages(scheme)
     return scheme
 
 
-def tell_left_out(scheme: "Scheme") -> None:
+def note_missing_languages(scheme: "Scheme") -> None:
     """Say which installed languages the scheme lacks, because their dictionaries are not there."""
     from shinglefold.registry import installed, usable
 
@@ -223,7 +223,7 @@ def tell_left_out(scheme: "Scheme") -> None:
     )
 
 
-def rules_of_groups(verify: str | None, min_similarity: float | None, *, numbered: bool) -> "Rules":
+def group_rules(verify: str | None, min_similarity: float | None, *, numbered: bool) -> "Rules":
     """Return the rules that flags say.
 
     Raises:

@@ -1,16 +1,19 @@
 """The options of commands that read documents, and the reading."""
 
+import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from shinglefold.cli.options.definitions import options
+from shinglefold.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
-    from shinglefold.ingest import ReadOptions, Record
+    from shinglefold.ingest import Pipeline, ReadOptions, Record
+    from shinglefold.model.scheme import Scheme
 
 reading_options = options(
     click.option(
@@ -198,3 +201,49 @@ def reading_notes(options: "ReadOptions", equal_ids: int = 0) -> Iterator[str]:
             else (f"{equal_ids:,} documents have the id of another one; they are")
         )
         yield f"{have} shown with where {'it stands' if equal_ids == 1 else 'they stand'}"
+
+
+def read_json(path: str, what: str) -> Any:  # noqa: ANN401 - JSON
+    """Return what a file of JSON holds.
+
+    Args:
+        what: the word for it in an error, such as "pipeline".
+
+    Raises:
+        InputError: it can't be read.
+        ConfigError: it is no JSON.
+    """
+    try:
+        return json.loads(Path(path).read_text("utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot read the {what} {path}: {error.strerror}; check the path") from error
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"the {what} {path} is no JSON: {error}") from error
+
+
+def load_pipeline(path: str | None, scheme: "Scheme", field: str) -> "Pipeline":
+    """Return the pipeline of a file, or the one for pages where none is given.
+
+    Args:
+        field: where the pipeline for pages writes fingerprints; one from a file says it itself.
+
+    Raises:
+        InputError: the file can't be read.
+        ConfigError: it is no JSON, or no pipeline; says where.
+    """
+    from shinglefold.ingest import Pipeline, default_definition
+
+    return Pipeline.from_json(default_definition(field) if path is None else read_definition(path), scheme)
+
+
+def read_definition(path: str) -> Any:  # noqa: ANN401 - JSON
+    """Return the JSON of a pipeline file.
+
+    Raises:
+        InputError: it can't be read.
+        ConfigError: it is no JSON object.
+    """
+    found = read_json(path, "pipeline")
+    if not isinstance(found, dict):
+        raise ConfigError(f"the pipeline {path} is no object with a list 'processors'")
+    return found

@@ -1,15 +1,21 @@
 """A page of results on a console: titles, addresses, snippets, and what was folded."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import click
+
+from shinglefold.cli.framework.next_commands import repeat_command
 from shinglefold.cli.framework.output import printable
-from shinglefold.rerank.page.response import duplicates
+from shinglefold.cli.options.definitions import Function, options
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
+
+    from shinglefold.cli.session.open_index import Store
+    from shinglefold.rerank.similar.results import FoundPage
 
 Hit = Mapping[str, Any]
 #: Stand before and behind the words that were found: no text has them, and no terminal gets to see them.
@@ -74,6 +80,8 @@ def folded_count(hit: Hit) -> int:
 
 def folded_line(hit: Hit) -> str:
     """Return the line that names the folded hits, or nothing."""
+    from shinglefold.rerank.page.response import duplicates
+
     count = folded_count(hit)
     if not count:
         return ""
@@ -157,6 +165,8 @@ def _print_hit(console: "Console", place: int, hit: Hit) -> None:
 
 
 def _print_duplicates(console: "Console", hit: Hit, told: Mapping[tuple[Any, Any], Hit]) -> None:
+    from shinglefold.rerank.page.response import duplicates
+
     others = duplicates(hit)
     for other in others:
         named = dict.fromkeys((title_of(other), place_of(other)))
@@ -164,8 +174,103 @@ def _print_duplicates(console: "Console", hit: Hit, told: Mapping[tuple[Any, Any
         if why := told.get((other.get("_index"), other["_id"])):
             console.print(f"      {why_line(why)}", style="cyan")
             if "passages" in why:
-                from shinglefold.cli.render.side_by_side import print_matched
+                from shinglefold.cli.render.side_by_side import print_matched_json
 
-                print_matched(console, why["passages"], (place_of(hit), place_of(other)))
+                print_matched_json(console, why["passages"], (place_of(hit), place_of(other)))
     if folded_count(hit) > len(others):
         console.print(f"    = and {folded_count(hit) - len(others)} more", style="cyan")
+
+
+#: What is shown of a document.
+SHOWN = ["title", "url"]
+
+
+def page_options(what: str, least: int) -> Callable[[Function], Function]:
+    """Return the options of a page of what is found.
+
+    Args:
+        what: is found, such as ``copies``.
+        least: of them on a page.
+    """
+    return options(
+        click.option(
+            "--size",
+            type=click.IntRange(least, 1000),
+            default=10,
+            show_default=True,
+            help=f"{what.capitalize()} per page.",
+        ),
+        click.option(
+            "--after", metavar="PLACE", help="Go on where a page ended; the line below it has the place."
+        ),
+        click.option(
+            "--filter",
+            "filters",
+            multiple=True,
+            metavar="FIELD=VALUE",
+            help=f"Find only {what} whose FIELD has this value; repeat it for more.",
+        ),
+    )
+
+
+def print_found(console: "Console", place: int, name: str, source: Mapping[str, Any], told: str) -> None:
+    """Print the title of a document, and below it where it is from, its name, and what is told of it."""
+    console.print(f"{place}. {printable(source.get('title') or name)}", soft_wrap=True, style="bold")
+    named = [source.get("url"), name if source.get("title") else ""]
+    console.print(f"   {printable('  '.join([one for one in [*named, told] if one]))}", soft_wrap=True)
+
+
+def print_page_end(console: "Console", line: str, page: "FoundPage[Any]", arguments: tuple[str, ...]) -> None:
+    """Print the last lines of a page: how many there are, and the command for the next page.
+
+    Args:
+        line: as ``found_line`` returns it.
+        arguments: the command, as it was typed.
+    """
+    console.print(line)
+    if page.next:
+        # A command is one line, whatever the width of the terminal.
+        console.print(f"next page: {repeat_command(arguments, after=page.next)}", soft_wrap=True)
+
+
+def found_line(
+    page: "FoundPage[Any]", names: tuple[str, str], among: tuple[str, str], unreadable: str
+) -> str:
+    """Return in a line how many documents were found, and among how many.
+
+    Args:
+        names: of one and of several of them.
+        among: what was looked at, for one and for several, in words.
+        unreadable: what those have, or lack, that can't be decided on.
+    """
+    one, several = names
+    count = f"1 {one}" if page.total == 1 else f"{page.total:,} {several}"
+    line = (
+        f"{'' if page.exact else 'at least '}{count} among {page.candidates:,} {among[page.candidates != 1]}"
+    )
+    if page.unreadable:
+        line += f"; {page.unreadable:,} of them {unreadable}"
+    if page.lacks:
+        line += f"; the answer is partial: {', '.join(page.lacks)}"
+    return line
+
+
+def filter_queries(store: "Store", index: str, filters: tuple[str, ...]) -> tuple[dict[str, Any], ...]:
+    """Return filters as queries.
+
+    Raises:
+        UsageError: one is no field with a value.
+        ConfigError: the index has no such field.
+    """
+    from shinglefold.rerank.request.field_check import check_fields
+
+    named = [_parted(one) for one in filters]
+    check_fields(store.mappings.values(), index, [name for name, _ in named], "--filter")
+    return tuple({"term": {name: value}} for name, value in named)
+
+
+def _parted(given: str) -> tuple[str, str]:
+    name, equals, value = given.partition("=")
+    if not (name and equals):
+        raise click.UsageError(f"--filter {given!r}: expected FIELD=VALUE")
+    return name, value

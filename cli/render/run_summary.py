@@ -1,16 +1,19 @@
 """The end of a run over documents: what it did in lines for people, and its exit code."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from shinglefold.cli.framework.command import DONE, FAILED, PARTLY, stopped_code
-from shinglefold.cli.framework.output import printable, remark, times
+from shinglefold.cli.framework.command import DONE, FAILED, PARTLY, Invocation, exit_code_of_stop
+from shinglefold.cli.framework.output import format_times, printable, remark
+from shinglefold.cli.options.sources import is_page_source
 
 if TYPE_CHECKING:
     from shinglefold.cli.framework.next_commands import Hints
-    from shinglefold.cli.session.recipe import Asked
+    from shinglefold.cli.session.recipe import Target
     from shinglefold.contracts.engine import Engine
-    from shinglefold.ingest import Summary
+    from shinglefold.ingest import Pipeline, ReadOptions, Summary
+    from shinglefold.ingest.field_statistics import FieldWatch
+    from shinglefold.model.recipe import Recipe
     from shinglefold.offline.sign.accounting import Signed
     from shinglefold.options.remedies import Value
 
@@ -26,10 +29,10 @@ def exit_code(summary: "Summary") -> int:
     """Return the exit code of a run that indexed; why it is none of the good ones goes to standard error."""
     if "discarded" in summary.counts:
         remark(f"{summary.index} is as it was: what was indexed for it is discarded")
-    return ended(summary.stopped, summary.read, summary.failed, summary.indexed or summary.dropped)
+    return exit_code_of_run(summary.stopped, summary.read, summary.failed, summary.indexed or summary.dropped)
 
 
-def ended(stopped: str, read: int, failed: int, done: int, rest: str = "") -> int:
+def exit_code_of_run(stopped: str, read: int, failed: int, done: int, rest: str = "") -> int:
     """Return the exit code of a run over documents; why it is none of the good ones goes to standard error.
 
     Args:
@@ -39,7 +42,7 @@ def ended(stopped: str, read: int, failed: int, done: int, rest: str = "") -> in
     """
     if stopped:
         remark(printable(f"stopped: {stopped.rstrip('.') if rest else stopped}{rest}"))
-        return stopped_code(stopped)
+        return exit_code_of_stop(stopped)
     if not read:
         remark(NO_DOCUMENTS)
         return FAILED
@@ -65,10 +68,10 @@ def run_lines(summary: "Summary | Signed", here: int, stages: str = "") -> Itera
     first = {one.reason: f"; first: {one.source}:{one.line}" for one in summary.failures}
     reasons = sorted(summary.reasons.items(), key=lambda item: -item[1])
     for reason, count in reasons[:_REASONS]:
-        yield f"failed {times(count)}: {printable(reason + first.get(reason, ''))}"
+        yield f"failed {format_times(count)}: {printable(reason + first.get(reason, ''))}"
     if others := reasons[_REASONS:]:
         why = "1 other reason" if len(others) == 1 else f"{len(others):,} other reasons"
-        yield f"failed {times(sum(count for _, count in others))} for {why}; --json lists all"
+        yield f"failed {format_times(sum(count for _, count in others))} for {why}; --json lists all"
 
 
 def summary_lines(summary: "Summary", hints: "Hints", retried: str = "") -> list[str]:
@@ -98,12 +101,12 @@ def summary_lines(summary: "Summary", hints: "Hints", retried: str = "") -> list
     return lines
 
 
-def replay_command(asked: "Asked", letters: str) -> str:
+def replay_command(target: "Target", letters: str) -> str:
     """Return the command that indexes the documents of a dead-letter file again."""
-    return asked.hints.command("index", letters, index=asked.index, replay=True)
+    return target.hints.command("index", letters, index=target.index, replay=True)
 
 
-def again_command(asked: "Asked", engine: "Engine", summary: "Summary", **made_by: "Value") -> str:
+def retry_command(target: "Target", engine: "Engine", summary: "Summary", **made_by: "Value") -> str:
     """Return the command that tries the documents again which failed.
 
     Args:
@@ -111,11 +114,109 @@ def again_command(asked: "Asked", engine: "Engine", summary: "Summary", **made_b
     """
     from shinglefold.errors import EngineError
 
-    letters, index = summary.dead_letters, asked.index
+    letters, index = summary.dead_letters, target.index
     try:
         there = bool(summary.indexed) or engine.index_exists(index)
     except EngineError:
         there = True
     if there:
-        return replay_command(asked, letters)
-    return asked.hints.command("index", letters, index=index, replay=True, **made_by)
+        return replay_command(target, letters)
+    return target.hints.command("index", letters, index=index, replay=True, **made_by)
+
+
+def warnings_of(
+    target: "Target", pipeline: "Pipeline", recipe: "Recipe", watch: "FieldWatch", summary: "Summary"
+) -> Iterator[str]:
+    """Yield what is to be known of a run that may have gone well and still is of no use."""
+    from shinglefold.cli.framework.next_commands import chain
+    from shinglefold.ingest.pipeline.field_usage import rerun_problems
+
+    def other(fields: Sequence[str]) -> str:
+        change = target.hints.command("setup", target.index, field=tuple(fields))
+        return chain([change, target.command("backfill")])
+
+    unsigned = summary.counts.get("without_signature", 0)
+    yield from text_warnings(watch, unsigned, bool(target.fields or target.pipeline), other)
+    yield from rerun_problems(pipeline.steps, recipe.field)
+
+
+def index_exit_code(summary: "Summary", watch: "FieldWatch", *, named: bool) -> int:
+    """Return the exit code of a run; why it is none of the good ones goes to standard error.
+
+    Args:
+        named: the fields with texts were named, so that each of them is expected.
+    """
+
+    return with_field_check(exit_code(summary), watch, named=named)
+
+
+def id_warnings(invocation: Invocation, watch: "FieldWatch") -> Iterator[str]:
+    """Yield what is to be known of documents without ids that have a field which looks like one."""
+    from shinglefold.cli.framework.next_commands import repeat_command
+
+    if name := watch.likely_id:
+        anew = repeat_command(invocation.arguments, id_field=name, recreate=True)
+        yield (
+            f"no document has an id, so that the next run stores them once more; if {name} is their id, this "
+            f"makes an index of them alone: {anew}"
+        )
+
+
+def page_notes(sources: Sequence[str], options: "ReadOptions", summary: "Summary") -> Iterator[str]:
+    """Yield what is to be known where pages have taken the place of others, maybe those of another folder."""
+    if summary.counts.get("written_over") and any(is_page_source(source, options) for source in sources):
+        yield (
+            "pages are named by their paths in the folder given: if these were of another folder, give both "
+            "in one run, which keeps them apart"
+        )
+
+
+def named_language_field(field: str) -> str:
+    """Return the field with languages, where it is one that somebody has named."""
+    from shinglefold.model.recipe import LANGUAGE
+
+    return "" if field == LANGUAGE else field
+
+
+def lacks_text(watch: "FieldWatch", *, named: bool) -> bool:
+    """Tell whether a run is no success, though nothing failed: a field is mistyped, or no text was found.
+
+    Args:
+        named: the fields were named, so that each of them is expected.
+    """
+    return bool(watch.textless or watch.undeclared or (named and watch.absent))
+
+
+def with_field_check(code: int, watch: "FieldWatch", *, named: bool) -> int:
+    """Return the exit code of a run, given what it would be but for the fields."""
+    return PARTLY if code == DONE and lacks_text(watch, named=named) else code
+
+
+def text_warnings(
+    watch: "FieldWatch", unsigned: int, named: bool, other: Callable[[Sequence[str]], str]
+) -> Iterator[str]:
+    """Yield what a user should know of the texts that were read.
+
+    Args:
+        unsigned: documents whose text is too short for a signature, or missing.
+        named: the fields were named, so that each of them is expected.
+        other: from fields to the command that takes the text from them.
+    """
+    if not watch.documents:
+        return
+    if watch.undeclared:
+        yield f"no document has the field {watch.undeclared}, which languages are to come from"
+    absent = watch.absent
+    if absent and (named or len(absent) == len(watch.fields)):
+        yield f"no document has the field{'s' if len(absent) > 1 else ''} {', '.join(absent)}"
+    few = 2 * unsigned > watch.documents
+    if few:
+        yield (
+            f"{unsigned:,} of {watch.documents:,} documents have too little text for a signature, so that "
+            f"they fold only with exact copies; text is taken from {', '.join(watch.fields)}"
+        )
+    elsewhere = watch.elsewhere() if few or absent else ()
+    if elsewhere:
+        kept = [name for name in watch.fields if name in watch.present and name not in elsewhere]
+        fields = list(dict.fromkeys([*elsewhere, *kept]))
+        yield f"there is text in {', '.join(elsewhere)}; to take it from there: {other(fields)}"

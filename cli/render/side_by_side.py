@@ -24,7 +24,7 @@ class MarkedText(NamedTuple):
     marked: bool
 
 
-def pieces(text: str, span: "Span", marks: Sequence["Span"]) -> Iterator[MarkedText]:
+def marked_parts(text: str, span: "Span", marks: Sequence["Span"]) -> Iterator[MarkedText]:
     """Yield a passage cut at its marks."""
     at = span.start
     for mark in marks:
@@ -76,7 +76,7 @@ def print_passages(
         )
 
 
-def print_matched(
+def print_matched_json(
     console: "Console",
     told: Sequence[Mapping[str, Any]],
     names: tuple[str, str],
@@ -95,7 +95,7 @@ def _told_pieces(side: Mapping[str, Any]) -> list[MarkedText]:
 
     start, text = side["start"], side["text"]
     marks = [Span(mark["start"] - start, mark["end"] - start) for mark in side["differing"]]
-    return list(pieces(text, Span(0, len(text)), marks))
+    return list(marked_parts(text, Span(0, len(text)), marks))
 
 
 def _print_rows(console: "Console", rows: Sequence[tuple["Text", "Text"]], names: tuple[str, str]) -> None:
@@ -117,8 +117,8 @@ def _print_rows(console: "Console", rows: Sequence[tuple["Text", "Text"]], names
 
 
 def _row(console: "Console", passage: "Passage", texts: tuple[str, str], cut: bool) -> tuple["Text", "Text"]:
-    a = list(pieces(texts[0], passage.a, passage.marks_a))
-    b = list(pieces(texts[1], passage.b, passage.marks_b))
+    a = list(marked_parts(texts[0], passage.a, passage.marks_a))
+    b = list(marked_parts(texts[1], passage.b, passage.marks_b))
     return _styled_row(console, a, b, cut)
 
 

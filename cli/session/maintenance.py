@@ -1,13 +1,13 @@
-"""What the commands that scan an index share: their options, and the way to open the engine."""
+"""What the commands that scan an index share: options, opening the index, checkpoints."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
-from shinglefold.cli.framework.command import stopped_code
-from shinglefold.cli.framework.next_commands import again
+from shinglefold.cli.framework.command import exit_code_of_stop
+from shinglefold.cli.framework.next_commands import repeat_command
 from shinglefold.cli.framework.output import printable, remark
 from shinglefold.cli.options.definitions import (
     NumberRange,
@@ -22,11 +22,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from shinglefold.cli.framework.command import Invocation
-    from shinglefold.cli.session.recipe import Asked
+    from shinglefold.cli.session.recipe import Target
     from shinglefold.contracts.engine import Engine
-    from shinglefold.ingest import Pipeline, Progress
+    from shinglefold.ingest import Pipeline
     from shinglefold.model.recipe import Recipe
-    from shinglefold.settings import Settings
 
 scan_options = options(
     engine_option,
@@ -51,88 +50,53 @@ scan_options = options(
 checkpoint_option = click.option(
     "--checkpoint",
     metavar="FILE",
-    help="Where to note how far it is; by default a file beside an embedded index, else in the folder of the "
+    help="File that notes the progress; by default one beside an embedded index, else in the folder of the "
     "setting data_dir.",
 )
 
 
-class OpenIndex(NamedTuple):
-    """An index to look after: its engine, the pipeline of its documents, its recipe, and what was asked."""
-
-    engine: "Engine"
-    pipeline: "Pipeline"
-    recipe: "Recipe"
-    asked: "Asked"
-
-    @property
-    def settings(self) -> "Settings":
-        """The settings."""
-        return self.asked.settings
-
-
 @contextmanager
-def opened_index(invocation: "Invocation", asked: "Asked", *, must_exist: bool = True) -> Iterator[OpenIndex]:
-    """Open what a command that looks after an index needs; keep the words learned on the way.
-
-    Args:
-        must_exist: else an index that is missing is one to come, made by flags and settings.
+def open_for_scan(target: "Target") -> Iterator["tuple[Engine, Pipeline, Recipe]"]:
+    """Open an index with the pipeline of its documents; keep the words learned on the way.
 
     Raises:
-        RecipeMismatch: what is asked for contradicts the index.
-        IndexMissing: there is no such index, and there must be.
+        RecipeMismatch: a flag or setting contradicts the index.
+        IndexMissing: there is no such index.
     """
-    from shinglefold.cli.commands.indexing.index import keep_lexicon
-    from shinglefold.cli.session.open_index import known_pipeline, pipeline_of, search_canonicalizer
+    from shinglefold.api.index_recipe import search_canonicalizer
+    from shinglefold.cli.session.open_index import load_lexicon, save_lexicon, stored_pipeline
     from shinglefold.cli.session.recipe import recipe_of_index
     from shinglefold.engines import open_engine
 
-    settings = asked.settings
-    chosen, recipe = (
-        known_pipeline(asked, recipe_of_index(asked)[0]) if must_exist else pipeline_of(asked, invocation)
-    )
-    lexicon = chosen.tools.canonicalizer.lexicon
-    if settings.lexicon_file:
-        lexicon.load(settings.lexicon_file)
-    words = search_canonicalizer(recipe.scheme, chosen.tools.canonicalizer)
-    with closing(open_engine(asked.where, words)) as opened:
-        yield OpenIndex(opened, chosen, recipe, asked)
-    if settings.lexicon_file:
-        keep_lexicon(lexicon, settings.lexicon_file)
+    pipeline, recipe = stored_pipeline(target, recipe_of_index(target)[0])
+    canonicalizer = pipeline.tools.canonicalizer
+    load_lexicon(canonicalizer, target.settings)
+    with closing(open_engine(target.where, search_canonicalizer(recipe.scheme, canonicalizer))) as opened:
+        yield opened, pipeline, recipe
+    save_lexicon(canonicalizer, target.settings)
 
 
-def stopped_early(stopped: str, invocation: "Invocation", *, anew: bool) -> int:
-    """Tell why a run with a checkpoint ended early and what goes on with it, and return the exit code.
+def report_stop(stopped: str, invocation: "Invocation", *, anew: bool) -> int:
+    """Write why a run with a checkpoint ended early and the command that continues it; return the exit code.
 
     Args:
-        anew: whether there is nothing to go on from.
+        anew: the index was replaced meanwhile, so that the next run starts from the beginning.
     """
-    remark(f"stopped: {printable(invocation.hints().completed(stopped))}")
-    on = "goes on from here"
-    if anew:
-        on = "begins anew, with the index that has the name by then"
-    remark(f"the same command {on}: {again(invocation.arguments)}")
-    return stopped_code(stopped)
+    remark(f"stopped: {printable(invocation.hints().complete(stopped))}")
+    continues = "begins anew, with the index that has the name by then" if anew else "goes on from here"
+    remark(f"the same command {continues}: {repeat_command(invocation.arguments)}")
+    return exit_code_of_stop(stopped)
 
 
-def checkpoint_path(asked: "Asked", command: str, more: str = "") -> "Path":
-    """Return where a command notes how far it is: beside an embedded index, else in the folder of settings.
+def checkpoint_path(target: "Target", command: str, suffix: str = "") -> "Path":
+    """Return the default file of a checkpoint.
 
-    That is the working folder where the setting names a server.
+    It is beside an embedded index, else in the folder of ``data_dir``, else in the working folder.
     """
     from pathlib import Path
 
     from shinglefold.engines import folder_of
 
-    plain = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in asked.index)
-    folder = folder_of(asked.where) or folder_of(asked.settings.data_dir) or ""
-    return Path(folder) / f".{command}-{plain}{more}.json"
-
-
-def reporter(bar: Callable[[float, str], None]) -> Callable[["Progress"], None]:
-    """Return what shows the progress of a scan on a bar."""
-
-    def report(progress: "Progress") -> None:
-        failed = f", {progress.failed:,} failed" if progress.failed else ""
-        bar(progress.fraction, f"{progress.read:,} read{failed}")
-
-    return report
+    name = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in target.index)
+    folder = folder_of(target.where) or folder_of(target.settings.data_dir) or ""
+    return Path(folder) / f".{command}-{name}{suffix}.json"

@@ -1,35 +1,98 @@
-"""Opening an engine for a command: with the recipe the index was made with, and words to search by."""
+"""Open an index for a command: its recipe, pipeline, seal, stored documents, and where its texts are."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from shinglefold.canon import Canonicalizer
-from shinglefold.cli.framework.next_commands import chain, instead
-from shinglefold.cli.session.recipe import Asked, check_asked, check_field, recipe_of_index, recipe_to_come
-from shinglefold.cli.session.seal import seal_of_index, seal_of_settings
-from shinglefold.contracts.engine import JSON, Engine
+from shinglefold.api.index_recipe import search_canonicalizer
+from shinglefold.cli.framework.next_commands import chain, replace_word
+from shinglefold.cli.framework.output import printable, remark
+from shinglefold.cli.session.recipe import Target, check_field, check_target, recipe_of_index, recipe_to_come
+from shinglefold.contracts.engine import JSON, Document, Engine
 from shinglefold.engines import is_server, open_engine
 from shinglefold.errors import ConfigError, IndexMissing, InputError, SchemeMismatch
-from shinglefold.model.recipe import Recipe
-from shinglefold.model.scheme import CanonOptions, Scheme
-from shinglefold.model.seal import Seal
+from shinglefold.model.recipe import Recipe, with_passages
+from shinglefold.model.scheme import Scheme
+from shinglefold.model.seal import Seal, check_sealed
 from shinglefold.model.stored_fingerprint import placeholder_query
 from shinglefold.registry import check_versions
 
 if TYPE_CHECKING:
+    from shinglefold.canon import Canonicalizer
     from shinglefold.cli.framework.command import Invocation
     from shinglefold.ingest import Pipeline
+    from shinglefold.settings import Settings
 
-#: Documents of one id that are looked at: one in each index, and under each routing.
+
+def load_lexicon(canonicalizer: "Canonicalizer", settings: "Settings") -> None:
+    """Load the words learned by earlier runs, if the setting ``lexicon_file`` names a file."""
+    if settings.lexicon_file:
+        canonicalizer.lexicon.load(settings.lexicon_file)
+
+
+def save_lexicon(canonicalizer: "Canonicalizer", settings: "Settings") -> None:
+    """Save the words learned for later runs, if the setting ``lexicon_file`` names a file."""
+    if not settings.lexicon_file:
+        return
+    try:
+        canonicalizer.lexicon.save(settings.lexicon_file)
+    except InputError as error:
+        # The run itself went well, and the words can be learned again.
+        remark(f"note: {printable(error)}")
+
+
+def seal_of_settings(settings: "Settings") -> Seal | None:
+    """Return the seal of the setting ``seal_key``, None without one.
+
+    Raises:
+        ConfigError: the key is not valid.
+    """
+    return Seal.parse(settings.seal_key) if settings.seal_key else None
+
+
+def seal_of_index(target: Target, recipe: Recipe) -> Seal | None:
+    """Return the seal of an index, None if it is not sealed; write a note if a key is set nevertheless.
+
+    Raises:
+        ConfigError: the index is sealed with another key than the setting, or there is no setting.
+    """
+    seal = seal_of_settings(target.settings)
+    if recipe.sealed:
+        check_sealed(recipe.sealed, seal, f"index {target.index!r}")
+        return seal
+    if seal is not None:
+        change = [target.hints.command("setup", target.index, seal=True), target.command("backfill")]
+        note = f"note: index {target.index!r} is not sealed, though a key is set; to seal it: {chain(change)}"
+        remark(printable(note))
+    return None
+
+
+def needed_seal(settings: "Settings") -> Seal:
+    """Return the seal of the setting ``seal_key``, which ``--seal`` needs.
+
+    Raises:
+        ConfigError: there is no key, or it is not valid.
+    """
+    seal = seal_of_settings(settings)
+    if seal is None:
+        raise ConfigError(
+            "--seal needs a key: set SHINGLEFOLD_SEAL_KEY, or seal_key in the settings file, to a text of 16 "
+            "bytes or more that nobody else knows"
+        )
+    return seal
+
+
+#: The most documents of one id that are fetched: one in each index, and under each routing.
 _SAME_ID = 1000
-#: Ids that are named where one is not there.
+#: Ids that a message shows when one is missing.
 _NAMED_IDS = 3
+#: Documents that are sampled for texts.
+_SAMPLE = 20
 
 
 class Store(NamedTuple):
-    """An open engine, the recipe of the index, and its mappings (of each index behind its name)."""
+    """An open engine, the recipe of an index, and the mappings of each index behind its name."""
 
     engine: Engine
     recipe: Recipe
@@ -42,93 +105,79 @@ class Store(NamedTuple):
 
     @property
     def field(self) -> str:
-        """The field its fingerprints are in."""
+        """The field of its fingerprints."""
         return self.recipe.field
 
 
-def search_canonicalizer(scheme: Scheme, known: Canonicalizer | None = None) -> Canonicalizer:
-    """Return what makes the words an embedded index is searched by: lemmas as in the scheme, none dropped.
-
-    Function words stay, so that a phrase with them is found as it was written.
-
-    Args:
-        known: what makes the tokens of fingerprints. Where its words are the same, as they mostly are, it
-            makes them, too: each of two would look up every form by itself.
-    """
-    whole = [
-        replace(ref, options=CanonOptions(mode=ref.options.mode, drop_function_words=False))
-        for ref in scheme.languages
-    ]
-    return known if known is not None and known.references == tuple(whole) else Canonicalizer(whole)
-
-
 @contextmanager
-def opened_store(asked: Asked) -> Iterator[Store]:
-    """Open the engine that has an index, under the recipe stored with it.
+def open_store(target: Target) -> Iterator[Store]:
+    """Open the engine of an index to search it.
 
     Raises:
         IndexMissing: there is no such index.
-        ConfigError: the index was not made for fingerprints.
+        ConfigError: the index was not set up for fingerprints.
         RecipeMismatch: a setting names another field than the index has.
-        SchemeMismatch: a language's dictionary is another than the index was made with.
+        SchemeMismatch: a dictionary has another version than when the index was made.
     """
-    recipe, found = recipe_of_index(asked)
-    check_field(asked, recipe)
-    check_dictionaries(asked, recipe)
-    with closing(open_engine(asked.where, search_canonicalizer(recipe.scheme))) as engine:
+    recipe, found = recipe_of_index(target)
+    check_field(target, recipe)
+    check_dictionaries(target, recipe)
+    with closing(open_engine(target.where, search_canonicalizer(recipe.scheme))) as engine:
         yield Store(engine, recipe, found)
 
 
-def pipeline_of(asked: Asked, invocation: "Invocation", *, fresh: bool = False) -> tuple["Pipeline", Recipe]:
-    """Return the pipeline for an index, and its recipe: the stored one, or that of an index to come.
+def pipeline_for_index(
+    target: Target, invocation: "Invocation", *, fresh: bool = False
+) -> tuple["Pipeline", Recipe]:
+    """Return the pipeline and the recipe of an index: the stored ones, or those of a new index.
 
     Args:
-        fresh: the index is to be made anew, whatever there is.
+        fresh: ignore a stored recipe, as the index is to be rebuilt.
 
     Raises:
-        RecipeMismatch: what is asked for contradicts the index.
+        RecipeMismatch: a flag or setting contradicts the index.
     """
     if not fresh:
         try:
-            known: tuple[Recipe, dict[str, JSON]] | None = recipe_of_index(asked)
+            known: tuple[Recipe, dict[str, JSON]] | None = recipe_of_index(target)
         except IndexMissing:
-            known = recipe_to_come(asked)
+            known = recipe_to_come(target)
         if known is not None:
-            return known_pipeline(asked, known[0])
-    return new_pipeline(asked, invocation)
+            return stored_pipeline(target, known[0])
+    return new_pipeline(target, invocation)
 
 
-def known_pipeline(asked: Asked, recipe: Recipe) -> tuple["Pipeline", Recipe]:
-    """Return the pipeline of an index that is there, and its recipe.
+def stored_pipeline(target: Target, recipe: Recipe) -> tuple["Pipeline", Recipe]:
+    """Return the pipeline of a stored recipe, and the recipe.
 
     Raises:
-        RecipeMismatch: what is asked for contradicts the index.
+        RecipeMismatch: a flag or setting contradicts the index.
     """
-    check_asked(asked, recipe)
-    check_dictionaries(asked, recipe)
-    pipeline = checked_pipeline(recipe.pipeline, recipe.scheme, seal_of_index(asked, recipe))
+    check_target(target, recipe)
+    check_dictionaries(target, recipe)
+    pipeline = parse_pipeline(recipe.pipeline, recipe.scheme, seal_of_index(target, recipe))
     made = pipeline.recipe(recipe.field)
     return pipeline, replace(made, groups=recipe.groups, grouping=recipe.grouping)
 
 
-def new_pipeline(asked: Asked, invocation: "Invocation") -> tuple["Pipeline", Recipe]:
-    """Return the pipeline of an index to come, by flags and settings."""
+def new_pipeline(target: Target, invocation: "Invocation") -> tuple["Pipeline", Recipe]:
+    """Return the pipeline and the recipe of a new index, from flags and settings."""
     from shinglefold.cli.options.definitions import chosen_scheme
     from shinglefold.ingest import default_definition
 
-    settings = asked.settings
-    scheme = chosen_scheme(invocation, asked.preset)
-    definition = asked.definition(settings.field) or default_definition(settings.field)
-    pipeline = checked_pipeline(definition, scheme, seal_of_settings(settings))
+    settings = target.settings
+    scheme = chosen_scheme(invocation, target.preset)
+    definition = target.definition(settings.field) or default_definition(settings.field)
+    pipeline = parse_pipeline(definition, scheme, seal_of_settings(settings))
     field = settings.field if "field" in settings.given else None
     return pipeline, pipeline.recipe(field)
 
 
-def checked_pipeline(definition: Mapping[str, Any], scheme: Scheme, seal: Seal | None = None) -> "Pipeline":
-    """Return a pipeline that makes fingerprints.
+def parse_pipeline(definition: Mapping[str, Any], scheme: Scheme, seal: Seal | None = None) -> "Pipeline":
+    """Parse a pipeline, and check that it makes fingerprints.
 
     Raises:
-        ConfigError: it makes none, or is not valid.
+        ConfigError: it is not valid, or makes none.
     """
     from shinglefold.ingest import Pipeline
     from shinglefold.ingest.pipeline.field_usage import makes_fingerprints
@@ -142,72 +191,72 @@ def checked_pipeline(definition: Mapping[str, Any], scheme: Scheme, seal: Seal |
     return pipeline
 
 
-def check_dictionaries(asked: Asked, recipe: Recipe) -> None:
-    """Check that the languages of an index are installed as they were when it was made.
+def check_dictionaries(target: Target, recipe: Recipe) -> None:
+    """Check that the dictionaries of an index have the versions that it was made with.
 
     Raises:
-        SchemeMismatch: one has another version now; the message has the commands that move the index to it.
+        SchemeMismatch: one has another version; the message has the commands that move the index to it.
     """
     try:
         check_versions(recipe.scheme.languages)
     except SchemeMismatch as error:
         codes = ",".join(ref.code for ref in recipe.scheme.languages)
-        change = [asked.hints.command("setup", asked.index, languages=codes), asked.command("backfill")]
-        how = chain(change) if is_server(asked.where) else asked.anew()
+        change = [target.hints.command("setup", target.index, languages=codes), target.command("backfill")]
+        how = chain(change) if is_server(target.where) else target.anew()
         remedy = f"Install the version it was made with, or move the index to this one: {how}"
-        where = f"index {asked.index!r}"
+        where = f"index {target.index!r}"
         raise SchemeMismatch(error.found, error.expected, where, remedy) from error
 
 
-def stored_hit(store: Store, asked: Asked, given: str, typed: Sequence[str], missing: str = "") -> JSON:
-    """Return a document that is there, as a search under the name given shows it.
+def stored_hit(store: Store, target: Target, given: str, typed: Sequence[str], missing: str = "") -> JSON:
+    """Return the hit of a stored document.
 
-    An alias may stand for several indices, and hide documents by its filter: only searches heed both.
+    It is searched for, because an alias may stand for several indices, and filter their documents.
 
     Args:
         given: its id, or ``INDEX/ID`` where several of these indices have one.
-        typed: the words of the command, for those that name one.
-        missing: what is said of one that isn't there, if not that there is no document of this id.
+        typed: the words of the command, which the message repeats for each of several documents.
+        missing: how the message begins when there is none.
 
     Raises:
         InputError: there is none, or there are several.
     """
-    index = asked.index
+    index = target.index
     hits = _named(store, index, given) or same_id(store, index, given)
     if not hits:
         raise InputError(
-            f"{missing or f'no document {given!r}'} in the index {index!r}, {_ids(store, asked)}"
+            f"{missing or f'no document {given!r}'} in the index {index!r}, {_ids(store, target)}"
         )
     if len(hits) > 1:
         raise _several(given, hits, typed)
     return hits[0]
 
 
-def _ids(store: Store, asked: Asked) -> str:
-    """Return in words which ids there are, for whoever has asked for another."""
+def _ids(store: Store, target: Target) -> str:
+    """Return a clause that shows some ids of the index."""
     body = {
         "query": {"bool": {"must_not": [placeholder_query(store.field)]}},
         "size": _NAMED_IDS,
         "_source": False,
     }
-    hits = store.engine.search(asked.index, body)["hits"]["hits"]
+    hits = store.engine.search(target.index, body)["hits"]["hits"]
     if not hits:
         return "which has no documents"
-    search = asked.hints.command("search", "WORDS", index=asked.index, json=True, no_fold=True)
+    search = target.hints.command("search", "WORDS", index=target.index, json=True, no_fold=True)
     return (
         f"whose ids are such as {', '.join(repr(hit['_id']) for hit in hits)}; a search shows them: {search}"
     )
 
 
 def same_id(store: Store, index: str, id_: str) -> list[JSON]:
-    """Return the documents of one id that a search shows: one in each index, and under each routing."""
+    """Return the hits of one id: one in each index, and under each routing."""
     body = {"query": {"ids": {"values": [id_]}}, "size": _SAME_ID}
     hits: list[JSON] = store.engine.search(index, body)["hits"]["hits"]
     return hits
 
 
 def _named(store: Store, index: str, given: str) -> list[JSON]:
-    """Return the documents of one of the indices searched that are meant by ``INDEX/ID``."""
+    """Return the hits of ``INDEX/ID``; none if it is no such pair."""
     name, _, id_ = given.partition("/")
     if not id_ or name not in store.mappings:
         return []
@@ -221,5 +270,64 @@ def _several(given: str, hits: list[JSON], typed: Sequence[str]) -> InputError:
             f"there are several documents {given!r} in one index, under several routings, which have no "
             "names of their own; give the text of the one that is meant instead"
         )
-    commands = "; ".join(instead(typed, given, name) for name in names)
+    commands = "; ".join(replace_word(typed, given, name) for name in names)
     return InputError(f"there are several documents {given!r}; name one by its index: {commands}")
+
+
+def text_field_remedy(
+    engine: Engine, target: Target, index: str, pipeline: "Pipeline", recipe: Recipe
+) -> str:
+    """Return a remedy if the pipeline finds no text in the documents of an index, else ""."""
+    from shinglefold.ingest.field_paths import without_path
+    from shinglefold.ingest.field_statistics import likely_texts
+
+    body = {"size": _SAMPLE, "query": {"bool": {"must_not": [placeholder_query(recipe.field)]}}}
+    hits = engine.search(index, body)["hits"]["hits"]
+    sources = [without_path(hit["_source"], recipe.field) for hit in hits]
+    if not sources or _has_text(pipeline, recipe.fields, sources):
+        return ""
+    none = "the document" if len(sources) == 1 else f"none of the {len(sources)} documents"
+    has = "has no text" if len(sources) == 1 else "has text"
+    problem = f"{none} of {index} looked at {has} in {', '.join(recipe.fields)}, so that nothing would fold"
+    other = tuple(name for name in likely_texts(sources) if name not in recipe.fields)
+    if not other:
+        return problem
+    commands = [target.hints.command("setup", index, field=other), target.hints.command("backfill", index)]
+    return f"{problem}; there is text in {', '.join(other)}; to take it from there: {chain(commands)}"
+
+
+def _has_text(pipeline: "Pipeline", fields: Sequence[str], sources: Sequence[Document]) -> bool:
+    """Return whether the pipeline finds text in a document, or fails on one, which other messages report."""
+
+    outcomes = pipeline.run([{**source, "_id": str(place)} for place, source in enumerate(sources)])
+    from shinglefold.ingest.processors.texts import joined_text
+
+    return any(one.document is None or joined_text(one.document, fields, True) for one in outcomes)
+
+
+def passages_remedy(target: Target) -> str:
+    """Return the commands that make an index store what passages are found by."""
+    setup = target.hints.command("setup", target.index, passages=True)
+    return chain([setup, target.hints.command("backfill", target.index)])
+
+
+def add_passages(
+    target: Target, pipeline: "Pipeline", recipe: Recipe, *, fresh: bool
+) -> tuple["Pipeline", Recipe]:
+    """Return the pipeline and the recipe of a new index that also stores what passages are found by.
+
+    Raises:
+        ConfigError: the index exists and does not store it.
+    """
+    there = False
+    if not fresh:
+        with suppress(IndexMissing):
+            there = recipe_of_index(target) is not None
+    if there:
+        raise ConfigError(
+            f"index {target.index!r} stores no elements of passages. Let it from now on, and add those of "
+            f"its documents: {passages_remedy(target)}; or build it anew: --recreate"
+        )
+    definition = with_passages(recipe.pipeline or {}, recipe.field)
+    made = parse_pipeline(definition, recipe.scheme, pipeline.tools.seal)
+    return made, replace(recipe, pipeline=definition)

@@ -4,9 +4,7 @@ import sys
 
 from shinglefold.cli.framework.command import HELP, CommandGroup, common_options
 from shinglefold.cli.main import main
-from shinglefold.cli.spark.groups import groups_command
-from shinglefold.cli.spark.read import read_command
-from shinglefold.cli.spark.sign import sign_command
+from shinglefold.cli.spark.commands import groups_command, read_command, sign_command
 
 _HELP = """Sign and group collections that no single machine holds, on Apache Spark.
 

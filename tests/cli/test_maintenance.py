@@ -7,7 +7,7 @@ import pytest
 from support.maintenance import pages
 
 from shinglefold.cli.framework.command import Invocation
-from shinglefold.cli.session.maintenance import stopped_early
+from shinglefold.cli.session.maintenance import report_stop
 
 
 @pytest.fixture
@@ -21,8 +21,8 @@ def site(run) -> str:
 def spoil(index: str) -> None:
     from contextlib import closing
 
+    from shinglefold.api.index_recipe import search_canonicalizer
     from shinglefold.canon import Canonicalizer
-    from shinglefold.cli.session.open_index import search_canonicalizer
     from shinglefold.engines.embedded import EmbeddedEngine
     from shinglefold.registry import make_scheme
 
@@ -120,12 +120,12 @@ def test_an_index_to_come_is_called_new_once(run):
 
 def test_what_goes_on_with_a_run_that_stopped_is_told_once_and_with_all_its_options(capsys):
     asked = Invocation(arguments=("backfill", "pages", "--engine", "http://u:p@one"), engine="http://u:p@one")
-    assert stopped_early("damaged; delete it: `shinglefold delete pages`", asked, anew=False) == 1
+    assert report_stop("damaged; delete it: `shinglefold delete pages`", asked, anew=False) == 1
     assert capsys.readouterr().err.splitlines() == [
         "stopped: damaged; delete it: shinglefold delete pages --engine http://one",
         "the same command goes on from here: shinglefold backfill pages --engine http://one",
     ]
-    stopped_early("the index 'pages-1' was deleted meanwhile", asked, anew=True)
+    report_stop("the index 'pages-1' was deleted meanwhile", asked, anew=True)
     told = capsys.readouterr().err
     assert (
         "the same command begins anew, with the index that has the name by then: shinglefold backfill" in told

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from shinglefold.cli.framework.next_commands import Hints
-from shinglefold.cli.session.recipe import Asked, one_recipe
+from shinglefold.cli.session.recipe import Target, one_recipe
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import default_recipe
@@ -209,4 +209,4 @@ def test_indices_of_different_seals_are_not_taken_together(scheme):
         "news-2": recipe_mappings(replace(default_recipe(scheme), sealed=seal.id)),
     }
     with pytest.raises(ConfigError, match=f"sealed with the key {seal.id}; name one of them"):
-        one_recipe(found, Asked("news", Settings(), Hints()))
+        one_recipe(found, Target("news", Settings(), Hints()))

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
+from shinglefold.cli.commands.searching.search import parse_fold_options
 from shinglefold.cli.main import cli
-from shinglefold.cli.options.fold import folding_of
 from shinglefold.rerank import Explain, FoldOptions, Preference, Scope
 
 #: Flags with other names than the options they set.
@@ -37,7 +37,7 @@ def test_every_option_of_a_request_has_a_flag():
 
 
 def test_flags_are_read_as_the_options_they_name():
-    told = folding_of(
+    told = parse_fold_options(
         _given(
             *("--representative", "newest:date", "--representative", "rank", "--linkage", "leader"),
             *("--min-resemblance", "0.7", "--min-shared", "2", "--min-length-ratio", "0.5"),
@@ -66,10 +66,10 @@ def test_flags_are_read_as_the_options_they_name():
 
 
 def test_without_flags_the_defaults_of_a_request_hold():
-    assert folding_of(_given(), show_duplicates=False) == FoldOptions()
-    assert folding_of(_given("--no-fold"), show_duplicates=False) == FoldOptions(fold=False)
-    assert folding_of(_given(), show_duplicates=True) == FoldOptions(members=1000)
-    assert folding_of(_given("--explain", "--cursor", "new"), show_duplicates=False) == FoldOptions(
+    assert parse_fold_options(_given(), show_duplicates=False) == FoldOptions()
+    assert parse_fold_options(_given("--no-fold"), show_duplicates=False) == FoldOptions(fold=False)
+    assert parse_fold_options(_given(), show_duplicates=True) == FoldOptions(members=1000)
+    assert parse_fold_options(_given("--explain", "--cursor", "new"), show_duplicates=False) == FoldOptions(
         explain=True, cursor=True
     )
 

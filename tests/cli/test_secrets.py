@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from shinglefold.cli.framework.next_commands import Hints, again
+from shinglefold.cli.framework.next_commands import Hints, repeat_command
 from shinglefold.cli.session.maintenance import checkpoint_path
-from shinglefold.cli.session.recipe import Asked
+from shinglefold.cli.session.recipe import Target
 from shinglefold.settings import Settings
 
 ADDRESSES = [
@@ -44,10 +44,13 @@ def test_no_command_shows_a_password(run, tmp_path, command, address, how):
 
 def test_neither_do_the_commands_to_type_next():
     arguments = ["backfill", "pages", "--engine", "https://ada:hidden@host", "--", "--engine"]
-    assert again(arguments) == "shinglefold backfill pages --engine https://host -- --engine"
-    assert again(["doctor", "--engine=//ada:hidden@host", "x@y"]) == "shinglefold doctor --engine=host x@y"
+    assert repeat_command(arguments) == "shinglefold backfill pages --engine https://host -- --engine"
+    assert (
+        repeat_command(["doctor", "--engine=//ada:hidden@host", "x@y"])
+        == "shinglefold doctor --engine=host x@y"
+    )
     assert "hidden" not in Hints("http://ada:hidden@host?token=hidden").command("setup", "pages")
-    assert again(["doctor", "--engine", "pages@2024"]).endswith("--engine pages@2024")
+    assert repeat_command(["doctor", "--engine", "pages@2024"]).endswith("--engine pages@2024")
 
 
 @pytest.mark.parametrize(
@@ -61,7 +64,7 @@ def test_neither_do_the_commands_to_type_next():
     ],
 )
 def test_a_checkpoint_stands_beside_its_index_and_is_not_named_after_a_server(data_dir, engine, where):
-    asked = Asked("a/b", Settings(data_dir=data_dir), Hints(engine))
+    asked = Target("a/b", Settings(data_dir=data_dir), Hints(engine))
     assert checkpoint_path(asked, "regroup", "-1-of-2") == Path(where, ".regroup-a_b-1-of-2.json")
 
 

@@ -1,7 +1,7 @@
 """One canonicalizer makes the tokens of fingerprints and the words of searches, where these are the same."""
 
+from shinglefold.api.index_recipe import search_canonicalizer
 from shinglefold.canon import Canonicalizer
-from shinglefold.cli.session.open_index import search_canonicalizer
 from shinglefold.model.scheme import CanonOptions
 from shinglefold.registry import make_scheme
 

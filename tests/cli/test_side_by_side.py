@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.servers.choose import examples
 
-from shinglefold.cli.render.side_by_side import passage_json, pieces
+from shinglefold.cli.render.side_by_side import marked_parts, passage_json
 from shinglefold.model.values import Token
 from shinglefold.passages.alignment import Span, find_passages
 
@@ -23,8 +23,8 @@ def test_outside_the_marks_both_sides_have_the_same_tokens(one, other):
     a, b = " ".join(one), " ".join(other)
     taken = []
     for passage in find_passages(_tokens(a), _tokens(b)):
-        left = [part.text for part in pieces(a, passage.a, passage.marks_a) if not part.marked]
-        right = [part.text for part in pieces(b, passage.b, passage.marks_b) if not part.marked]
+        left = [part.text for part in marked_parts(a, passage.a, passage.marks_a) if not part.marked]
+        right = [part.text for part in marked_parts(b, passage.b, passage.marks_b) if not part.marked]
         assert " ".join(left).split() == " ".join(right).split()
         assert len(" ".join(left).split()) == passage.equal
         taken.append(passage.a)
@@ -33,7 +33,7 @@ def test_outside_the_marks_both_sides_have_the_same_tokens(one, other):
 
 def test_pieces_join_to_the_passage():
     text = "one two three four"
-    parts = list(pieces(text, Span(0, 18), (Span(4, 7),)))
+    parts = list(marked_parts(text, Span(0, 18), (Span(4, 7),)))
     assert [(part.text, part.marked) for part in parts] == [
         ("one ", False),
         ("two", True),

@@ -8,7 +8,7 @@ from typing import Any
 
 from support.maintenance import pages
 
-from shinglefold.cli.session.open_index import search_canonicalizer
+from shinglefold.api.index_recipe import search_canonicalizer
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.registry import make_scheme
 

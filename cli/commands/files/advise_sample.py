@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from shinglefold.cli.commands.files.collection import collection_options, ending, open_collection
 from shinglefold.cli.framework.command import Invocation, command
 from shinglefold.cli.framework.output import print_table, printable, write_json, write_line
-from shinglefold.cli.session.collection import collected, collection_options, ending
 
 if TYPE_CHECKING:
-    from shinglefold.cli.session.collection import Collected
+    from shinglefold.cli.commands.files.collection import Collection
     from shinglefold.offline.dedupe.list_pairs import Rows
 
 #: Thresholds that are tried.
@@ -49,7 +49,7 @@ def sample(
     FILE is as for groups. Texts decide unless --verify signature says otherwise; what --min-similarity or
     --min-resemblance gives is the threshold the pairs are shown about.
     """
-    with collected(invocation, sources, **given) as found:
+    with open_collection(invocation, sources, **given) as found:
         scheme = found.scheme
         decision = scheme.decision
         if decision.verify == "keywords":
@@ -87,7 +87,7 @@ def _print(
         write_line(f"{pair['alike']:.4f}\t{printable(pair['a'])}\t{printable(pair['b'])}")
 
 
-def _tried(found: "Collected", name: str, threshold: float) -> "Rows":
+def _tried(found: "Collection", name: str, threshold: float) -> "Rows":
     import numpy as np
 
     from shinglefold.offline.dedupe.link import Linking
@@ -102,7 +102,7 @@ def _tried(found: "Collected", name: str, threshold: float) -> "Rows":
     return np.concatenate([*Linking(table, every).pairs()])
 
 
-def _row(found: "Collected", name: str, threshold: float) -> dict[str, Any]:
+def _row(found: "Collection", name: str, threshold: float) -> dict[str, Any]:
     import numpy as np
 
     from shinglefold.sketch import led
@@ -112,7 +112,7 @@ def _row(found: "Collected", name: str, threshold: float) -> dict[str, Any]:
     return {"at": threshold, "pairs": len(pairs), "folded": sum(map(int.__ne__, leaders.tolist(), count()))}
 
 
-def _nearest(found: "Collected", name: str, threshold: float, most: int) -> list[dict[str, Any]]:
+def _nearest(found: "Collection", name: str, threshold: float, most: int) -> list[dict[str, Any]]:
     """Return the pairs just above the threshold and those just below it, the most alike first."""
     if not most:
         return []

@@ -198,19 +198,18 @@ def compare_documents(
     """Compare two documents of an index by what is stored of them."""
     from shinglefold.canon import Canonicalizer
     from shinglefold.cli.render.side_by_side import passage_json, print_passages
-    from shinglefold.cli.session.open_index import opened_store, stored_hit
-    from shinglefold.cli.session.seal import seal_of_index
+    from shinglefold.cli.session.open_index import open_store, seal_of_index, stored_hit
     from shinglefold.rerank.explanation.stored_pair import explain_pair
     from shinglefold.rerank.request.field_check import check_fields
 
     if not (a and b):
         raise click.UsageError("an id is empty: name two documents")
-    asked = invocation.asked(index, engine)
-    with opened_store(asked) as store:
+    target = invocation.target(index, engine)
+    with open_store(target) as store:
         check_fields(store.mappings.values(), index, fields, "--field")
-        scheme, seal = store.scheme, seal_of_index(asked, store.recipe)
-        one = stored_hit(store, asked, a, invocation.arguments)
-        other = stored_hit(store, asked, b, invocation.arguments)
+        scheme, seal = store.scheme, seal_of_index(target, store.recipe)
+        one = stored_hit(store, target, a, invocation.arguments)
+        other = stored_hit(store, target, b, invocation.arguments)
     canonicalizer = Canonicalizer.of(scheme)
     found = explain_pair(
         (one, other), scheme, canonicalizer, store.field, fields or store.recipe.fields, seal=seal

@@ -6,12 +6,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from shinglefold.cli.commands.files.collection import (
+    Scale,
+    collection_options,
+    ending,
+    open_collection,
+    scale_options,
+)
 from shinglefold.cli.framework.command import Invocation, command
 from shinglefold.cli.framework.output import printable, write_csv, write_json, write_line
-from shinglefold.cli.session.collection import Scale, collected, collection_options, ending, scale_options
 
 if TYPE_CHECKING:
-    from shinglefold.cli.session.collection import Collected
+    from shinglefold.cli.commands.files.collection import Collection
     from shinglefold.offline.dedupe.list_pairs import Rows
 
 
@@ -78,7 +84,7 @@ def groups(
     kill, and give what it wrote.
     """
     _check_forms(as_pairs, linkage, min_size, sort, as_csv, invocation.json)
-    with collected(invocation, sources, Scale(signed, memory, most_shared), **given) as found:
+    with open_collection(invocation, sources, Scale(signed, memory, most_shared), **given) as found:
         if as_pairs:
             _print_pairs(found, sort, invocation.json)
         else:
@@ -100,7 +106,7 @@ def _check_forms(  # noqa: PLR0917 - an option each
         raise click.UsageError(f"--sort {sort} is for pairs: add --pairs")
 
 
-def _print_pairs(found: "Collected", sort: Any, as_json: bool) -> None:  # noqa: ANN401 - checked by click
+def _print_pairs(found: "Collection", sort: Any, as_json: bool) -> None:  # noqa: ANN401 - checked by click
     by_text = found.scheme.decision.verify == "text" and found.table.whole
     if sort == "similarity" and not by_text:
         raise click.UsageError("--sort similarity: the texts are not asked; add --verify text")
@@ -108,12 +114,12 @@ def _print_pairs(found: "Collected", sort: Any, as_json: bool) -> None:  # noqa:
         _write_pairs(found, rows, by_text, as_json)
 
 
-def _write_pairs(found: "Collected", rows: "Rows", by_text: bool, as_json: bool) -> None:
+def _write_pairs(found: "Collection", rows: "Rows", by_text: bool, as_json: bool) -> None:
     ones, others = found.names.many(rows["a"]), found.names.many(rows["b"])
     columns = [ones, others, rows["resemblance"].round(4).tolist()]
     if by_text:
         columns.append([None if math.isnan(one) else one for one in rows["similarity"].round(4).tolist()])
-    for row in found.going(zip(*columns, strict=True)):
+    for row in found.until_interrupted(zip(*columns, strict=True)):
         if as_json:
             write_json(dict(zip(("a", "b", "resemblance", "similarity"), row, strict=False)), indent=None)
         else:
@@ -126,7 +132,7 @@ def _share(share: float | None) -> str:
 
 
 def _print_groups(
-    found: "Collected",
+    found: "Collection",
     linkage: Literal["connected", "leader"],
     min_size: int,
     by_size: bool,
@@ -135,7 +141,7 @@ def _print_groups(
     from shinglefold.offline.dedupe.link import groups_of
 
     labels = found.linking.labels(linkage)
-    named = found.going(found.names.of_each(groups_of(labels, min_size, by_size)))
+    named = found.until_interrupted(found.names.of_each(groups_of(labels, min_size, by_size)))
     if form == "csv":
         _write_csv(named)
     else:

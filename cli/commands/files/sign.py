@@ -9,10 +9,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shinglefold.cli.framework.command import Invocation, command
-from shinglefold.cli.framework.output import flush_output, printable, remark, write_json, write_line
+from shinglefold.cli.framework.output import (
+    flush_output,
+    format_duration,
+    printable,
+    progress_bar,
+    remark,
+    write_json,
+    write_line,
+)
 from shinglefold.cli.options.definitions import chosen_scheme, fields_option, preset_option, workers_option
 from shinglefold.cli.options.sources import check_sources, make_read_options, page_prefixes, reading_options
-from shinglefold.cli.render.run_summary import ended, run_lines
+from shinglefold.cli.render.run_summary import exit_code_of_run, run_lines
 
 if TYPE_CHECKING:
     from shinglefold.ingest.field_statistics import FieldWatch
@@ -78,21 +86,20 @@ def sign(
     standard input. A run that was broken off goes on where it was when it is given again. Exit code 3 says
     that some documents failed.
     """
-    from shinglefold.cli.framework.progress import progress_bar
+    from dataclasses import replace
+
+    from shinglefold.cli.session.open_index import load_lexicon, save_lexicon
     from shinglefold.offline.sign.run import sign as signed
 
     settings = invocation.settings()
     options = sign_options(settings, **given)
     check_output(output, sources, options, overwrite=overwrite, restart=restart)
-    check_apart(output, dead_letters)
+    check_dead_letters_apart(output, dead_letters)
     check_sources(sources, options.reading, dead_letters)
     scheme = chosen_scheme(invocation, preset)
     job = make_job(sources, options, scheme, settings, output)
-    lexicon = job.signer.tools.canonicalizer.lexicon
-    if settings.lexicon_file:
-        lexicon.load(settings.lexicon_file)
-    from dataclasses import replace
-
+    canonicalizer = job.signer.tools.canonicalizer
+    load_lexicon(canonicalizer, settings)
     job = replace(
         job,
         restart=restart,
@@ -101,10 +108,8 @@ def sign(
     )
     with progress_bar("signing") as bar:
         summary = signed(job, lambda pace: bar(pace.fraction, told(pace)))
-    if settings.lexicon_file and not summary.stopped:
-        from shinglefold.cli.commands.indexing.index import keep_lexicon
-
-        keep_lexicon(lexicon, settings.lexicon_file)
+    if not summary.stopped:
+        save_lexicon(canonicalizer, settings)
     return ending(invocation, summary, options, output, named=bool(given["fields"]))
 
 
@@ -191,7 +196,7 @@ def _is_descriptor(place: Path) -> bool:
     raise ConfigError(f"{named} is a link that leads back to itself: name another file")
 
 
-def check_apart(output: str | None, dead_letters: str | None) -> None:
+def check_dead_letters_apart(output: str | None, dead_letters: str | None) -> None:
     """Refuse one file for what is signed and what failed: the first would replace the second.
 
     Raises:
@@ -211,7 +216,7 @@ def make_job(
     output: str | None,
 ) -> "SignJob":
     """Return what is to be done, with all that decides what is written."""
-    from shinglefold.cli.session.seal import seal_of_settings
+    from shinglefold.cli.session.open_index import seal_of_settings
     from shinglefold.offline.sign.run import SignJob
     from shinglefold.offline.sign.run_identity import identity
     from shinglefold.offline.sign.signer import Signer
@@ -232,10 +237,8 @@ def _place(output: Path) -> Path:
 
 def told(pace: "SignPace") -> str:
     """Return how far a run is, in words."""
-    from shinglefold.cli.framework.progress import span
-
     failed = f", {pace.failed:,} failed" if pace.failed else ""
-    left = "" if pace.left is None else f", {span(pace.left)} left"
+    left = "" if pace.left is None else f", {format_duration(pace.left)} left"
     return f"{pace.signed:,} signed{failed}, {pace.rate:,.0f}/s{left}"
 
 
@@ -260,39 +263,41 @@ def ending(
             write_line(line)
     for line in warned:
         remark(f"warning: {printable(line)}")
-    from shinglefold.cli.render.warnings import code_of
+    from shinglefold.cli.render.run_summary import with_field_check
 
-    return code_of(_code(invocation, summary, output), _watch(summary, options), named=named)
+    return with_field_check(_code(invocation, summary, output), _watch(summary, options), named=named)
 
 
 def _watch(summary: "Signed", options: "SignOptions") -> "FieldWatch":
     """Return which fields the documents have that were signed."""
-    from shinglefold.cli.render.warnings import named_language
+    from shinglefold.cli.render.run_summary import named_language_field
     from shinglefold.ingest.field_statistics import FieldWatch
 
-    language = named_language(options.language_field)
+    language = named_language_field(options.language_field)
     return FieldWatch(options.fields, summary.signed, set(summary.present), list(summary.sample), language)
 
 
 def _code(invocation: Invocation, summary: "Signed", output: str | None) -> int:
-    from shinglefold.cli.framework.next_commands import again
+    from shinglefold.cli.framework.next_commands import repeat_command
 
-    on = f"; the same command goes on from there: {again(invocation.arguments, restart=False)}"
-    return ended(summary.stopped, summary.read, summary.failed, summary.signed, "" if output is None else on)
+    on = f"; the same command goes on from there: {repeat_command(invocation.arguments, restart=False)}"
+    return exit_code_of_run(
+        summary.stopped, summary.read, summary.failed, summary.signed, "" if output is None else on
+    )
 
 
 def _warnings(
     invocation: Invocation, summary: "Signed", options: "SignOptions", *, named: bool, filed: bool
 ) -> Iterator[str]:
-    from shinglefold.cli.framework.next_commands import again
-    from shinglefold.cli.render.warnings import text_warnings
+    from shinglefold.cli.framework.next_commands import repeat_command
+    from shinglefold.cli.render.run_summary import text_warnings
 
     watch = _watch(summary, options)
     unsigned = summary.counts.get("without_signature", 0)
     # What was made is replaced, and what was begun of other fields is not gone on with.
     anew = {"overwrite": filed, "restart": filed and bool(summary.stopped)}
     yield from text_warnings(
-        watch, unsigned, named, lambda names: again(invocation.arguments, field=tuple(names), **anew)
+        watch, unsigned, named, lambda names: repeat_command(invocation.arguments, field=tuple(names), **anew)
     )
 
 

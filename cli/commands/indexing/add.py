@@ -10,10 +10,10 @@ from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
 from shinglefold.cli.framework.output import printable, remark, write_json, write_line
 from shinglefold.cli.options.definitions import NumberRange, engine_option, verify_options
 from shinglefold.cli.options.sources import make_read_options, read_sources, reading_options
-from shinglefold.cli.render.run_summary import ended
+from shinglefold.cli.render.run_summary import exit_code_of_run
 
 if TYPE_CHECKING:
-    from shinglefold.cli.session.recipe import Asked
+    from shinglefold.cli.session.recipe import Target
     from shinglefold.grouping.gate.bulk_run import BulkRun
     from shinglefold.ingest.field_statistics import FieldWatch
 
@@ -100,7 +100,7 @@ def add(
     that some documents were not let in, 1 that none was.
     """
     from shinglefold.cli.render.run_summary import replay_command
-    from shinglefold.cli.session.open_index import opened_store, pipeline_of
+    from shinglefold.cli.session.open_index import open_store, pipeline_for_index
     from shinglefold.grouping import Gate, Policy
     from shinglefold.grouping.gate.bulk_run import BulkRun
     from shinglefold.ingest.field_statistics import FieldWatch
@@ -111,20 +111,24 @@ def add(
     if (most is None) == (policy == "cap"):
         raise click.UsageError("--policy cap wants --most, and no other policy does")
     chosen = Policy(policy, most=most or 1, **rules)  # type: ignore[arg-type]  # click knows the choices
-    asked = invocation.asked(index, engine)
+    target = invocation.target(index, engine)
     records = read_sources(
         [file],
         make_read_options(format, id_field, encoding, header),
-        lambda letters: replay_command(asked, letters),
+        lambda letters: replay_command(target, letters),
     )
     run, watch = BulkRun(), FieldWatch(())
-    with _kept(run), _index_wanted(asked, groups=chosen.action != "refuse"), opened_store(asked) as store:
-        pipeline, recipe = pipeline_of(asked, invocation)
+    with (
+        _keep_result(run),
+        _setup_command_named(target, groups=chosen.action != "refuse"),
+        open_store(target) as store,
+    ):
+        pipeline, recipe = pipeline_for_index(target, invocation)
         watch.fields = raw_fields(pipeline.steps, recipe.field)
         with Gate(store.engine, index, chosen, pipeline=pipeline, seal=pipeline.tools.seal) as gate:
             run.take(gate, watch.watch(records), passages)
-    run.stopped = asked.hints.completed(run.stopped)
-    warned = [] if not watch.textless else list(_textless(asked, watch))
+    run.stopped = target.hints.complete(run.stopped)
+    warned = [] if not watch.textless else list(_textless(target, watch))
     if invocation.json:
         write_json({"index": index, "policy": chosen.action, **run.to_json(), "warnings": warned})
     else:
@@ -135,20 +139,20 @@ def add(
     return PARTLY if code == DONE and watch.textless else code
 
 
-def _textless(asked: "Asked", watch: "FieldWatch") -> Iterator[str]:
+def _textless(target: "Target", watch: "FieldWatch") -> Iterator[str]:
     """Yield what is to be known where no document has a text that the gate could compare."""
     from shinglefold.cli.framework.next_commands import chain
-    from shinglefold.cli.render.warnings import text_warnings
+    from shinglefold.cli.render.run_summary import text_warnings
 
     def other(fields: Sequence[str]) -> str:
-        change = asked.hints.command("setup", asked.index, field=tuple(fields))
-        return chain([change, asked.command("backfill")])
+        change = target.hints.command("setup", target.index, field=tuple(fields))
+        return chain([change, target.command("backfill")])
 
     return text_warnings(watch, watch.documents, named=False, other=other)
 
 
 @contextmanager
-def _kept(run: "BulkRun") -> Iterator[None]:
+def _keep_result(run: "BulkRun") -> Iterator[None]:
     """Note what ends a run that has begun, also in closing what it opened; what it did is not to be lost."""
     from shinglefold.errors import ShinglefoldError
 
@@ -166,18 +170,20 @@ def _exit_code(run: "BulkRun") -> int:
     rest = "; what was not added can be given again"
     if run.unknown:
         rest = f"; of the {run.unknown:,} documents that were being decided, some may have been added{rest}"
-    return ended(run.stopped, run.read, run.read - run.count("accepted"), run.count("accepted"), rest)
+    return exit_code_of_run(
+        run.stopped, run.read, run.read - run.count("accepted"), run.count("accepted"), rest
+    )
 
 
 @contextmanager
-def _index_wanted(asked: "Asked", *, groups: bool) -> Iterator[None]:
+def _setup_command_named(target: "Target", *, groups: bool) -> Iterator[None]:
     """Say how the index is made where there is none: a gate makes none, as it can't know the recipe meant."""
     from shinglefold.errors import IndexMissing
 
     try:
         yield
     except IndexMissing as error:
-        make = asked.hints.command("setup", asked.index, groups=groups)
+        make = target.hints.command("setup", target.index, groups=groups)
         told = str(error)
         raise IndexMissing(f"{told}{'' if told.endswith(('.', '?')) else '.'} To make it: {make}") from error
 

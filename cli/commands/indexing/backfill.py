@@ -5,14 +5,21 @@ from typing import TYPE_CHECKING
 import click
 
 from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
-from shinglefold.cli.framework.output import printable, remark, times, write_json, write_line
+from shinglefold.cli.framework.output import (
+    format_times,
+    printable,
+    progress_bar,
+    progress_reporter,
+    remark,
+    write_json,
+    write_line,
+)
 from shinglefold.cli.session.maintenance import (
     checkpoint_option,
     checkpoint_path,
-    opened_index,
-    reporter,
+    open_for_scan,
+    report_stop,
     scan_options,
-    stopped_early,
 )
 
 if TYPE_CHECKING:
@@ -53,27 +60,26 @@ def backfill(
     where it was. Exit code 3 says that some documents have no fingerprint.
     """
 
-    from shinglefold.cli.framework.progress import progress_bar
-    from shinglefold.cli.session.missing_texts import unread_texts
+    from shinglefold.cli.session.open_index import text_field_remedy
     from shinglefold.maintenance import BackfillOptions, Slice
     from shinglefold.maintenance import backfill as run
 
     share = Slice.parse(part)
-    asked = invocation.asked(index, engine, preset=preset, pipeline=pipeline)
-    with opened_index(invocation, asked) as (opened, chosen, recipe, _):
-        settings = asked.settings
+    target = invocation.target(index, engine, preset=preset, pipeline=pipeline)
+    with open_for_scan(target) as (opened, chosen, recipe):
+        settings = target.settings
         options = BackfillOptions(
             field=recipe.field,
             part=share,
             only_missing=only_missing,
             requests_per_second=requests_per_second,
-            checkpoint=checkpoint or checkpoint_path(asked, "backfill", f"-{share.number}-of-{share.of}"),
+            checkpoint=checkpoint or checkpoint_path(target, "backfill", f"-{share.number}-of-{share.of}"),
             workers=settings.workers if workers is None else workers,
         )
         with progress_bar("backfill") as bar:
-            summary = run(opened, index, chosen, options, progress=reporter(bar))
+            summary = run(opened, index, chosen, options, progress=progress_reporter(bar, "read"))
         vain = 0 < summary.counts.empty == summary.counts.read
-        other = unread_texts(opened, asked, index, chosen, recipe) if vain else ""
+        other = text_field_remedy(opened, target, index, chosen, recipe) if vain else ""
     if invocation.json:
         write_json(summary.to_json())
     else:
@@ -87,7 +93,7 @@ def backfill(
 
 def _exit_code(summary: "BackfillSummary", invocation: Invocation) -> int:
     if summary.stopped:
-        return stopped_early(summary.stopped, invocation, anew=summary.anew)
+        return report_stop(summary.stopped, invocation, anew=summary.anew)
     failed = summary.counts.failed or summary.counts.kept
     known = 0 <= summary.remaining <= summary.counts.dropped
     return DONE if known and not failed else PARTLY
@@ -117,7 +123,7 @@ def _lines(summary: "BackfillSummary") -> list[str]:
         more = ", …" if len(counts.changed) > _LISTED else ""
         shown = ", ".join(counts.changed[:_LISTED])
         lines.append(f"{len(counts.changed):,} had changed meanwhile and were done again: {shown}{more}")
-    lines += [f"failed {times(count)}: {reason}" for reason, count in list(counts.reasons.items())[:5]]
+    lines += [f"failed {format_times(count)}: {reason}" for reason, count in list(counts.reasons.items())[:5]]
     if counts.failures:
         lines.append(f"failed: {', '.join(counts.failures[:_LISTED])}")
     if summary.remaining < 0:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shinglefold.cli.framework.command import DONE, FAILED, PARTLY, Invocation, command
-from shinglefold.cli.framework.output import printable, remark, size_of, write_json, write_line
+from shinglefold.cli.framework.output import format_size, printable, remark, write_json, write_line
 from shinglefold.cli.options.definitions import engine_option
 
 if TYPE_CHECKING:
-    from shinglefold.cli.session.recipe import Asked
+    from shinglefold.cli.session.recipe import Target
     from shinglefold.contracts.engine import Engine
     from shinglefold.maintenance import Deletion
 
@@ -59,13 +59,13 @@ def delete(
     from shinglefold.rerank.request.field_check import check_fields, query_fields
 
     wanted = None if query is None else _parsed(query)
-    asked = invocation.asked(index, engine)
-    with _opened(asked, analysed=query is not None) as opened:
+    target = invocation.target(index, engine)
+    with _opened(target, analysed=query is not None) as opened:
         if wanted is not None and opened.index_exists(index):
             check_fields(opened.all_mappings(index).values(), index, query_fields(wanted), "--query")
         plan = plan_deletion(opened, index, ids or None, wanted)
         if plan.unread:
-            remark(printable(f"{plan.index} can't be read: {asked.hints.completed(plan.unread)}"))
+            remark(printable(f"{plan.index} can't be read: {target.hints.complete(plan.unread)}"))
         if dry_run:
             unread = "; without --dry-run it is deleted all the same" if plan.unread else ""
             _show(invocation, plan, f"nothing was deleted: this was a dry run{unread}", deleted=0)
@@ -98,17 +98,17 @@ def _parsed(query: str) -> Mapping[str, Any]:
 
 
 @contextmanager
-def _opened(asked: "Asked", *, analysed: bool) -> Iterator["Engine"]:
+def _opened(target: "Target", *, analysed: bool) -> Iterator["Engine"]:
     """Open the engine; an index that can't be analysed any more can still be deleted."""
     from shinglefold.engines import is_server, open_engine
 
-    if analysed and not is_server(asked.where):
-        from shinglefold.cli.session.open_index import opened_store
+    if analysed and not is_server(target.where):
+        from shinglefold.cli.session.open_index import open_store
 
-        with opened_store(asked) as store:
+        with open_store(target) as store:
             yield store.engine
         return
-    with closing(open_engine(asked.where)) as opened:
+    with closing(open_engine(target.where)) as opened:
         yield opened
 
 
@@ -129,7 +129,7 @@ def _what(plan: "Deletion") -> str:
     if plan.query is not None:
         return printable(f"{some} of the index {plan.index}")
     also = f" (also called {', '.join(plan.aliases)})" if plan.aliases else ""
-    size = "" if plan.size is None else f", {size_of(plan.size)}"
+    size = "" if plan.size is None else f", {format_size(plan.size)}"
     return printable(f"the whole index {plan.index}{also} with {some}{size}")
 
 

@@ -1,21 +1,29 @@
 """``shinglefold index SOURCE…``: documents into an index, with their fingerprints."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from shinglefold.cli.commands.indexing.new_index import check_types, mapping_errors_named, read_properties
 from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
-from shinglefold.cli.framework.output import printable, remark, write_json, write_line
+from shinglefold.cli.framework.output import (
+    printable,
+    progress_bar,
+    progress_reporter,
+    remark,
+    write_json,
+    write_line,
+)
 from shinglefold.cli.options.definitions import (
     engine_options,
     fields_option,
+    group_rules,
     groups_verified,
     pipeline_option,
     preset_option,
-    rules_of_groups,
     workers_option,
 )
 from shinglefold.cli.options.sources import (
@@ -24,18 +32,24 @@ from shinglefold.cli.options.sources import (
     read_sources,
     reading_options,
 )
-from shinglefold.cli.render.run_summary import again_command, exit_code, replay_command, summary_lines
-from shinglefold.cli.render.warnings import code_of_run, id_warnings, page_notes, warnings_of
-from shinglefold.cli.session.field_types import check_types, mapping_told, read_properties
+from shinglefold.cli.render.run_summary import (
+    exit_code,
+    id_warnings,
+    index_exit_code,
+    page_notes,
+    replay_command,
+    retry_command,
+    summary_lines,
+    warnings_of,
+)
 
 if TYPE_CHECKING:
-    from shinglefold.canon import Lexicon
-    from shinglefold.cli.session.recipe import Asked
-    from shinglefold.cli.session.templates import IndexLayout
+    from shinglefold.cli.commands.indexing.new_index import IndexLayout
+    from shinglefold.cli.session.recipe import Target
     from shinglefold.contracts.engine import Engine
     from shinglefold.grouping.numbering import Numbering
     from shinglefold.grouping.rules import Rules
-    from shinglefold.ingest import Pipeline, Progress, ReadOptions, Record, Summary
+    from shinglefold.ingest import Pipeline, ReadOptions, Record, Summary
     from shinglefold.model.recipe import Recipe
 
 
@@ -119,43 +133,52 @@ def index(
     """
     from dataclasses import replace
 
-    from shinglefold.cli.commands.indexing.recreate import KeptGroups, kept_groups, left_beside
-    from shinglefold.cli.session.missing_texts import passages_too
-    from shinglefold.cli.session.open_index import pipeline_of, search_canonicalizer
-    from shinglefold.cli.session.templates import IndexLayout, kept_layout
+    from shinglefold.api.index_recipe import search_canonicalizer
+    from shinglefold.cli.commands.indexing.new_index import (
+        GroupSettings,
+        IndexLayout,
+        leftovers_of_index,
+        read_group_settings,
+        read_layout,
+    )
+    from shinglefold.cli.session.open_index import (
+        add_passages,
+        load_lexicon,
+        pipeline_for_index,
+        save_lexicon,
+    )
     from shinglefold.engines import open_engine
     from shinglefold.ingest import rebuild
     from shinglefold.ingest.field_statistics import FieldWatch
     from shinglefold.ingest.pipeline.field_usage import raw_fields
 
-    asked = invocation.asked(index, engine, preset=preset, pipeline=pipeline, fields=fields)
-    settings = asked.settings
-    replaying = partial(replay_command, asked)
+    target = invocation.target(index, engine, preset=preset, pipeline=pipeline, fields=fields)
+    settings = target.settings
+    replaying = partial(replay_command, target)
     check_replay(sources if replay else None, dead_letters, recreate=recreate)
     check_dead_letters(dead_letters, sources, replaying(dead_letters or ""))
     options = make_read_options(format, id_field, encoding, header)
-    types = _types(asked, mapping, recreate=recreate)
+    types = _field_types(target, mapping, recreate=recreate)
     records = iter(()) if replay else read_sources(sources, options, replaying)
-    chosen, recipe = pipeline_of(asked, invocation, fresh=recreate or (dry_run and bool(pipeline)))
+    chosen, recipe = pipeline_for_index(target, invocation, fresh=recreate or (dry_run and bool(pipeline)))
     if dry_run:
         return print_documents(sources, records, chosen, verbose=verbose)
     if passages and not recipe.passages:
-        chosen, recipe = passages_too(asked, chosen, recipe, fresh=recreate)
+        chosen, recipe = add_passages(target, chosen, recipe, fresh=recreate)
     numbered = groups or recipe.groups
-    check_groups(asked, recipe, wanted=groups and not recreate)
-    rules = rules_of_groups(verify, min_similarity, numbered=numbered)
-    kept = kept_groups(asked, recipe, numbered=numbered) if recreate else KeptGroups()
-    layout, left = (kept_layout(asked), left_beside(asked)) if recreate else (IndexLayout(), [])
+    check_groups(target, recipe, wanted=groups and not recreate)
+    rules = group_rules(verify, min_similarity, numbered=numbered)
+    kept = read_group_settings(target, recipe, numbered=numbered) if recreate else GroupSettings()
+    layout, left = (read_layout(target), leftovers_of_index(target)) if recreate else (IndexLayout(), [])
     recipe = replace(recipe, grouping=recipe.grouping or kept.grouping)
     watch = FieldWatch(raw_fields(chosen.steps, recipe.field))
-    lexicon = chosen.tools.canonicalizer.lexicon
-    if settings.lexicon_file:
-        lexicon.load(settings.lexicon_file)
-    opened = open_engine(asked.where, search_canonicalizer(recipe.scheme, chosen.tools.canonicalizer))
+    canonicalizer = chosen.tools.canonicalizer
+    load_lexicon(canonicalizer, settings)
+    opened = open_engine(target.where, search_canonicalizer(recipe.scheme, canonicalizer))
     build = partial(
-        _built,
+        _write_index,
         engine=opened,
-        asked=asked,
+        target=target,
         pipeline=chosen,
         recipe=recipe,
         rules=rules if numbered else None,
@@ -170,25 +193,25 @@ def index(
     )
     try:
         summary = rebuild(opened, index, build) if recreate else build(index)
-        again = again_command(
-            asked, opened, summary, preset=preset, pipeline=pipeline, field=fields, mapping=mapping,
+        retry = retry_command(
+            target, opened, summary, preset=preset, pipeline=pipeline, field=fields, mapping=mapping,
             groups=groups, passages=passages, id_field=id_field or None, verify=verify,
             min_similarity=None if min_similarity is None else str(min_similarity),
         )  # fmt: skip
     finally:
         unclosed = close(opened)
     summary = replace(summary, stopped=summary.stopped or unclosed)
-    # One that was broken off in the middle of learning a word is not to be trusted.
-    if settings.lexicon_file and not summary.stopped:
-        keep_lexicon(lexicon, settings.lexicon_file)
+    # An interrupted run may have been learning a word.
+    if not summary.stopped:
+        save_lexicon(canonicalizer, settings)
     if replay:
-        _tell(invocation, summary, summary_lines(summary, asked.hints, again), ())
+        _tell(invocation, summary, summary_lines(summary, target.hints, retry), ())
         return exit_code(summary)
-    summary = _whole(summary, options, tuple(page_notes(sources, options, summary)))
-    warned = [*left, *warnings_of(asked, chosen, recipe, watch, summary), *id_warnings(invocation, watch)]
+    summary = _with_reading_notes(summary, options, tuple(page_notes(sources, options, summary)))
+    warned = [*left, *warnings_of(target, chosen, recipe, watch, summary), *id_warnings(invocation, watch)]
     warned += filter(None, (kept.left, layout.left) if summary.made else ())
-    _tell(invocation, summary, summary_lines(summary, asked.hints, again), warned)
-    return code_of_run(summary, watch, named=bool(fields))
+    _tell(invocation, summary, summary_lines(summary, target.hints, retry), warned)
+    return index_exit_code(summary, watch, named=bool(fields))
 
 
 def print_documents(
@@ -220,19 +243,19 @@ def _is_failed(one: Mapping[str, Any] | None) -> bool:
     return one is not None and ("error" in one or bool(steps and "error" in steps[-1]))
 
 
-def _types(asked: "Asked", mapping: str | None, *, recreate: bool) -> dict[str, Any]:
+def _field_types(target: "Target", mapping: str | None, *, recreate: bool) -> dict[str, Any]:
     """Return the types of fields in a file; they must be those of an index that is there."""
     types = read_properties(mapping)
     if mapping and not recreate:
-        check_types(asked, types, mapping)
+        check_types(target, types, mapping)
     return types
 
 
-def _built(
+def _write_index(
     name: str,
     *,
     engine: "Engine",
-    asked: "Asked",
+    target: "Target",
     pipeline: "Pipeline",
     recipe: "Recipe",
     rules: "Rules | None",
@@ -252,14 +275,14 @@ def _built(
         usual: types of further fields, unless the server's templates, ``layout`` or ``properties`` say
             otherwise; the last of these wins.
     """
-    from shinglefold.cli.session.templates import templated
+    from shinglefold.cli.commands.indexing.new_index import template_defaults
     from shinglefold.grouping.numbering import Numbering
     from shinglefold.ingest.index_mapping import usual_properties
 
     if not engine.index_exists(name):
-        given = templated(engine, name)
+        given = template_defaults(engine, name)
         properties = {
-            **given.unsaid({**usual_properties(recipe), **usual, **layout.properties}),
+            **given.not_in_templates({**usual_properties(recipe), **usual, **layout.properties}),
             **properties,
         }
         options["settings"] = {at: one for at, one in layout.settings.items() if at not in given.settings}
@@ -268,13 +291,13 @@ def _built(
     if rules is not None:
         numbering = Numbering(engine, name, recipe, tools.seal, rules, tools.canonicalizer)
     options |= {"field": recipe.field, "groups": numbering, "properties": properties}
-    with mapping_told(mapping), numbering_told(asked, numbering):
+    with mapping_errors_named(mapping), concurrent_numbering_reported(target, numbering):
         if replayed is None:
             return run(engine, name, records, pipeline, **options)
-        return replay_letters(asked, engine, name, pipeline, reading=replayed, **options)
+        return replay_letters(target, engine, name, pipeline, reading=replayed, **options)
 
 
-def _whole(summary: "Summary", options: "ReadOptions", notes: Sequence[str]) -> "Summary":
+def _with_reading_notes(summary: "Summary", options: "ReadOptions", notes: Sequence[str]) -> "Summary":
     """Return a summary with what was passed over in reading, and what is to be said of it."""
     from dataclasses import replace
 
@@ -294,7 +317,7 @@ def _tell(invocation: Invocation, summary: "Summary", lines: Iterable[str], warn
 
 
 @contextmanager
-def numbering_told(asked: "Asked", numbering: "Numbering | None") -> Iterator[None]:
+def concurrent_numbering_reported(target: "Target", numbering: "Numbering | None") -> Iterator[None]:
     """Say where another run has numbered groups at the same time, and what mends them."""
     try:
         yield
@@ -303,14 +326,14 @@ def numbering_told(asked: "Asked", numbering: "Numbering | None") -> Iterator[No
             numbering.beside.end()
             if numbering.beside.seen:
                 remark(
-                    f"warning: another run numbered groups of {asked.index!r} at the same time, or was cut "
+                    f"warning: another run numbered groups of {target.index!r} at the same time, or was cut "
                     "short within the last minute; copies that came by both may be in two groups. "
-                    f"To number them anew: {asked.hints.command('regroup', asked.index)}; several at once "
-                    f"may use: {asked.hints.command('add', asked.index, 'FILE', policy='tag')}"
+                    f"To number them anew: {target.hints.command('regroup', target.index)}; several at once "
+                    f"may use: {target.hints.command('add', target.index, 'FILE', policy='tag')}"
                 )
 
 
-def check_groups(asked: "Asked", recipe: "Recipe", *, wanted: bool) -> None:
+def check_groups(target: "Target", recipe: "Recipe", *, wanted: bool) -> None:
     """Refuse to number the groups of an index that is there and has no numbers, where that is wanted.
 
     Raises:
@@ -322,12 +345,13 @@ def check_groups(asked: "Asked", recipe: "Recipe", *, wanted: bool) -> None:
     if recipe.groups or not wanted:
         return
     try:
-        recipe_of_index(asked)
+        recipe_of_index(target)
     except IndexMissing:
         return
-    change = asked.hints.command("setup", asked.index, groups=True)
+    change = target.hints.command("setup", target.index, groups=True)
     raise ConfigError(
-        f"index {asked.index!r} numbers no groups. Let it from now on: {change}; or build it anew: --recreate"
+        f"index {target.index!r} numbers no groups. Let it from now on: {change}; "
+        "or build it anew: --recreate"
     )
 
 
@@ -342,20 +366,8 @@ def close(engine: "Engine") -> str:
     return ""
 
 
-def keep_lexicon(lexicon: "Lexicon", path: str) -> None:
-    """Keep the words learned for the next run."""
-    from shinglefold.errors import InputError
-
-    try:
-        lexicon.save(path)
-    except InputError as error:
-        # The documents are indexed; what is lost is only learned again.
-        remark(f"note: {printable(error)}")
-
-
 def run(engine: "Engine", index: str, records: Any, pipeline: "Pipeline", **options: Any) -> "Summary":  # noqa: ANN401
     """Index documents with a progress bar."""
-    from shinglefold.cli.framework.progress import progress_bar
     from shinglefold.ingest import index_documents
 
     with progress_bar("indexing") as bar:
@@ -364,7 +376,7 @@ def run(engine: "Engine", index: str, records: Any, pipeline: "Pipeline", **opti
             index,
             records,
             pipeline,
-            progress=indexing_progress(bar),
+            progress=progress_reporter(bar, "indexed"),
             **options,
         )
 
@@ -389,7 +401,7 @@ def check_replay(sources: Sequence[str] | None, dead_letters: str | None, *, rec
 
 
 def replay_letters(
-    asked: "Asked",
+    target: "Target",
     engine: "Engine",
     index: str,
     pipeline: "Pipeline",
@@ -398,22 +410,13 @@ def replay_letters(
     **options: Any,  # noqa: ANN401 - of the run
 ) -> "Summary":
     """Index the documents of a dead-letter file with a progress bar; the file keeps what fails again."""
-    from shinglefold.cli.framework.progress import progress_bar
     from shinglefold.maintenance import ForeignFile, retry
 
     with progress_bar("replaying") as bar:
         try:
-            return retry(engine, index, dead_letters, pipeline, progress=indexing_progress(bar), **options)
+            return retry(
+                engine, index, dead_letters, pipeline, progress=progress_reporter(bar, "indexed"), **options
+            )
         except ForeignFile as error:
-            indexed = asked.hints.command("index", dead_letters, index=index)
+            indexed = target.hints.command("index", dead_letters, index=index)
             raise ForeignFile(f"{error}; documents are indexed with: {indexed}") from error
-
-
-def indexing_progress(bar: Callable[[float, str], None]) -> Callable[["Progress"], None]:
-    """Return what shows the progress of indexing on a bar."""
-
-    def report(progress: "Progress") -> None:
-        failed = f", {progress.failed:,} failed" if progress.failed else ""
-        bar(progress.fraction, f"{progress.indexed:,} indexed{failed}")
-
-    return report

@@ -5,29 +5,35 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from shinglefold.cli.session.open_index import check_dictionaries, checked_pipeline, new_pipeline
+from shinglefold.api.index_recipe import with_languages, with_preset
+from shinglefold.cli.session.open_index import (
+    check_dictionaries,
+    needed_seal,
+    new_pipeline,
+    parse_pipeline,
+    seal_of_index,
+)
 from shinglefold.cli.session.recipe import (
-    Asked,
+    Target,
     chosen_codes,
     chosen_preset,
     given_options,
     one_recipe,
 )
-from shinglefold.cli.session.seal import needed_seal, seal_of_index
 from shinglefold.contracts.engine import JSON, Engine, Templates
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, IndexMissing, SchemeMismatch
 from shinglefold.model.recipe import Recipe, has_recipe, retargeted, with_keywords
-from shinglefold.model.scheme import PRESETS, LanguageRef, Scheme
+from shinglefold.model.scheme import LanguageRef, Scheme
 from shinglefold.model.seal import Seal
-from shinglefold.registry import installed, references
+from shinglefold.registry import installed
 
 if TYPE_CHECKING:
     from shinglefold.cli.framework.command import Invocation
 
 
 def setup_recipe(
-    asked: Asked,
+    target: Target,
     invocation: "Invocation",
     indices: Sequence[str],
     patterns: Sequence[str],
@@ -45,40 +51,40 @@ def setup_recipe(
         ConfigError: there is no such key; or the indices have different recipes, or what is asked for is not
             valid.
     """
-    own = needed_seal(asked.settings) if seal else None
-    with closing(open_engine(asked.where)) as engine:
-        found = _there(engine, indices, patterns)
+    own = needed_seal(target.settings) if seal else None
+    with closing(open_engine(target.where)) as engine:
+        found = _stored_mappings(engine, indices, patterns)
         if not found and engine.templates is not None:
             found = _in_template(engine.templates, name)
     noted = {index: mappings for index, mappings in found.items() if has_recipe(mappings)}
     try:
-        recipe = one_recipe(noted, asked) if noted else None
+        recipe = one_recipe(noted, target) if noted else None
     except SchemeMismatch:
         # Another algorithm made it; what is set up now takes its place.
         recipe = None
     if recipe is None:
-        return new_pipeline(asked, invocation)[1]
-    if not chosen_codes(asked)[0]:
-        check_dictionaries(replace(asked, index=asked.index or min(noted)), recipe)
-    return changed_recipe(asked, recipe, own or seal_of_index(asked, recipe))
+        return new_pipeline(target, invocation)[1]
+    if not chosen_codes(target)[0]:
+        check_dictionaries(replace(target, index=target.index or min(noted)), recipe)
+    return changed_recipe(target, recipe, own or seal_of_index(target, recipe))
 
 
-def changed_recipe(asked: Asked, recipe: Recipe, seal: Seal | None) -> Recipe:
+def changed_recipe(target: Target, recipe: Recipe, seal: Seal | None) -> Recipe:
     """Return a recipe with what is asked for in the place of what it has.
 
     Raises:
         ConfigError: what is asked for is not valid.
     """
-    settings = asked.settings
+    settings = target.settings
     field = settings.field if "field" in settings.given else recipe.field
-    definition = asked.definition(field) or retargeted(recipe.pipeline, recipe.field, field)
-    pipeline = checked_pipeline(definition, changed_scheme(asked, recipe.scheme), seal)
+    definition = target.definition(field) or retargeted(recipe.pipeline, recipe.field, field)
+    pipeline = parse_pipeline(definition, changed_scheme(target, recipe.scheme), seal)
     # One from a file says itself where its fingerprints go.
-    wanted = None if asked.pipeline and "field" not in settings.given else field
+    wanted = None if target.pipeline and "field" not in settings.given else field
     return replace(pipeline.recipe(wanted), groups=recipe.groups, grouping=recipe.grouping)
 
 
-def recipe_storing(recipe: Recipe, *, keywords: bool) -> Recipe:
+def with_keyword_storage(recipe: Recipe, *, keywords: bool) -> Recipe:
     """Return a recipe that stores supershingles, or leaves them out.
 
     Raises:
@@ -91,30 +97,25 @@ def recipe_storing(recipe: Recipe, *, keywords: bool) -> Recipe:
     return replace(recipe, pipeline=with_keywords(recipe.pipeline, recipe.field, keywords))
 
 
-def changed_scheme(asked: Asked, scheme: Scheme) -> Scheme:
+def changed_scheme(target: Target, scheme: Scheme) -> Scheme:
     """Return a scheme with the preset, the languages and the options that are asked for; else as it is."""
-    preset, _ = chosen_preset(asked)
+    preset, _ = chosen_preset(target)
     if preset:
-        base = PRESETS[preset]
-        scheme = replace(scheme, name=base.name, sketch=base.sketch, decision=base.decision)
-    codes, _ = chosen_codes(asked)
-    made = {ref.code: ref for ref in scheme.languages}
+        scheme = with_preset(scheme, preset)
+    codes, _ = chosen_codes(target)
     if codes:
-        if "all" in asked.languages:  # None that the index has is left out in silence.
-            codes = tuple({*codes, *(made.keys() & installed().keys())})
-        # Named, they are taken as they are installed.
-        chosen = {ref.code: ref for ref in references(codes, asked.settings.canon_options())}
-        kept = chosen.keys() & made.keys()
-        made = {**chosen, **{code: replace(chosen[code], options=made[code].options) for code in kept}}
-    return replace(scheme, languages=tuple(_with_options(asked, made[code]) for code in sorted(made)))
+        if "all" in target.languages:  # None that the index has is left out in silence.
+            codes = tuple({*codes, *({ref.code for ref in scheme.languages} & installed().keys())})
+        scheme = with_languages(scheme, codes, target.settings.canon_options())
+    return replace(scheme, languages=tuple(_with_options(target, ref) for ref in scheme.languages))
 
 
-def _with_options(asked: Asked, ref: LanguageRef) -> LanguageRef:
-    given = {name: value for name, (value, _) in given_options(asked.settings, ref.code).items()}
+def _with_options(target: Target, ref: LanguageRef) -> LanguageRef:
+    given = {name: value for name, (value, _) in given_options(target.settings, ref.code).items()}
     return replace(ref, options=replace(ref.options, **given)) if given else ref
 
 
-def _there(engine: Engine, indices: Sequence[str], patterns: Sequence[str]) -> dict[str, JSON]:
+def _stored_mappings(engine: Engine, indices: Sequence[str], patterns: Sequence[str]) -> dict[str, JSON]:
     found: dict[str, JSON] = {}
     for one in (*indices, *(() if engine.templates is None else patterns)):
         try:

@@ -10,9 +10,9 @@ from shinglefold.cli.framework.output import printable, remark, write_json, writ
 from shinglefold.cli.options.definitions import (
     engine_option,
     fields_option,
+    note_missing_languages,
     pipeline_option,
     preset_option,
-    tell_left_out,
 )
 
 if TYPE_CHECKING:
@@ -118,9 +118,9 @@ def setup(
     from contextlib import closing
     from dataclasses import replace
 
-    from shinglefold.cli.commands.indexing.new_recipe import recipe_storing, setup_recipe
-    from shinglefold.cli.session.missing_texts import unread_texts
-    from shinglefold.cli.session.open_index import search_canonicalizer
+    from shinglefold.api.index_recipe import search_canonicalizer
+    from shinglefold.cli.commands.indexing.new_recipe import setup_recipe, with_keyword_storage
+    from shinglefold.cli.session.open_index import text_field_remedy
     from shinglefold.engines import open_engine
     from shinglefold.ingest import Pipeline
     from shinglefold.ingest.pipeline.field_usage import rerun_problems
@@ -129,16 +129,16 @@ def setup(
 
     codes = tuple(code.strip() for code in (languages or "").split(",") if code.strip())
     flags = {"preset": preset, "pipeline": pipeline, "fields": fields, "languages": codes}
-    asked = invocation.asked(indices[0] if indices else "", engine, **flags)
+    target = invocation.target(indices[0] if indices else "", engine, **flags)
     if dedup_field is not None:
         check_field("--dedup-field", dedup_field)
-        given = {**asked.settings.given, "field": "--dedup-field"}
-        asked = replace(asked, settings=replace(asked.settings, field=dedup_field, given=given))
-    recipe = setup_recipe(asked, invocation, indices, patterns, name, seal=seal)
+        given = {**target.settings.given, "field": "--dedup-field"}
+        target = replace(target, settings=replace(target.settings, field=dedup_field, given=given))
+    recipe = setup_recipe(target, invocation, indices, patterns, name, seal=seal)
     if "all" in codes:
-        tell_left_out(recipe.scheme)
+        note_missing_languages(recipe.scheme)
     if keywords is not None:
-        recipe = recipe_storing(recipe, keywords=keywords)
+        recipe = with_keyword_storage(recipe, keywords=keywords)
     if groups:
         recipe = replace(recipe, groups=True)
     if passages:
@@ -146,18 +146,18 @@ def setup(
     # Each index keeps the rules of its own groups.
     wanted = replace(recipe, grouping={})
     request = SetupRequest(wanted, indices, patterns, name, priority, shadow=shadow_templates)
-    with closing(open_engine(asked.where, search_canonicalizer(recipe.scheme))) as opened:
-        check_fitting(opened, indices, asked.hints)
+    with closing(open_engine(target.where, search_canonicalizer(recipe.scheme))) as opened:
+        check_patterns(opened, indices, target.hints)
         plan = make_plan(opened, request)
         made = Pipeline.from_json(recipe.pipeline, recipe.scheme)
-        unread = [unread_texts(opened, asked, name, made, recipe) for name in plan.backfills]
+        unread = [text_field_remedy(opened, target, name, made, recipe) for name in plan.backfills]
         if not dry_run:
             carry_out(opened, plan)
     if invocation.json:
         write_json({**plan.to_json(), "done": not dry_run})
     else:
-        for line in _lines(plan, dry_run, asked.hints):
-            write_line(printable(asked.hints.completed(line)))
+        for line in _lines(plan, dry_run, target.hints):
+            write_line(printable(target.hints.complete(line)))
     _tell(filter(None, unread), rerun_problems(made.steps, recipe.field))
     return PARTLY if plan.problems else DONE
 
@@ -169,7 +169,7 @@ def _tell(warnings: Iterable[str], notes: Iterable[str]) -> None:
         remark(f"note: {printable(told)}")
 
 
-def check_fitting(engine: "Engine", indices: Sequence[str], hints: "Hints") -> None:
+def check_patterns(engine: "Engine", indices: Sequence[str], hints: "Hints") -> None:
     """Refuse a pattern that no index fits: one of that name can't be made.
 
     Raises:

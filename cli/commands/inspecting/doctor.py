@@ -8,11 +8,18 @@ import click
 
 from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
 from shinglefold.cli.framework.next_commands import chain
-from shinglefold.cli.framework.output import printable, remark, write_json, write_line
-from shinglefold.cli.session.maintenance import opened_index, reporter, scan_options
+from shinglefold.cli.framework.output import (
+    printable,
+    progress_bar,
+    progress_reporter,
+    remark,
+    write_json,
+    write_line,
+)
+from shinglefold.cli.session.maintenance import open_for_scan, scan_options
 
 if TYPE_CHECKING:
-    from shinglefold.cli.session.recipe import Asked
+    from shinglefold.cli.session.recipe import Target
     from shinglefold.grouping.gate.housekeeping import Placeholder
     from shinglefold.maintenance import Diagnosis
     from shinglefold.model.recipe import Recipe
@@ -66,27 +73,26 @@ def doctor(
     """
     from dataclasses import replace
 
-    from shinglefold.cli.commands.indexing.recreate import left_beside
-    from shinglefold.cli.framework.progress import progress_bar
+    from shinglefold.cli.commands.indexing.new_index import leftovers_of_index
     from shinglefold.grouping.gate.housekeeping import SweepResult, placeholders, sweep
     from shinglefold.maintenance import DoctorOptions, Slice, diagnose
 
     share = Slice.parse(part)
-    asked = invocation.asked(index, engine, preset=preset, pipeline=pipeline)
-    with opened_index(invocation, asked) as (opened, chosen, recipe, _):
-        count = asked.settings.workers if workers is None else workers
+    target = invocation.target(index, engine, preset=preset, pipeline=pipeline)
+    with open_for_scan(target) as (opened, chosen, recipe):
+        count = target.settings.workers if workers is None else workers
         options = DoctorOptions(recipe.field, share, requests_per_second, count)
         swept = sweep(opened, index, recipe.field) if fix else SweepResult()
         left = [one for one in placeholders(opened, index, recipe.field) if one.expired] if fix else []
         with progress_bar("doctor") as bar:
-            found = diagnose(opened, index, chosen, options, progress=reporter(bar))
-    found = replace(found, remarks=(*found.remarks, *left_beside(asked)))
+            found = diagnose(opened, index, chosen, options, progress=progress_reporter(bar, "read"))
+    found = replace(found, remarks=(*found.remarks, *leftovers_of_index(target)))
     if invocation.json:
         removed = {"removed": [place.to_json() for place in swept.removed], "reasons": swept.reasons}
         write_json({**found.to_json(), **(removed if fix else {})})
     else:
-        for line in [*(_swept(swept.removed) if fix else ()), *_lines(found, asked, recipe)]:
-            write_line(printable(asked.hints.completed(line)))
+        for line in [*(_swept(swept.removed) if fix else ()), *_lines(found, target, recipe)]:
+            write_line(printable(target.hints.complete(line)))
     if left:
         why = "; ".join(swept.reasons) or "they were left meanwhile"
         remark(printable(f"{len(left):,} placeholders could not be removed: {why}"))
@@ -102,7 +108,7 @@ def _swept(removed: "Sequence[Placeholder]") -> "Iterator[str]":
         yield f"  and {len(removed) - _SHOWN:,} more"
 
 
-def _lines(found: "Diagnosis", asked: "Asked", recipe: "Recipe") -> list[str]:
+def _lines(found: "Diagnosis", target: "Target", recipe: "Recipe") -> list[str]:
     lines = [f"{found.documents:,} documents in {found.index}, scheme {found.scheme}"]
     for finding, said in _SAID.items():
         count = found.findings.get(finding, 0)
@@ -117,38 +123,38 @@ def _lines(found: "Diagnosis", asked: "Asked", recipe: "Recipe") -> list[str]:
     lines += [f"mappings: {problem}" for problem in found.mapping]
     lines += [f"can't be mended in place: {obstacle}" for obstacle in found.obstacles]
     lines += [f"remark: {remark}" for remark in found.remarks]
-    return [*lines, *_remedies(found, asked, recipe)]
+    return [*lines, *_remedies(found, target, recipe)]
 
 
-def _remedies(found: "Diagnosis", asked: "Asked", recipe: "Recipe") -> list[str]:
+def _remedies(found: "Diagnosis", target: "Target", recipe: "Recipe") -> list[str]:
     if found.healthy and not found.findings.get("kept"):
         return ["all is well"]
     if found.obstacles:
         return []
-    flags = {"preset": asked.preset, "pipeline": asked.pipeline}
+    flags = {"preset": target.preset, "pipeline": target.pipeline}
     elsewhere = found.misread or found.findings.get("textless")
     commands = []
     if found.mapping:
-        commands.append(asked.hints.command("setup", found.index, **flags))
+        commands.append(target.hints.command("setup", found.index, **flags))
     if any(found.findings.get(finding) for finding in _MENDED):
-        commands.append(asked.hints.command("backfill", found.index, **flags))
+        commands.append(target.hints.command("backfill", found.index, **flags))
     if found.ungrouped:
-        commands.append(asked.hints.command("regroup", found.index))
-    lines = [_elsewhere(found, asked, recipe)] if elsewhere else []
+        commands.append(target.hints.command("regroup", found.index))
+    lines = [_elsewhere(found, target, recipe)] if elsewhere else []
     if found.unseen:
         lines.append(
             f"no field {', '.join(found.unseen)} is shown to this user, so that its texts can't be compared: "
             "examine the index as a user who sees it"
         )
     if found.findings.get("kept"):
-        fix = asked.hints.command("doctor", found.index, fix=True)
+        fix = target.hints.command("doctor", found.index, fix=True)
         lines.append(f"placeholders whose writers crashed are removed by: {fix}")
     if found.findings.get("unreadable"):
         lines.append("mend the documents the pipeline fails on, or the pipeline")
     return [*lines, *([f"to mend it: {chain(commands)}"] if commands else [])]
 
 
-def _elsewhere(found: "Diagnosis", asked: "Asked", recipe: "Recipe") -> str:
+def _elsewhere(found: "Diagnosis", target: "Target", recipe: "Recipe") -> str:
     """Return what to do where fingerprints are not of the fields read: a backfill would spoil good ones."""
     told = f"the pipeline reads {', '.join(recipe.fields)}"
     if not found.misread or found.findings.get("textless"):
@@ -156,6 +162,6 @@ def _elsewhere(found: "Diagnosis", asked: "Asked", recipe: "Recipe") -> str:
     other = tuple(name for name in found.text_in if name not in recipe.fields)
     if not other:
         return f"{told}: restore the texts, or set the index up with the pipeline that made the fingerprints"
-    change = asked.hints.command("setup", found.index, field=found.text_in)
-    commands = chain([change, asked.command("backfill")])
+    change = target.hints.command("setup", found.index, field=found.text_in)
+    commands = chain([change, target.command("backfill")])
     return f"{told}; there is text in {', '.join(other)}. If that is it: {commands}"

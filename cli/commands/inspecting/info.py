@@ -37,7 +37,7 @@ def info(invocation: Invocation, /) -> int:
     values = {name: _plain(getattr(settings, name)) for name in origins}
     values |= {name: "(set)" for name in SECRETS if values[name]}
     values["data_dir"] = without_secrets(settings.data_dir)
-    engine = without_secrets(invocation.asked("*", None).where)
+    engine = without_secrets(invocation.target("*", None).where)
     languages = [describe(point) for point in installed().values()]
     scheme, problem = _scheme(settings)
     if invocation.json:

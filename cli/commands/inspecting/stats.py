@@ -7,11 +7,11 @@ import click
 
 from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
 from shinglefold.cli.framework.output import (
+    format_share,
+    format_size,
     print_table,
     printable,
     remark,
-    share_of,
-    size_of,
     write_json,
     write_line,
 )
@@ -42,22 +42,22 @@ def stats(invocation: Invocation, /, *, index: str, engine: str | None) -> int:
     """
     from contextlib import closing
 
-    from shinglefold.cli.commands.indexing.recreate import left_lines
+    from shinglefold.cli.commands.indexing.new_index import leftover_warnings
     from shinglefold.engines import open_engine
     from shinglefold.maintenance import statistics
 
-    asked = invocation.asked(index, engine)
-    with closing(open_engine(asked.where)) as opened:
+    target = invocation.target(index, engine)
+    with closing(open_engine(target.where)) as opened:
         found = statistics(opened, index)
         recipes = [one.info for one in found if one.recipe]
-        leftovers = list(left_lines(opened, recipes, asked.hints)) if index == "*" else []
+        leftovers = list(leftover_warnings(opened, recipes, target.hints)) if index == "*" else []
     if invocation.json:
         write_json({"indices": [one.to_json() for one in found]})
     else:
-        _print(found, index, asked.hints)
+        _print(found, index, target.hints)
     for one in found:
         if one.problem:
-            remark(f"{printable(one.info.name)}: {printable(asked.hints.completed(one.problem))}")
+            remark(f"{printable(one.info.name)}: {printable(target.hints.complete(one.problem))}")
     for line in leftovers:
         remark(f"note: {printable(line)}")
     return PARTLY if any(one.problem for one in found) else DONE
@@ -84,8 +84,8 @@ def _row(one: "IndexStatistics") -> tuple[str, ...]:
     return (
         one.info.name,
         "?" if one.documents is None else f"{one.documents:,}",
-        share_of(one.signed_share),
-        size_of(one.info.size),
+        format_share(one.signed_share),
+        format_size(one.info.size),
         "?" if one.unknown else one.scheme or "none: not made for fingerprints",
         " ".join(one.info.aliases),
     )
@@ -96,7 +96,7 @@ def _lines(one: "IndexStatistics", hints: "Hints") -> list[str]:
     lines = [f"index         {one.info.name}"]
     if one.info.aliases:
         lines.append(f"also called   {', '.join(one.info.aliases)}")
-    lines += [f"documents     {documents}", f"size          {size_of(one.info.size)}"]
+    lines += [f"documents     {documents}", f"size          {format_size(one.info.size)}"]
     if one.scheme:
         lines.append(f"scheme        {one.scheme}")
     if one.recipe is None:
@@ -115,7 +115,7 @@ def _signed(one: "IndexStatistics", hints: "Hints") -> list[str]:
         return ["signed        ?", "languages     ?"]
     languages = ", ".join(f"{code} {count:,}" for code, count in one.languages.items())
     lines = [
-        f"signed        {one.signed:,} ({share_of(one.signed_share)})",
+        f"signed        {one.signed:,} ({format_share(one.signed_share)})",
         f"languages     {languages or 'none'}",
     ]
     short = one.fingerprints - one.signed

@@ -68,9 +68,10 @@ def demo(invocation: Invocation, /, *, size: int) -> int:
 @contextmanager
 def indexed_examples(invocation: Invocation) -> "Iterator[tuple[Store, Summary]]":
     """Index the example corpus into a temporary folder."""
+    from shinglefold.api.index_recipe import search_canonicalizer
     from shinglefold.cli.commands.indexing.index import run
-    from shinglefold.cli.options.json_files import load_pipeline
-    from shinglefold.cli.session.open_index import Store, search_canonicalizer
+    from shinglefold.cli.options.sources import load_pipeline
+    from shinglefold.cli.session.open_index import Store
     from shinglefold.engines import open_engine
     from shinglefold.examples import articles
     from shinglefold.ingest.index_mapping import USUAL_PROPERTIES

@@ -7,13 +7,13 @@ import click
 from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, Name, command
 from shinglefold.cli.framework.output import make_console, remark, write_json
 from shinglefold.cli.options.definitions import NumberRange, engine_options, text_options
-from shinglefold.cli.render.found import SHOWN, found_line, page_options, print_end, print_found
+from shinglefold.cli.render.hits import SHOWN, found_line, page_options, print_found, print_page_end
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from shinglefold.cli.session.open_index import Store
-    from shinglefold.cli.session.recipe import Asked
+    from shinglefold.cli.session.recipe import Target
     from shinglefold.rerank.matching import MatchPage, TextMatch
 
 
@@ -68,27 +68,25 @@ def matches(
     """
     from shinglefold.canon import Canonicalizer
     from shinglefold.cli.options.text_input import check_language, read_text
-    from shinglefold.cli.render.found import checked_terms
-    from shinglefold.cli.session.missing_texts import passages_remedy
-    from shinglefold.cli.session.open_index import opened_store
-    from shinglefold.cli.session.seal import seal_of_index
+    from shinglefold.cli.render.hits import filter_queries
+    from shinglefold.cli.session.open_index import open_store, passages_remedy, seal_of_index
     from shinglefold.errors import ConfigError
     from shinglefold.rerank.matching import MatchOptions, MatchSearch
 
     if text and not what.strip():
         raise click.UsageError("there is no text: --text wants it in the place of the file")
-    asked = invocation.asked(index, engine)
-    with opened_store(asked) as store:
+    target = invocation.target(index, engine)
+    with open_store(target) as store:
         check_language(store.scheme, language)
         if not store.recipe.passages:
-            raise ConfigError(f"index {index!r} stores no elements of passages: {passages_remedy(asked)}")
-        terms = checked_terms(store, index, filters)
+            raise ConfigError(f"index {index!r} stores no elements of passages: {passages_remedy(target)}")
+        terms = filter_queries(store, index, filters)
         wanted = what if text else read_text(what, kind, encoding)
-        seal = seal_of_index(asked, store.recipe)
+        seal = seal_of_index(target, store.recipe)
         search = MatchSearch(store.engine, Canonicalizer.of(store.scheme), language=language, seal=seal)
         options = MatchOptions(min_share=min_share, size=size, filters=terms, source=SHOWN)
         page = search.find(index, wanted, options, place=after)
-        _tell_unstored(store, index, asked)
+        _tell_unstored(store, index, target)
     if invocation.json:
         write_json(page.to_json())
     else:
@@ -96,7 +94,7 @@ def matches(
     return PARTLY if page.lacks else DONE
 
 
-def _tell_unstored(store: "Store", index: str, asked: "Asked") -> None:
+def _tell_unstored(store: "Store", index: str, target: "Target") -> None:
     """Say of how many documents no passage can be found, because nothing of them is stored."""
     from shinglefold.model.stored_fingerprint import placeholder_query
 
@@ -105,7 +103,7 @@ def _tell_unstored(store: "Store", index: str, asked: "Asked") -> None:
     body = {"size": 0, "track_total_hits": True, "query": query}
     count = store.engine.search(index, body)["hits"]["total"]["value"]
     if count:
-        backfill = asked.hints.command("backfill", index)
+        backfill = target.hints.command("backfill", index)
         those = "1 document stores" if count == 1 else f"{count:,} documents store"
         found = "is" if count == 1 else "are"
         remark(f"warning: {those} no elements of passages and {found} not found: {backfill}")
@@ -114,18 +112,18 @@ def _tell_unstored(store: "Store", index: str, asked: "Asked") -> None:
 def _print_page(
     console: "Console", page: "MatchPage", name: str, most: int, arguments: tuple[str, ...]
 ) -> None:
-    from shinglefold.cli.render.side_by_side import print_matched
+    from shinglefold.cli.render.side_by_side import print_matched_json
 
     for place, match in enumerate(page.matches, 1):
         print_found(console, place, match.id, match.source or {}, _shares(match))
         shown = match.passages[:most] if most else match.passages
-        print_matched(console, shown, (name, match.id), sides=("text", "document"), cut=bool(most))
+        print_matched_json(console, shown, (name, match.id), sides=("text", "document"), cut=bool(most))
         if len(shown) < len(match.passages):
             console.print(
                 f"   … and {len(match.passages) - len(shown):,} more passages; --passages 0 shows all"
             )
         console.print()
-    print_end(console, summary(page), page, arguments)
+    print_page_end(console, summary(page), page, arguments)
 
 
 def _shares(match: "TextMatch") -> str:

@@ -7,13 +7,136 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shinglefold.cli.framework.command import DONE, Invocation, command
-from shinglefold.cli.framework.next_commands import again
+from shinglefold.cli.framework.next_commands import repeat_command
 from shinglefold.cli.framework.output import make_console, write_json
-from shinglefold.cli.options.definitions import engine_options
-from shinglefold.cli.options.fold import fold_options, folding_of
+from shinglefold.cli.options.definitions import engine_options, options, threshold_options
 
 if TYPE_CHECKING:
     from shinglefold.model.recipe import Recipe
+    from shinglefold.rerank import FoldOptions
+
+#: Folded hits fetched where all are to be printed.
+_ALL = 1000
+#: Begins a cursor.
+NEW = "new"
+
+fold_options = options(
+    click.option("--no-fold", is_flag=True, help="Show every hit."),
+    click.option(
+        "--mode",
+        type=click.Choice(["window", "native", "auto"]),
+        help="Fold a window of hits (window, the default), let the engine collapse by the numbers of groups "
+        "(native), or do that where it can (auto).",
+    ),
+    click.option("--show-duplicates", is_flag=True, help="Print the folded hits below the one shown."),
+    click.option(
+        "--representative",
+        multiple=True,
+        metavar="POLICY",
+        help="Which member of a group to show: rank, newest:FIELD, oldest:FIELD, longest, shortest_url, "
+        "https_first or prefer:FIELD=A,B; repeat it to break ties.",
+    ),
+    click.option(
+        "--linkage",
+        type=click.Choice(["leader", "connected"]),
+        help="Members must match the hit shown (leader, the default) or any other member (connected).",
+    ),
+    threshold_options("hits", 0, "0 where a resemblance decides"),
+    click.option(
+        "--verify",
+        type=click.Choice(["signature", "text"]),
+        help="What decides: signatures (the default), or the texts of pairs of the page that these leave "
+        "in doubt.",
+    ),
+    click.option(
+        "--facts",
+        type=click.Choice(["any", "numbers"]),
+        help="numbers: hits whose words with digits differ do not fold; wants --verify text.",
+    ),
+    click.option("--across-languages", is_flag=True, help="Compare hits of different languages too."),
+    click.option(
+        "--scope",
+        multiple=True,
+        metavar="FIELD",
+        help="Fold only hits with the same FIELD or, with FIELD:7d, with dates that close together.",
+    ),
+    click.option(
+        "--members",
+        type=click.IntRange(0),
+        metavar="N",
+        help="Folded hits to fetch with each hit; by default 5.",
+    ),
+    click.option(
+        "--member-field",
+        multiple=True,
+        metavar="FIELD",
+        help="Field of the folded hits to fetch; repeat it for more. By default those of the hits shown.",
+    ),
+    click.option(
+        "--members-from",
+        type=click.Choice(["results", "index"]),
+        help="Where folded hits come from: the results (the default), or the whole index, so that copies are "
+        "shown that the query did not find.",
+    ),
+    click.option("--window", type=click.IntRange(1), metavar="N", help="Hits read at first; by default 200."),
+    click.option(
+        "--max-window", type=click.IntRange(1), metavar="N", help="Hits read at most; by default 1000."
+    ),
+    click.option("--explain", is_flag=True, help="Show why each folded hit folds."),
+    click.option("--passages", is_flag=True, help="Also show the passages that match."),
+    click.option(
+        "--passage-field",
+        multiple=True,
+        metavar="FIELD",
+        help="Field whose text is aligned for passages; repeat it for more. By default those signed.",
+    ),
+    click.option(
+        "--cursor",
+        metavar="CURSOR",
+        help='Page endlessly: begin with "new" and go on with the cursor printed below a page.',
+    ),
+    click.option("--renew", is_flag=True, help="Go on with a cursor whose point in time has ended."),
+)
+
+
+def parse_fold_options(given: Mapping[str, Any], *, show_duplicates: bool) -> "FoldOptions":
+    """Return the options of a request from those of the command.
+
+    Raises:
+        ConfigError: one of them is not valid.
+    """
+    from shinglefold.rerank import FoldOptions
+
+    told = {name: value for name, value in given.items() if name not in _OWN and value not in (None, ())}
+    size = _ALL if show_duplicates and given["members"] is None else given["members"]
+    members: dict[str, Any] = {} if size is None else {"size": size}
+    if given["member_field"]:
+        members["_source"] = list(given["member_field"])
+    if given["members_from"]:
+        members["from"] = given["members_from"]
+    told |= {"members": members, "fold": not given["no_fold"], "explain": _explain(given)}
+    if given["cursor"] is not None:
+        told["cursor"] = True if given["cursor"] == NEW else given["cursor"]
+    return FoldOptions.parse(told)
+
+
+_OWN = {
+    "no_fold",
+    "members",
+    "member_field",
+    "members_from",
+    "explain",
+    "passages",
+    "passage_field",
+    "cursor",
+}
+
+
+def _explain(given: Mapping[str, Any]) -> bool | dict[str, Any]:
+    if given["passages"] or given["passage_field"]:
+        return {"passages": True, "fields": list(given["passage_field"])}
+    return bool(given["explain"])
+
 
 #: The part of a long field that is shown.
 _PART = {"number_of_fragments": 1, "fragment_size": 120, "no_match_size": 120}
@@ -71,8 +194,7 @@ def search(
 ) -> int:
     """Search an index; near-duplicate hits are folded into one."""
     from shinglefold.cli.render.hits import FOUND, print_page
-    from shinglefold.cli.session.open_index import opened_store
-    from shinglefold.cli.session.seal import seal_of_index
+    from shinglefold.cli.session.open_index import open_store, seal_of_index
     from shinglefold.engines import is_server
     from shinglefold.rerank import Explain, FoldedSearch
     from shinglefold.rerank.representatives import load_policies
@@ -84,12 +206,12 @@ def search(
     order = [_sort(one) for one in sorts]
     if nameless := [one for one in fields if not one.partition("^")[0]]:
         raise click.UsageError(f"--field {nameless[0]!r}: expected FIELD, or FIELD^2 with a weight")
-    chosen = folding_of(folding, show_duplicates=show_duplicates)
+    chosen = parse_fold_options(folding, show_duplicates=show_duplicates)
     # A policy that is not valid is reported before dictionaries are loaded.
     load_policies(chosen.representative)
-    asked = invocation.asked(index, engine)
+    target = invocation.target(index, engine)
     marked = sys.stdout.isatty() and not invocation.json if highlight is None else highlight
-    with opened_store(asked) as store:
+    with open_store(target) as store:
         wanted = fields or default_fields(store.recipe)
         known = store.mappings.values()
         check_fields(known, index, [one.partition("^")[0] for one in fields], "--field")
@@ -108,16 +230,16 @@ def search(
         # Who can type a command can also make this key: it finds mistakes, not forgeries.
         key = f"{index} {store.scheme.id}".encode()
         tiebreaker = store.engine.tiebreaker()
-        seal = seal_of_index(asked, store.recipe)
+        seal = seal_of_index(target, store.recipe)
         folded = FoldedSearch(store.engine, store.scheme, store.field, tiebreaker, cursor_key=key, seal=seal)
         found = folded.search(index, body, chosen)
     if invocation.json:
         write_json(found)
     else:
         # The embedded engine's point in time ends with the command.
-        renew = not is_server(asked.where)
+        renew = not is_server(target.where)
         if reason := found.get("dedup", {}).get("mode_reason"):
-            found["dedup"]["mode_reason"] = asked.hints.completed(reason)
+            found["dedup"]["mode_reason"] = target.hints.complete(reason)
         print_page(
             make_console(), found, start, show_duplicates, next_page(invocation.arguments, found, renew)
         )
@@ -127,7 +249,7 @@ def search(
 def next_page(arguments: Sequence[str], answer: Mapping[str, Any], renew: bool) -> str:
     """Return the command that shows the page behind one that has a cursor, or nothing."""
     cursor = answer.get("dedup", {}).get("cursor")
-    return again(arguments, cursor=cursor, renew=renew) if cursor else ""
+    return repeat_command(arguments, cursor=cursor, renew=renew) if cursor else ""
 
 
 def default_fields(recipe: "Recipe") -> tuple[str, ...]:

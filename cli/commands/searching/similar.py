@@ -7,8 +7,13 @@ import click
 
 from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, Name, command
 from shinglefold.cli.framework.output import make_console, printable, remark, write_json
-from shinglefold.cli.options.definitions import deciding_options, engine_options, text_options, verify_options
-from shinglefold.cli.render.found import SHOWN, found_line, page_options, print_end, print_found
+from shinglefold.cli.options.definitions import (
+    engine_options,
+    text_options,
+    threshold_options,
+    verify_options,
+)
+from shinglefold.cli.render.hits import SHOWN, found_line, page_options, print_found, print_page_end
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,7 +41,7 @@ if TYPE_CHECKING:
     help="Find only copies with the same FIELD as the document or, with FIELD:7d, with dates that close.",
 )
 @verify_options("a copy", "shares a supershingle")
-@deciding_options("a copy")
+@threshold_options("a copy")
 @click.option("--across-languages", is_flag=True, help="Compare with documents of other languages too.")
 @click.pass_obj
 def similar(
@@ -62,9 +67,8 @@ def similar(
     of the index. The most alike come first.
     """
     from shinglefold.cli.options.text_input import text_as_indexed
-    from shinglefold.cli.render.found import checked_terms
-    from shinglefold.cli.session.open_index import opened_store, same_id, stored_hit
-    from shinglefold.cli.session.seal import seal_of_index
+    from shinglefold.cli.render.hits import filter_queries
+    from shinglefold.cli.session.open_index import open_store, same_id, seal_of_index, stored_hit
     from shinglefold.rerank.similar import SimilarSearch
 
     if by_id and text:
@@ -80,11 +84,11 @@ def similar(
         raise click.UsageError(
             "--scope compares the fields of a document, and a text has none: narrow with --filter FIELD=VALUE"
         )
-    asked = invocation.asked(index, engine)
-    with opened_store(asked) as store:
-        terms = checked_terms(store, index, filters)
+    target = invocation.target(index, engine)
+    with open_store(target) as store:
+        terms = filter_queries(store, index, filters)
         options = _options(terms, **asked_for)
-        seal = seal_of_index(asked, store.recipe)
+        seal = seal_of_index(target, store.recipe)
         search = SimilarSearch(store.engine, store.scheme, store.field, seal=seal)
         if is_text:
             said = what if text else text_as_indexed(what, kind, encoding, store.recipe)
@@ -93,7 +97,7 @@ def similar(
                 remark(f"note: {printable(what)} is a file and an id; for the document add --id")
         else:
             missing = f"no file {what!r}, and no document of this id"
-            hit = stored_hit(store, asked, what, invocation.arguments, missing)
+            hit = stored_hit(store, target, what, invocation.arguments, missing)
             wanted = hit["_index"], hit["_id"]
         page = search.find(index, wanted, options, place=after)
     if invocation.json:
@@ -149,7 +153,7 @@ def _print_page(
         remark(f"note: by signatures alone, as texts can't be read: {page.unasked}")
     if page.matches:
         console.print()
-    print_end(console, summary(page), page, arguments)
+    print_page_end(console, summary(page), page, arguments)
 
 
 def _alike(match: "Match") -> str:

@@ -43,8 +43,8 @@ def near_copies(pipeline: Pipeline, classes: int, copies: int, seed: int) -> lis
 
 
 def _pieces(chance: random.Random, number: int) -> list[str]:
-    pieces = _all_pieces()
-    return chance.sample(pieces, min(number, len(pieces)))
+    marked_parts = _all_pieces()
+    return chance.sample(marked_parts, min(number, len(marked_parts)))
 
 
 @cache

@@ -11,7 +11,7 @@ from typing import Any
 from support.golden.corpora import file_of, pages_of, started
 from support.golden.digests import digest
 
-from shinglefold.cli.session.open_index import search_canonicalizer
+from shinglefold.api.index_recipe import search_canonicalizer
 from shinglefold.contracts.engine import Engine
 from shinglefold.engines import open_engine
 from shinglefold.registry import make_scheme

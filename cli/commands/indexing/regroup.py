@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 import click
 
 from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
-from shinglefold.cli.framework.next_commands import again
-from shinglefold.cli.framework.output import printable, remark, write_json, write_line
-from shinglefold.cli.options.definitions import NumberRange, deciding_by, engine_option
-from shinglefold.cli.session.maintenance import checkpoint_option, checkpoint_path, stopped_early
+from shinglefold.cli.framework.next_commands import repeat_command
+from shinglefold.cli.framework.output import printable, progress_bar, remark, write_json, write_line
+from shinglefold.cli.options.definitions import NumberRange, engine_option, verify_by_options
+from shinglefold.cli.session.maintenance import checkpoint_option, checkpoint_path, report_stop
 
 if TYPE_CHECKING:
-    from shinglefold.cli.session.recipe import Asked
+    from shinglefold.cli.session.recipe import Target
     from shinglefold.grouping.regroup import RegroupSummary
     from shinglefold.model.recipe import Recipe
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     help="Who may lead first: the least value of FIELD, with -FIELD the greatest; by default who leads now.",
 )
 @click.option("--dry-run", is_flag=True, help="Tell what would change, and write nothing.")
-@deciding_by("a pair", "shares a supershingle")
+@verify_by_options("a pair", "shares a supershingle")
 @click.option(
     "--min-resemblance",
     type=NumberRange(0, 1),
@@ -90,13 +90,11 @@ def regroup(
     runs and for new documents. When it is cut short, the same command goes on where it was. Exit code 3 says
     that some documents could not be written, or that others wrote until the end.
     """
-    from shinglefold.cli.framework.progress import progress_bar
-    from shinglefold.cli.session.open_index import opened_store
-    from shinglefold.cli.session.seal import seal_of_index
+    from shinglefold.cli.session.open_index import open_store, seal_of_index
     from shinglefold.grouping.regroup import RegroupOptions
     from shinglefold.grouping.regroup import regroup as run
 
-    asked = invocation.asked(index, engine)
+    target = invocation.target(index, engine)
     options = RegroupOptions(
         linkage=linkage,  # type: ignore[arg-type]  # click knows the choices
         order=order,
@@ -107,17 +105,17 @@ def regroup(
         scope=scope,
         by_scheme=by_scheme,
         requests_per_second=requests_per_second,
-        checkpoint=checkpoint or checkpoint_path(asked, "regroup"),
+        checkpoint=checkpoint or checkpoint_path(target, "regroup"),
         dry_run=dry_run,
     )
-    with opened_store(asked) as store:
-        check_numbered(asked, store.recipe)
+    with open_store(target) as store:
+        check_numbered(target, store.recipe)
         with progress_bar("regroup") as bar:
             summary = run(
                 store.engine,
                 index,
                 options,
-                seal=seal_of_index(asked, store.recipe),
+                seal=seal_of_index(target, store.recipe),
                 report=lambda what, documents, share: bar(share, f"{what}: {documents:,}"),
             )
     if invocation.json:
@@ -128,7 +126,7 @@ def regroup(
     return _exit_code(summary, invocation)
 
 
-def check_numbered(asked: "Asked", recipe: "Recipe") -> None:
+def check_numbered(target: "Target", recipe: "Recipe") -> None:
     """Refuse an index that numbers no groups, with the commands that give it numbers.
 
     Raises:
@@ -138,17 +136,17 @@ def check_numbered(asked: "Asked", recipe: "Recipe") -> None:
     from shinglefold.errors import ConfigError
 
     if not recipe.groups:
-        change = [asked.hints.command("setup", asked.index, groups=True), asked.command("regroup")]
-        raise ConfigError(f"index {asked.index!r} numbers no groups. Give it numbers: {chain(change)}")
+        change = [target.hints.command("setup", target.index, groups=True), target.command("regroup")]
+        raise ConfigError(f"index {target.index!r} numbers no groups. Give it numbers: {chain(change)}")
 
 
 def _exit_code(summary: "RegroupSummary", invocation: Invocation) -> int:
     if summary.stopped:
-        return stopped_early(summary.stopped, invocation, anew=summary.anew)
+        return report_stop(summary.stopped, invocation, anew=summary.anew)
     if summary.dry_run:
         return DONE
     if not summary.settled:
-        remark(f"others wrote until the end; to group that, too: {again(invocation.arguments)}")
+        remark(f"others wrote until the end; to group that, too: {repeat_command(invocation.arguments)}")
     return DONE if summary.settled and not summary.counts.failed else PARTLY
 
 

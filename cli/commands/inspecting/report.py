@@ -8,9 +8,10 @@ import click
 from shinglefold.cli.framework.command import DONE, Invocation, command
 from shinglefold.cli.framework.output import (
     check_page,
+    format_share,
     print_table,
     printable,
-    share_of,
+    progress_bar,
     write_json,
     write_line,
     write_page,
@@ -59,17 +60,16 @@ def report(
     By size, the largest and the newest, and the share of copies by host, language and month. A copy is a
     document that does not lead its group.
     """
-    from shinglefold.cli.commands.grouping.regroup import check_numbered
-    from shinglefold.cli.framework.progress import progress_bar
-    from shinglefold.cli.session.open_index import opened_store
+    from shinglefold.cli.commands.indexing.regroup import check_numbered
+    from shinglefold.cli.session.open_index import open_store
     from shinglefold.grouping.report import ReportFields, make_report
     from shinglefold.grouping.report_html import page
     from shinglefold.rerank.request.field_check import check_fields
 
     check_page(html, "--html")
-    asked = invocation.asked(index, engine)
-    with opened_store(asked) as store:
-        check_numbered(asked, store.recipe)
+    target = invocation.target(index, engine)
+    with open_store(target) as store:
+        check_numbered(target, store.recipe)
         # The usual fields need not be there.
         named = {host_field, date_field, title_field} - {ReportFields().title}
         check_fields(store.mappings.values(), index, sorted(named), "report")
@@ -86,7 +86,7 @@ def report(
     if invocation.json:
         write_json(made.to_json())
     else:
-        _print(made, asked.command("regroup"))
+        _print(made, target.command("regroup"))
         if html is not None:
             write_line(f"\nwritten to {printable(html)}")
     return DONE
@@ -94,7 +94,7 @@ def report(
 
 def _print(made: "GroupReport", remedy: str) -> None:
     grouped = made.documents - made.without_group
-    share = share_of(made.copies / grouped) if grouped else "0"
+    share = format_share(made.copies / grouped) if grouped else "0"
     copies = "1 copy" if made.copies == 1 else f"{made.copies:,} copies"
     write_line(
         f"{made.documents:,} documents in {printable(made.index)}: {made.groups:,} groups, "
@@ -120,7 +120,9 @@ def _tables(made: "GroupReport") -> Iterator[tuple[str, Sequence[str], list[list
         yield title, ("documents", "newest", "leader", "title"), rows, ""
     for kind, shares in (("hosts", made.hosts), ("languages", made.languages), ("months", made.months)):
         title = kind.removesuffix("s")
-        rows = [[one.value, f"{one.documents:,}", f"{one.copies:,}", share_of(one.share)] for one in shares]
+        rows = [
+            [one.value, f"{one.documents:,}", f"{one.copies:,}", format_share(one.share)] for one in shares
+        ]
         yield f"copies by {title}", (title, "documents", "copies", "share"), rows, made.left_out(kind)
 
 

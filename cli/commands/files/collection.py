@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from shinglefold.cli.framework.command import DONE, FAILED, PARTLY, Invocation
-from shinglefold.cli.framework.next_commands import again
-from shinglefold.cli.framework.output import printable, remark
+from shinglefold.cli.framework.next_commands import repeat_command
+from shinglefold.cli.framework.output import ProgressPace, Report, printable, progress_bar, remark
 from shinglefold.cli.options.definitions import (
     chosen_scheme,
     decision_options,
@@ -24,7 +24,6 @@ from shinglefold.cli.render.run_summary import NO_DOCUMENTS
 from shinglefold.options.remedies import suggest
 
 if TYPE_CHECKING:
-    from shinglefold.cli.framework.progress import Report
     from shinglefold.ingest import ReadOptions
     from shinglefold.ingest.field_statistics import FieldWatch
     from shinglefold.model.scheme import Scheme
@@ -104,7 +103,7 @@ class Scale:
 
 
 @dataclass(slots=True)
-class Collected:
+class Collection:
     """The fingerprints of a collection, what finds its pairs, and the names of its documents.
 
     ``check``: raises where the command is to end. ``in_vain``: a named field is in no document, or no text.
@@ -121,7 +120,7 @@ class Collected:
         """The scheme the fingerprints were made with."""
         return self.table.scheme
 
-    def going(self, items: Iterable[_Item]) -> Iterator[_Item]:
+    def until_interrupted(self, items: Iterable[_Item]) -> Iterator[_Item]:
         """Go through them until the command is to end.
 
         Raises:
@@ -133,7 +132,7 @@ class Collected:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _SourceSpec:
     """The sources, and how they are read."""
 
     sources: tuple[str, ...]
@@ -147,7 +146,7 @@ class _Asked:
 
 
 @contextmanager
-def collected(
+def open_collection(
     invocation: Invocation,
     sources: tuple[str, ...],
     scale: Scale | None = None,
@@ -162,13 +161,12 @@ def collected(
     preset: str | None,
     workers: int | None,
     **decision: str | float | None,
-) -> Iterator[Collected]:
+) -> Iterator[Collection]:
     """Provide the fingerprints of all documents of the sources, as the options say.
 
     Args:
         scale: how to work on many of them; None is of texts alone.
     """
-    from shinglefold.cli.framework.progress import progress_bar
     from shinglefold.model.recipe import TEXTS
     from shinglefold.offline.dedupe.exact_duplicates import names_of
     from shinglefold.offline.dedupe.fingerprint_table import FingerprintTable
@@ -180,17 +178,17 @@ def collected(
     settings, memory = invocation.settings(), scale.bytes()
     scheme = chosen_scheme(invocation, preset, **decision)
     reading = make_read_options(format, id_field, encoding, header)
-    asked = _Asked(
+    source_spec = _SourceSpec(
         sources, fields or TEXTS, bool(fields), language_field, html, reading,
         settings.workers if workers is None else workers, settings.field,
     )  # fmt: skip
-    signed = _signed(asked, scale.signed)
+    signed = _signed(source_spec, scale.signed)
     if signed:
-        _check_signed(asked)
+        _check_signed(source_spec)
         _check_decision(scheme, decision)
     with _full_disk_named(), closing(FingerprintTable(scheme, whole=not signed)) as table:
         with progress_bar("fingerprints") as bar:
-            in_vain = _read(invocation, asked, table, signed, bar)
+            in_vain = _read(invocation, source_spec, table, signed, bar)
         names = names_of(table)
         for line in reading_notes(reading, len(names.repeated)):
             remark(f"note: {line}")
@@ -200,7 +198,7 @@ def collected(
                 interrupts.check, lambda stage, done, whole: bar(done / whole, f"{stage} {done}/{whole}")
             )
             linking = Linking(table, LinkOptions(memory, scale.most_shared), monitor)
-            yield Collected(table, linking, names, interrupts.check, in_vain)
+            yield Collection(table, linking, names, interrupts.check, in_vain)
 
 
 @contextmanager
@@ -223,30 +221,30 @@ def _full_disk_named() -> Iterator[None]:
         ) from error
 
 
-def _signed(asked: _Asked, told: bool | None) -> bool:
+def _signed(source_spec: _SourceSpec, told: bool | None) -> bool:
     """Tell whether fingerprints are taken from the sources."""
     from shinglefold.errors import ConfigError, InputError
     from shinglefold.offline.dedupe.collect import are_signed
     from shinglefold.offline.sign.tasks import is_parquet
 
-    if told is False and (tables := [source for source in asked.sources if is_parquet(source)]):
+    if told is False and (tables := [source for source in source_spec.sources if is_parquet(source)]):
         if not Path(tables[0]).exists():
             raise InputError(f"cannot read {tables[0]}: no such file; check the path")
         raise ConfigError(
             f"{tables[0]}: no texts are read from Parquet here: make a file with "
             f"{suggest('sign', tables[0], output='signed.parquet')}, and give that"
         )
-    return are_signed(asked.sources, asked.target, asked.reading) if told is None else told
+    return are_signed(source_spec.sources, source_spec.target, source_spec.reading) if told is None else told
 
 
-def _check_signed(asked: _Asked) -> None:
+def _check_signed(source_spec: _SourceSpec) -> None:
     """Refuse what says how texts are read, where none is."""
     from shinglefold.model.recipe import LANGUAGE
 
     given = {
-        "--field": asked.named,
-        "--language-field": asked.language_field != LANGUAGE,
-        "--html": asked.html,
+        "--field": source_spec.named,
+        "--language-field": source_spec.language_field != LANGUAGE,
+        "--html": source_spec.html,
     }
     if told := [name for name, is_there in given.items() if is_there]:
         raise click.UsageError(
@@ -276,56 +274,60 @@ def _check_decision(scheme: "Scheme", given: dict[str, Any]) -> None:
 
 
 def _read(
-    invocation: Invocation, asked: _Asked, table: "FingerprintTable", signed: bool, bar: "Report"
+    invocation: Invocation, source_spec: _SourceSpec, table: "FingerprintTable", signed: bool, bar: "Report"
 ) -> bool:
     """Fill the table; tell whether that was in vain, as no text was found."""
-    from shinglefold.cli.framework.progress import ProgressPace
-    from shinglefold.cli.render.warnings import is_in_vain, named_language, text_warnings
+    from shinglefold.cli.render.run_summary import lacks_text, named_language_field, text_warnings
     from shinglefold.ingest.field_statistics import FieldWatch
     from shinglefold.offline.sign.run_identity import AsFound
 
-    found, pace = AsFound(asked.sources), ProgressPace("documents")
-    watch = FieldWatch(asked.fields, language=named_language(asked.language_field))
+    found, pace = AsFound(source_spec.sources), ProgressPace("documents")
+    watch = FieldWatch(source_spec.fields, language=named_language_field(source_spec.language_field))
 
     def progress(fraction: float) -> None:
-        bar(fraction, pace.told(len(table), fraction))
+        bar(fraction, pace.describe(len(table), fraction))
 
     if signed:
-        _read_signed(asked, table, progress)
+        _read_signed(source_spec, table, progress)
     else:
-        _read_texts(asked, table, watch, progress)
+        _read_texts(source_spec, table, watch, progress)
     found.check()
     unsigned = len(table) - int(table.valid().sum())
 
     def other(names: Sequence[str]) -> str:
-        return again(invocation.arguments, field=tuple(names))
+        return repeat_command(invocation.arguments, field=tuple(names))
 
-    for line in text_warnings(watch, unsigned, asked.named, other):
+    for line in text_warnings(watch, unsigned, source_spec.named, other):
         remark(f"warning: {printable(line)}")
-    return is_in_vain(watch, named=asked.named)
+    return lacks_text(watch, named=source_spec.named)
 
 
-def _read_signed(asked: _Asked, table: "FingerprintTable", progress: Callable[[float], None]) -> None:
+def _read_signed(
+    source_spec: _SourceSpec, table: "FingerprintTable", progress: Callable[[float], None]
+) -> None:
     from shinglefold.offline.dedupe.collect import collect_signed
     from shinglefold.offline.dedupe.decode import SignatureLayout
     from shinglefold.offline.dedupe.read_signed import SignedReader
 
-    reader = SignedReader(SignatureLayout.of(table.scheme), asked.target, asked.reading)
-    collect_signed(asked.sources, reader, table, asked.workers, progress)
+    reader = SignedReader(SignatureLayout.of(table.scheme), source_spec.target, source_spec.reading)
+    collect_signed(source_spec.sources, reader, table, source_spec.workers, progress)
 
 
 def _read_texts(
-    asked: _Asked, table: "FingerprintTable", watch: "FieldWatch", progress: Callable[[float], None]
+    source_spec: _SourceSpec,
+    table: "FingerprintTable",
+    watch: "FieldWatch",
+    progress: Callable[[float], None],
 ) -> None:
     from shinglefold.offline.dedupe.collect import collect_texts, pipeline_for
 
-    records = read_sources(asked.sources, asked.reading)
-    pipeline = pipeline_for(table.scheme, asked.fields, asked.language_field, asked.html)
-    wanted = tuple(dict.fromkeys((*asked.fields, asked.language_field, "format")))
-    collect_texts(watch.watch(records), pipeline, wanted, asked.workers, table, progress)
+    records = read_sources(source_spec.sources, source_spec.reading)
+    pipeline = pipeline_for(table.scheme, source_spec.fields, source_spec.language_field, source_spec.html)
+    wanted = tuple(dict.fromkeys((*source_spec.fields, source_spec.language_field, "format")))
+    collect_texts(watch.watch(records), pipeline, wanted, source_spec.workers, table, progress)
 
 
-def ending(found: Collected) -> int:
+def ending(found: Collection) -> int:
     """Say on standard error what could not be compared; return the exit code."""
     failures, skipped = found.table.failures, found.linking.skipped
     if skipped.pairs:

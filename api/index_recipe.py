@@ -1,0 +1,110 @@
+"""The recipe of the indices behind a name, how it is changed, and the words that an index is searched by."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from shinglefold.canon import Canonicalizer
+from shinglefold.contracts.engine import JSON, Engine
+from shinglefold.errors import ConfigError, IndexMissing
+from shinglefold.model.recipe import Recipe, has_recipe
+from shinglefold.model.scheme import PRESETS, CanonOptions, Scheme
+from shinglefold.options.validation import check_choice, check_strings
+from shinglefold.registry import references
+
+#: The most fields or languages that a list may name.
+MOST_NAMES = 100
+
+
+def codes_with_any(languages: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Return language codes with ``any``, which takes the words of all other scripts; None for None."""
+    if languages is None:
+        return None
+    codes = check_strings("languages", languages, MOST_NAMES)
+    return codes if "any" in codes else (*codes, "any")
+
+
+def mappings_or_none(engine: Engine, index: str) -> dict[str, JSON]:
+    """Return the mappings of each index behind a name; none where there is no such index."""
+    try:
+        return engine.all_mappings(index)
+    except IndexMissing:
+        return {}
+
+
+def common_recipe(
+    mappings: Mapping[str, JSON],
+    not_set_up: Callable[[str], str],
+    different: Callable[[tuple[str, Recipe], tuple[str, Recipe]], str],
+) -> Recipe:
+    """Return the recipe that all of several indices have.
+
+    Args:
+        mappings: by the names of the indices; at least one.
+        not_set_up, different: return the message about an index without a recipe, and about two indices
+            with different ones.
+
+    Raises:
+        ConfigError: an index has no recipe, or they have different ones.
+    """
+    for name, found in mappings.items():
+        if not has_recipe(found):
+            raise ConfigError(not_set_up(name))
+    first, *others = ((name, Recipe.of(found, name)) for name, found in mappings.items())
+    for other in others:
+        if _decisive_parts(other[1]) != _decisive_parts(first[1]):
+            raise ConfigError(different(first, other))
+    return first[1]
+
+
+def _decisive_parts(recipe: Recipe) -> tuple[object, ...]:
+    """Return the parts of a recipe that decide fingerprints: indices with the same ones fold together."""
+    return recipe.scheme.id, recipe.field, recipe.pipeline, recipe.sealed
+
+
+def with_preset(scheme: Scheme, preset: str) -> Scheme:
+    """Return a scheme with the sketch and the decision of a preset.
+
+    Raises:
+        ConfigError: there is no such preset.
+    """
+    check_choice("preset", preset, tuple(PRESETS))
+    base = PRESETS[preset]
+    return replace(scheme, name=base.name, sketch=base.sketch, decision=base.decision)
+
+
+def with_languages(
+    scheme: Scheme,
+    codes: Iterable[str],
+    options: CanonOptions,
+    overrides: Mapping[str, CanonOptions] | None = None,
+) -> Scheme:
+    """Return a scheme with these languages, as they are installed; those it has keep their options.
+
+    Args:
+        options, overrides: of the others, see ``shinglefold.registry.references``.
+
+    Raises:
+        UnknownLanguage, MissingExtra: a language is not installed.
+    """
+    kept = {ref.code: ref.options for ref in scheme.languages}
+    chosen = references(codes, options, overrides)
+    return replace(
+        scheme,
+        languages=tuple(replace(ref, options=kept.get(ref.code, ref.options)) for ref in chosen),
+    )
+
+
+def search_canonicalizer(scheme: Scheme, known: Canonicalizer | None = None) -> Canonicalizer:
+    """Return the canonicalizer whose words an embedded index is searched by.
+
+    It keeps the lemmas of the scheme and drops no function words, so that phrases are found as written.
+
+    Args:
+        known: the canonicalizer of the fingerprints; returned where its words are the same, because a second
+            one would look up every form again.
+    """
+    searched = [
+        replace(ref, options=CanonOptions(mode=ref.options.mode, drop_function_words=False))
+        for ref in scheme.languages
+    ]
+    return known if known is not None and known.references == tuple(searched) else Canonicalizer(searched)

@@ -1,1 +1,0 @@
-"""Commands on the groups of an index."""

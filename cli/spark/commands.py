@@ -1,0 +1,377 @@
+"""What the commands on Spark share: their session, their folders, and what they tell on the way."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from shinglefold.cli.framework.command import DONE, FAILED, PARTLY, Invocation, command
+from shinglefold.cli.framework.output import format_times, printable, remark, write_json, write_line
+from shinglefold.cli.options.definitions import (
+    chosen_scheme,
+    decision_options,
+    engine_option,
+    fields_option,
+    options,
+    preset_option,
+)
+from shinglefold.cli.render.run_summary import named_language_field
+from shinglefold.cli.session.open_index import open_store
+from shinglefold.engines import Connection, is_server, load_connection
+from shinglefold.errors import ConfigError
+from shinglefold.model.recipe import TEXTS
+from shinglefold.model.scheme import Scheme
+from shinglefold.offline.sign.signer import SignOptions
+from shinglefold.offline.spark.candidate_pairs import Bounds
+from shinglefold.offline.spark.failures import translated
+from shinglefold.offline.spark.grouping import GroupOptions, SparkSummary, groups
+from shinglefold.offline.spark.read_index import stored
+from shinglefold.offline.spark.session import Frame, Session, columns_of, read, session, sql, totals
+from shinglefold.offline.spark.signing import PROBLEM, sign
+from shinglefold.offline.spark.stage_store import StageStore, place_of
+
+#: Where the figures of Spark are not asked for: one line a stage is told instead.
+_QUIET = {"spark.ui.showConsoleProgress": "false", "spark.sql.execution.arrow.maxRecordsPerBatch": "4000"}
+
+job_options: Callable[[Any], Any] = options(
+    click.option(
+        "-o", "--output", required=True, metavar="ADDRESS", help="Folder of Parquet that is written."
+    ),
+    click.option("--overwrite", is_flag=True, help="Replace the output: what is there is removed first."),
+    click.option(
+        "--master",
+        metavar="ADDRESS",
+        default="",
+        help="Where Spark runs, such as local[8]; by default as spark-submit says, else here on all cores.",
+    ),
+)
+
+
+@contextmanager
+def job(master: str) -> Iterator[Session]:
+    """Yield a session that ends with the job, unless it was there; Spark's errors come in our words."""
+    before = sql().SparkSession.getActiveSession()
+    found = session(_QUIET, master) if before is None else before
+    try:
+        # What Spark warns of is for those who run the cluster.
+        found.sparkContext.setLogLevel("ERROR")
+        with translated():
+            yield found
+    finally:
+        if before is None:
+            found.stop()
+
+
+def check_output(
+    found: Session, output: str, overwrite: bool, inputs: tuple[str, ...], work: str = ""
+) -> None:
+    """Refuse an output that is there, or that would take with it what is read or worked in.
+
+    Raises:
+        ConfigError: it is, or would.
+    """
+    system, place = place_of(found, output)
+    for source in inputs:
+        if any(_overlap(place.toString(), read) for read in _addresses_of(found, source)):
+            raise ConfigError(f"{output} is read from, too: name another output with -o")
+        if work and _inside(place_of(found, work)[1].toString(), _addresses_of(found, source)):
+            raise ConfigError(
+                f"{source} is read: name another folder with --work, as stages are no documents"
+            )
+    if work and _overlap(place.toString(), place_of(found, work)[1].toString()):
+        raise ConfigError(f"{output} is worked in, too: name another output, or another folder with --work")
+    if not overwrite and system.exists(place):
+        raise ConfigError(f"{output} is there already: name another one, or replace it with --overwrite")
+
+
+def _addresses_of(found: Session, source: str) -> list[str]:
+    """Return the addresses that one with wildcards means, and itself where it has none."""
+    system, place = place_of(found, source)
+    return [one.getPath().toString() for one in system.globStatus(place) or ()] or [place.toString()]
+
+
+def _inside(place: str, folders: list[str]) -> bool:
+    """Tell whether an address is in one of some folders, or one of these."""
+    return any((place.rstrip("/") + "/").startswith(folder.rstrip("/") + "/") for folder in folders)
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Tell whether one of two addresses is the other, or within it."""
+    a, b = (address.rstrip("/") + "/" for address in (one, other))
+    return a.startswith(b) or b.startswith(a)
+
+
+def write(frame: Frame, output: str, overwrite: bool) -> None:
+    """Write a frame as Parquet."""
+    frame.write.mode("overwrite" if overwrite else "errorifexists").parquet(output)
+
+
+def progress(line: str) -> None:
+    """Tell what is being done."""
+    remark(printable(line))
+
+
+@command(
+    "sign",
+    examples="""
+    python -m shinglefold.cli.spark sign pages/ -o signed/
+    python -m shinglefold.cli.spark sign s3a://crawl/2026-11/ -o s3a://crawl/signed/ --field text --html
+    """,
+)
+@click.argument("sources", nargs=-1, required=True, metavar="ADDRESS...")
+@job_options
+@fields_option("Column with text, whose fingerprint is made", "title and body")
+@click.option(
+    "--language-field", default="lang", show_default=True, metavar="FIELD", help="Column with the language."
+)
+@click.option(
+    "--html", is_flag=True, help="Take every document for HTML, not only those whose format says so."
+)
+@click.option(
+    "--beside",
+    is_flag=True,
+    help="Add what groups needs to decide by the texts themselves: some 8 bytes a word.",
+)
+@preset_option
+@click.pass_obj
+def sign_command(
+    invocation: Invocation,
+    /,
+    *,
+    sources: tuple[str, ...],
+    output: str,
+    overwrite: bool,
+    master: str,
+    fields: tuple[str, ...],
+    language_field: str,
+    html: bool,
+    beside: bool,
+    preset: str | None,
+) -> int:
+    """Write documents with their fingerprints, byte for byte those of shinglefold sign.
+
+    ADDRESS is Parquet. A document that can't be signed is written without a fingerprint; its column
+    sign_problem says why. Exit code 3 says that there are some.
+    """
+    scheme = chosen_scheme(invocation, preset)
+    target = invocation.settings().field
+    options = SignOptions(fields or TEXTS, language_field, html, target=target)
+    with job(master) as session:
+        check_output(session, output, overwrite, sources)
+        progress(f"signing with scheme {scheme.id}")
+        documents = read(session, *sources)
+        columns_of(documents, [name.partition(".")[0] for name in (*fields, *_named(language_field))])
+        made = sign(documents, scheme, options, beside=beside)
+        counts = _written(session, made, output, overwrite)
+        worst = _problems(session, output) if counts["failed"] else []
+    counts["scheme"] = scheme.id
+    if invocation.json:
+        write_json({**counts, "problems": worst})
+    else:
+        write_line(f"{counts['signed']:,} signed, {counts['failed']:,} failed; scheme {scheme.id}")
+    for reason, count in worst:
+        remark(f"failed {format_times(count)}: {printable(reason)}")
+    if not counts["signed"]:
+        remark("no document was signed; check the sources and --field")
+        return FAILED
+    return PARTLY if counts["failed"] else DONE
+
+
+def _named(language_field: str) -> list[str]:
+    """Return the column of languages where it is one that somebody has named."""
+    named = named_language_field(language_field)
+    return [named] if named else []
+
+
+def _written(session: Session, made: Frame, output: str, overwrite: bool) -> dict[str, int | str]:
+    write(made, output, overwrite)
+    failed = f"count_if({PROBLEM} IS NOT NULL)"
+    found = totals(session.read.parquet(output), read="count(1)", failed=failed)
+    return {"signed": found["read"] - found["failed"], "failed": found["failed"]}
+
+
+def _problems(session: Session, output: str) -> list[tuple[str, int]]:
+    """Return the most frequent reasons."""
+    found = session.read.parquet(output).where(f"{PROBLEM} IS NOT NULL").groupBy(PROBLEM).count()
+    return [(row[0], row[1]) for row in found.orderBy("count", ascending=False).limit(5).collect()]
+
+
+@command(
+    "read",
+    examples="""
+    python -m shinglefold.cli.spark read articles --engine https://search:9200 --parts 16 -o stored/
+    """,
+)
+@click.argument("index", metavar="INDEX")
+@job_options
+@click.option(
+    "--parts",
+    type=click.IntRange(1, 1024),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Executors that read side by side, each its slices.",
+)
+@engine_option
+@click.pass_obj
+def read_command(
+    invocation: Invocation,
+    /,
+    *,
+    index: str,
+    output: str,
+    overwrite: bool,
+    master: str,
+    parts: int,
+    engine: str | None,
+) -> int:
+    """Write the fingerprints that an INDEX stores: _index, _id, _routing and dedup, a row a document.
+
+    Nothing is written to the index. groups takes what comes out; numbers of groups are written by
+    shinglefold regroup.
+    """
+    target = invocation.target(index, engine)
+    with open_store(target) as store:
+        recipe = store.recipe
+    where: str | Connection = load_connection(target.where) if is_server(target.where) else target.where
+    with job(master) as session:
+        check_output(session, output, overwrite, ())
+        progress(f"reading {index} in {parts} parts")
+        write(stored(session, where, index, recipe, parts=parts), output, overwrite)
+        signed = "count_if(dedup.signature IS NOT NULL)"
+        counts = totals(session.read.parquet(output), read="count(1)", signed=signed)
+    if invocation.json:
+        write_json({**counts, "scheme": recipe.scheme.id})
+    else:
+        write_line(f"{counts['read']:,} documents, {counts['signed']:,} with a signature of a fingerprint")
+    if not counts["read"]:
+        remark(f"index {index} has no documents")
+        return FAILED
+    return DONE
+
+
+@command(
+    "groups",
+    examples="""
+    python -m shinglefold.cli.spark groups signed/ -o groups/ --work /tmp/groups
+    python -m shinglefold.cli.spark groups s3a://crawl/signed/ -o s3a://crawl/groups/ --work s3a://crawl/stages/
+    """,
+)
+@click.argument("sources", nargs=-1, required=True, metavar="ADDRESS...")
+@job_options
+@click.option(
+    "--work",
+    required=True,
+    metavar="ADDRESS",
+    help="Folder that all machines see, for what stages hand to each other; removed at the end.",
+)
+@click.option("--keep-work", is_flag=True, help="Leave the stages there: prints, pairs and the last edges.")
+@click.option("--id-field", default="", metavar="FIELD", help="Column of ids; by default _id, or else id.")
+@click.option(
+    "--most-shared",
+    type=click.IntRange(2, 100_000),
+    default=Bounds().most,
+    show_default=True,
+    metavar="N",
+    help="Documents of one supershingle up to which all pairs of them are compared.",
+)
+@click.option(
+    "--centres",
+    type=click.IntRange(1),
+    default=Bounds().centres,
+    show_default=True,
+    metavar="N",
+    help="Where more documents have one, how many of them each is compared with.",
+)
+@click.option(
+    "--min-size",
+    type=click.IntRange(2),
+    default=2,
+    show_default=True,
+    metavar="N",
+    help="Leave smaller groups out.",
+)
+@preset_option
+@decision_options
+@click.pass_obj
+def groups_command(
+    invocation: Invocation,
+    /,
+    *,
+    sources: tuple[str, ...],
+    output: str,
+    overwrite: bool,
+    master: str,
+    work: str,
+    keep_work: bool,
+    id_field: str,
+    most_shared: int,
+    centres: int,
+    min_size: int,
+    preset: str | None,
+    **decision: Any,  # noqa: ANN401 - each option has its own type
+) -> int:
+    """Write the groups of near-duplicates: _id, group (the least id in it) and size, a row a document.
+
+    ADDRESS is Parquet of signed documents, of either sign. Documents without a copy are left out. Exit code
+    3 says that some fingerprints could not be compared.
+    """
+    scheme = chosen_scheme(invocation, preset, **decision)
+    options = GroupOptions(invocation.settings().field, id_field, Bounds(most_shared, centres), min_size)
+    with job(master) as session:
+        check_output(session, output, overwrite, sources, work)
+        kept = StageStore(session, work)
+        try:
+            signed = read(session, *sources)
+            _check_decision(signed, scheme, decision)
+            found = groups(signed, scheme, kept, options, progress)
+            write(found.groups, output, overwrite)
+        finally:
+            if not keep_work:
+                kept.remove()
+    if invocation.json:
+        write_json({**found.summary.to_json(), "scheme": scheme.id})
+    else:
+        for line in told(found.summary):
+            write_line(line)
+    return PARTLY if found.summary.unreadable or found.summary.foreign else DONE
+
+
+def _check_decision(signed: Frame, scheme: Scheme, given: dict[str, Any]) -> None:
+    """Refuse to let texts decide where only fingerprints are there, and tell what does instead."""
+    if "beside" in signed.columns:
+        return
+    if (
+        given.get("verify") == "text"
+        or given.get("facts") == "numbers"
+        or given.get("min_similarity") is not None
+    ):
+        raise ConfigError(
+            "only fingerprints are there, without texts: sign with --beside, or leave --verify text, "
+            "--min-similarity and --facts out"
+        )
+    if scheme.decision.verify == "text":
+        progress(
+            f"signatures decide (--min-resemblance {scheme.decision.min_resemblance:g}), no text is read"
+        )
+
+
+def told(summary: SparkSummary) -> Iterator[str]:
+    """Yield what a grouping did, in words."""
+    yield f"{summary.groups:,} groups of {summary.members:,} documents, of {summary.read:,} read"
+    yield (
+        f"{summary.pairs:,} verified pairs beside {summary.copies:,} exact copies; "
+        f"connected in {summary.rounds} rounds"
+    )
+    if summary.unsigned:
+        yield f"{summary.unsigned:,} too short for a signature, or without a fingerprint: exact copies only"
+    if summary.unreadable:
+        yield f"{summary.unreadable:,} left out: their fingerprints are damaged, or sealed"
+    if summary.foreign:
+        yield f"{summary.foreign:,} left out: their fingerprints are of another scheme; sign them again"
+    if summary.crowded:
+        yield (
+            f"{summary.crowded:,} supershingles that too many documents have ({summary.held:,} in all): "
+            f"{summary.skipped:,} pairs of them were not looked at; --most-shared and --centres bound that"
+        )
