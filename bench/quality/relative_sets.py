@@ -10,7 +10,7 @@ from bench.minhash_variants import nearest_by_xor
 from bench.quality.corpus import Corpus, Pair
 from bench.quality.peers import Result, best, swept
 from shinglefold.model.values import Uint64s
-from shinglefold.passages.winnowing import winnowed
+from shinglefold.passages.shingle_positions import winnowed
 from shinglefold.relatives.bloom import MatrixFilter, PseudoMatrixFilter, Shape
 from shinglefold.relatives.rabin_karp import direct
 from shinglefold.sketch import resemblance, shingle_set

@@ -18,7 +18,7 @@ from shinglefold.ingest import Pipeline
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import without_fingerprint
 from shinglefold.options.validation import check_str
-from shinglefold.rerank.explanation.stored_passages import matched_passages
+from shinglefold.rerank.explanation import matched_passages
 
 #: Documents of one id that are searched for passages in common with another.
 _ROUTINGS = 100

@@ -28,7 +28,7 @@ from shinglefold.model.seal import Seal, check_seal, check_sealed
 from shinglefold.model.stored_fingerprint import ATTEMPT, PENDING
 from shinglefold.options.remedies import chain, suggest
 from shinglefold.options.validation import check_engine, check_number, check_str
-from shinglefold.rerank.request.recipe_check import check_keywords
+from shinglefold.rerank.index_knowledge import check_keywords
 
 #: The mapping of a placeholder; a sweep finds it by the first.
 _PLACEHOLDER: JSON = {
