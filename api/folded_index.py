@@ -186,7 +186,7 @@ class FoldedIndex:
         Raises:
             InputError: there is no such document, or it has no fingerprint.
         """
-        from shinglefold.rerank.explanation.stored_pair import explain_pair
+        from shinglefold.rerank.explanation import explain_pair
 
         hits = self.stored_hit(a), self.stored_hit(b)
         found = explain_pair(

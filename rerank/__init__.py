@@ -11,8 +11,7 @@ from shinglefold.runtime.optional_imports import lazy_attributes
 if TYPE_CHECKING:
     from shinglefold.contracts.engine import AsyncEngine
     from shinglefold.passages.alignment import Passage, find_passages
-    from shinglefold.rerank.explanation.stored_pair import explain
-    from shinglefold.rerank.explanation.stored_passages import matched_passages
+    from shinglefold.rerank.explanation import explain, matched_passages
     from shinglefold.rerank.fold.clustering import Collapsed, Group, collapse
     from shinglefold.rerank.page.response import duplicates
     from shinglefold.rerank.representatives import Candidate, RepresentativePolicy
@@ -42,7 +41,7 @@ __all__ = [
 _HOMES = {
     "Passage": "shinglefold.passages.alignment",
     "find_passages": "shinglefold.passages.alignment",
-    "explain": "shinglefold.rerank.explanation.stored_pair",
+    "explain": "shinglefold.rerank.explanation",
     "Collapsed": "shinglefold.rerank.fold.clustering",
     "Group": "shinglefold.rerank.fold.clustering",
     "collapse": "shinglefold.rerank.fold.clustering",
@@ -56,6 +55,6 @@ _HOMES = {
     "AsyncFoldedSearch": "shinglefold.rerank.search",
     "FoldedSearch": "shinglefold.rerank.search",
     "AsyncEngine": "shinglefold.contracts.engine",
-    "matched_passages": "shinglefold.rerank.explanation.stored_passages",
+    "matched_passages": "shinglefold.rerank.explanation",
 }
 __getattr__ = lazy_attributes(__name__, _HOMES)

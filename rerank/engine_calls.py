@@ -1,13 +1,13 @@
 """Searches as sans-IO generators: they yield calls of an engine, blocking or awaited."""
 
-from collections.abc import Awaitable, Generator
+from collections.abc import Awaitable, Generator, Sequence
 from dataclasses import dataclass
 from inspect import isawaitable
 from operator import methodcaller
-from typing import Any, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from shinglefold.contracts.engine import AsyncEngine, Engine
-from shinglefold.errors import ConfigError
+from shinglefold.errors import ConfigError, ShinglefoldError
 from shinglefold.runtime import sans_io
 
 Result = TypeVar("Result")
@@ -51,3 +51,75 @@ async def run_async(engine: AsyncEngine, steps: Steps[Result]) -> Result:
         return answered
 
     return await sans_io.run_async(steps, answer)
+
+
+def run_side_by_side(searches: Sequence[Steps[Result]]) -> Steps[list[Result | ShinglefoldError]]:
+    """Run searches together: whatever they search at a time becomes one request.
+
+    Returns:
+        for each search its result, or what it raised.
+    """
+    lanes = [_Lane(steps) for steps in searches]
+    for lane in lanes:
+        # One after the other: what the first asks about an index, the next ones know.
+        yield from lane.go_on()
+    while waiting := [lane for lane in lanes if lane.search is not None]:
+        for lane, answer in zip(waiting, (yield from _searched(waiting)), strict=True):
+            yield from lane.go_on(answer)
+    return [lane.end() for lane in lanes]
+
+
+def _searched(waiting: "Sequence[_Lane[Any]]") -> Steps[Sequence[Any]]:
+    """Return the answers that lanes wait for, errors among them; never raises, so that all can clean up."""
+    searches = [lane.search for lane in waiting if lane.search is not None]
+    try:
+        if len(searches) == 1:
+            return [(yield Call("search", searches[0]))]
+        return (yield Call("msearch", (searches,)))  # type: ignore[no-any-return]
+    except BaseException as error:
+        return [error] * len(searches)
+
+
+class _Lane(Generic[Result]):
+    """One of the searches.
+
+    Attributes:
+        search: the arguments of the search it waits for; None before the start and after the end.
+    """
+
+    def __init__(self, steps: Steps[Result]) -> None:
+        self.search: tuple[Any, ...] | None = None
+        self._steps = steps
+        self._ended: list[Result | BaseException] = []
+
+    def go_on(self, answer: Any = None) -> Steps[None]:  # noqa: ANN401 - whatever an engine returns
+        """Take an answer, or an error, and go on to the next search; other calls are passed on."""
+        self.search = None
+        while True:
+            try:
+                call = self._next(answer)
+            except StopIteration as end:
+                self._ended.append(end.value)
+                return
+            except BaseException as error:
+                self._ended.append(error)
+                return
+            if call.method == "search":
+                self.search = call.arguments
+                return
+            try:
+                answer = yield call
+            except BaseException as error:
+                answer = error
+
+    def end(self) -> Result | ShinglefoldError:
+        """Return the result or the error that ended it; raise what is none of ours."""
+        (found,) = self._ended
+        if isinstance(found, BaseException) and not isinstance(found, ShinglefoldError):
+            raise found
+        return found
+
+    def _next(self, answer: Any) -> Call:  # noqa: ANN401 - whatever an engine returns
+        if isinstance(answer, BaseException):
+            return self._steps.throw(answer)
+        return self._steps.send(answer)

@@ -1,17 +1,236 @@
 """The folded search: folds what a search finds and returns pages of representatives."""
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from secrets import token_bytes
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from shinglefold.contracts.engine import JSON, AsyncEngine, Engine, Search
-from shinglefold.errors import ShinglefoldError
-from shinglefold.rerank.engine_calls import run, run_async
-from shinglefold.rerank.page.response import KEY
-from shinglefold.rerank.request.bodies import split_request
-from shinglefold.rerank.request.fold_options import FoldOptions
-from shinglefold.rerank.request.url_parameters import together
-from shinglefold.rerank.search_steps import SearchSteps
+from shinglefold.contracts.engine import JSON, AsyncEngine, Engine, Search, search_parts
+from shinglefold.errors import ConfigError, ShinglefoldError
+from shinglefold.model.scheme import Scheme, checked_scheme
+from shinglefold.model.seal import Seal
+from shinglefold.options.validation import check_str, check_type
+from shinglefold.rerank.engine_calls import Call, Steps, run, run_async, run_side_by_side
+from shinglefold.rerank.explanation import PassageTexts, shown_fields
+from shinglefold.rerank.fold.clustering import folding_of
+from shinglefold.rerank.fold.leader_groups import GroupByLeader, leader_groups
+from shinglefold.rerank.index_knowledge import IndexKnowledge
+from shinglefold.rerank.page.native import GroupCoverage, NativeTarget, native_page
+from shinglefold.rerank.page.response import KEY, answer_page
+from shinglefold.rerank.page.strategies import WindowStrategies, begin_cursor, read_page
+from shinglefold.rerank.page.window import WindowReader
+from shinglefold.rerank.request.arguments import check_means, checked_searches
+from shinglefold.rerank.request.bodies import SEQ_NO, page_bounds, refuse_collapse, split_request
+from shinglefold.rerank.request.fold_options import Explain, FoldOptions
+from shinglefold.rerank.request.url_parameters import read_parameters, together, with_parameters
+
+if TYPE_CHECKING:
+    from shinglefold.canon import Canonicalizer
+    from shinglefold.rerank.fold.text_verification import TextStage, TextStages
+
+Driven = TypeVar("Driven", Engine, AsyncEngine)
+
+
+class SearchSteps(Generic[Driven]):
+    """The generators of a folded search; see ``FoldedSearch`` for the arguments."""
+
+    _awaited = False
+
+    def __init__(
+        self,
+        engine: Driven,
+        scheme: Scheme,
+        field: str = "dedup",
+        tiebreaker: str | None = "_shard_doc",
+        *,
+        keep_alive: str = "5m",
+        cursor_key: bytes | None = None,
+        canonicalizer: "Canonicalizer | None" = None,
+        seal: Seal | None = None,
+    ) -> None:
+        check_means(engine, canonicalizer, seal, awaited=self._awaited)
+        check_str("field", field)
+        check_str("keep_alive", keep_alive)
+        if tiebreaker is not None:
+            check_str("tiebreaker", tiebreaker)
+        check_type("cursor_key", cursor_key, bytes, "bytes that only this site knows, or None", optional=True)
+        self._engine: Driven = engine
+        self._can = engine.can
+        self._scheme, self._field, self._seal = checked_scheme(scheme), field, seal
+        self._cursor_key = cursor_key or token_bytes(32)
+        self._tiebreaker = tiebreaker
+        self._keep_alive = keep_alive
+        self._canonicalizer = canonicalizer
+        #: Created when the first request wants texts to decide.
+        self._stages: TextStages | None = None
+        self._lead: GroupByLeader = leader_groups
+        self._knowledge = IndexKnowledge(self._scheme, field, seal)
+        self._strategies = WindowStrategies(self._can, tiebreaker, keep_alive)
+        grouped = GroupCoverage(self._scheme.id, field)
+        self._native = NativeTarget(self._scheme, field, grouped, self._knowledge.mappings, self._can.samples)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether pages are folded by compiled code."""
+        return self._lead is not leader_groups
+
+    def compile(self) -> bool:
+        """Fold by compiled code from now on, to the same groups, where the extra ``fast`` is installed.
+
+        Worth it where many pages are searched: call it before the first, as a server does when it starts.
+
+        Returns:
+            Whether pages are folded by compiled code now.
+
+        Cost: 0.6 s, and 1.9 where the code was never compiled on this machine.
+        """
+        try:
+            from shinglefold.rerank.fold.compiled_groups import compiled_leader_groups
+        except ImportError:
+            return False
+        # Compiled, or loaded, by the first block that it folds.
+        folding_of(self._scheme, FoldOptions(), self._field, lead=compiled_leader_groups).add([{}, {}])
+        self._lead = compiled_leader_groups
+        return True
+
+    def _search_steps(
+        self,
+        index: str | None,
+        body: Mapping[str, Any],
+        options: FoldOptions | None,
+        address: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Steps[JSON]:
+        rest, given = split_request(body)
+        chosen = FoldOptions.parse(given, options)
+        if not chosen.fold or (page_bounds(rest)[1] == 0 and chosen.cursor is False):
+            answer: JSON = yield Call("search", (index, rest))
+            return answer
+        refuse_collapse(rest)
+        yield from self._knowledge.check(index, chosen)
+        if chosen.mode == "window":
+            return (yield from self._window(index, rest, chosen, address))
+        native = yield from native_page(index, rest, chosen, self._native)
+        if not isinstance(native, str):
+            return native
+        folded = yield from self._window(index, rest, chosen, address)
+        return {**folded, KEY: {**folded[KEY], "mode_reason": native}}
+
+    def _window(
+        self, index: str | None, rest: JSON, chosen: FoldOptions, address: Mapping[str, Any]
+    ) -> Steps[JSON]:
+        """Answer by folding a window of hits."""
+        texts = self._texts(index, rest, chosen)
+        stage = yield from self._stage(index, chosen)
+        reading_of = partial(
+            WindowReader,
+            rest,
+            chosen,
+            self._scheme,
+            self._field,
+            seal=self._seal,
+            lead=self._lead,
+            texts=texts,
+            stage=stage,
+            own_order=self._strategies.own_order,
+        )
+        if chosen.cursor is not False:
+            return (yield from self._scroll(index, rest, chosen, address, reading_of))
+        # Members found by an order of their own are asked for by id.
+        by_rank = not chosen.inner_hits and chosen.members_from == "results"
+        reading = reading_of(numbers=self._strategies.numbers and by_rank)
+        try:
+            yield from self._strategies.read(reading, index, str(address.get("routing", "")))
+            return (yield from answer_page(reading, index))
+        finally:
+            if reading.owns_pit:
+                yield Call("close_pit", (reading.pit,))
+
+    def _search_with_parameters(
+        self,
+        index: str | None,
+        body: Mapping[str, Any],
+        options: FoldOptions | None,
+        parameters: Mapping[str, Any],
+    ) -> Steps[JSON]:
+        """Search with the URL parameters that came beside the body."""
+        if not parameters:
+            return (yield from self._search_steps(index, body, options))
+        read = read_parameters(parameters)
+        steps = self._search_steps(index, {**body, **read.body}, options, read.decisive)
+        return (yield from with_parameters(steps, read))
+
+    def _msearch_steps(
+        self,
+        searches: Iterable[Search],
+        options: FoldOptions | None,
+        parameters: Mapping[str, Any],
+    ) -> Steps[list[JSON | ShinglefoldError]]:
+        """Run several searches side by side, each with its own URL parameters and those of all."""
+        each = [search_parts(one) for one in checked_searches(searches)]
+        return run_side_by_side(
+            [
+                self._search_with_parameters(index, body, options, {**parameters, **(own or {})})
+                for index, body, own in each
+            ]
+        )
+
+    def _texts(self, index: str | None, body: Mapping[str, Any], options: FoldOptions) -> PassageTexts | None:
+        """Return what compares the texts of hits; None where no passages are wanted. Loads dictionaries once.
+
+        Raises:
+            ConfigError: the request's own ``_source`` does not show these texts.
+        """
+        if not isinstance(options.explain, Explain) or not options.explain.passages:
+            return None
+        fields = shown_fields(body.get("_source"), options.explain.fields, self._knowledge.text_fields(index))
+        return PassageTexts(fields, self._canonical().placed)
+
+    def _stage(self, index: str | None, options: FoldOptions) -> "Steps[TextStage | None]":
+        """Return what decides uncertain pairs by their texts; None where texts are not compared."""
+        copies = options.members_from == "index" and options.min_resemblance is None
+        if options.verify != "text" and (options.verify is not None or not copies):
+            return None
+        if self._stages is None:
+            from shinglefold.rerank.fold.text_verification import TextStages
+
+            self._stages = TextStages(self._canonicalizer)
+        scheme = self._scheme
+        if options.facts != "any":
+            scheme = scheme.with_options(verify="text", facts=options.facts)
+        each = yield from self._knowledge.text_fields_by_index(index)
+        fields = tuple(dict.fromkeys(field for own in each.values() for field in own))
+        wanted = options.verify == "text"
+        fields = fields or self._knowledge.text_fields(index)
+        return self._stages.stage(scheme, fields, wanted=wanted, by_index=each)
+
+    def _canonical(self) -> "Canonicalizer":
+        if self._canonicalizer is None:
+            from shinglefold.canon import Canonicalizer
+
+            self._canonicalizer = Canonicalizer.of(self._scheme)
+        return self._canonicalizer
+
+    def _scroll(
+        self,
+        index: str | None,
+        body: JSON,
+        options: FoldOptions,
+        address: Mapping[str, Any],
+        reading_of: Callable[..., WindowReader],
+    ) -> Steps[JSON]:
+        """Answer with the page that a cursor points to."""
+        tie = SEQ_NO if self._can.seq_no else self._tiebreaker
+        if tie is None:
+            raise ConfigError("a cursor needs a total order: give the search a tiebreaker")
+        key, alive = self._cursor_key, None if self._can.seq_no else self._keep_alive
+        cursor = yield from begin_cursor(
+            index, body, options, self._scheme, address=address, keep_alive=alive, key=key
+        )
+        keep = {"keep_alive": self._keep_alive}
+        reading = reading_of(cursor=cursor, tie=tie, pit=cursor.pit, keep=keep)
+        return (yield from read_page(reading, index, cursor, key))
 
 
 class FoldedSearch(SearchSteps[Engine]):

@@ -240,7 +240,7 @@ class Engine(Protocol):
 
     Every method raises only the tree under ``EngineError``.
 
-    What makes an order total on an engine is told by ``shinglefold.rerank.request.total_order``.
+    What makes an order total on an engine is told by ``shinglefold.rerank.request.bodies``.
     """
 
     @property

@@ -27,7 +27,7 @@ from shinglefold.ingest import Pipeline
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import without_fingerprint
 from shinglefold.options.validation import check_str
-from shinglefold.rerank.explanation.stored_passages import matched_passages
+from shinglefold.rerank.explanation import matched_passages
 
 __all__ = ["BATCH", "AsyncGate", "Gate"]
 

@@ -30,7 +30,7 @@ from shinglefold.model.stored_fingerprint import ATTEMPT, PENDING, stored_parts
 from shinglefold.options.remedies import chain, suggest
 from shinglefold.options.validation import check_engine, check_number, check_str
 from shinglefold.rerank.hits import stored_value
-from shinglefold.rerank.request.recipe_check import check_keywords
+from shinglefold.rerank.index_knowledge import check_keywords
 from shinglefold.rerank.similar import QueryDocument
 
 _LANGUAGE = "lang"

@@ -61,7 +61,7 @@ class Supershingle:
                 return list(map(decode, self.tools.fingerprinter.fingerprint_json(texts, languages)))
             return [self._field(one) for one in self.tools.fingerprinter.fingerprint(texts, languages)]
         # Indices without passages need none of it.
-        from shinglefold.passages.winnowing import stored_elements
+        from shinglefold.passages.shingle_positions import stored_elements
 
         each = self.tools.fingerprinter.fingerprint_with_tokens(texts, languages)
         return [{**self._field(one), PASSAGES: stored_elements(tokens)} for one, tokens in each]

@@ -11,14 +11,11 @@ from shinglefold.errors import EngineError, InputError
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.clustering import Group
 from shinglefold.rerank.hits import Hit, identity, with_source
-from shinglefold.rerank.request.arguments import read_source_filter
+from shinglefold.rerank.page.window import WindowReader
+from shinglefold.rerank.request.arguments import DUPLICATES, InnerHits, read_source_filter
 from shinglefold.rerank.request.bodies import as_asked, hits_query, narrowable
-from shinglefold.rerank.request.inner_hits import DUPLICATES, InnerHits
-from shinglefold.rerank.similar.candidate_queries import candidate_queries, decisive_fields
-from shinglefold.rerank.similar.decision import CandidateDecision
-from shinglefold.rerank.similar.query_document import QueryDocument
-from shinglefold.rerank.similar.text_verification import TextSource, decide_by_texts
-from shinglefold.rerank.window.window import WindowReader
+from shinglefold.rerank.similar.decision import CandidateDecision, TextSource, decide_by_texts
+from shinglefold.rerank.similar.query_document import QueryDocument, candidate_queries, decisive_fields
 
 #: Searches sent at a time.
 _AT_ONCE = 100

@@ -10,12 +10,11 @@ from shinglefold.options.validation import expected
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.clustering import Collapsed, Group
 from shinglefold.rerank.hits import Hit, identity, with_source
+from shinglefold.rerank.page.seq_no import SeqNoFetch, Untold, are_numbered
+from shinglefold.rerank.page.window import WindowReader
 from shinglefold.rerank.representatives import Candidate, choose, load_policies
-from shinglefold.rerank.request.arguments import read_source_filter
+from shinglefold.rerank.request.arguments import DUPLICATES, read_source_filter
 from shinglefold.rerank.request.bodies import as_asked, page_body, sort_keys, with_ids
-from shinglefold.rerank.request.inner_hits import DUPLICATES
-from shinglefold.rerank.window.seq_no import SeqNoFetch, Untold, are_numbered
-from shinglefold.rerank.window.window import WindowReader
 
 if TYPE_CHECKING:
     from shinglefold.rerank.fold.text_verification import TextStage, TextVerdict
@@ -291,7 +290,7 @@ def _explain_group(
     sources: Mapping[int, JSON],
     said: "Mapping[Pair, TextVerdict]",
 ) -> JSON:
-    from shinglefold.rerank.explanation.stored_pair import explain
+    from shinglefold.rerank.explanation import explain
 
     shown = reading.hits[places[0]]
     members = []
@@ -301,7 +300,7 @@ def _explain_group(
         if reading.stage is not None and (verdict := said.get(pair)) is not None:
             told["text"] = verdict.to_json(reading.stage.needed)
         if reading.texts is not None:
-            from shinglefold.rerank.explanation.stored_passages import matched_passages
+            from shinglefold.rerank.explanation import matched_passages
 
             texts = sources.get(places[0], {}), sources.get(place, {})
             told["passages"] = matched_passages(*texts, *reading.texts)

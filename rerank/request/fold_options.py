@@ -26,10 +26,12 @@ from shinglefold.rerank.request.arguments import (
     MOST_SCOPES,
     MOST_TEXT,
     MOST_VALUES,
+    InnerHits,
+    check_names,
+    read_inner_hits,
     read_source_filter,
     seconds,
 )
-from shinglefold.rerank.request.inner_hits import InnerHits, check_names, read_inner_hits
 
 Linkage = Literal["leader", "connected"]
 Mode = Literal["window", "native", "auto"]

@@ -13,10 +13,9 @@ with ``id``, ``index``, ``resemblance``, ``group``, ``seq_no`` and ``primary_ter
 documents of a batch with each other.
 """
 
+from shinglefold.rerank.similar.candidates import LookupResult, look_up
 from shinglefold.rerank.similar.decision import CandidateDecision
-from shinglefold.rerank.similar.lookup import LookupResult, look_up
-from shinglefold.rerank.similar.options import SimilarOptions
-from shinglefold.rerank.similar.query_document import Match, QueryDocument
+from shinglefold.rerank.similar.query_document import Match, QueryDocument, SimilarOptions
 from shinglefold.rerank.similar.results import SimilarPage
 from shinglefold.rerank.similar.search import (
     AsyncSimilarSearch,

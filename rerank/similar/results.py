@@ -1,19 +1,19 @@
 """A page of documents found, filled block by block until it is full or no candidates are left."""
 
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, TypeVar
 
-from shinglefold.contracts.engine import JSON
+from shinglefold.contracts.engine import JSON, AsyncEngine, Engine
+from shinglefold.errors import ShinglefoldError
 from shinglefold.model.scheme import Verify
-from shinglefold.rerank.engine_calls import Call, Steps
+from shinglefold.rerank.engine_calls import Call, Steps, run, run_async
 from shinglefold.rerank.hits import identity
 from shinglefold.rerank.request.bodies import hits_query
-from shinglefold.rerank.similar.candidate_queries import CandidateQueries
-from shinglefold.rerank.similar.candidates import CandidateBlocks, CandidateSearch, PagePosition
-from shinglefold.rerank.similar.lookup import SimilarQuery
-from shinglefold.rerank.similar.query_document import FoundDocument, Match, QueryDocument
-from shinglefold.rerank.similar.text_verification import TextSource, decide_by_texts
+from shinglefold.rerank.similar.candidates import CandidateBlocks, CandidateSearch, PagePosition, SimilarQuery
+from shinglefold.rerank.similar.decision import TextSource, decide_by_texts
+from shinglefold.rerank.similar.query_document import CandidateQueries, FoundDocument, Match, QueryDocument
 
 StoppedBy = Literal["page_full", "end_of_results", "window_cap", "partial_answer", "nothing_to_compare"]
 M = TypeVar("M", bound=FoundDocument)
@@ -224,3 +224,89 @@ def _with_sources(matches: Sequence[Match], by: SimilarQuery, blocks: CandidateB
         blocks.partial.note(answer)
         hits |= {identity(hit): hit for hit in answer["hits"]["hits"]}
     return [match.with_hit(found) for match in matches if (found := hits.get(match.identity)) is not None]
+
+
+Wanted = TypeVar("Wanted")
+Options = TypeVar("Options")
+Page = TypeVar("Page", bound=FoundPage[Any])
+
+
+class PagedSearch(ABC, Generic[Wanted, Options, Page]):
+    """A search whose results come page by page, for one thing wanted or for several."""
+
+    @abstractmethod
+    def _page(self, index: str, wanted: Wanted, options: Options | None, place: str | None) -> Steps[Page]:
+        """Return a page of what is found for one."""
+
+    @abstractmethod
+    def _batch(
+        self, index: str, several: Sequence[Wanted], options: Options | None
+    ) -> Steps[list[Page | ShinglefoldError]]:
+        """Return the first page of each of several."""
+
+
+class SyncPagedSearch(PagedSearch[Wanted, Options, Page]):
+    """``PagedSearch`` on an engine that blocks."""
+
+    _engine: Engine
+
+    def find(
+        self, index: str, wanted: Wanted, options: Options | None = None, *, place: str | None = None
+    ) -> Page:
+        """Return a page of what is found for one.
+
+        Args:
+            index: one name or several with commas.
+            wanted: what the class says.
+            place: ``next`` of the page before.
+
+        Raises:
+            ConfigError: the index was not made for this; an option is not valid.
+            EngineError: as the engine raises; and what the class says.
+
+        Cost: one request where the candidates fit into one window, and what the class says.
+        """
+        return run(self._engine, self._page(index, wanted, options, place))
+
+    def pages(self, index: str, wanted: Wanted, options: Options | None = None) -> Iterator[Page]:
+        """Yield page after page until there is nothing more."""
+        page = self.find(index, wanted, options)
+        yield page
+        while page.next is not None:
+            page = self.find(index, wanted, options, place=page.next)
+            yield page
+
+    def find_each(
+        self, index: str, several: Sequence[Wanted], options: Options | None = None
+    ) -> list[Page | ShinglefoldError]:
+        """Return the first page of each of several, or what it alone raised.
+
+        Cost: the requests of one, as ``_msearch``.
+        """
+        return run(self._engine, self._batch(index, several, options))
+
+
+class AsyncPagedSearch(PagedSearch[Wanted, Options, Page]):
+    """``PagedSearch`` on an engine whose methods are awaited; same methods as ``SyncPagedSearch``."""
+
+    _engine: AsyncEngine
+
+    async def find(
+        self, index: str, wanted: Wanted, options: Options | None = None, *, place: str | None = None
+    ) -> Page:
+        """Return a page of what is found for one; see ``SyncPagedSearch.find``."""
+        return await run_async(self._engine, self._page(index, wanted, options, place))
+
+    async def pages(self, index: str, wanted: Wanted, options: Options | None = None) -> AsyncIterator[Page]:
+        """Yield page after page until there is nothing more."""
+        page = await self.find(index, wanted, options)
+        yield page
+        while page.next is not None:
+            page = await self.find(index, wanted, options, place=page.next)
+            yield page
+
+    async def find_each(
+        self, index: str, several: Sequence[Wanted], options: Options | None = None
+    ) -> list[Page | ShinglefoldError]:
+        """Return the first page of each of several; see ``SyncPagedSearch.find_each``."""
+        return await run_async(self._engine, self._batch(index, several, options))

@@ -10,20 +10,15 @@ from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.model.values import Fingerprint
 from shinglefold.options.validation import check_options, check_str, expected
-from shinglefold.rerank.engine_calls import Call, Steps, run, run_async
+from shinglefold.rerank.engine_calls import Call, Steps, run, run_async, run_side_by_side
 from shinglefold.rerank.fold.text_verification import TextStages
 from shinglefold.rerank.index_knowledge import IndexRecipes
-from shinglefold.rerank.msearch import run_side_by_side
 from shinglefold.rerank.request.arguments import check_means, check_several
 from shinglefold.rerank.request.field_check import check_fields, check_scopes
-from shinglefold.rerank.similar.candidate_queries import decisive_fields
-from shinglefold.rerank.similar.candidates import CandidateSearch
+from shinglefold.rerank.similar.candidates import CandidateSearch, LookupResult, SimilarQuery, look_up
 from shinglefold.rerank.similar.decision import CandidateDecision
-from shinglefold.rerank.similar.lookup import LookupResult, SimilarQuery, look_up
-from shinglefold.rerank.similar.options import SimilarOptions
-from shinglefold.rerank.similar.paging import AsyncPagedSearch, SyncPagedSearch
-from shinglefold.rerank.similar.query_document import QueryDocument
-from shinglefold.rerank.similar.results import SimilarPage, read_page
+from shinglefold.rerank.similar.query_document import QueryDocument, SimilarOptions, decisive_fields
+from shinglefold.rerank.similar.results import AsyncPagedSearch, SimilarPage, SyncPagedSearch, read_page
 
 if TYPE_CHECKING:
     from shinglefold.canon import Canonicalizer

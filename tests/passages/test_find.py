@@ -3,8 +3,7 @@
 import pytest
 
 from shinglefold.model.values import Token
-from shinglefold.passages.alignment import find_passages
-from shinglefold.passages.chaining import GAP
+from shinglefold.passages.alignment import GAP, find_passages
 
 
 def _tokens(text: str) -> list[Token]:

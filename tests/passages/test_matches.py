@@ -10,10 +10,8 @@ from support.soon import soon
 from shinglefold.canon import Canonicalizer
 from shinglefold.errors import ConfigError
 from shinglefold.model.values import PlacedTokens
-from shinglefold.passages.alignment import LEAST, passages_between
-from shinglefold.passages.chaining import chains_of, runs_of
-from shinglefold.passages.coverage import compared, matched, shares
-from shinglefold.passages.passage_index import PassageIndex
+from shinglefold.passages.alignment import LEAST, chains_of, passages_between, runs_of
+from shinglefold.passages.passage_index import PassageIndex, compared, matched, shares
 from shinglefold.passages.seeds import MOST_PAIRS, bounded_pairs, pairs_between
 from shinglefold.passages.shingle_positions import elements_of
 from shinglefold.registry import make_scheme
@@ -135,7 +133,7 @@ def test_runs_without_neighbours_are_told_before_any_walk(one, other, width, gap
     runs = runs_of(pairs, width)
     with pytest.MonkeyPatch.context() as few:
         chains = {tuple(chain) for chain in chains_of(runs, gap)}
-        few.setattr("shinglefold.passages.chaining._FEW", 0)
+        few.setattr("shinglefold.passages.alignment._FEW", 0)
         assert {tuple(chain) for chain in chains_of(runs, gap)} == chains
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from support.servers.choose import examples
 from support.sketches import random_tokens
 
-from shinglefold.passages.winnowing import NONE, SURE, WINDOW, keywords, stored_elements, winnowed
+from shinglefold.passages.shingle_positions import NONE, SURE, WINDOW, keywords, stored_elements, winnowed
 
 numbers = st.lists(st.integers(0, 10**6), max_size=80)
 

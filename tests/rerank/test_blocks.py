@@ -6,7 +6,7 @@ import pytest
 from support.hits import SCHEME, Spec, hits_of
 
 from shinglefold.rerank import FoldOptions
-from shinglefold.rerank.window.window import WindowReader
+from shinglefold.rerank.page.window import WindowReader
 
 _COUNT, _WINDOW = 120, 10
 

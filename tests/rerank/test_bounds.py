@@ -7,7 +7,7 @@ from support.soon import soon
 from shinglefold.errors import MOST, ConfigError, InputError, quote
 from shinglefold.model.values import Fingerprint
 from shinglefold.rerank import Explain, FoldedSearch, FoldOptions, Preference, Scope, collapse, explain
-from shinglefold.rerank.explanation.stored_passages import matched_passages
+from shinglefold.rerank.explanation import matched_passages
 
 LONG = "9" * 5000
 HUGE = 10**5000

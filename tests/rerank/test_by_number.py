@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from shinglefold.rerank.page import response
-from shinglefold.rerank.window.window import PartialAnswer, WindowReader
+from shinglefold.rerank.page.window import PartialAnswer, WindowReader
 
 
 def _read(number):

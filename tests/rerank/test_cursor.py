@@ -13,7 +13,7 @@ from support.taps import Awaited, Tapped
 from shinglefold.contracts.engine import Capabilities
 from shinglefold.errors import ConfigError, EngineError
 from shinglefold.rerank import AsyncFoldedSearch, FoldedSearch, FoldOptions
-from shinglefold.rerank.window.cursor import Cursor, seal, unseal
+from shinglefold.rerank.page.cursor import Cursor, seal, unseal
 
 KEY = b"a key that several processes share"
 

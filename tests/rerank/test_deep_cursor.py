@@ -12,7 +12,7 @@ from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import mappings
 from shinglefold.rerank import FoldedSearch, FoldOptions
-from shinglefold.rerank.window.cursor import LONGEST, Cursor, seal, unseal
+from shinglefold.rerank.page.cursor import LONGEST, Cursor, seal, unseal
 
 COUNT, PAGE = 1000, 80
 KEY = b"a key that several processes share"

@@ -5,7 +5,7 @@ from support.hits import SCHEME, Spec, hits_of, ids
 
 from shinglefold.contracts.engine import Capabilities
 from shinglefold.rerank import FoldedSearch, FoldOptions
-from shinglefold.rerank.request.search_depth import (
+from shinglefold.rerank.request.bodies import (
     has_nearest,
     limit_of,
     rank_window,

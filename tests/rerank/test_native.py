@@ -14,7 +14,7 @@ from shinglefold.errors import ConfigError
 from shinglefold.ingest import default_recipe
 from shinglefold.ingest.index_mapping import recipe_mappings
 from shinglefold.rerank import FoldedSearch, FoldOptions, duplicates
-from shinglefold.rerank.native.group_counts import ResultSizes
+from shinglefold.rerank.page.collapse_request import ResultSizes
 from shinglefold.sketch import connected
 
 COUNT = len(SPECS)
@@ -106,7 +106,7 @@ def test_totals_say_how_exact_they_are(engine):
 def test_counts_are_the_same_for_few_and_many_results_however_they_were_guessed(
     engine, monkeypatch, most, guessed
 ):
-    monkeypatch.setattr("shinglefold.rerank.native.group_counts.MOST", most)
+    monkeypatch.setattr("shinglefold.rerank.page.collapse_request.MOST", most)
     monkeypatch.setattr(ResultSizes, "few", lambda _self, _index: guessed == "few")
     told = native(engine, asked(size=12), members=0)
     for hit in told["hits"]["hits"]:

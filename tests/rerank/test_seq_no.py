@@ -1,6 +1,6 @@
 import pytest
 
-from shinglefold.rerank.window.seq_no import SeqNoFetch, Untold, are_numbered, without_ids
+from shinglefold.rerank.page.seq_no import SeqNoFetch, Untold, are_numbered, without_ids
 
 _QUERY = {"match": {"title": "страница"}}
 

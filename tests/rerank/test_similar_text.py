@@ -126,7 +126,7 @@ def test_a_batch_and_a_look_up_decide_as_each_alone(engine, pages, monkeypatch, 
     search, names = SimilarSearch(engine), list(pages)
     alone = [_ids(search.find("pages", name, ALL)) for name in names]
     monkeypatch.setattr("shinglefold.rerank.similar.decision._ROWS", rows)
-    monkeypatch.setattr("shinglefold.rerank.similar.text_verification._AT_ONCE", texts)
+    monkeypatch.setattr("shinglefold.rerank.similar.decision._AT_ONCE", texts)
     batch = search.find_each("pages", names, ALL)
     assert [_ids(page) for page in batch] == alone
     assert [{names[place] for place, _ in page.among} for page in batch] == alone

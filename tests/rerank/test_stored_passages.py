@@ -10,7 +10,7 @@ from shinglefold.errors import ConfigError
 from shinglefold.ingest import Fingerprinter, mappings
 from shinglefold.model.values import Token
 from shinglefold.rerank import Explain, FoldedSearch, FoldOptions, matched_passages
-from shinglefold.rerank.explanation.stored_passages import shown_fields
+from shinglefold.rerank.explanation import shown_fields
 
 ONE = "The bridge over the river will be closed for repair on Monday at nine in the evening"
 OTHER = "Read this: the bridge over the river will be closed for repair on Tuesday at nine in the evening"

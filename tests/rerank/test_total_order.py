@@ -5,7 +5,7 @@ import random
 import pytest
 
 from shinglefold.contracts.engine import Capabilities
-from shinglefold.rerank.request.total_order import PLACE, SEQ_NO, tie_key, whole_runs
+from shinglefold.rerank.request.bodies import PLACE, SEQ_NO, tie_key, whole_runs
 
 
 def walk(keys, size):

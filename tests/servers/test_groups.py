@@ -14,7 +14,7 @@ from shinglefold.grouping.numbering import Numbering
 from shinglefold.ingest import default_recipe
 from shinglefold.ingest.index_mapping import recipe_mappings
 from shinglefold.rerank import FoldedSearch, FoldOptions
-from shinglefold.rerank.native.group_counts import ResultSizes
+from shinglefold.rerank.page.collapse_request import ResultSizes
 from shinglefold.rerank.similar import SimilarOptions, SimilarSearch
 from shinglefold.sketch import connected
 
@@ -160,7 +160,7 @@ def test_native_pages_have_each_group_once_with_its_members(engine, grouped, mem
 def test_counts_are_the_same_for_few_and_many_results_however_they_were_guessed(
     engine, grouped, monkeypatch, most, guessed, total
 ):
-    monkeypatch.setattr("shinglefold.rerank.native.group_counts.MOST", most)
+    monkeypatch.setattr("shinglefold.rerank.page.collapse_request.MOST", most)
     monkeypatch.setattr(ResultSizes, "few", lambda _self, _index: guessed == "few")
     search, true = folded(engine), len(set(GROUPS))
     for start in (0, 12):

@@ -11,7 +11,7 @@ from shinglefold.ingest.index_mapping import recipe_mappings
 from shinglefold.ingest.writing.worker_pool import process_block
 from shinglefold.registry import make_scheme
 from shinglefold.rerank import FoldedSearch
-from shinglefold.rerank.similar.options import SimilarOptions
+from shinglefold.rerank.similar.query_document import SimilarOptions
 from shinglefold.rerank.similar.search import SimilarSearch
 
 SCHEME = make_scheme(codes=["ru", "any"])

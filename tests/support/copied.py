@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from shinglefold.canon import Canonicalizer
 from shinglefold.ingest.pipeline.pipeline import Pipeline, default_definition
 from shinglefold.model.recipe import TEXTS, Recipe, with_passages
-from shinglefold.passages.coverage import shares
+from shinglefold.passages.passage_index import shares
 from shinglefold.passages.shingle_positions import elements_of
 from shinglefold.registry import make_scheme
 

@@ -126,8 +126,8 @@ def compare_files(
     from shinglefold.cli.render.side_by_side import passage_json, print_passages
     from shinglefold.offline.compare_texts import compare_texts
     from shinglefold.passages.alignment import passages_between
-    from shinglefold.passages.coverage import shares
     from shinglefold.passages.html_report import Shown, page
+    from shinglefold.passages.passage_index import shares
     from shinglefold.passages.shingle_positions import elements_of
 
     check_page(html, "--html", () if text else (a, b))
@@ -199,7 +199,7 @@ def compare_documents(
     from shinglefold.canon import Canonicalizer
     from shinglefold.cli.render.side_by_side import passage_json, print_passages
     from shinglefold.cli.session.open_index import open_store, seal_of_index, stored_hit
-    from shinglefold.rerank.explanation.stored_pair import explain_pair
+    from shinglefold.rerank.explanation import explain_pair
     from shinglefold.rerank.request.field_check import check_fields
 
     if not (a and b):

@@ -3,7 +3,7 @@
 import pytest
 from support.topologies import NAMES, laid_out, ranked
 
-from shinglefold.rerank.request.total_order import tie_key, whole_runs
+from shinglefold.rerank.request.bodies import tie_key, whole_runs
 
 COUNT = 120
 #: What the walk is sorted by before ties are settled; every fourth document has no rank.

@@ -1,31 +1,98 @@
 """A page collapsed by the engine itself, in the shape of a page folded by window."""
 
 from collections.abc import Mapping, Sequence
+from time import monotonic
 from typing import Any, NamedTuple
 
 from shinglefold.contracts.engine import JSON
 from shinglefold.errors import ConfigError
 from shinglefold.model.scheme import Scheme
-from shinglefold.rerank.engine_calls import Steps
+from shinglefold.options.remedies import chain, suggest
+from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.hits import identity, with_source
-from shinglefold.rerank.native.collapse_request import (
+from shinglefold.rerank.index_knowledge import index_names
+from shinglefold.rerank.page.collapse_request import (
     PRECISION,
     SAMPLE,
     TOTAL,
+    GroupCounter,
+    GroupCounts,
+    ResultSizes,
     attaches_members,
     group_field,
     obstacles,
     page_request,
     policy_sort,
+    together,
     ungrouped_request,
 )
-from shinglefold.rerank.native.group_counts import GroupCounter, GroupCounts, together
-from shinglefold.rerank.native.group_coverage import GroupCoverage
-from shinglefold.rerank.request.arguments import read_source_filter
+from shinglefold.rerank.page.window import PartialAnswer
+from shinglefold.rerank.request.arguments import DUPLICATES, read_source_filter
 from shinglefold.rerank.request.bodies import page_bounds, sort_keys
+from shinglefold.rerank.request.field_check import mapped_at
 from shinglefold.rerank.request.fold_options import FoldOptions
-from shinglefold.rerank.request.inner_hits import DUPLICATES
-from shinglefold.rerank.window.window import PartialAnswer
+
+#: Seconds after which coverage is counted again. Documents written meanwhile without a group number are
+#: noticed as soon as a page shows them.
+_BELIEVED = 30.0
+
+
+class GroupCoverage:
+    """Coverage of indices by group numbers, by index name; counted again every half minute.
+
+    Args:
+        scheme: the id of the scheme that groups must be of.
+        dedup: the object field of the fingerprints.
+
+    Attributes:
+        sizes: predicts how many results searches have.
+    """
+
+    def __init__(self, scheme: str, dedup: str) -> None:
+        self._scheme = scheme
+        self._dedup = dedup
+        self._known: dict[str | None, tuple[float, str]] = {}
+        self.sizes = ResultSizes()
+
+    def obstacle(self, index: str | None, mappings: Mapping[str, Mapping[str, Any]]) -> Steps[str]:
+        """Return why an index can't be searched by group number; empty where it can.
+
+        Args:
+            mappings: by each name in the index expression.
+
+        Cost: one count every half minute.
+        """
+        when, told = self._known.get(index, (0.0, ""))
+        if index in self._known and monotonic() - when < _BELIEVED:
+            return told
+        told = self._lacking_field(index, mappings) or (yield from self._lacking_groups(index))
+        self._known[index] = monotonic(), told
+        return told
+
+    def doubt(self, index: str | None) -> None:
+        """Count the coverage of an index again at the next search."""
+        self._known.pop(index, None)
+
+    def _lacking_field(self, index: str | None, mappings: Mapping[str, Mapping[str, Any]]) -> str:
+        names = index_names(index)
+        if not names:
+            return f"nobody can tell the mappings of {index!r}"
+        for name in names:
+            field = group_field(self._dedup)
+            if (mapped_at(mappings.get(name, {}), field) or {}).get("type") != "long":
+                remedy = suggest("setup", name, groups=True)
+                return f"index {name!r} has no numbers of groups ({field}, a long); add them: {remedy}"
+        return ""
+
+    def _lacking_groups(self, index: str | None) -> Steps[str]:
+        answer = yield Call("search", (index, ungrouped_request(self._scheme, self._dedup)))
+        count: int = answer["hits"]["total"]["value"]
+        if not count:
+            return ""
+        documents = f"1 document of {index!r} has" if count == 1 else f"{count:,} documents of {index!r} have"
+        commands = [suggest(command, index or "") for command in ("backfill", "regroup")]
+        return f"{documents} no group of the scheme {self._scheme}; number them: {chain(commands)}"
+
 
 #: The key of the counters, as on pages folded by window.
 _KEY = "dedup"

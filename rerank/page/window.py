@@ -11,25 +11,29 @@ from shinglefold.errors import WindowTooLarge
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.rerank.engine_calls import Call, Steps
-from shinglefold.rerank.explanation.stored_passages import PassageTexts
+from shinglefold.rerank.explanation import PassageTexts
 from shinglefold.rerank.fold.clustering import Collapsed, ConnectedFolding, LeaderFolding, folding_of
 from shinglefold.rerank.fold.fingerprint_columns import FingerprintColumns
 from shinglefold.rerank.fold.leader_groups import GroupByLeader, leader_groups
 from shinglefold.rerank.fold.matcher import Matcher
 from shinglefold.rerank.hits import Hit
+from shinglefold.rerank.page.cursor import Cursor
+from shinglefold.rerank.page.seq_no import without_ids
 from shinglefold.rerank.request.bodies import (
     after_hit,
+    limit_of,
     narrowable,
     page_bounds,
+    rank_window,
+    ranked_window,
+    reach,
     total_order,
+    whole_runs,
+    widened,
     window_body,
     window_fields,
 )
 from shinglefold.rerank.request.fold_options import FoldOptions
-from shinglefold.rerank.request.search_depth import limit_of, rank_window, ranked_window, reach, widened
-from shinglefold.rerank.request.total_order import whole_runs
-from shinglefold.rerank.window.cursor import Cursor
-from shinglefold.rerank.window.seq_no import without_ids
 
 if TYPE_CHECKING:
     from shinglefold.rerank.fold.text_verification import TextStage

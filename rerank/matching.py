@@ -1,8 +1,20 @@
-"""The search for documents that contain passages of a text, blocking and awaited."""
+"""Passages found anywhere: the documents of an index that contain a part of a text, best first.
 
-from collections.abc import Sequence
+::
+
+    find_matches(engine, "site", text).matches             # who has at least 5 % of it, and where
+    find_matches(engine, "site", [one, other])             # many at once, their requests sent together
+    MatchSearch(engine).find("site", text, MatchOptions(min_share=0.2))
+
+The index stores a sample of each document's elements (``index --passages``), which nominates documents; their
+texts decide.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar, overload
+
+import numpy as np
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, AsyncEngine, Engine
@@ -12,16 +24,190 @@ from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.options.remedies import chain, suggest
 from shinglefold.options.validation import check_options, check_str
-from shinglefold.rerank.engine_calls import Steps
+from shinglefold.passages.alignment import passages_between
+from shinglefold.passages.passage_index import covered
+from shinglefold.passages.shingle_positions import WIDTH, Elements, elements_of, keywords, winnowed
+from shinglefold.rerank.engine_calls import Steps, run_side_by_side
+from shinglefold.rerank.explanation import (
+    StoredText,
+    declared_language,
+    passage_json,
+    stored_text,
+)
 from shinglefold.rerank.index_knowledge import IndexRecipe, IndexRecipes
-from shinglefold.rerank.matching.candidate_texts import PassageQuery
-from shinglefold.rerank.matching.query_text import MatchOptions, QueryText, TextMatch
-from shinglefold.rerank.msearch import run_side_by_side
-from shinglefold.rerank.request.arguments import check_means, check_several
+from shinglefold.rerank.request.arguments import check_means, check_several, read_source_filter
 from shinglefold.rerank.request.field_check import mapped_at
 from shinglefold.rerank.similar.candidates import CandidateBlocks, CandidateSearch
-from shinglefold.rerank.similar.paging import AsyncPagedSearch, SyncPagedSearch
-from shinglefold.rerank.similar.results import FoundPage, PageReader
+from shinglefold.rerank.similar.query_document import CandidateQueries, FoundDocument, check_candidate_options
+from shinglefold.rerank.similar.results import AsyncPagedSearch, FoundPage, PageReader, SyncPagedSearch
+
+#: Elements of a text in a query at most: servers take 1,024 clauses.
+_ASKED = 1_000
+#: A query has all elements of a text with no more than these; they find shorter passages than a sample.
+_FEW = 250
+
+
+@dataclass(frozen=True, slots=True)
+class MatchOptions:
+    """The options of a search for passages.
+
+    ``min_share``: of the words of the text that a document must have, five in a row, above 0 to 1.
+    ``filters``: queries that a document must match, too.
+    ``size``: documents on a page. ``window``: candidates whose texts are read at a time; within it the best
+    come first. ``max_window``: candidates read at most for a page.
+    ``source``: the ``_source`` filter of documents in the engines' own forms; False returns none.
+    """
+
+    min_share: float = 0.05
+    filters: tuple[Mapping[str, Any], ...] = ()
+    size: int = 10
+    window: int = 100
+    max_window: int = 1_000
+    source: Any = False
+
+    def __post_init__(self) -> None:
+        share = self.min_share
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
+            raise ConfigError(f"min_share: expected a share above 0 and up to 1, got {quote(share)}")
+        check_candidate_options(
+            size=self.size,
+            smallest=1,
+            window=self.window,
+            max_window=self.max_window,
+            source=self.source,
+            filters=self.filters,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class QueryText:
+    """A text to find passages of: its elements, and the keywords by which documents are nominated.
+
+    ``sampled``: how many of its elements a document with the whole text would share.
+    """
+
+    text: StoredText
+    elements: Elements
+    keywords: tuple[str, ...]
+    sampled: int
+
+    @classmethod
+    def of(cls, text: str, canonicalizer: Canonicalizer, language: str | None = None) -> "QueryText":
+        """Return a text with the keywords of its query; a long text is sampled."""
+        own = stored_text({"text": text}, ["text"], lambda part: canonicalizer.placed(part, language))
+        elements = elements_of(own.tokens("a"), WIDTH)
+        sample = winnowed(elements.hashes)
+        if len(sample) > _ASKED:
+            sample = sample[np.linspace(0, len(sample) - 1, _ASKED).astype(np.int64)]
+        asked = elements.hashes if len(elements) <= _FEW else sample
+        return cls(own, elements, tuple(keywords(asked)), len(sample))
+
+    def queries(self, field: str, options: MatchOptions) -> CandidateQueries | None:
+        """Return the queries for documents that may have passages; None where none can.
+
+        A shared element covers five words, and an edit destroys the elements around it. So half of the
+        expected number of shared elements is required.
+
+        Args:
+            field: of the stored elements.
+        """
+        if not self.keywords:
+            return None
+        least = max(1, int(self.sampled * options.min_share / WIDTH / 2))
+        return CandidateQueries.sharing(field, self.keywords, least, options.filters)
+
+
+@dataclass(frozen=True, slots=True)
+class TextMatch(FoundDocument):
+    """A document that has passages of a text.
+
+    ``share``: of the text's words that stand five in a row in the document, too; ``of_document``: of the
+    document's in the text. ``passages``: in the order of the text, each with ``equal_tokens`` and, under
+    ``text`` and ``document``, ``field``, ``start`` and ``end`` in characters, ``text`` and ``differing``.
+    """
+
+    share: float
+    of_document: float
+    passages: tuple[JSON, ...]
+    source: Mapping[str, Any] | None = None
+
+    @property
+    def score(self) -> float:
+        """The share."""
+        return self.share
+
+    def to_json(self) -> JSON:
+        """Return the match as JSON, with ``_source`` where it was asked for."""
+        told = FoundDocument.to_json(self) | {
+            "share": round(self.share, 4),
+            "of_document": round(self.of_document, 4),
+        }
+        if self.source is not None:
+            told["_source"] = self.source
+        return told | {"passages": list(self.passages)}
+
+
+@dataclass(frozen=True, slots=True)
+class PassageQuery:
+    """How documents with passages of a text are found: how candidates are read, and what decides.
+
+    ``fields``: the fields that the elements of each index are of, by index name.
+    """
+
+    candidates: CandidateSearch
+    known: IndexRecipe
+    fields: Mapping[str, tuple[str, ...]]
+    options: MatchOptions
+    canonicalizer: Canonicalizer
+
+    @property
+    def elements(self) -> str:
+        """The field of the stored elements."""
+        return f"{self.known.field}.{PASSAGES}"
+
+    def matching(self, asked: QueryText, hits: Iterable[Mapping[str, Any]]) -> tuple[list[TextMatch], int]:
+        """Return the candidates with enough of a text, best first, and how many are unreadable."""
+        found, unreadable = [], 0
+        for hit in hits:
+            stored = self._stored_text(hit)
+            theirs = elements_of(stored.tokens("b"), WIDTH)
+            share = _share(asked.elements, theirs)
+            if not share:
+                unreadable += 1
+            elif share >= self.options.min_share:
+                found.append(self._match(asked, hit, stored, theirs, share))
+        return sorted(found, key=lambda match: match.place), unreadable
+
+    def _stored_text(self, hit: Mapping[str, Any]) -> StoredText:
+        language = declared_language(self.known.scheme, hit)
+        source = hit.get("_source") or {}
+        # The mappings of an index in another cluster are unknown.
+        fields = self.fields.get(hit["_index"]) or self.known.fields
+        return stored_text(source, fields, lambda text: self.canonicalizer.placed(text, language))
+
+    def _match(
+        self, asked: QueryText, hit: Mapping[str, Any], stored: StoredText, theirs: Elements, share: float
+    ) -> TextMatch:
+        whole = theirs.tokens / max(1, theirs.tokens - stored.borders)
+        return TextMatch(
+            hit["_index"],
+            hit["_id"],
+            hit.get("_routing"),
+            share,
+            _share(theirs, asked.elements) * whole,
+            tuple(
+                passage_json(passage, text=asked.text, document=stored)
+                for passage in passages_between(asked.elements, theirs).passages
+            ),
+            None
+            if self.options.source is False
+            else read_source_filter(self.options.source).apply(hit["_source"]),
+        )
+
+
+def _share(of: Elements, other: Elements) -> float:
+    return covered(np.flatnonzero(np.isin(of.hashes, other.hashes)), of)
+
 
 Driven = TypeVar("Driven", Engine, AsyncEngine)
 

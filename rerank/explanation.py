@@ -1,0 +1,335 @@
+"""The passages two stored documents have in common, with their places in the fields of both."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from shinglefold.contracts.engine import JSON
+from shinglefold.errors import ConfigError, InputError, SchemeMismatch, shorten
+from shinglefold.model.scheme import Scheme, checked_scheme
+from shinglefold.model.seal import Seal
+from shinglefold.model.stored_fingerprint import stored_parts
+from shinglefold.model.values import Fingerprint, PlacedTokens, Token
+from shinglefold.options.validation import check_object, check_strings, expected
+from shinglefold.rerank.fold.clustering import collapse
+from shinglefold.rerank.fold.fingerprint_columns import FingerprintReader
+from shinglefold.rerank.fold.uncertain_pairs import Signatures
+from shinglefold.rerank.hits import Hit, stored_fingerprint, stored_value
+from shinglefold.rerank.request.arguments import read_source_filter
+from shinglefold.rerank.request.fold_options import FoldOptions
+from shinglefold.sketch import agreement, estimate, length_ratio
+
+if TYPE_CHECKING:
+    from shinglefold.canon import Canonicalizer
+    from shinglefold.passages.alignment import Passage, Span
+    from shinglefold.rerank.fold.text_verification import TextStage
+
+Tokenize = Callable[[str], Sequence[Token] | PlacedTokens]
+#: Tokens between two texts of a document; they match nothing on the other side.
+_BORDERS = {"a": 1, "b": 2}
+#: Characters of a document that are compared at most: an answer has many documents.
+_MOST_CHARACTERS = 1_000_000
+_MOST_FIELDS = 1_000
+
+
+class PassageTexts(NamedTuple):
+    """The fields whose texts are compared, and the tokenizer."""
+
+    fields: tuple[str, ...]
+    tokenize: Tokenize
+
+
+def shown_fields(source: object, asked: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the fields whose texts are compared: passages show no more than hits do.
+
+    Args:
+        source: the request's own ``_source`` filter.
+        asked: the fields that the request names for passages, all of which must be shown; () takes those
+            of ``known`` that are shown.
+
+    Raises:
+        ConfigError: the filter leaves out a field that the request names, or all known ones.
+    """
+    wanted = read_source_filter(source)
+    shown = tuple(field for field in asked or known if wanted.shows(field))
+    if not shown or (asked and len(shown) < len(asked)):
+        hidden = ", ".join(field for field in asked or known if field not in shown)
+        raise ConfigError(
+            f"passages would show what _source leaves out: {shorten(hidden)}. Let _source show it, name "
+            'other fields ({"explain": {"fields": […]}}), or ask without passages ("explain": true)'
+        )
+    return shown
+
+
+class _Part(NamedTuple):
+    """The text of a field, and where it begins in the joined text; ``value``: its index in a list."""
+
+    begin: int
+    field: str
+    value: int | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredText:
+    """The joined texts of some fields; passages stay within a field."""
+
+    parts: tuple[_Part, ...]
+    tokenize: Tokenize
+
+    @property
+    def borders(self) -> int:
+        """How many tokens are separators."""
+        from shinglefold.passages.alignment import GAP
+
+        return (GAP + 1) * max(0, len(self.parts) - 1)
+
+    def tokens(self, side: Literal["a", "b"]) -> PlacedTokens:
+        """Return the tokens of all parts, with separators between them that match nothing.
+
+        Args:
+            side: a different one for each of the two texts compared.
+        """
+        from shinglefold.passages.alignment import GAP
+        from shinglefold.passages.shingle_positions import in_columns
+
+        found: list[PlacedTokens] = [in_columns(())]
+        for at, part in enumerate(self.parts):
+            if at:
+                place = np.full(GAP + 1, part.begin, np.int64)
+                found.append(PlacedTokens(np.full(GAP + 1, _BORDERS[side], np.uint64), place, place))
+            own = in_columns(self.tokenize(part.text))
+            found.append(PlacedTokens(own.hashes, own.starts + part.begin, own.ends + part.begin))
+        return PlacedTokens(
+            np.concatenate([one.hashes for one in found]),
+            np.concatenate([one.starts for one in found]),
+            np.concatenate([one.ends for one in found]),
+        )
+
+
+def matched_passages(
+    shown: Mapping[str, Any], member: Mapping[str, Any], fields: Sequence[str], tokenize: Tokenize
+) -> list[JSON]:
+    """Return the passages that two sources have in common, in the order of the first.
+
+    Args:
+        shown: the ``_source`` of the representative; ``member``: that of a hit folded into it.
+        fields: the fields to compare; dots lead into objects. A passage stays within one field on each side,
+            and the two fields may differ.
+        tokenize: a canonicalizer's ``placed``, or its ``tokens``.
+
+    Returns:
+        for each passage ``equal_tokens`` and, under ``shown`` and ``member``, ``field``, ``start`` and
+        ``end`` in characters of its stored text, ``text``, and under ``differing`` the places and words the
+        other side lacks. Where a field is a list, ``value`` tells which of its texts.
+    """
+    # Imported only by searches that show passages.
+    from shinglefold.passages.alignment import find_passages
+
+    for source in (shown, member):
+        # A whole hit has none of the fields at its top.
+        if not isinstance(source, Mapping) or isinstance(source.get("_source"), Mapping):
+            raise expected("source", 'the _source of a hit, hit["_source"]', source)
+    check_strings("fields", fields, _MOST_FIELDS)
+    one, other = (stored_text(source, fields, tokenize, _MOST_CHARACTERS) for source in (shown, member))
+    found = find_passages(one.tokens("a"), other.tokens("b"))
+    return [passage_json(passage, shown=one, member=other) for passage in found]
+
+
+def passage_json(passage: "Passage", **sides: StoredText) -> JSON:
+    """Return a passage of two texts as JSON, with its places on both sides, by their names."""
+    (a, one), (b, other) = sides.items()
+    return {
+        "equal_tokens": passage.equal,
+        a: _side(one.parts, passage.a, passage.marks_a),
+        b: _side(other.parts, passage.b, passage.marks_b),
+    }
+
+
+def stored_text(
+    source: Mapping[str, Any], fields: Sequence[str], tokenize: Tokenize, most: float = inf
+) -> StoredText:
+    """Return the texts of the fields of a source; dots lead into objects.
+
+    Args:
+        most: characters to compare at most.
+    """
+    return StoredText(tuple(_parts(source, fields, most)), tokenize)
+
+
+def _parts(source: Mapping[str, Any], fields: Sequence[str], most: float) -> Iterator[_Part]:
+    begin = 0
+    for field in fields:
+        stored = stored_value(source, field)
+        several = isinstance(stored, list)
+        for number, text in enumerate(stored if several else [stored]):
+            if isinstance(text, str) and begin < most:
+                part = text if most == inf else text[: int(most) - begin]
+                yield _Part(begin, field, number if several else None, part)
+                begin += len(part) + 1
+
+
+def _side(parts: Sequence[_Part], span: "Span", marks: Sequence["Span"]) -> JSON:
+    part = parts[bisect_right(parts, span.start, key=lambda one: one.begin) - 1]
+    which = {} if part.value is None else {"value": part.value}
+    differing = [_place(part, mark) for mark in marks]
+    return {"field": part.field, **which, **_place(part, span), "differing": differing}
+
+
+def _place(part: _Part, span: "Span") -> JSON:
+    start, end = span.start - part.begin, span.end - part.begin
+    return {"start": start, "end": end, "text": part.text[start:end]}
+
+
+class PairExplanation(NamedTuple):
+    """``told``: the stored facts as JSON; ``texts``: what ``passages`` are places in."""
+
+    told: dict[str, Any]
+    texts: tuple[str, str]
+    passages: "list[Passage]"
+
+
+def explain_pair(
+    hits: tuple[Hit, Hit],
+    scheme: Scheme,
+    canonicalizer: "Canonicalizer",
+    field: str,
+    texts: Sequence[str],
+    *,
+    seal: Seal | None = None,
+) -> PairExplanation:
+    """Return why two documents of an index fold, or why not.
+
+    Args:
+        hits: the documents with their sources.
+        field: the field of their fingerprints.
+        texts: the fields whose texts are aligned, one text after the other.
+        seal: of the key the index is sealed with.
+
+    Raises:
+        InputError: one of them has no fingerprint, or one without that seal.
+        SchemeMismatch: one has a fingerprint of another scheme.
+    """
+    from shinglefold.passages.alignment import find_passages
+    from shinglefold.rerank.fold.text_verification import TextStage
+
+    prints = [_print(hit, scheme, field, seal) for hit in hits]
+    one, other = (_text(hit, texts) for hit in hits)
+    tokens = [
+        canonicalizer.placed(text, declared_language(scheme, hit))
+        for text, hit in zip((one, other), hits, strict=True)
+    ]
+    stage = TextStage.of(scheme, tuple(texts), canonicalizer, wanted=False)
+    told = _stored_facts(hits, prints, scheme, field, seal)
+    told |= {"text": _text_verdict(hits, scheme, field, seal, stage, folds=told["folds"])}
+    return PairExplanation(told, (one, other), find_passages(*tokens))
+
+
+def _print(hit: Hit, scheme: Scheme, field: str, seal: Seal | None) -> Fingerprint:
+    stored = stored_parts(hit["_source"], field)
+    if not stored:
+        raise InputError(f"document {hit['_id']!r} has no fingerprint in {field!r}; index it again")
+    made = Fingerprint.from_field(stored)
+    if made.scheme != scheme.id:
+        raise SchemeMismatch(
+            made.scheme, scheme.id, f"the fingerprint of {hit['_id']!r}", "Index the document again."
+        )
+    if seal is not None and not seal.fits(made):
+        raise InputError(
+            f"the fingerprint of {hit['_id']!r} does not have the seal of the index: it was altered or made "
+            "without the key, and no search compares it; backfill the index, or index the document again"
+        )
+    return made
+
+
+def _text(hit: Hit, fields: Sequence[str]) -> str:
+    found = (stored_value(hit["_source"], name) for name in fields)
+    return "\n".join(text for text in found if isinstance(text, str))
+
+
+def declared_language(scheme: Scheme, hit: Hit) -> str | None:
+    """Return the language the document declares, where it is one of the scheme's."""
+    code = str(hit["_source"].get("lang", "")).replace("_", "-").split("-")[0].lower()
+    return code if code in {reference.code for reference in scheme.languages} else None
+
+
+def _text_verdict(
+    hits: Sequence[Hit], scheme: Scheme, field: str, seal: Seal | None, stage: "TextStage", *, folds: bool
+) -> dict[str, Any]:
+    """Return the verdict of the text stage; ``asked`` where signatures leave the pair uncertain."""
+    texts = [stage.text_of(hit) for hit in hits]
+    similarity = stage.similarity(*texts)
+    prints = FingerprintReader(scheme, field, seal=seal).read(hits)
+    doubt, _, _ = Signatures(scheme, FoldOptions(), (0, 1), prints).weigh([(0, 1)])
+    said = stage.decide_texts(doubt, dict(enumerate(texts))).get((0, 1))
+    return {
+        "similarity": None if similarity is None else round(similarity, 4),
+        "needed": stage.needed,
+        "asked": bool(doubt),
+        "decided": said is not None,
+        "folds": folds if said is None else said.alike,
+    }
+
+
+def _stored_facts(
+    hits: Sequence[Hit], prints: Sequence[Fingerprint], scheme: Scheme, field: str, seal: Seal | None
+) -> dict[str, Any]:
+    shared = explain(hits[0], hits[1], scheme, field)
+    estimated = {name: shared[name] for name in ("resemblance", "standard_error") if name in shared}
+    one, other = prints
+    return {
+        "scheme": scheme.id,
+        "a": {"id": hits[0]["_id"], "lang": one.lang, "shingles": one.shingles},
+        "b": {"id": hits[1]["_id"], "lang": other.lang, "shingles": other.shingles},
+        "same_text": shared["same_text"],
+        "shared": shared["shared"],
+        "estimate": estimated or None,
+        "length_ratio": round(float(length_ratio(one.shingles, other.shingles)), 4),
+        # The verdict of a page with these two hits and without text verification.
+        "folds": len(collapse(hits, scheme, field=field, seal=seal).groups) == 1,
+    }
+
+
+def explain(shown: Hit, member: Hit, scheme: Scheme, field: str = "dedup") -> JSON:
+    """Return what a member has in common with its representative.
+
+    Returns:
+        ``_index``, ``_id``, ``same_text`` (equal digests), ``lang``, ``scheme``, ``shared`` (supershingles in
+        common) and, where both have a signature, ``resemblance`` with its ``standard_error``.
+    """
+    for hit in (shown, member):
+        check_object("hit", hit, "a hit as engines return it")
+    scheme = checked_scheme(scheme)
+    one, other = _read_fingerprint(shown, field), _read_fingerprint(member, field)
+    told: dict[str, Any] = {"_index": member.get("_index"), "_id": member.get("_id")}
+    if one is None or other is None:
+        return told
+    told |= {
+        "same_text": bool(one.digest) and (one.scheme, one.digest) == (other.scheme, other.digest),
+        "lang": other.lang,
+        "scheme": other.scheme,
+    }
+    if one.scheme == other.scheme:
+        told["shared"] = sorted(set(one.supershingles) & set(other.supershingles))
+        told |= _estimated(one, other, scheme)
+    return told
+
+
+def _read_fingerprint(hit: Hit, field: str) -> Fingerprint | None:
+    try:
+        return Fingerprint.from_field(stored_fingerprint(hit, field))
+    except InputError:
+        return None
+
+
+def _estimated(one: Fingerprint, other: Fingerprint, scheme: Scheme) -> JSON:
+    if one.scheme != scheme.id or not one.signature or len(one.signature) != len(other.signature):
+        return {}
+    first, second = (np.frombuffer(read.signature, np.uint8) for read in (one, other))
+    agreeing = int(agreement(first, second[None, :], scheme.sketch.bits, scheme.sketch.values)[0])
+    resemblance, error = estimate(agreeing, scheme.sketch.values, scheme.sketch.bits)
+    return {"resemblance": round(resemblance, 4), "standard_error": round(error, 4)}

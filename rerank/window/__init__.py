@@ -1,1 +1,0 @@
-"""Reads windows of hits until a page is full; cursors; what answers lack."""
