@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from shinglefold.cli.session.recipe import Asked
     from shinglefold.contracts.engine import Engine
     from shinglefold.ingest import Summary
-    from shinglefold.offline.sign.accounting import Signed
+    from shinglefold.offline.sign.run import Signed
     from shinglefold.options.remedies import Value
 
 #: Reasons of failures that are told in lines.

@@ -282,9 +282,9 @@ def _read(
     from shinglefold.cli.framework.progress import ProgressPace
     from shinglefold.cli.render.warnings import is_in_vain, named_language, text_warnings
     from shinglefold.ingest.field_statistics import FieldWatch
-    from shinglefold.offline.sign.run_identity import AsFound
+    from shinglefold.offline.sign.run_journal import SourceStates
 
-    found, pace = AsFound(asked.sources), ProgressPace("documents")
+    found, pace = SourceStates(asked.sources), ProgressPace("documents")
     watch = FieldWatch(asked.fields, language=named_language(asked.language_field))
 
     def progress(fraction: float) -> None:
