@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from shinglefold.ingest import Pipeline, ReadOptions, Summary
     from shinglefold.ingest.field_statistics import FieldWatch
     from shinglefold.model.recipe import Recipe
-    from shinglefold.offline.sign.accounting import Signed
+    from shinglefold.offline.sign.run import Signed
     from shinglefold.options.remedies import Value
 
 #: Reasons of failures that are told in lines.

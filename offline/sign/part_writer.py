@@ -1,30 +1,35 @@
-"""A part: what a worker made of one task, and wrote itself: into the output, or a file it is taken from."""
+"""Parts: the output of one task each, which workers write, and the sinks that join them in order."""
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import IO, Protocol
 
 from shinglefold.errors import InputError, is_full, reason_of
 from shinglefold.ingest.readers.record import Record
 from shinglefold.ingest.writing.worker_pool import WorkerProcess
+from shinglefold.offline.sign.run_journal import OUTPUT, RunJournal, State, is_named
 from shinglefold.offline.sign.signer import Signer, SignOptions, SignTally
 from shinglefold.offline.sign.tasks import ByteRange, LineRange, RowGroup, Task, read_lines
+from shinglefold.runtime.durable_files import sync_folder
+from shinglefold.runtime.signals import Interrupts
 
-#: Pieces written in one call, of which there are four a document. Linux would take 1,024, and then makes room
-#: for megabytes at once, in large pages that were not in use yet: a virtual machine gets these from its host,
-#: at several times the processor time.
+#: Pieces of one write call, four a document. Linux allows 1,024, but then allocates fresh large pages, which
+#: cost a virtual machine several times the processor time.
 _AT_ONCE = 64
+#: Bytes of a copy from file to file, and of a write to a pipe, which holds no more.
+_CHUNK, _PIECE = 1 << 20, 1 << 16
 Pieces = Sequence[bytes | memoryview]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """A task, and the file its part goes to.
+class PartTask:
+    """A task, and the file of its part.
 
-    ``hold``: lines are kept until their place in the output is told, which is known once all parts before
-    are made. ``alone``: only the line at that place of the task. ``sample``: a few documents are wanted back.
+    ``hold``: keep the lines until ``OutputPosition`` says where they go. ``alone``: sign only this line of
+    the task. ``sample``: return a few documents in the tally.
     """
 
     task: Task
@@ -36,7 +41,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class OutputPosition:
-    """Where the part that was made last goes: the output, from that byte on."""
+    """The file and the byte at which a held part is to be written."""
 
     path: str
     at: int
@@ -44,70 +49,70 @@ class OutputPosition:
 
 @dataclass(slots=True)
 class PartWriter:
-    """Makes parts, as JSON lines or as Parquet, and holds at most one that waits for its place."""
+    """Writes parts, as JSON lines or Parquet, and holds at most one until its position is known."""
 
     signer: Signer
     parquet: bool = False
     _held: tuple[Pieces, SignTally] = field(default=((), SignTally()), init=False)
 
-    def __call__(self, asked: Question | OutputPosition) -> SignTally:
-        """Make a part, or write the one that is held; return what became of its documents.
+    def __call__(self, request: PartTask | OutputPosition) -> SignTally:
+        """Make a part, or write the held one; return its tally, with an error as its ``problem``.
 
-        Of a part that is held the answer tells no more than its bytes. What goes wrong is the ``problem``.
+        The tally of a part that is held has its size only.
         """
         tally = SignTally()
         try:
-            if isinstance(asked, OutputPosition):
+            if isinstance(request, OutputPosition):
                 (pieces, tally), self._held = self._held, ((), SignTally())
-                write(pieces, asked.path, asked.at)
+                write(pieces, request.path, request.at)
                 tally.placed = True
             else:
-                return self._made(asked, tally)
+                return self._make(request, tally)
         except OSError as error:
-            tell(tally, error, asked.path)
+            record_error(tally, error, request.path)
         except InputError as error:
             tally.problem = str(error)
         return tally
 
-    def _made(self, question: Question, tally: SignTally) -> SignTally:
-        task, held = question.task, False
+    def _make(self, request: PartTask, tally: SignTally) -> SignTally:
+        task, held = request.task, False
         if isinstance(task, RowGroup):
             from shinglefold.offline.sign.parquet import sign_rows
 
-            tally.size = sign_rows(self.signer, task, question.path, tally, as_parquet=self.parquet)
+            tally.size = sign_rows(self.signer, task, request.path, tally, as_parquet=self.parquet)
         else:
-            lines = one_line(task, question.alone, self.signer)
-            pieces = self.signer.signed_lines(lines, tally, sample=question.sample)
-            held = self._lines(question, pieces, tally)
-        if not question.sample:
+            lines = one_line(task, request.alone, self.signer)
+            pieces = self.signer.signed_lines(lines, tally, sample=request.sample)
+            held = self._write_lines(request, pieces, tally)
+        if not request.sample:
             tally.sample = []
         return SignTally(size=tally.size, held=True) if held else tally
 
-    def _lines(self, question: Question, pieces: Pieces, tally: SignTally) -> bool:
-        """Write the part of some lines, or tell that it is held."""
+    def _write_lines(self, request: PartTask, pieces: Pieces, tally: SignTally) -> bool:
+        """Write or hold the lines of a part; return whether they are held."""
         if self.parquet:
             from shinglefold.offline.sign.parquet import write_ids
 
-            tally.size = write_ids(pieces, self.signer.options.target, question.path)
+            tally.size = write_ids(pieces, self.signer.options.target, request.path)
             return False
         tally.size = sum(map(len, pieces))
-        if question.hold:
+        if request.hold:
             self._held = pieces, tally
         else:
-            write(pieces, question.path)
-        return question.hold
+            write(pieces, request.path)
+        return request.hold
 
 
-def tell(tally: SignTally, error: OSError, path: str) -> None:
-    """Let an answer say what kept the part from being made, or from being written to a path."""
+def record_error(tally: SignTally, error: OSError, path: str) -> None:
+    """Record in a tally why its part could not be made, or not be written to a path."""
     tally.problem = f"{error.filename or path}: {reason_of(error)}"
-    # Not all libraries name the file; but nobody runs out of room by reading.
+    # Not all libraries name the file; but only writing fails on a full disk.
     if error.errno and (is_full(error) or error.filename == path):
         tally.unwritten = error.errno
 
 
 def one_line(task: ByteRange | LineRange, place: int | None, signer: Signer) -> ByteRange | LineRange:
-    """Return a task, or the one of a single of its lines."""
+    """Return a task, cut down to a single line where ``place`` names one."""
     if place is None:
         return task
     read = read_lines(task, signer.options.reading.max_bytes)
@@ -115,10 +120,10 @@ def one_line(task: ByteRange | LineRange, place: int | None, signer: Signer) -> 
 
 
 def write(pieces: Pieces, path: str, at: int | None = None) -> None:
-    """Write pieces one behind another, without putting them together first.
+    """Write pieces one after another, without joining them in memory.
 
     Args:
-        at: the byte of the file to begin at; None for a file of their own.
+        at: the byte to begin at in an existing file; None for a new file.
 
     Raises:
         OSError: they can't all be written.
@@ -130,7 +135,7 @@ def write(pieces: Pieces, path: str, at: int | None = None) -> None:
             some = pieces[first : first + _AT_ONCE]
             written, size = os.pwritev(file, some, at), sum(map(len, some))
             while written < size:
-                # On a disk that fills up only the next call tells why.
+                # On a full disk only the next call raises.
                 written += os.pwrite(file, b"".join(some)[written:], at + written)
             at += size
     except OSError as error:
@@ -139,20 +144,17 @@ def write(pieces: Pieces, path: str, at: int | None = None) -> None:
         os.close(file)
 
 
-#: Lines of one task that workers die of, after which its other lines are given up.
-_PATIENCE = 3
+#: Workers that may die of lines of one task before its other lines are given up.
+_MOST_CRASHES = 3
 
 
-def line_by_line(options: SignOptions, parquet: bool, worker: WorkerProcess, question: Question) -> SignTally:
-    """Return the answer to a question a worker died of: the guilty lines failed, the others as usual.
-
-    Args:
-        parquet: parts are tables, which do not become one by standing one behind another.
+def line_by_line(options: SignOptions, parquet: bool, worker: WorkerProcess, request: PartTask) -> SignTally:
+    """Sign a task of which a worker died again line by line, so that only the guilty lines fail.
 
     Raises:
-        InputError: it was a row group, which has no lines.
+        InputError: the task is a row group, which has no lines.
     """
-    task = question.task
+    task = request.task
     if isinstance(task, RowGroup):
         raise InputError(
             f"{task.source}: a worker process died of row group {task.number + 1}: {worker.fate}; "
@@ -161,12 +163,12 @@ def line_by_line(options: SignOptions, parquet: bool, worker: WorkerProcess, que
     whole, crashes = SignTally(), 0
     read = read_lines(task, options.reading.max_bytes)
     made: list[bytes] = []
-    alone = Path(f"{question.path}.one")
-    with _told(whole, question.path):
+    alone = Path(f"{request.path}.one")
+    try:
         for place, line in enumerate(read.lines):
             found = None
-            if crashes < _PATIENCE:
-                worker.ask(replace(question, path=str(alone), hold=False, alone=place))
+            if crashes < _MOST_CRASHES:
+                worker.ask(replace(request, path=str(alone), hold=False, alone=place))
                 found = worker.answer()
             if found is None:
                 crashes += 1
@@ -179,35 +181,19 @@ def line_by_line(options: SignOptions, parquet: bool, worker: WorkerProcess, que
             if found.problem:
                 break
             made.append(alone.read_bytes())
-        whole.size = _joined(made, question.path, options.target if parquet else None)
+        if parquet:
+            from shinglefold.offline.sign.parquet import join
+
+            join(made, options.target, request.path)
+        else:
+            write(made, request.path)
+        whole.size = Path(request.path).stat().st_size
         alone.unlink(missing_ok=True)
-    whole.lines = read.count
-    whole.meter.counts["crashes"] += min(crashes, _PATIENCE)
-    return whole
-
-
-@contextmanager
-def _told(whole: SignTally, path: str) -> Iterator[None]:
-    """Let the answer say why its part could not be written."""
-    try:
-        yield
     except OSError as error:
-        tell(whole, error, path)
-
-
-def _joined(made: Sequence[bytes], path: str, target: str | None) -> int:
-    """Make one part of those of single lines; return its bytes.
-
-    Args:
-        target: the column of the fingerprints where the parts are tables.
-    """
-    if target is not None:
-        from shinglefold.offline.sign.parquet import join
-
-        join(made, target, path)
-    else:
-        write(made, path)
-    return Path(path).stat().st_size
+        record_error(whole, error, request.path)
+    whole.lines = read.count
+    whole.meter.counts["crashes"] += min(crashes, _MOST_CRASHES)
+    return whole
 
 
 def _add(whole: SignTally, one: SignTally) -> None:
@@ -217,3 +203,140 @@ def _add(whole: SignTally, one: SignTally) -> None:
     whole.present |= one.present
     whole.problem = whole.problem or one.problem
     whole.unwritten = whole.unwritten or one.unwritten
+
+
+class Sink(Protocol):
+    """Takes parts in order."""
+
+    suffix: str
+
+    @property
+    def place(self) -> OutputPosition | None:
+        """Where the worker writes the next part; None where parts are files."""
+        ...
+
+    def resume(self, state: State | None) -> None:
+        """Discard what was written after the last note of the journal."""
+        ...
+
+    def take(self, part: Path, tally: SignTally) -> None:
+        """Take a part: a file, which is removed, or one that is in its place already."""
+        ...
+
+    def sync(self) -> int:
+        """Sync everything to the disk and return the bytes of the output."""
+        ...
+
+    def finish(self) -> None:
+        """Publish the complete output."""
+        ...
+
+    def discard(self) -> None:
+        """Remove the output, as no document was signed."""
+        ...
+
+
+class FileSink:
+    """Joins JSON lines in a file that gets its name once it is complete.
+
+    Workers write their parts into it, so that no byte is copied. Half-written parts are beyond ``_end``.
+    """
+
+    suffix = ".tmp"
+
+    def __init__(self, journal: RunJournal) -> None:
+        self._journal = journal
+        self._path = journal.folder / OUTPUT
+        self._file: IO[bytes] | None = None
+        self._end = 0
+
+    @property
+    def place(self) -> OutputPosition:
+        """The end of the parts taken."""
+        return OutputPosition(str(self._path), self._end)
+
+    def resume(self, state: State | None) -> None:
+        """Cut off what was written after the last note.
+
+        Raises:
+            InputError: the file is shorter than noted.
+        """
+        noted = state["bytes"] if state else 0
+        if is_named(self._journal.target):
+            # The run was killed after the rename: complete it again.
+            self._journal.target.replace(self._path)
+        self._path.touch()
+        sync_folder(self._journal.folder)
+        self._file = self._path.open("r+b")
+        if self._path.stat().st_size < noted:
+            raise InputError(f"{self._path} is shorter than its journal says: begin anew with --restart")
+        self._file.truncate(noted)
+        self._end = noted
+
+    def take(self, part: Path, tally: SignTally) -> None:
+        """Append a part that is a file, or count one in its place."""
+        assert self._file is not None
+        if not tally.placed:
+            self._file.seek(self._end)
+            with part.open("rb") as made:
+                shutil.copyfileobj(made, self._file, _CHUNK)
+            self._file.flush()
+            part.unlink()
+        self._end += tally.size
+
+    def sync(self) -> int:
+        """Sync the file and return its bytes."""
+        assert self._file is not None
+        # No worker has a position now; one that died may have written beyond the parts taken.
+        self._file.truncate(self._end)
+        os.fsync(self._file.fileno())
+        return self._end
+
+    def finish(self) -> None:
+        """Give the file its name."""
+        assert self._file is not None
+        self._file.close()
+        self._journal.name(self._path)
+
+    def discard(self) -> None:
+        """Remove the file and its journal."""
+        assert self._file is not None
+        self._file.close()
+        self._journal.remove()
+
+
+class StreamSink:
+    """Writes parts to a stream, which cannot be resumed.
+
+    An interrupt ends a write only where the reader takes nothing, so lines that are read stay complete.
+    """
+
+    suffix = ".tmp"
+    place = None
+
+    def __init__(self, stream: IO[bytes], interrupts: Interrupts) -> None:
+        self._stream = stream
+        self._interrupts = interrupts
+        self._moved = 0
+
+    def resume(self, state: State | None) -> None:
+        """Begin."""
+
+    def take(self, part: Path, tally: SignTally) -> None:
+        """Write a part."""
+        with part.open("rb") as made, self._interrupts.breakable(moving=lambda: self._moved):
+            while piece := made.read(_PIECE):
+                self._stream.write(piece)
+                self._moved += len(piece)
+            self._stream.flush()
+        part.unlink()
+
+    def sync(self) -> int:
+        """Return 0: nothing can be resumed."""
+        return 0
+
+    def finish(self) -> None:
+        """End."""
+
+    def discard(self) -> None:
+        """End."""

@@ -1,11 +1,11 @@
-"""Sign documents from file to file: workers make parts, the parent puts them together in order."""
+"""Sign documents from file to file: workers write parts, the parent joins them in order."""
 
 import os
 import tempfile
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
@@ -13,6 +13,8 @@ from time import perf_counter
 from typing import IO, Any
 
 from shinglefold.errors import InputError, OutputError, is_full, reason_of
+from shinglefold.ingest.fingerprinter import Meter
+from shinglefold.ingest.writing.accounting import Failed
 from shinglefold.ingest.writing.dead_letters import DeadLetters
 from shinglefold.ingest.writing.worker_pool import (
     WorkerProcess,
@@ -23,28 +25,178 @@ from shinglefold.ingest.writing.worker_pool import (
     infrequent_gc,
     save_lexicon,
 )
-from shinglefold.offline.sign.accounting import Books, Signed, SignPace
-from shinglefold.offline.sign.part_writer import OutputPosition, PartWriter, Question, line_by_line
-from shinglefold.offline.sign.run_identity import AsFound
-from shinglefold.offline.sign.run_journal import RunJournal
+from shinglefold.offline.sign.part_writer import (
+    FileSink,
+    OutputPosition,
+    PartTask,
+    PartWriter,
+    Sink,
+    StreamSink,
+    line_by_line,
+)
+from shinglefold.offline.sign.run_journal import RunJournal, SourceStates, State
 from shinglefold.offline.sign.signer import Signer, SignTally
-from shinglefold.offline.sign.sinks import FileSink, Sink, StreamSink
-from shinglefold.offline.sign.tasks import is_parquet, tasks
+from shinglefold.offline.sign.tasks import Task, is_parquet, tasks
 from shinglefold.runtime.signals import Interrupts
 
-#: Bytes of sources from which on compiled code saves more than it takes to load, once for all workers; and
-#: the tasks before that.
+_REASONS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """The summary of a run: ``read == signed + failed``.
+
+    ``resumed``: documents read by the runs before. ``seconds``: ``total`` of the clock, stages added up over
+    the workers. ``failures``: the first place of each common reason. ``stopped``: why the run ended early.
+    ``present``: fields that some document has; ``sample``: a few documents.
+    """
+
+    target: str
+    scheme: str
+    read: int
+    signed: int
+    failed: int
+    resumed: int = 0
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    languages: Mapping[str, int] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+    reasons: Mapping[str, int] = field(default_factory=dict)
+    failures: tuple[Failed, ...] = ()
+    dead_letters: str = ""
+    stopped: str = ""
+    present: frozenset[str] = frozenset()
+    sample: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the summary as JSON, seconds to the millisecond."""
+        told = {name: value for name, value in asdict(self).items() if name not in ("present", "sample")}
+        return {**told, "seconds": {stage: round(value, 3) for stage, value in self.seconds.items()}}
+
+
+@dataclass(frozen=True, slots=True)
+class SignPace:
+    """Progress of a run: share of the sources, documents, documents a second, seconds left."""
+
+    fraction: float
+    signed: int
+    failed: int
+    rate: float
+    left: float | None
+
+
+@dataclass(slots=True)
+class RunStats:
+    """Counts of all documents, over all runs of one output."""
+
+    letters: DeadLetters
+    signed: int = 0
+    failed: int = 0
+    tasks: int = 0
+    #: The current source, and its lines so far.
+    source: str = ""
+    lines: int = 0
+    resumed: int = 0
+    meter: Meter = field(default_factory=Meter)
+    present: set[str] = field(default_factory=set)
+    sample: tuple[Mapping[str, Any], ...] = ()
+
+    def take_over(self, state: State) -> None:
+        """Take over the counts of an earlier run from its last note."""
+        self.signed, self.failed, self.tasks = state["signed"], state["failed"], state["tasks"]
+        self.source, self.lines = state["source"], state["lines"]
+        self.meter.counts.update(state["counts"])
+        self.meter.languages.update(state["languages"])
+        self.present.update(state["present"])
+        self.letters.reasons.update(state["reasons"])
+        self.resumed = self.signed + self.failed
+
+    def state(self, size: int) -> State:
+        """Return the counts as a note of the journal."""
+        return {
+            "tasks": self.tasks,
+            "bytes": size,
+            "signed": self.signed,
+            "failed": self.failed,
+            "source": self.source,
+            "lines": self.lines,
+            "counts": dict(self.meter.counts),
+            "languages": dict(self.meter.languages),
+            "present": sorted(self.present),
+            "reasons": dict(self.letters.reasons.most_common(_REASONS)),
+        }
+
+    def keep(self, task: Task, tally: SignTally) -> None:
+        """Write the failed documents of a task to the dead letters.
+
+        Raises:
+            OutputError: they can't be written.
+        """
+        before = self.lines if task.source == self.source else 0
+        for stage, reason, record in tally.refused:
+            self.letters.write(stage, reason, replace(record, line=record.line + before))
+
+    def count(self, task: Task, tally: SignTally) -> None:
+        """Count the documents of a task."""
+        if task.source != self.source:
+            self.source, self.lines = task.source, 0
+        self.lines += tally.lines
+        self.signed += tally.signed
+        self.failed += len(tally.refused)
+        self.tasks += 1
+        self.meter.add(tally.meter)
+        self.present |= tally.present
+        self.sample = self.sample or tuple(tally.sample)
+
+    def pace(self, task: Task, since: float, already: int, seconds: float) -> SignPace:
+        """Return the progress of the run.
+
+        Args:
+            since: share of the sources done when the clock began; ``already``: documents done then.
+            seconds: of the clock since.
+        """
+        done = self.signed + self.failed
+        share = task.fraction - since
+        left = seconds * (1 - task.fraction) / share if share > 0 and seconds > 1 else None
+        return SignPace(task.fraction, self.signed, self.failed, (done - already) / max(seconds, 1e-9), left)
+
+    def summary(self, target: Path | None, scheme: str, stopped: str, total: float) -> Signed:
+        """Return the summary of the run."""
+        letters = self.letters
+        return Signed(
+            target=str(target) if target is not None else "-",
+            scheme=scheme,
+            read=self.signed + self.failed,
+            signed=self.signed,
+            failed=self.failed,
+            resumed=self.resumed,
+            seconds={**self.meter.seconds, "total": total},
+            languages=dict(self.meter.languages.most_common()),
+            counts={name: count for name, count in sorted(self.meter.counts.items()) if count},
+            reasons=dict(letters.reasons.most_common()),
+            failures=tuple(
+                Failed(reason, *letters.first[reason])
+                for reason, _ in letters.reasons.most_common(_REASONS)
+                if reason in letters.first
+            ),
+            dead_letters=str(letters.path) if letters.kept else "",
+            stopped=stopped,
+            present=frozenset(self.present),
+            sample=self.sample,
+        )
+
+
+#: Bytes of sources above which compiled code saves more than it takes to load; and the tasks done before
+#: that, so that the first documents are out at once.
 _LONG, _FIRST = 1 << 26, 4
 _REMEDY = "look after the disk and its limits (ulimit -f)"
 
 
 @dataclass(frozen=True, slots=True)
 class SignJob:
-    """What is to be signed, by whom, and into what.
+    """Sources, signer and target of a run.
 
-    ``prefixes``: what the ids of pages begin with, by the place of their source. ``identity``: all that
-    decides what is written, for the journal. ``target``: the file made, or an open stream. ``restart``: begin
-    anew where a run was broken off.
+    ``target``: a file, or an open stream. ``identity``: see ``run_journal.identity``. ``prefixes``: prefixes
+    of the ids of pages, by the number of their source. ``restart``: discard what an earlier run left.
     """
 
     sources: tuple[str, ...]
@@ -59,13 +211,13 @@ class SignJob:
 
 
 def sign(job: SignJob, progress: Callable[[SignPace], None] | None = None) -> Signed:
-    """Sign all documents; Ctrl-C and SIGTERM end the run with a summary, and the next one goes on from there.
+    """Sign all documents; Ctrl-C and SIGTERM end the run with a summary, and the next run resumes it.
 
     Raises:
-        InputError: a source can't be read, or changed meanwhile, or what is written can't be.
-        ConfigError: what an earlier run left is of other sources or options, or tables do not make one.
+        InputError: a source can't be read, or changed during the run.
+        ConfigError: the journal is of other sources or options, or tables of different columns are joined.
     """
-    start, found = perf_counter(), AsFound(job.sources)
+    start, found = perf_counter(), SourceStates(job.sources)
     if any(map(is_parquet, job.sources)):
         from shinglefold.offline.sign.parquet import check_tables
 
@@ -73,25 +225,27 @@ def sign(job: SignJob, progress: Callable[[SignPace], None] | None = None) -> Si
     with ExitStack() as stack:
         letters = stack.enter_context(closing(DeadLetters(job.dead_letters)))
         letters.check()
-        books, interrupts = Books(letters), Interrupts()
-        sink, journal, folder = _opened(job, interrupts, stack)
+        stats, interrupts = RunStats(letters), Interrupts()
+        sink, journal, folder = _open_sink(job, interrupts, stack)
         if journal is not None and (state := journal.open(job.restart)) is not None:
-            books.take_over(state)
+            stats.take_over(state)
             sink.resume(state)
         else:
             sink.resume(None)
         stack.enter_context(interrupts)
-        run = _Signing(job, found, books, sink, journal, folder, interrupts, progress)
+        run = _Signing(job, found, stats, sink, journal, folder, interrupts, progress)
         stopped = run.all_tasks()
-        if not stopped and books.signed:
+        if not stopped and stats.signed:
             stopped = run.finish()
         elif not stopped:
             sink.discard()
     target = job.target if isinstance(job.target, Path) else None
-    return books.summary(target, job.signer.tools.scheme.id, stopped, perf_counter() - start)
+    return stats.summary(target, job.signer.tools.scheme.id, stopped, perf_counter() - start)
 
 
-def _opened(job: SignJob, interrupts: Interrupts, stack: ExitStack) -> tuple[Sink, RunJournal | None, Path]:
+def _open_sink(
+    job: SignJob, interrupts: Interrupts, stack: ExitStack
+) -> tuple[Sink, RunJournal | None, Path]:
     if not isinstance(job.target, Path):
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="shinglefold-")))
         return StreamSink(job.target, interrupts), None, folder
@@ -106,8 +260,8 @@ def _opened(job: SignJob, interrupts: Interrupts, stack: ExitStack) -> tuple[Sin
 @dataclass(frozen=True, slots=True)
 class _Signing:
     job: SignJob
-    found: AsFound
-    books: Books
+    found: SourceStates
+    stats: RunStats
     sink: Sink
     journal: RunJournal | None
     folder: Path
@@ -115,46 +269,46 @@ class _Signing:
     progress: Callable[[SignPace], None] | None
 
     def all_tasks(self) -> str:
-        """Take all tasks through the workers; return what ended that early, or nothing."""
+        """Sign all tasks; return why the run was stopped early, else an empty string."""
         stopped = ""
         try:
-            with closing(self._answers()) as answers:
+            with closing(self._tallied()) as answers:
                 self._take_all(answers)
         except KeyboardInterrupt as error:
             stopped = str(error) or "interrupted"
         except OutputError as error:
             stopped = str(error)
         try:
-            # What was half taken is cut off first, which makes room for a note where there was none.
+            # Syncing first cuts off half a part, which may make room for the note on a full disk.
             self._note()
         except OutputError as error:
             return stopped or str(error)
         return stopped
 
-    def _take_all(self, answers: Iterator[tuple[Question, SignTally]]) -> None:
-        start, already, since = perf_counter(), self.books.resumed, None
-        for question, tally in answers:
+    def _take_all(self, answers: Iterator[tuple[PartTask, SignTally]]) -> None:
+        start, already, since = perf_counter(), self.stats.resumed, None
+        for request, tally in answers:
             self.interrupts.check()
             if tally.unwritten:
                 raise self._unwritten(OSError(tally.unwritten, os.strerror(tally.unwritten)))
             if tally.problem:
                 raise InputError(tally.problem)
-            since = question.task.fraction if since is None else since
-            with self.books.letters.all_or_none():
-                self.books.keep(question.task, tally)
+            since = request.task.fraction if since is None else since
+            with self.stats.letters.all_or_none():
+                self.stats.keep(request.task, tally)
                 with self._written():
-                    self.sink.take(Path(question.path), tally)
-            self.books.book(question.task, tally)
+                    self.sink.take(Path(request.path), tally)
+            self.stats.count(request.task, tally)
             if self.journal is not None and self.journal.due:
                 self.found.check_files()
                 self._note()
             if self.progress is not None:
-                self.progress(self.books.pace(question.task, since, already, perf_counter() - start))
+                self.progress(self.stats.pace(request.task, since, already, perf_counter() - start))
         self.interrupts.check()
         self.found.check()
 
     def finish(self) -> str:
-        """Let the whole be seen; return why it can't be, as without room for it beside its parts."""
+        """Publish the output; return why that failed, else an empty string."""
         try:
             with self._written():
                 self.sink.finish()
@@ -165,7 +319,7 @@ class _Signing:
     def _note(self) -> None:
         if self.journal is not None:
             with self._written():
-                self.journal.note(self.books.state(self.sink.sync()))
+                self.journal.note(self.stats.state(self.sink.sync()))
 
     def _unwritten(self, error: OSError) -> OutputError:
         """Return the error of a part that could not be written."""
@@ -191,69 +345,69 @@ class _Signing:
             remedy = "check the path" if isinstance(self.job.target, Path) else "name a file with -o"
             raise OutputError.of(self._target, error, remedy) from error
 
-    def _questions(self) -> Iterator[Question]:
+    def _requests(self) -> Iterator[PartTask]:
         found = tasks(self.job.sources, self.job.signer.options.reading, dict(self.job.prefixes))
-        done = self.books.tasks
+        done = self.stats.tasks
         left = islice(found, done, None)
         for number in count(done):
             with self.interrupts.breakable():
                 task = next(left, None)
             if task is None:
                 return
-            yield Question(
+            yield PartTask(
                 task,
                 str(self.folder / f"part-{number:08}{self.sink.suffix}"),
                 hold=self.sink.place is not None,
                 sample=number == done,
             )
 
-    def _answers(self) -> Generator[tuple[Question, SignTally], None, None]:
-        asked: deque[Question] = deque()
-        for tally in self._tallies(_noting(self._questions(), asked)):
-            yield asked.popleft(), tally
+    def _tallied(self) -> Generator[tuple[PartTask, SignTally], None, None]:
+        queue: deque[PartTask] = deque()
+        for tally in self._tallies(_queued(self._requests(), queue)):
+            yield queue.popleft(), tally
 
-    def _tallies(self, questions: Iterator[Question]) -> Generator[SignTally, None, None]:
+    def _tallies(self, requests: Iterator[PartTask]) -> Generator[SignTally, None, None]:
         make = PartWriter(self.job.signer, self.job.parquet)
         processes, tools = self.job.workers or cores(), self.job.signer.tools
         if processes == 1 or not forks():
-            answers = partial(self._by_itself, make)
+            answers = partial(self._alone, make)
         else:
             tools.warm()
             answers = partial(self._by_workers, make, processes)
         if _known_size(self.job.sources) > _LONG:
-            # The first documents are out before code is loaded, which the workers after them share.
-            yield from answers(islice(questions, _FIRST))
+            # Code loaded in the parent is shared by the workers that are forked afterwards.
+            yield from answers(islice(requests, _FIRST))
             tools.fingerprinter.compile()
             if quick := self.job.signer.quick():
                 quick.warm()
-        yield from answers(questions)
+        yield from answers(requests)
 
-    def _by_itself(self, make: PartWriter, questions: Iterator[Question]) -> Generator[SignTally, None, None]:
-        """Yield the answers of this process."""
+    def _alone(self, make: PartWriter, requests: Iterator[PartTask]) -> Generator[SignTally, None, None]:
+        """Yield the tallies of parts made in this process."""
         with infrequent_gc():
-            for question in questions:
-                tally = make(question)
+            for request in requests:
+                tally = make(request)
                 yield make(self._place) if tally.held else tally
 
     def _by_workers(
-        self, make: PartWriter, processes: int, questions: Iterator[Question]
+        self, make: PartWriter, processes: int, requests: Iterator[PartTask]
     ) -> Generator[SignTally, None, None]:
-        """Yield the answers of workers that are forked for them, and learn what they learned."""
+        """Yield the tallies of forked workers, and learn the words that they learned."""
         alone = partial(line_by_line, self.job.signer.options, self.job.parquet)
         workers = [WorkerProcess(partial(_work, make), self.interrupts.check) for _ in range(processes)]
         try:
-            yield from answers_in_order(workers, questions, alone, self._answer)
+            yield from answers_in_order(workers, requests, alone, self._tally_of)
             collect_lexicons(self.job.signer.tools.canonicalizer.lexicon, workers)
         finally:
             for worker in workers:
                 worker.close()
 
-    def _answer(self, worker: WorkerProcess) -> SignTally | None:
-        """Return a worker's answer once its part is written; None where it died before."""
+    def _tally_of(self, worker: WorkerProcess) -> SignTally | None:
+        """Return the tally of a worker's part once that is written; None where the worker died before."""
         tally: SignTally | None = worker.answer()
         if tally is None or not tally.held:
             return tally
-        # All parts before this one are taken: the output ends where it begins.
+        # All parts before this one are taken, so its position is known.
         worker.ask(self._place)
         placed: SignTally | None = worker.answer()
         return placed
@@ -265,11 +419,11 @@ class _Signing:
         return place
 
 
-def _noting(questions: Iterator[Question], asked: deque[Question]) -> Iterator[Question]:
-    """Yield questions and note which; what was asked need not come back with its answer."""
-    for question in questions:
-        asked.append(question)
-        yield question
+def _queued(requests: Iterator[PartTask], queue: deque[PartTask]) -> Iterator[PartTask]:
+    """Yield requests and append them to a queue, as workers return tallies without their tasks."""
+    for request in requests:
+        queue.append(request)
+        yield request
 
 
 def _known_size(sources: Sequence[str]) -> int:
@@ -277,8 +431,8 @@ def _known_size(sources: Sequence[str]) -> int:
     return sum(Path(source).stat().st_size for source in sources if Path(source).is_file())
 
 
-def _work(make: PartWriter, asked: Question | OutputPosition | Path) -> SignTally | bool:
-    """Answer a question, or save the lexicon to a file."""
-    if isinstance(asked, Path):
-        return save_lexicon(make.signer.tools.canonicalizer.lexicon, asked)
-    return make(asked)
+def _work(make: PartWriter, request: PartTask | OutputPosition | Path) -> SignTally | bool:
+    """Make or write a part, or save the lexicon to a file."""
+    if isinstance(request, Path):
+        return save_lexicon(make.signer.tools.canonicalizer.lexicon, request)
+    return make(request)

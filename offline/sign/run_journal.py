@@ -1,61 +1,68 @@
-"""How far a run is, on disk: a killed one goes on where it was, and nothing is written twice or in half.
+"""The journal of a run on disk, from which the next run resumes after a kill.
 
-Beside FILE stands the folder ``FILE.unfinished`` until the run is whole. What was made goes into it first;
-only then the journal notes how much that is, both brought to the disk in this order. What is there beyond the
-last note is cut off and made again.
+Until the run is complete, the folder ``FILE.unfinished`` stands next to FILE. Output is written and synced
+first; then a note of its size is appended to the journal and synced. Output beyond the last note is cut off
+and made again, so nothing is written twice or in half.
 """
 
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
-from shinglefold.errors import ConfigError, OutputError, shorten
-from shinglefold.offline.sign.tasks import is_repeatable
+import xxhash
+
+from shinglefold.errors import ConfigError, InputError, OutputError, shorten
+from shinglefold.ingest.readers.read import is_page
+from shinglefold.model.scheme import Scheme
+from shinglefold.offline.sign.signer import SignOptions
+from shinglefold.offline.sign.tasks import LARGEST, is_repeatable
 from shinglefold.runtime.durable_files import is_same_file, lock, sync_folder
 
-#: Seconds between notes: what a kill costs at most.
+#: Seconds between notes: a kill costs at most as much work.
 _PAUSE = 1.0
-#: Seconds another run is waited for.
+#: Seconds to wait for another run to release the journal.
 _PATIENCE = 5.0
-#: The journal, and what is made, in the folder.
+#: The files of the folder.
 _NAME, OUTPUT = "journal", "output"
-#: How the name of the folder ends.
+#: Suffix of the folder.
 UNFINISHED = ".unfinished"
+#: Changes whenever a run would be cut into other tasks, or write other bytes, than before.
+LAYOUT = 1
 State = dict[str, Any]
 
 
 class RunJournal:
-    """The journal of one run, which no other run may write meanwhile.
+    """The journal of one run, locked against other runs.
 
     Args:
-        target: the file that is made.
-        identity: all that decides what is written, as JSON.
+        target: the output file.
+        identity: everything that decides the output, as JSON.
     """
 
     def __init__(self, target: Path, identity: Mapping[str, Any]) -> None:
         self.target = target
-        self.folder = _folder(target)
+        self.folder = _unfinished_folder(target)
         self._path = self.folder / _NAME
         self._identity = json.loads(json.dumps(identity))
         self._file: int | None = None
         self._noted = monotonic()
 
     def open(self, restart: bool = False) -> State | None:
-        """Begin, or go on; return what the last note says, None where there is none.
+        """Lock the journal and return its last note, None for a new run.
 
         Args:
-            restart: begin anew, whatever there is.
+            restart: discard what an earlier run left.
 
         Raises:
             ConfigError: the folder is of a run with other sources or options, or another run writes to it.
-            Unwritable: the folder can't be made.
+            OutputError: the folder can't be made.
         """
-        # Where it is not there any more, the run that was waited for has removed it, as it was whole.
+        # The run that held the lock may have finished and removed the file.
         while self._file is None or not is_same_file(self._file, self._path):
             self.close()
             self._file = self._opened()
@@ -72,29 +79,29 @@ class RunJournal:
 
     @property
     def due(self) -> bool:
-        """Whether it is time for a note."""
+        """Whether the next note is due."""
         return monotonic() - self._noted >= _PAUSE
 
     def note(self, state: State) -> None:
-        """Note how far the run is; what it says was made must be on the disk."""
+        """Append a note; the output it counts must be synced before."""
         self._append(state)
         self._noted = monotonic()
 
     def close(self) -> None:
-        """Let another run go on."""
+        """Release the lock."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
 
     def name(self, whole: Path) -> None:
-        """Give a file that is whole, and on the disk, the name of the target, and remove the folder."""
+        """Rename a complete, synced file to the target, and remove the folder."""
         whole.replace(self.target)
         self._sync_beside()
         self.remove()
 
     def remove(self) -> None:
-        """Remove the folder: the run is whole."""
-        # In one step, as another run may be waiting to make one of that name.
+        """Remove the folder."""
+        # In one step: another run may be waiting to make one of that name.
         gone = self.folder.with_name(f".{self.folder.name}.{os.getpid()}")
         self.folder.rename(gone)
         shutil.rmtree(gone)
@@ -111,7 +118,7 @@ class RunJournal:
                     raise OutputError.of(f"beside {self.target}", error) from error
 
     def _lock(self, file: int) -> None:
-        # The workers of a killed run hold it, too, and finish their parts before they notice.
+        # The workers of a killed run hold the lock until they have finished their parts.
         end = monotonic() + _PATIENCE
         while not lock(file):
             if monotonic() > end:
@@ -134,7 +141,7 @@ class RunJournal:
         self._sync_beside()
 
     def _sync_beside(self) -> None:
-        # Who may write there need not have the right to read, which this takes.
+        # Syncing needs the right to read the folder, which its writer may lack.
         with suppress(OSError):
             sync_folder(self.target.parent)
 
@@ -143,37 +150,37 @@ class RunJournal:
         line = json.dumps(value).encode() + b"\n"
         size = os.fstat(self._file).st_size
         if size and os.pread(self._file, 1, size - 1) != b"\n":
-            # Half a note: it never was one.
+            # The last note was cut off by a kill.
             line = b"\n" + line
         os.write(self._file, line)
         os.fsync(self._file)
 
 
 def is_named(target: Path) -> bool:
-    """Tell whether a run was killed when its file had got its name, and nothing was left but to tidy up."""
-    folder = _folder(target)
+    """Tell whether a run was killed between renaming its output and removing its folder."""
+    folder = _unfinished_folder(target)
     if (folder / OUTPUT).exists() or not target.is_file() or not (folder / _NAME).is_file():
         return False
     _, *notes = _notes(folder / _NAME) or [{}]
     return bool(notes) and notes[-1].get("bytes") == target.stat().st_size
 
 
-def _folder(target: Path) -> Path:
+def _unfinished_folder(target: Path) -> Path:
     return target.with_name(f"{target.name}{UNFINISHED}")
 
 
 def _notes(path: Path) -> list[State]:
-    """Return the notes that are whole; the one that was being written when the run ended is none."""
+    """Return the complete notes."""
     found: list[State] = []
     for line in path.read_bytes().splitlines():
-        # One that was cut off is no JSON.
+        # A note that was cut off is not JSON.
         with suppress(ValueError):
             found.append(json.loads(line))
     return found
 
 
 def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """Return the first thing in which two runs differ, in words."""
+    """Describe the first difference between the identities of two runs."""
     name = next((name for name in now if before.get(name) != now[name]), "")
     if name == "sources":
         return _other_sources(before.get(name) or [], now[name])
@@ -184,7 +191,7 @@ def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 
 def _other_sources(before: Sequence[Sequence[Any]], now: Sequence[Sequence[Any]]) -> str:
-    """Return which sources are others; each is its name and what tells whether it changed."""
+    """Describe how the sources of two runs differ; each is its name and its state."""
     names = [[str(one[0]) for one in several] for several in (before, now)]
     if names[0] != names[1]:
         return f"other sources ({shorten(', '.join(names[0]))}, here {shorten(', '.join(names[1]))})"
@@ -192,3 +199,82 @@ def _other_sources(before: Sequence[Sequence[Any]], now: Sequence[Sequence[Any]]
     if not is_repeatable(changed):
         return f"what came through another pipe ({changed}), which nobody can read again"
     return f"{changed} as it was before it changed"
+
+
+def identity(sources: Sequence[str], options: SignOptions, scheme: Scheme, seal: str) -> dict[str, Any]:
+    """Return everything that decides the output of a run, as JSON.
+
+    Only a run of the same identity resumes. Each pipe is different, so a run that reads one never does.
+    """
+    reading = options.reading
+    return {
+        "layout": [LAYOUT, LARGEST],
+        "sources": [_source_state(source) for source in sources],
+        "scheme": scheme.id,
+        "seal": seal,
+        "texts": list(options.fields),
+        "language field": options.language_field,
+        "html": options.html,
+        "only ids": options.only_ids,
+        "field": options.target,
+        "reading": [reading.format, reading.id_field, reading.encoding, reading.header, reading.max_bytes],
+    }
+
+
+class SourceStates:
+    """The states of sources when a run began, to detect changes while it reads them.
+
+    Pipes are read once and in order, so they cannot change.
+    """
+
+    def __init__(self, sources: Sequence[str]) -> None:
+        self._states = {source: _source_state(source) for source in sources if is_repeatable(source)}
+
+    def check(self) -> None:
+        """Check that no source has changed.
+
+        Raises:
+            InputError: one has.
+        """
+        self._check(self._states)
+
+    def check_files(self) -> None:
+        """Check that no file has changed, without walking through folders, which takes long.
+
+        Raises:
+            InputError: one has.
+        """
+        self._check([source for source in self._states if not Path(source).is_dir()])
+
+    def _check(self, sources: Iterable[str]) -> None:
+        changed = next((source for source in sources if _source_state(source) != self._states[source]), None)
+        if changed is not None:
+            raise InputError(
+                f"{changed} changed while it was read, so that documents may be missing or torn: begin anew "
+                "once nobody writes to it, or with a copy"
+            )
+
+
+def _source_state(source: str) -> list[Any]:
+    """Return the name of a source and its state: size and time, or a digest of these for a folder."""
+    if not is_repeatable(source):
+        return [source, os.getpid(), os.urandom(8).hex()]
+    path = Path(source)
+    if path.is_dir():
+        return [str(path.resolve()), _folder_digest(source)]
+    found = path.stat()
+    return [str(path.resolve()), found.st_size, found.st_mtime_ns]
+
+
+def _folder_digest(source: str) -> str:
+    digest = xxhash.xxh3_128()
+    for folder, folders, names in os.walk(source):
+        # The output and the dead letters may be written into the folder; they are no sources.
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(name for name in names if is_page(name) and not name.startswith(".")):
+            try:
+                found = os.stat(os.path.join(folder, name))
+            except OSError:
+                continue
+            digest.update(repr((folder, name, found.st_size, found.st_mtime_ns)).encode("utf-8", "replace"))
+    return digest.hexdigest()

@@ -279,9 +279,9 @@ def _read(
     """Fill the table; tell whether that was in vain, as no text was found."""
     from shinglefold.cli.render.run_summary import lacks_text, named_language_field, text_warnings
     from shinglefold.ingest.field_statistics import FieldWatch
-    from shinglefold.offline.sign.run_identity import AsFound
+    from shinglefold.offline.sign.run_journal import SourceStates
 
-    found, pace = AsFound(source_spec.sources), ProgressPace("documents")
+    found, pace = SourceStates(source_spec.sources), ProgressPace("documents")
     watch = FieldWatch(source_spec.fields, language=named_language_field(source_spec.language_field))
 
     def progress(fraction: float) -> None:

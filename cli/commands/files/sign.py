@@ -25,8 +25,7 @@ from shinglefold.cli.render.run_summary import exit_code_of_run, run_lines
 if TYPE_CHECKING:
     from shinglefold.ingest.field_statistics import FieldWatch
     from shinglefold.model.scheme import Scheme
-    from shinglefold.offline.sign.accounting import Signed, SignPace
-    from shinglefold.offline.sign.run import SignJob
+    from shinglefold.offline.sign.run import Signed, SignJob, SignPace
     from shinglefold.offline.sign.signer import SignOptions
     from shinglefold.settings import Settings
 
@@ -218,7 +217,7 @@ def make_job(
     """Return what is to be done, with all that decides what is written."""
     from shinglefold.cli.session.open_index import seal_of_settings
     from shinglefold.offline.sign.run import SignJob
-    from shinglefold.offline.sign.run_identity import identity
+    from shinglefold.offline.sign.run_journal import identity
     from shinglefold.offline.sign.signer import Signer
     from shinglefold.offline.sign.tasks import is_parquet
 

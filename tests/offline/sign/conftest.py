@@ -12,7 +12,7 @@ from shinglefold.model.scheme import Scheme
 from shinglefold.offline.sign import run_journal as journal
 from shinglefold.offline.sign import tasks
 from shinglefold.offline.sign.run import SignJob
-from shinglefold.offline.sign.run_identity import identity
+from shinglefold.offline.sign.run_journal import identity
 from shinglefold.offline.sign.signer import Signer, SignOptions
 
 

@@ -19,9 +19,9 @@ from shinglefold.errors import ConfigError, InputError
 from shinglefold.offline.sign import part_writer as writing
 from shinglefold.offline.sign import run_journal as journal
 from shinglefold.offline.sign import tasks
+from shinglefold.offline.sign.part_writer import FileSink
 from shinglefold.offline.sign.run import sign
-from shinglefold.offline.sign.run_identity import identity
-from shinglefold.offline.sign.sinks import FileSink
+from shinglefold.offline.sign.run_journal import identity
 from shinglefold.registry import make_scheme
 
 pytestmark = pytest.mark.usefixtures("small")
