@@ -12,6 +12,7 @@ from shinglefold.engines.http.bulk import BYTES, CHUNK
 from shinglefold.engines.http.engine import BACKOFF
 
 PAGE = (Path(__file__).parents[2] / "docs" / "engines.md").read_text("utf-8")
+HOUSE = (Path(__file__).parents[2] / "ARCHITECTURE.md").read_text("utf-8")
 MAKEFILE = (Path(__file__).parents[2] / "Makefile").read_text("utf-8")
 
 
@@ -43,7 +44,7 @@ def test_every_error_of_an_engine_is_told():
 
 def test_the_servers_are_those_of_the_matrix():
     row = re.compile(r"^\| `([\w-]+)` \| ([\d.]+) \| ([\d–]+) \|$", re.MULTILINE)
-    rows = {name: (version, java) for name, version, java in row.findall(PAGE)}
+    rows = {name: (version, java) for name, version, java in row.findall(HOUSE)}
     assert rows == {
         name: (kind.version, f"{kind.java[0]}–{kind.java[1]}") for name, kind in all_kinds().items()
     }
@@ -51,5 +52,5 @@ def test_the_servers_are_those_of_the_matrix():
 
 
 def test_the_commands_are_there():
-    for command in re.findall(r"`make ([\w-]+)", PAGE):
+    for command in re.findall(r"`make ([\w-]+)", PAGE + HOUSE):
         assert re.search(rf"^{command}:", MAKEFILE, re.MULTILINE)

@@ -1,0 +1,30 @@
+"""Names of the API that pages quote are there."""
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def test_the_table_of_parts_names_what_can_be_imported():
+    part = (DOCS / "python.md").read_text("utf-8").split("## The parts")[1]
+    rows = re.findall(r"^\| `(shinglefold[\w.]*)` \| (.*) \|$", part, re.MULTILINE)
+    assert len(rows) > 5
+    for package, cell in rows:
+        for name in re.findall(r"`(\w+)`", cell):
+            assert hasattr(importlib.import_module(package), name), (package, name)
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.name)
+def test_imports_that_a_page_shows_can_be_made(page):
+    for package, names in re.findall(
+        r"^(?:>>> |\.\.\. )?from (shinglefold[\w.]*) import ([\w, ]+)$", page.read_text("utf-8"), re.MULTILINE
+    ):
+        module = importlib.import_module(package)
+        for name in names.split(", "):
+            # A package that loads its names late may need an extra that is not installed.
+            if name not in getattr(module, "__all__", ()) and not hasattr(module, name):
+                importlib.import_module(f"{package}.{name}")
