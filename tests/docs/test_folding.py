@@ -60,7 +60,7 @@ def test_its_request_is_understood():
 
 
 def test_it_tells_every_policy():
-    assert rows("Whom a group shows").keys() == policies._BUILT_IN.keys()
+    assert rows("Which hit a group shows").keys() == policies._BUILT_IN.keys()
 
 
 @pytest.mark.parametrize("more", [{"explain": True, "cursor": True, "verify": "text"}])
