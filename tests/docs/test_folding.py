@@ -28,7 +28,7 @@ def rows(heading: str) -> dict[str, list[str]]:
 
 def test_its_session_answers_what_it_shows():
     outcome = doctest.testfile(str(FILE), module_relative=False, encoding="utf-8")
-    assert outcome.attempted > 30
+    assert outcome.attempted > 15
     assert outcome.failed == 0
 
 
@@ -60,7 +60,7 @@ def test_its_request_is_understood():
 
 
 def test_it_tells_every_policy():
-    assert rows("Whom a group shows").keys() == policies._BUILT_IN.keys()
+    assert rows("Which hit a group shows").keys() == policies._BUILT_IN.keys()
 
 
 @pytest.mark.parametrize("more", [{"explain": True, "cursor": True, "verify": "text"}])

@@ -1,4 +1,4 @@
-"""Names of the API that pages quote are there."""
+"""Names, modules and files that pages quote are there."""
 
 import importlib
 import re
@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 
 
 def test_the_table_of_parts_names_what_can_be_imported():
@@ -28,3 +29,12 @@ def test_imports_that_a_page_shows_can_be_made(page):
             # A package that loads its names late may need an extra that is not installed.
             if name not in getattr(module, "__all__", ()) and not hasattr(module, name):
                 importlib.import_module(f"{package}.{name}")
+
+
+@pytest.mark.parametrize("page", [*ROOT.glob("*.md"), *sorted(DOCS.glob("*.md"))], ids=lambda page: page.name)
+def test_files_that_a_page_names_are_there(page):
+    folders = {folder.name for folder in ROOT.iterdir() if folder.is_dir()}
+    named = re.findall(r"`((?:[\w-]+/)+[\w.-]*)`", page.read_text("utf-8"))
+    inside = [name for name in named if name.split("/")[0] in folders and "CODE" not in name]
+    roots = (ROOT, ROOT / "tests", ROOT / "tests" / "servers")
+    assert not [name for name in inside if not any((root / name).exists() for root in roots)]

@@ -45,6 +45,18 @@ def test_links_lead_somewhere(page):
     assert not [link for link in links if not (page.parent / link).exists()]
 
 
+def _anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_anchors_of_links_are_headings(page):
+    links = re.findall(r"\]\(([^)#:]*)#([^)]+)\)", page.read_text("utf-8"))
+    assert not [(name, at) for name, at in links if at not in _anchors(page.parent / name if name else page)]
+
+
 def test_every_page_is_in_the_index():
     index = (ROOT / "docs" / "README.md").read_text("utf-8")
     assert not [

@@ -126,7 +126,7 @@ def test_a_search_over_several_indices_attaches_the_right_documents(two):
 
 
 def test_answers_of_several_searches_are_fused_and_folded(two):
-    """The way of docs/folding.md: reciprocal ranks, then collapse."""
+    """The way of docs/how-to-merged-hits.md: reciprocal ranks, then collapse."""
     searches = [
         two.search(index, {"query": {"match": {"title": text}}, "size": 20})["hits"]["hits"]
         for index, text in (("news", "story"), ("archive", "story"), ("news", "story 7"))
