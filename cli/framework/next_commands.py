@@ -1,4 +1,4 @@
-"""What to type next, as a complete command: every option in force is in it, quoted for the shell."""
+"""Commands in messages: complete, with the options in force, quoted for the shell."""
 
 import shlex
 from collections.abc import Iterable
@@ -12,10 +12,7 @@ _ENGINE = "--engine"
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """Builds commands with the options that say where and how: ``--engine``, ``--config``.
-
-    Credentials in an address are left out: whoever types the command gives them again.
-    """
+    """Builds commands with the values of ``--engine`` and ``--config``, but without credentials."""
 
     engine: str | None = None
     config: str | None = None
@@ -24,7 +21,7 @@ class Hints:
         """Return a command.
 
         Args:
-            options: by their names with underscores, such as ``dead_letters="failed.jsonl"``.
+            options: with underscores for hyphens, such as ``dead_letters="failed.jsonl"``.
         """
         words = [
             word for key, value in options.items() for word in option(f"--{key.replace('_', '-')}", value)
@@ -32,7 +29,7 @@ class Hints:
         return line(name, arguments, [*words, *self._in_force()])
 
     def complete(self, text: str) -> str:
-        """Return a message of the library with the options in force in the commands that it names."""
+        """Return a message of the library with ``--engine`` and ``--config`` in its commands."""
         return complete_commands(text, self._complete)
 
     def _complete(self, words: list[str]) -> list[str]:
@@ -45,10 +42,10 @@ class Hints:
 
 
 def repeat_command(arguments: Iterable[str], **changed: Value) -> str:
-    """Return the command that was typed, with some options set otherwise.
+    """Return the command that was typed, with some options changed.
 
     Args:
-        arguments: as they were typed, behind ``shinglefold``.
+        arguments: as typed after ``shinglefold``.
     """
     words = list(arguments)
     for name, value in changed.items():
@@ -60,14 +57,14 @@ def repeat_command(arguments: Iterable[str], **changed: Value) -> str:
 
 
 def replace_word(arguments: Iterable[str], word: str, other: str) -> str:
-    """Return the command that was typed, with another word in the place of one that names something."""
+    """Return the command that was typed, with one argument replaced."""
     words = list(arguments)
     at = len(words) - 1 - words[::-1].index(word)
     return shlex.join(["shinglefold", *_safe_words([*words[:at], other, *words[at + 1 :]])])
 
 
 def _safe(where: str) -> str:
-    """Return an address without credentials: what is printed ends up in logs and on screens."""
+    """Return an address without credentials, which must not get into logs."""
     from shinglefold.engines.http import without_secrets
 
     return without_secrets(where)

@@ -1,4 +1,4 @@
-"""The options of commands that read documents, and the reading."""
+"""Read documents and JSON files for commands, with the options that say how."""
 
 import json
 import os
@@ -12,8 +12,7 @@ from shinglefold.cli.options.definitions import options
 from shinglefold.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
-    from shinglefold.ingest import Pipeline, ReadOptions, Record
-    from shinglefold.model.scheme import Scheme
+    from shinglefold.ingest import ReadOptions, Record
 
 reading_options = options(
     click.option(
@@ -51,7 +50,7 @@ def make_read_options(
     encoding: str,
     header: bool | None = None,
 ) -> "ReadOptions":
-    """Return the reading options a command was given."""
+    """Return the reading options of a command."""
     from shinglefold.ingest import ReadOptions
 
     return ReadOptions(format=format, id_field=id_field, encoding=encoding, header=header)  # type: ignore[arg-type]
@@ -60,16 +59,17 @@ def make_read_options(
 def read_sources(
     sources: Sequence[str], options: "ReadOptions", replaying: Callable[[str], str] | None = None
 ) -> Iterator["Record"]:
-    """Return the records of all sources in order; ``fraction`` is of all of them, each counting alike.
+    """Return the records of all sources in order; ``fraction`` counts each source alike.
+
+    All sources are opened before the first is read, so that a mistyped name is reported at once.
 
     Args:
-        replaying: from the name of a dead-letter file, the command that indexes its documents again.
+        replaying: returns the command that indexes the documents of a dead-letter file again.
 
     Raises:
-        InputError: one of them does not exist.
-        ConfigError: while reading: one holds dead letters.
+        InputError: a source does not exist.
+        ConfigError: while reading: a source holds dead letters.
     """
-    # Found by name before the first is read: a mistyped name costs no hour.
     from dataclasses import replace
 
     from shinglefold.ingest import read
@@ -86,7 +86,11 @@ def read_sources(
 def _documents(
     source: str, records: Iterator["Record"], replaying: Callable[[str], str] | None
 ) -> Iterator["Record"]:
-    """Yield records, unless the first of them is a dead letter: stored, nobody would ever find it."""
+    """Yield the records of a source, unless the first is a dead letter.
+
+    Raises:
+        ConfigError: it is one.
+    """
     from shinglefold.errors import ConfigError
     from shinglefold.ingest.writing.dead_letters import is_bare_letter
 
@@ -101,11 +105,11 @@ def _documents(
 
 
 def check_sources(sources: Sequence[str], options: "ReadOptions", dead_letters: str | None) -> None:
-    """See that sources can be read and are what they should be, before the first is worked on.
+    """Check all sources before the first is processed.
 
     Raises:
-        InputError: one does not exist.
-        ConfigError: its name does not say its format, it holds dead letters, or they are to be written to it.
+        InputError: a source does not exist, or can't be read.
+        ConfigError: its format is unknown, it holds dead letters, or is the file for dead letters.
     """
     from shinglefold.errors import InputError
     from shinglefold.ingest import read
@@ -125,16 +129,14 @@ def check_sources(sources: Sequence[str], options: "ReadOptions", dead_letters: 
 
 
 def check_dead_letters(path: str | None, sources: Sequence[str], retried: str) -> None:
-    """Refuse a file for dead letters that is a source: letters would be mixed with documents.
+    """Refuse a file for dead letters that is a source, too.
 
     Args:
-        retried: the command that tries the letters of this file again; empty where there is none.
+        retried: the command that retries the letters of this file, "" without one.
 
     Raises:
-        ConfigError: it is one.
+        ConfigError: it is a source.
     """
-    from pathlib import Path
-
     from shinglefold.errors import ConfigError
 
     if path is None or not Path(path).is_file():
@@ -147,10 +149,10 @@ def check_dead_letters(path: str | None, sources: Sequence[str], retried: str) -
 
 
 def page_prefixes(sources: Sequence[str], options: "ReadOptions") -> dict[int, str]:
-    """Return what the ids of pages begin with, by the place of their source: nothing for a source alone.
+    """Return prefixes for the ids of pages, by the number of their source; none for a single source.
 
-    A page's id is its path in its folder, which another folder may have, too. So where there are several, the
-    ids begin with the paths of the folders, as far as these differ.
+    The id of a page is its path in its folder. With several folders, the differing parts of their paths are
+    put in front, so that no two pages have the same id.
     """
     places = {
         number: Path(os.path.abspath(one))
@@ -162,13 +164,13 @@ def page_prefixes(sources: Sequence[str], options: "ReadOptions") -> dict[int, s
     common = Path(os.path.commonpath([place.parent for place in places.values()]))
     found = {}
     for number, place in places.items():
-        beside = place if place.is_dir() else place.parent
-        found[number] = "" if beside == common else beside.relative_to(common).as_posix()
+        folder = place if place.is_dir() else place.parent
+        found[number] = "" if folder == common else folder.relative_to(common).as_posix()
     return found
 
 
 def is_page_source(source: str, options: "ReadOptions") -> bool:
-    """Tell whether a source is a page or text, or a folder of them."""
+    """Return whether a source is a page or text file, or a folder of them."""
     from shinglefold.ingest.readers.pages import is_page
 
     if source == "-":
@@ -189,11 +191,11 @@ def _joined(streams: Sequence[Iterator["Record"]]) -> Iterator["Record"]:
 
 
 def reading_notes(options: "ReadOptions", equal_ids: int = 0) -> Iterator[str]:
-    """Yield what was passed over on purpose, and how many documents share their id with another, in words."""
-    passed = {name: count for name, count in sorted(options.passed_over.items()) if count}
-    if passed:
-        told = ", ".join(f"{name.replace('_', ' ')}: {count:,}" for name, count in passed.items())
-        yield f"not read in folders: {told}"
+    """Yield notes about files that were skipped, and about documents of equal ids."""
+    skipped = {name: count for name, count in sorted(options.passed_over.items()) if count}
+    if skipped:
+        counts = ", ".join(f"{name.replace('_', ' ')}: {count:,}" for name, count in skipped.items())
+        yield f"not read in folders: {counts}"
     if equal_ids:
         have = (
             "1 document has the id of another one; it is"
@@ -204,10 +206,10 @@ def reading_notes(options: "ReadOptions", equal_ids: int = 0) -> Iterator[str]:
 
 
 def read_json(path: str, what: str) -> Any:  # noqa: ANN401 - JSON
-    """Return what a file of JSON holds.
+    """Return the contents of a JSON file.
 
     Args:
-        what: the word for it in an error, such as "pipeline".
+        what: its name in an error, such as "pipeline".
 
     Raises:
         InputError: it can't be read.
@@ -219,21 +221,6 @@ def read_json(path: str, what: str) -> Any:  # noqa: ANN401 - JSON
         raise InputError(f"cannot read the {what} {path}: {error.strerror}; check the path") from error
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"the {what} {path} is no JSON: {error}") from error
-
-
-def load_pipeline(path: str | None, scheme: "Scheme", field: str) -> "Pipeline":
-    """Return the pipeline of a file, or the one for pages where none is given.
-
-    Args:
-        field: where the pipeline for pages writes fingerprints; one from a file says it itself.
-
-    Raises:
-        InputError: the file can't be read.
-        ConfigError: it is no JSON, or no pipeline; says where.
-    """
-    from shinglefold.ingest import Pipeline, default_definition
-
-    return Pipeline.from_json(default_definition(field) if path is None else read_definition(path), scheme)
 
 
 def read_definition(path: str) -> Any:  # noqa: ANN401 - JSON

@@ -1,4 +1,4 @@
-"""One text from a file or standard input, as ``compare`` wants it."""
+"""Read one text from the command line, a file or standard input."""
 
 import os
 import shlex
@@ -15,19 +15,19 @@ from shinglefold.model.recipe import TEXTS, Recipe
 from shinglefold.model.scheme import Scheme
 
 _PAGES = (".html", ".htm", ".xhtml")
-#: Characters of a name in a message: a text may have been given in its place.
+#: The most characters of a name in a message; it may be a text given without ``--text``.
 _SHOWN = 200
 _RECORDS = (".jsonl", ".ndjson", ".json", ".csv")
 
 
 def read_text(path: str, kind: str, encoding: str = "") -> str:
-    """Return the text of a file or of standard input (``-``), markup out.
+    """Return the text of a file or of standard input (``-``) without markup.
 
-    Of a file with documents (JSON lines, CSV), packed or not, it is the title and the body of the only one.
+    A file of documents (JSON lines, CSV) must hold one; its text is title and body.
 
     Args:
         kind: ``html``, ``text``, or ``auto`` to go by the name.
-        encoding: empty to go by what the file says of itself.
+        encoding: "" to take what the file declares.
 
     Raises:
         InputError: it can't be read.
@@ -47,10 +47,10 @@ def read_text(path: str, kind: str, encoding: str = "") -> str:
 
 
 def text_as_indexed(path: str, kind: str, encoding: str, recipe: Recipe) -> str:
-    """Return the text of a file or of standard input that a fingerprint is made of in an index.
+    """Return the text that an index would make the fingerprint of a file or of standard input from.
 
-    A page of HTML goes through the pipeline of the index, so that the file of a stored page is equal to it,
-    title and all. Where the index takes no text from a page, as its fields have other names, it is the body.
+    An HTML page goes through the pipeline of the index, so that the file of a stored page equals it. If the
+    index reads other fields than a page has, it is the body.
 
     Raises:
         InputError: it can't be read.
@@ -62,11 +62,11 @@ def text_as_indexed(path: str, kind: str, encoding: str, recipe: Recipe) -> str:
         return read_text(path, kind, encoding)
     page = _only_document(path, "html", encoding)
     pipeline = Pipeline.from_json(recipe.pipeline or default_definition(recipe.field), recipe.scheme)
-    (made,) = pipeline.run([page])
-    besides = [name for name in recipe.fields if name != "title"]
-    if made.document is None or not gather(made.document, besides, True):
+    (outcome,) = pipeline.run([page])
+    other_fields = [name for name in recipe.fields if name != "title"]
+    if outcome.document is None or not gather(outcome.document, other_fields, True):
         return _plain("html", page)
-    return gather(made.document, recipe.fields, True) or ""
+    return gather(outcome.document, recipe.fields, True) or ""
 
 
 def _plain(kind: str, document: Document) -> str:
@@ -115,8 +115,8 @@ def two_texts(
     """Return two texts and their names.
 
     Args:
-        kind: as in ``read_text``; ``encoding`` likewise, of both.
-        itself: ``a`` and ``b`` are the texts.
+        kind, encoding: of both, see ``read_text``.
+        itself: ``a`` and ``b`` are texts, not files.
 
     Raises:
         UsageError: both are standard input.

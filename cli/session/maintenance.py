@@ -1,4 +1,4 @@
-"""What the commands that scan an index share: options, opening the index, checkpoints."""
+"""What the commands that scan an index share: options, the open index, checkpoints."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager

@@ -1,4 +1,4 @@
-"""``shinglefold groups FILE…``: near-duplicates of files without an index, as groups or pair by pair."""
+"""``shinglefold groups FILE…``: the groups or pairs of near-duplicates in files, without an index."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -9,7 +9,7 @@ import click
 from shinglefold.cli.commands.files.collection import (
     Scale,
     collection_options,
-    ending,
+    finish,
     open_collection,
     scale_options,
 )
@@ -90,13 +90,13 @@ def groups(
         else:
             form = "csv" if as_csv else "json" if invocation.json else "text"
             _print_groups(found, linkage or "connected", min_size or 2, sort == "size", form)
-        return ending(found)
+        return finish(found)
 
 
 def _check_forms(  # noqa: PLR0917 - an option each
     as_pairs: bool, linkage: str | None, min_size: int | None, sort: str, as_csv: bool, as_json: bool
 ) -> None:
-    """Refuse options that do not go together."""
+    """Refuse options that contradict each other."""
     if as_csv and as_json:
         raise click.UsageError("--csv and --json are two forms: give one of them")
     of_groups = {"--linkage": linkage, "--min-size": min_size, "--csv": as_csv, "--sort size": sort == "size"}

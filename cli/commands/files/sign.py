@@ -1,4 +1,4 @@
-"""``shinglefold sign SOURCE…``: documents with their fingerprints, from file to file."""
+"""``shinglefold sign SOURCE…``: add fingerprints to the documents of files."""
 
 import os
 import sys
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from shinglefold.offline.sign.signer import SignOptions
     from shinglefold.settings import Settings
 
-#: How files end that readers would take for something else than JSON lines.
+#: Suffixes that would make readers expect another format than JSON lines.
 _NOT_WRITTEN = (".gz", ".zip", ".bz2", ".xz", ".zst", ".csv", ".tsv", ".html", ".htm", ".xml")
 
-#: Links that the system follows, one after another.
+#: The most symbolic links that the system follows.
 _LINKS = 40
 
 
@@ -92,12 +92,12 @@ def sign(
     from shinglefold.offline.sign.run import sign as signed
 
     settings = invocation.settings()
-    options = sign_options(settings, **given)
-    check_output(output, sources, options, overwrite=overwrite, restart=restart)
-    check_dead_letters_apart(output, dead_letters)
+    options = _sign_options(settings, **given)
+    _check_output(output, sources, options, overwrite=overwrite, restart=restart)
+    _check_dead_letters(output, dead_letters)
     check_sources(sources, options.reading, dead_letters)
     scheme = chosen_scheme(invocation, preset)
-    job = make_job(sources, options, scheme, settings, output)
+    job = _make_job(sources, options, scheme, settings, output)
     canonicalizer = job.signer.tools.canonicalizer
     load_lexicon(canonicalizer, settings)
     job = replace(
@@ -107,13 +107,13 @@ def sign(
         dead_letters=dead_letters,
     )
     with progress_bar("signing") as bar:
-        summary = signed(job, lambda pace: bar(pace.fraction, told(pace)))
+        summary = signed(job, lambda pace: bar(pace.fraction, _progress(pace)))
     if not summary.stopped:
         save_lexicon(canonicalizer, settings)
-    return ending(invocation, summary, options, output, named=bool(given["fields"]))
+    return _finish(invocation, summary, options, output, named=bool(given["fields"]))
 
 
-def sign_options(
+def _sign_options(
     settings: "Settings",
     *,
     fields: tuple[str, ...],
@@ -125,7 +125,7 @@ def sign_options(
     encoding: str,
     header: bool | None,
 ) -> "SignOptions":
-    """Return what is signed and how, as the flags and settings say."""
+    """Return the options of signing from flags and settings."""
     from shinglefold.model.recipe import TEXTS
     from shinglefold.offline.sign.signer import SignOptions
 
@@ -133,15 +133,15 @@ def sign_options(
     return SignOptions(fields or TEXTS, language_field, html, only_ids, settings.field, reading)
 
 
-def check_output(
+def _check_output(
     output: str | None, sources: tuple[str, ...], options: "SignOptions", *, overwrite: bool, restart: bool
 ) -> None:
-    """Refuse an output that can't be made, or would destroy something.
+    """Refuse an output that can't be written, or would overwrite something.
 
     Raises:
-        ConfigError: it is there already, is a source, is of a format that is not written, or is Parquet of
-            documents whose types nobody knows.
-        UsageError: flags that need a file are given without one.
+        ConfigError: it exists, is a source, has the suffix of another format, or is Parquet although the
+            sources have no types.
+        UsageError: a flag needs an output file.
     """
     from shinglefold.errors import ConfigError
     from shinglefold.offline.sign.run_journal import is_named
@@ -178,12 +178,12 @@ def check_output(
 
 
 def _is_descriptor(place: Path) -> bool:
-    """Tell whether a path means what this process has open, as ``/dev/stdout`` does.
+    """Return whether a path is a file descriptor of this process, as ``/dev/stdout`` is.
 
     Raises:
-        ConfigError: it is a link that leads nowhere but to itself.
+        ConfigError: it is a symbolic link to itself.
     """
-    named = place
+    given = place
     for _ in range(_LINKS):
         folder = os.path.realpath(place.absolute().parent)
         if folder == "/dev/fd" or (folder.startswith("/proc/") and folder.endswith("/fd")):
@@ -193,14 +193,14 @@ def _is_descriptor(place: Path) -> bool:
         place = place.parent / os.readlink(place)
     from shinglefold.errors import ConfigError
 
-    raise ConfigError(f"{named} is a link that leads back to itself: name another file")
+    raise ConfigError(f"{given} is a link that leads back to itself: name another file")
 
 
-def check_dead_letters_apart(output: str | None, dead_letters: str | None) -> None:
-    """Refuse one file for what is signed and what failed: the first would replace the second.
+def _check_dead_letters(output: str | None, dead_letters: str | None) -> None:
+    """Refuse to write dead letters to the output, which would replace them.
 
     Raises:
-        ConfigError: they are one.
+        ConfigError: both are the same file.
     """
     from shinglefold.errors import ConfigError
 
@@ -208,14 +208,14 @@ def check_dead_letters_apart(output: str | None, dead_letters: str | None) -> No
         raise ConfigError(f"--dead-letters {dead_letters} is the output, too: name another")
 
 
-def make_job(
+def _make_job(
     sources: tuple[str, ...],
     options: "SignOptions",
     scheme: "Scheme",
     settings: "Settings",
     output: str | None,
 ) -> "SignJob":
-    """Return what is to be done, with all that decides what is written."""
+    """Return the job of a run, with the identity that a later run must have to continue it."""
     from shinglefold.cli.session.open_index import seal_of_settings
     from shinglefold.offline.sign.run import SignJob
     from shinglefold.offline.sign.run_identity import identity
@@ -225,43 +225,43 @@ def make_job(
     seal = seal_of_settings(settings)
     prefixes = page_prefixes(sources, options.reading)
     target = sys.stdout.buffer if output is None else _place(Path(output))
-    made = identity(sources, options, scheme, "" if seal is None else seal.id)
+    run_identity = identity(sources, options, scheme, "" if seal is None else seal.id)
     parquet = output is not None and is_parquet(output)
-    return SignJob(sources, Signer(scheme, options, seal=seal), target, made, prefixes, parquet)
+    return SignJob(sources, Signer(scheme, options, seal=seal), target, run_identity, prefixes, parquet)
 
 
 def _place(output: Path) -> Path:
-    """Return where a file is made: where a link leads, which stays, on the disk that somebody chose."""
+    """Return the file to write: the target of a symbolic link, so that the link stays."""
     return output.resolve() if output.is_symlink() else output
 
 
-def told(pace: "SignPace") -> str:
-    """Return how far a run is, in words."""
+def _progress(pace: "SignPace") -> str:
+    """Return the progress of a run as a phrase."""
     failed = f", {pace.failed:,} failed" if pace.failed else ""
     left = "" if pace.left is None else f", {format_duration(pace.left)} left"
     return f"{pace.signed:,} signed{failed}, {pace.rate:,.0f}/s{left}"
 
 
-def ending(
+def _finish(
     invocation: Invocation, summary: "Signed", options: "SignOptions", output: str | None, *, named: bool
 ) -> int:
-    """Tell what a run did, and return the exit code.
+    """Write the summary of a run and return the exit code.
 
-    Where documents went to standard output, all this goes to standard error.
+    If documents went to standard output, the summary goes to standard error.
     """
-    warned = list(_warnings(invocation, summary, options, named=named, filed=output is not None))
+    warnings = list(_warnings(invocation, summary, options, named=named, filed=output is not None))
     if output is not None and not (summary.signed or summary.stopped):
-        warned.append(f"{output} was not written, as no document is signed")
+        warnings.append(f"{output} was not written, as no document is signed")
     if output is None:
         flush_output()
         for line in _lines(summary):
             remark(line)
     elif invocation.json:
-        write_json({**summary.to_json(), "warnings": warned})
+        write_json({**summary.to_json(), "warnings": warnings})
     else:
         for line in _lines(summary):
             write_line(line)
-    for line in warned:
+    for line in warnings:
         remark(f"warning: {printable(line)}")
     from shinglefold.cli.render.run_summary import with_field_check
 
@@ -269,7 +269,7 @@ def ending(
 
 
 def _watch(summary: "Signed", options: "SignOptions") -> "FieldWatch":
-    """Return which fields the documents have that were signed."""
+    """Return the fields that the signed documents have."""
     from shinglefold.cli.render.run_summary import named_language_field
     from shinglefold.ingest.field_statistics import FieldWatch
 
@@ -280,9 +280,11 @@ def _watch(summary: "Signed", options: "SignOptions") -> "FieldWatch":
 def _code(invocation: Invocation, summary: "Signed", output: str | None) -> int:
     from shinglefold.cli.framework.next_commands import repeat_command
 
-    on = f"; the same command goes on from there: {repeat_command(invocation.arguments, restart=False)}"
+    continues = (
+        f"; the same command goes on from there: {repeat_command(invocation.arguments, restart=False)}"
+    )
     return exit_code_of_run(
-        summary.stopped, summary.read, summary.failed, summary.signed, "" if output is None else on
+        summary.stopped, summary.read, summary.failed, summary.signed, "" if output is None else continues
     )
 
 
@@ -294,7 +296,7 @@ def _warnings(
 
     watch = _watch(summary, options)
     unsigned = summary.counts.get("without_signature", 0)
-    # What was made is replaced, and what was begun of other fields is not gone on with.
+    # The same command with other fields replaces the output and starts from the beginning.
     anew = {"overwrite": filed, "restart": filed and bool(summary.stopped)}
     yield from text_warnings(
         watch, unsigned, named, lambda names: repeat_command(invocation.arguments, field=tuple(names), **anew)
@@ -302,8 +304,8 @@ def _warnings(
 
 
 def _lines(summary: "Signed") -> Iterator[str]:
-    taken = f", {summary.resumed:,} of them by the run before" if summary.resumed else ""
-    yield f"{summary.signed:,} signed, {summary.failed:,} failed, of {summary.read:,} read{taken}"
+    resumed = f", {summary.resumed:,} of them by the run before" if summary.resumed else ""
+    yield f"{summary.signed:,} signed, {summary.failed:,} failed, of {summary.read:,} read{resumed}"
     yield from run_lines(summary, summary.read - summary.resumed)
     if summary.dead_letters:
         yield f"failed ones are kept in {summary.dead_letters}"

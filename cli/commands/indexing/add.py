@@ -1,4 +1,4 @@
-"""``shinglefold add INDEX FILE``: documents into an index, as far as they resemble nothing stored."""
+"""``shinglefold add INDEX FILE``: add the documents that are no near-duplicates of stored ones."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from shinglefold.grouping.gate.bulk_run import BulkRun
     from shinglefold.ingest.field_statistics import FieldWatch
 
-_SHOWN = 160
+_PASSAGE_CHARACTERS = 160
 
 
 @command(
@@ -128,32 +128,32 @@ def add(
         with Gate(store.engine, index, chosen, pipeline=pipeline, seal=pipeline.tools.seal) as gate:
             run.take(gate, watch.watch(records), passages)
     run.stopped = target.hints.complete(run.stopped)
-    warned = [] if not watch.textless else list(_textless(target, watch))
+    warnings = [] if not watch.textless else list(_text_warnings(target, watch))
     if invocation.json:
-        write_json({"index": index, "policy": chosen.action, **run.to_json(), "warnings": warned})
+        write_json({"index": index, "policy": chosen.action, **run.to_json(), "warnings": warnings})
     else:
         _print(index, run)
-    for line in warned:
+    for line in warnings:
         remark(f"warning: {printable(line)}")
     code = _exit_code(run)
     return PARTLY if code == DONE and watch.textless else code
 
 
-def _textless(target: "Target", watch: "FieldWatch") -> Iterator[str]:
-    """Yield what is to be known where no document has a text that the gate could compare."""
+def _text_warnings(target: "Target", watch: "FieldWatch") -> Iterator[str]:
+    """Yield the warnings if no document has a text to compare."""
     from shinglefold.cli.framework.next_commands import chain
     from shinglefold.cli.render.run_summary import text_warnings
 
-    def other(fields: Sequence[str]) -> str:
+    def with_fields(fields: Sequence[str]) -> str:
         change = target.hints.command("setup", target.index, field=tuple(fields))
         return chain([change, target.command("backfill")])
 
-    return text_warnings(watch, watch.documents, named=False, other=other)
+    return text_warnings(watch, watch.documents, named=False, other=with_fields)
 
 
 @contextmanager
 def _keep_result(run: "BulkRun") -> Iterator[None]:
-    """Note what ends a run that has begun, also in closing what it opened; what it did is not to be lost."""
+    """Note the error that ends a run, so that its summary is printed; before the first document, raise it."""
     from shinglefold.errors import ShinglefoldError
 
     try:
@@ -177,19 +177,24 @@ def _exit_code(run: "BulkRun") -> int:
 
 @contextmanager
 def _setup_command_named(target: "Target", *, groups: bool) -> Iterator[None]:
-    """Say how the index is made where there is none: a gate makes none, as it can't know the recipe meant."""
+    """Name the command that makes the index in the error that it is missing; a gate makes none.
+
+    Raises:
+        IndexMissing: it is missing.
+    """
     from shinglefold.errors import IndexMissing
 
     try:
         yield
     except IndexMissing as error:
         make = target.hints.command("setup", target.index, groups=groups)
-        told = str(error)
-        raise IndexMissing(f"{told}{'' if told.endswith(('.', '?')) else '.'} To make it: {make}") from error
+        message = str(error)
+        end = "" if message.endswith((".", "?")) else "."
+        raise IndexMissing(f"{message}{end} To make it: {make}") from error
 
 
 def _print(index: str, run: "BulkRun") -> None:
-    for line in _left_out(run.told):
+    for line in _rejections(run.told):
         write_line(printable(line))
     accepted = run.count("accepted")
     grouped = sum(one["status"] == "accepted" and one.get("leader") is False for one in run.told)
@@ -200,15 +205,15 @@ def _print(index: str, run: "BulkRun") -> None:
         remark(f"note: {have} taken the place of a document with the same id")
 
 
-def _left_out(told: Sequence[dict[str, Any]]) -> Iterator[str]:
-    for one in told:
+def _rejections(verdicts: Sequence[dict[str, Any]]) -> Iterator[str]:
+    for one in verdicts:
         if one["status"] != "accepted":
             who = repr(one["_id"]) if "_id" in one else f"{one['source']}:{one['line']}"
             yield f"{one['status']}: {who}: {one['reason']}"
             for passage in one.get("passages", ()):
-                yield f"  {passage['equal_tokens']} tokens: {_short(passage['member']['text'])}"
+                yield f"  {passage['equal_tokens']} tokens: {_shorten(passage['member']['text'])}"
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     plain = " ".join(text.split())
-    return plain if len(plain) <= _SHOWN else f"{plain[:_SHOWN]}…"
+    return plain if len(plain) <= _PASSAGE_CHARACTERS else f"{plain[:_PASSAGE_CHARACTERS]}…"

@@ -1,4 +1,4 @@
-"""``shinglefold backfill INDEX``: fingerprints for the documents an index has already."""
+"""``shinglefold backfill INDEX``: add fingerprints to the documents of an index."""
 
 from typing import TYPE_CHECKING
 
@@ -78,17 +78,17 @@ def backfill(
         )
         with progress_bar("backfill") as bar:
             summary = run(opened, index, chosen, options, progress=progress_reporter(bar, "read"))
-        vain = 0 < summary.counts.empty == summary.counts.read
-        other = text_field_remedy(opened, target, index, chosen, recipe) if vain else ""
+        textless = 0 < summary.counts.empty == summary.counts.read
+        remedy = text_field_remedy(opened, target, index, chosen, recipe) if textless else ""
     if invocation.json:
         write_json(summary.to_json())
     else:
         for line in _lines(summary):
             write_line(printable(line))
-    if other:
-        remark(f"warning: {printable(other)}")
+    if remedy:
+        remark(f"warning: {printable(remedy)}")
     code = _exit_code(summary, invocation)
-    return PARTLY if code == DONE and vain else code
+    return PARTLY if code == DONE and textless else code
 
 
 def _exit_code(summary: "BackfillSummary", invocation: Invocation) -> int:
@@ -109,7 +109,7 @@ def _lines(summary: "BackfillSummary") -> list[str]:
     ]
     if summary.resumed:
         lines.append("went on from its checkpoint; the figures are of all runs")
-    # What a killed run had updated last may be lost, and is then updated again.
+    # The last updates of a killed run may be lost, and are then repeated.
     if earlier := min(counts.earlier, counts.unchanged):
         were = "was" if earlier == 1 else "were"
         lines.append(f"{earlier:,} of those right already {were} updated before the scan had to begin anew")

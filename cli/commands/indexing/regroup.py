@@ -1,4 +1,4 @@
-"""``shinglefold regroup INDEX``: the groups of a whole index made anew."""
+"""``shinglefold regroup INDEX``: find the groups of a whole index anew."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -127,10 +127,10 @@ def regroup(
 
 
 def check_numbered(target: "Target", recipe: "Recipe") -> None:
-    """Refuse an index that numbers no groups, with the commands that give it numbers.
+    """Check that an index numbers its groups.
 
     Raises:
-        ConfigError: it numbers none.
+        ConfigError: it does not; the message has the commands that number them.
     """
     from shinglefold.cli.framework.next_commands import chain
     from shinglefold.errors import ConfigError
@@ -150,15 +150,15 @@ def _exit_code(summary: "RegroupSummary", invocation: Invocation) -> int:
     return DONE if summary.settled and not summary.counts.failed else PARTLY
 
 
-def _unread(pairs: int) -> str:
+def _by_signature(pairs: int) -> str:
     return f", {pairs:,} by signature, as a text is missing, too long or was changed" if pairs else ""
 
 
 def _lines(summary: "RegroupSummary") -> Iterator[str]:
     counts = summary.counts
-    before = f"{max(0, counts.groups_before):,} before"
+    earlier = f"{max(0, counts.groups_before):,} before"
     yield (
-        f"{counts.groups:,} groups ({before}), {counts.shared:,} of them with copies, "
+        f"{counts.groups:,} groups ({earlier}), {counts.shared:,} of them with copies, "
         f"of {counts.read:,} documents in {summary.index}"
     )
     yield (
@@ -178,7 +178,8 @@ def _lines(summary: "RegroupSummary") -> Iterator[str]:
     readings = "1 reading" if summary.passes == 1 else f"{summary.passes:,} readings"
     yield f"{summary.seconds:.1f} s, {readings}; linkage {summary.linkage}, verified by {summary.verify}"
     if counts.asked or counts.unread:
-        yield f"in doubt by signature: {counts.asked:,} pairs decided by their texts{_unread(counts.unread)}"
+        unread = _by_signature(counts.unread)
+        yield f"in doubt by signature: {counts.asked:,} pairs decided by their texts{unread}"
     if summary.missing:
         yield f"texts were not asked: {summary.missing}"
     if summary.resumed:

@@ -1,4 +1,4 @@
-"""``shinglefold stats [INDEX]``: the indices of an engine, or what one of them holds."""
+"""``shinglefold stats [INDEX]``: list the indices of an engine, or show what one holds."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -65,7 +65,7 @@ def stats(invocation: Invocation, /, *, index: str, engine: str | None) -> int:
 
 def _print(found: "Sequence[IndexStatistics]", index: str, hints: "Hints") -> None:
     if not found:
-        write_line(_nothing(index, hints))
+        write_line(_no_index(index, hints))
     elif index == "*":
         print_table(("index", "documents", "signed", "size", "scheme", "also called"), map(_row, found))
     else:
@@ -74,7 +74,7 @@ def _print(found: "Sequence[IndexStatistics]", index: str, hints: "Hints") -> No
                 write_line(printable(line))
 
 
-def _nothing(pattern: str, hints: "Hints") -> str:
+def _no_index(pattern: str, hints: "Hints") -> str:
     if pattern == "*":
         return f"no index; make one: {hints.command('index', 'FILE')}"
     return f"no index fits {printable(pattern)!r}; this lists all: {hints.command('stats')}"
@@ -111,7 +111,7 @@ def _lines(one: "IndexStatistics", hints: "Hints") -> list[str]:
 
 def _signed(one: "IndexStatistics", hints: "Hints") -> list[str]:
     if one.problem:
-        # What could not be asked is not none.
+        # A failed request does not mean that there are none.
         return ["signed        ?", "languages     ?"]
     languages = ", ".join(f"{code} {count:,}" for code, count in one.languages.items())
     lines = [

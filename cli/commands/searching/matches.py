@@ -1,4 +1,4 @@
-"""``shinglefold matches FILE | -``: the documents of an index that contain a part of a text, and where."""
+"""``shinglefold matches FILE | -``: find the documents of an index that contain passages of a text."""
 
 from typing import TYPE_CHECKING
 
@@ -86,7 +86,7 @@ def matches(
         search = MatchSearch(store.engine, Canonicalizer.of(store.scheme), language=language, seal=seal)
         options = MatchOptions(min_share=min_share, size=size, filters=terms, source=SHOWN)
         page = search.find(index, wanted, options, place=after)
-        _tell_unstored(store, index, target)
+        _warn_of_missing_passages(store, index, target)
     if invocation.json:
         write_json(page.to_json())
     else:
@@ -94,8 +94,8 @@ def matches(
     return PARTLY if page.lacks else DONE
 
 
-def _tell_unstored(store: "Store", index: str, target: "Target") -> None:
-    """Say of how many documents no passage can be found, because nothing of them is stored."""
+def _warn_of_missing_passages(store: "Store", index: str, target: "Target") -> None:
+    """Warn about documents that can't be found, because what passages are found by is not stored."""
     from shinglefold.model.stored_fingerprint import placeholder_query
 
     stored = {"exists": {"field": f"{store.field}.passages"}}
@@ -123,15 +123,15 @@ def _print_page(
                 f"   … and {len(match.passages) - len(shown):,} more passages; --passages 0 shows all"
             )
         console.print()
-    print_page_end(console, summary(page), page, arguments)
+    print_page_end(console, _summary(page), page, arguments)
 
 
 def _shares(match: "TextMatch") -> str:
     return f"has {match.share:.1%} of the text, which is {match.of_document:.1%} of the document"
 
 
-def summary(page: "MatchPage") -> str:
-    """Return in a line how many documents there are, and of how many texts read."""
+def _summary(page: "MatchPage") -> str:
+    """Return the last line of a page: how many documents were found, among how many candidates."""
     if page.stopped_by == "nothing_to_compare":
         return "no documents: a text of fewer than five words has no passage to be found by"
     return found_line(
