@@ -67,11 +67,7 @@ def write_line(line: str) -> None:
 
 
 def check_page(path: str | None, option: str, sources: Iterable[str] = ()) -> None:
-    """Check that a page or picture may be written to a file.
-
-    Raises:
-        ConfigError: the file holds something else than a page or picture, or is a source.
-    """
+    """Check that a page or picture may be written to a file."""
     from pathlib import Path
 
     from shinglefold.errors import ConfigError
@@ -146,6 +142,18 @@ def remark(line: str) -> None:
     """Write a line to standard error; failures are ignored, as nothing could report them."""
     with suppress(OSError):
         sys.stderr.write(line + "\n")
+
+
+def write_lines(lines: Iterable[object]) -> None:
+    """Write lines to standard output without control characters."""
+    for line in lines:
+        write_line(printable(line))
+
+
+def warn(lines: Iterable[object], kind: str = "warning") -> None:
+    """Write warnings to standard error."""
+    for line in lines:
+        remark(f"{kind}: {printable(line)}")
 
 
 def printable(text: object) -> str:

@@ -86,11 +86,7 @@ def read_sources(
 def _documents(
     source: str, records: Iterator["Record"], replaying: Callable[[str], str] | None
 ) -> Iterator["Record"]:
-    """Yield the records of a source, unless the first is a dead letter.
-
-    Raises:
-        ConfigError: it is one.
-    """
+    """Yield the records of a source, unless the first is a dead letter."""
     from shinglefold.errors import ConfigError
     from shinglefold.ingest.writing.dead_letters import is_bare_letter
 
@@ -105,12 +101,7 @@ def _documents(
 
 
 def check_sources(sources: Sequence[str], options: "ReadOptions", dead_letters: str | None) -> None:
-    """Check all sources before the first is processed.
-
-    Raises:
-        InputError: a source does not exist, or can't be read.
-        ConfigError: its format is unknown, it holds dead letters, or is the file for dead letters.
-    """
+    """Check all sources before the first is processed."""
     from shinglefold.errors import InputError
     from shinglefold.ingest import read
     from shinglefold.ingest.readers.jsonl import WHOLE
@@ -133,9 +124,6 @@ def check_dead_letters(path: str | None, sources: Sequence[str], retried: str) -
 
     Args:
         retried: the command that retries the letters of this file, "" without one.
-
-    Raises:
-        ConfigError: it is a source.
     """
     from shinglefold.errors import ConfigError
 

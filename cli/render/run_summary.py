@@ -127,15 +127,10 @@ def index_warnings(
     target: "Target", pipeline: "Pipeline", recipe: "Recipe", watch: "FieldWatch", summary: "Summary"
 ) -> Iterator[str]:
     """Yield the warnings about an indexing run whose documents may not fold."""
-    from shinglefold.cli.framework.next_commands import chain
     from shinglefold.ingest.pipeline.field_usage import not_repeatable
 
-    def other(fields: Sequence[str]) -> str:
-        change = target.hints.command("setup", target.index, field=tuple(fields))
-        return chain([change, target.command("backfill")])
-
-    unsigned = summary.counts.get("without_signature", 0)
-    yield from text_warnings(watch, unsigned, bool(target.fields or target.pipeline), other)
+    unsigned, named = summary.counts.get("without_signature", 0), bool(target.fields or target.pipeline)
+    yield from text_warnings(watch, unsigned, named, target.take_text_from)
     yield from not_repeatable(pipeline.steps, recipe.field)
 
 

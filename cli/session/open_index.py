@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shinglefold.api.index_recipe import search_canonicalizer
-from shinglefold.cli.framework.next_commands import chain, replace_word
+from shinglefold.cli.framework.next_commands import replace_word
 from shinglefold.cli.framework.output import printable, remark
 from shinglefold.cli.session.recipe import Target, check_field, check_target, recipe_of_index, recipe_to_come
 from shinglefold.contracts.engine import JSON, Document, Engine
@@ -62,8 +62,8 @@ def seal_of_index(target: Target, recipe: Recipe) -> Seal | None:
         check_sealed(recipe.sealed, seal, f"index {target.index!r}")
         return seal
     if seal is not None:
-        change = [target.hints.command("setup", target.index, seal=True), target.command("backfill")]
-        note = f"note: index {target.index!r} is not sealed, though a key is set; to seal it: {chain(change)}"
+        seal_it = target.setup_and_backfill(seal=True)
+        note = f"note: index {target.index!r} is not sealed, though a key is set; to seal it: {seal_it}"
         remark(printable(note))
     return None
 
@@ -192,17 +192,13 @@ def parse_pipeline(definition: Mapping[str, Any], scheme: Scheme, seal: Seal | N
 
 
 def check_dictionaries(target: Target, recipe: Recipe) -> None:
-    """Check that the dictionaries of an index have the versions that it was made with.
-
-    Raises:
-        SchemeMismatch: one has another version; the message has the commands that move the index to it.
-    """
+    """Check that the dictionaries of an index have the versions that it was made with."""
     try:
         check_versions(recipe.scheme.languages)
     except SchemeMismatch as error:
         codes = ",".join(ref.code for ref in recipe.scheme.languages)
-        change = [target.hints.command("setup", target.index, languages=codes), target.command("backfill")]
-        how = chain(change) if is_server(target.where) else target.anew()
+        change = target.setup_and_backfill(languages=codes)
+        how = change if is_server(target.where) else target.anew()
         remedy = f"Install the version it was made with, or move the index to this one: {how}"
         where = f"index {target.index!r}"
         raise SchemeMismatch(error.found, error.expected, where, remedy) from error
@@ -292,8 +288,8 @@ def text_field_remedy(
     other = tuple(name for name in likely_texts(sources) if name not in recipe.fields)
     if not other:
         return problem
-    commands = [target.hints.command("setup", index, field=other), target.hints.command("backfill", index)]
-    return f"{problem}; there is text in {', '.join(other)}; to take it from there: {chain(commands)}"
+    commands = replace(target, index=index).take_text_from(other)
+    return f"{problem}; there is text in {', '.join(other)}; to take it from there: {commands}"
 
 
 def _has_text(pipeline: "Pipeline", fields: Sequence[str], sources: Sequence[Document]) -> bool:
@@ -302,12 +298,6 @@ def _has_text(pipeline: "Pipeline", fields: Sequence[str], sources: Sequence[Doc
 
     outcomes = pipeline.run([{**source, "_id": str(place)} for place, source in enumerate(sources)])
     return any(one.document is None or gather(one.document, fields, True) for one in outcomes)
-
-
-def passages_remedy(target: Target) -> str:
-    """Return the commands that make an index store what passages are found by."""
-    setup = target.hints.command("setup", target.index, passages=True)
-    return chain([setup, target.hints.command("backfill", target.index)])
 
 
 def add_passages(
@@ -325,7 +315,7 @@ def add_passages(
     if there:
         raise ConfigError(
             f"index {target.index!r} stores no elements of passages. Let it from now on, and add those of "
-            f"its documents: {passages_remedy(target)}; or build it anew: --recreate"
+            f"its documents: {target.setup_and_backfill(passages=True)}; or build it anew: --recreate"
         )
     definition = with_passages(recipe.pipeline or {}, recipe.field)
     made = parse_pipeline(definition, recipe.scheme, pipeline.tools.seal)

@@ -1,8 +1,8 @@
 """The index a command works on, and its recipe: read from the index, and compared with flags and settings."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple, NoReturn
 
@@ -67,9 +67,17 @@ class Target:
 
         return default_definition(field, self.fields)
 
-    def command(self, name: str) -> str:
+    def command(self, name: str, *arguments: str, **options: Value) -> str:
         """Return another command for the same index, with the same ``--engine`` and ``--config``."""
-        return self.hints.command(name, self.index)
+        return self.hints.command(name, self.index, *arguments, **options)
+
+    def setup_and_backfill(self, **options: Value) -> str:
+        """Return the commands that set the index up with options, and then make its fingerprints."""
+        return chain([self.command("setup", **options), self.command("backfill")])
+
+    def take_text_from(self, fields: Sequence[str]) -> str:
+        """Return the commands that make the fingerprints from other fields."""
+        return self.setup_and_backfill(field=tuple(fields))
 
     def change(self) -> str:
         """Return the commands that change the index to what flags and settings say.
@@ -91,7 +99,7 @@ class Target:
         }
         if flags["languages"] and not is_server(self.where):
             return self.anew(preset=flags["preset"], pipeline=self.pipeline, field=self.fields)
-        return chain([self.hints.command("setup", self.index, **flags), self.command("backfill")])
+        return self.setup_and_backfill(**flags)
 
     def anew(self, **options: Value) -> str:
         """Return the command that rebuilds the index; an embedded one stores words by language."""
@@ -164,7 +172,7 @@ def one_recipe(found: Mapping[str, JSON], target: Target) -> Recipe:
         )
 
     def not_set_up(name: str) -> str:
-        steps = chain([target.hints.command(step, name) for step in ("setup", "backfill")])
+        steps = replace(target, index=name).setup_and_backfill()
         return f"index {name!r} was not made for fingerprints; set it up first: {steps}"
 
     def different(first: tuple[str, Recipe], other: tuple[str, Recipe]) -> str:
@@ -180,21 +188,13 @@ def one_recipe(found: Mapping[str, JSON], target: Target) -> Recipe:
 
 
 def check_target(target: Target, recipe: Recipe) -> None:
-    """Check that no flag or setting contradicts the recipe of an index.
-
-    Raises:
-        RecipeMismatch: one does; the message names both values and the remedy.
-    """
+    """Check that no flag or setting contradicts the recipe of an index."""
     for one in _contradictions(target, recipe):
         _refuse(target, one)
 
 
 def check_field(target: Target, recipe: Recipe) -> None:
-    """Check that the setting ``field`` names the fingerprint field of the index.
-
-    Raises:
-        RecipeMismatch: it names another.
-    """
+    """Check that the setting ``field`` names the fingerprint field of the index."""
     settings = target.settings
     if "field" in settings.given and settings.field != recipe.field:
         what, source = "fingerprints in the field", settings.given["field"]

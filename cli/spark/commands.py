@@ -66,11 +66,7 @@ def job(master: str) -> Iterator[Session]:
 def check_output(
     found: Session, output: str, overwrite: bool, inputs: tuple[str, ...], work: str = ""
 ) -> None:
-    """Refuse an output that exists, or overlaps a source or the work folder.
-
-    Raises:
-        ConfigError: it does.
-    """
+    """Refuse an output that exists, or overlaps a source or the work folder."""
     system, place = place_of(found, output)
     for source in inputs:
         if any(_overlap(place.toString(), read) for read in _addresses_of(found, source)):

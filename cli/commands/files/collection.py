@@ -10,7 +10,7 @@ import click
 
 from shinglefold.cli.framework.command import DONE, FAILED, PARTLY, Invocation
 from shinglefold.cli.framework.next_commands import repeat_command
-from shinglefold.cli.framework.output import ProgressPace, Report, printable, progress_bar, remark
+from shinglefold.cli.framework.output import ProgressPace, Report, printable, progress_bar, remark, warn
 from shinglefold.cli.options.definitions import (
     chosen_scheme,
     decision_options,
@@ -203,11 +203,7 @@ def open_collection(
 
 @contextmanager
 def _full_disk_named() -> Iterator[None]:
-    """Replace the error of a full disk by one with the remedy.
-
-    Raises:
-        OutputError: the disk of temporary files is full.
-    """
+    """Replace the error of a full disk by one with the remedy."""
     from shinglefold.errors import OutputError, is_full
 
     try:
@@ -297,8 +293,7 @@ def _read(
     def with_fields(names: Sequence[str]) -> str:
         return repeat_command(invocation.arguments, field=tuple(names))
 
-    for line in text_warnings(watch, unsigned, spec.named, with_fields):
-        remark(f"warning: {printable(line)}")
+    warn(text_warnings(watch, unsigned, spec.named, with_fields))
     return lacks_text(watch, named=spec.named)
 
 

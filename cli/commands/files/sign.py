@@ -12,9 +12,9 @@ from shinglefold.cli.framework.command import Invocation, command
 from shinglefold.cli.framework.output import (
     flush_output,
     format_duration,
-    printable,
     progress_bar,
     remark,
+    warn,
     write_json,
     write_line,
 )
@@ -136,13 +136,7 @@ def _sign_options(
 def _check_output(
     output: str | None, sources: tuple[str, ...], options: "SignOptions", *, overwrite: bool, restart: bool
 ) -> None:
-    """Refuse an output that can't be written, or would overwrite something.
-
-    Raises:
-        ConfigError: it exists, is a source, has the suffix of another format, or is Parquet although the
-            sources have no types.
-        UsageError: a flag needs an output file.
-    """
+    """Refuse an output that can't be written, or would overwrite something."""
     from shinglefold.errors import ConfigError
     from shinglefold.offline.sign.run_journal import is_named
     from shinglefold.offline.sign.tasks import is_parquet
@@ -178,11 +172,7 @@ def _check_output(
 
 
 def _is_descriptor(place: Path) -> bool:
-    """Return whether a path is a file descriptor of this process, as ``/dev/stdout`` is.
-
-    Raises:
-        ConfigError: it is a symbolic link to itself.
-    """
+    """Return whether a path is a file descriptor of this process, as ``/dev/stdout`` is."""
     given = place
     for _ in range(_LINKS):
         folder = os.path.realpath(place.absolute().parent)
@@ -197,11 +187,7 @@ def _is_descriptor(place: Path) -> bool:
 
 
 def _check_dead_letters(output: str | None, dead_letters: str | None) -> None:
-    """Refuse to write dead letters to the output, which would replace them.
-
-    Raises:
-        ConfigError: both are the same file.
-    """
+    """Refuse to write dead letters to the output, which would replace them."""
     from shinglefold.errors import ConfigError
 
     if output and dead_letters and os.path.realpath(output) == os.path.realpath(dead_letters):
@@ -261,8 +247,7 @@ def _finish(
     else:
         for line in _lines(summary):
             write_line(line)
-    for line in warnings:
-        remark(f"warning: {printable(line)}")
+    warn(warnings)
     from shinglefold.cli.render.run_summary import with_field_check
 
     return with_field_check(_code(invocation, summary, output), _watch(summary, options), named=named)

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
-from shinglefold.cli.framework.output import printable, remark, write_json, write_line
+from shinglefold.cli.framework.output import remark, warn, write_json, write_line, write_lines
 from shinglefold.cli.options.definitions import NumberRange, engine_option, verify_options
 from shinglefold.cli.options.sources import make_read_options, read_sources, reading_options
-from shinglefold.cli.render.run_summary import exit_code_of_run
+from shinglefold.cli.render.run_summary import exit_code_of_run, text_warnings
 
 if TYPE_CHECKING:
     from shinglefold.cli.session.recipe import Target
     from shinglefold.grouping.gate.bulk_run import BulkRun
-    from shinglefold.ingest.field_statistics import FieldWatch
 
 _PASSAGE_CHARACTERS = 160
 
@@ -128,27 +127,16 @@ def add(
         with Gate(store.engine, index, chosen, pipeline=pipeline, seal=pipeline.tools.seal) as gate:
             run.take(gate, watch.watch(records), passages)
     run.stopped = target.hints.complete(run.stopped)
-    warnings = [] if not watch.textless else list(_text_warnings(target, watch))
+    warnings = []
+    if watch.textless:
+        warnings = list(text_warnings(watch, watch.documents, False, target.take_text_from))
     if invocation.json:
         write_json({"index": index, "policy": chosen.action, **run.to_json(), "warnings": warnings})
     else:
         _print(index, run)
-    for line in warnings:
-        remark(f"warning: {printable(line)}")
+    warn(warnings)
     code = _exit_code(run)
     return PARTLY if code == DONE and watch.textless else code
-
-
-def _text_warnings(target: "Target", watch: "FieldWatch") -> Iterator[str]:
-    """Yield the warnings if no document has a text to compare."""
-    from shinglefold.cli.framework.next_commands import chain
-    from shinglefold.cli.render.run_summary import text_warnings
-
-    def with_fields(fields: Sequence[str]) -> str:
-        change = target.hints.command("setup", target.index, field=tuple(fields))
-        return chain([change, target.command("backfill")])
-
-    return text_warnings(watch, watch.documents, named=False, other=with_fields)
 
 
 @contextmanager
@@ -177,25 +165,20 @@ def _exit_code(run: "BulkRun") -> int:
 
 @contextmanager
 def _setup_command_named(target: "Target", *, groups: bool) -> Iterator[None]:
-    """Name the command that makes the index in the error that it is missing; a gate makes none.
-
-    Raises:
-        IndexMissing: it is missing.
-    """
+    """Name the command that makes the index in the error that it is missing; a gate makes none."""
     from shinglefold.errors import IndexMissing
 
     try:
         yield
     except IndexMissing as error:
-        make = target.hints.command("setup", target.index, groups=groups)
+        make = target.command("setup", groups=groups)
         message = str(error)
         end = "" if message.endswith((".", "?")) else "."
         raise IndexMissing(f"{message}{end} To make it: {make}") from error
 
 
 def _print(index: str, run: "BulkRun") -> None:
-    for line in _rejections(run.told):
-        write_line(printable(line))
+    write_lines(_rejections(run.told))
     accepted = run.count("accepted")
     grouped = sum(one["status"] == "accepted" and one.get("leader") is False for one in run.told)
     line = f"{accepted:,} of {run.read:,} added to {index}"

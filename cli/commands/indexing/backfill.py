@@ -12,7 +12,7 @@ from shinglefold.cli.framework.output import (
     progress_reporter,
     remark,
     write_json,
-    write_line,
+    write_lines,
 )
 from shinglefold.cli.session.maintenance import (
     checkpoint_option,
@@ -83,8 +83,7 @@ def backfill(
     if invocation.json:
         write_json(summary.to_json())
     else:
-        for line in _lines(summary):
-            write_line(printable(line))
+        write_lines(_lines(summary))
     if remedy:
         remark(f"warning: {printable(remedy)}")
     code = _exit_code(summary, invocation)

@@ -9,10 +9,10 @@ import click
 
 from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
 from shinglefold.cli.framework.output import (
-    printable,
     progress_bar,
     progress_reporter,
     remark,
+    warn,
     write_json,
     write_line,
 )
@@ -222,9 +222,6 @@ def _check_replay(sources: Sequence[str] | None, dead_letters: str | None, *, re
 
     Args:
         sources: those of ``--replay``; None without it.
-
-    Raises:
-        UsageError: there are several sources, or one of those options.
     """
     if sources is None:
         return
@@ -276,11 +273,7 @@ def _is_failed(result: Mapping[str, Any] | None) -> bool:
 
 
 def _check_groups(target: "Target", recipe: "Recipe", *, wanted: bool) -> None:
-    """Refuse to number the groups of an existing index without numbers: its documents would have none.
-
-    Raises:
-        ConfigError: the index exists and numbers no groups.
-    """
+    """Refuse to number the groups of an existing index without numbers: its documents would have none."""
     from shinglefold.cli.session.recipe import recipe_of_index
     from shinglefold.errors import ConfigError, IndexMissing
 
@@ -290,7 +283,7 @@ def _check_groups(target: "Target", recipe: "Recipe", *, wanted: bool) -> None:
         recipe_of_index(target)
     except IndexMissing:
         return
-    change = target.hints.command("setup", target.index, groups=True)
+    change = target.command("setup", groups=True)
     raise ConfigError(
         f"index {target.index!r} numbers no groups. Let it from now on: {change}; "
         "or build it anew: --recreate"
@@ -415,5 +408,4 @@ def _report(
     else:
         for line in lines:
             write_line(line)
-    for line in warnings:
-        remark(f"warning: {printable(line)}")
+    warn(warnings)

@@ -126,11 +126,7 @@ def read_properties(path: str | None) -> dict[str, Any]:
 
 
 def check_types(target: "Target", types: Mapping[str, Any], path: str) -> None:
-    """Check that an existing index has these types of fields, as no engine changes them in place.
-
-    Raises:
-        ConfigError: it has another type, or no such field.
-    """
+    """Check that an existing index has these types of fields, as no engine changes them in place."""
     with closing(open_engine(target.where)) as engine:
         exists = engine.index_exists(target.index)
         indices = engine.all_mappings(target.index).values() if exists else ()
@@ -261,7 +257,7 @@ def _grouping(target: "Target", recipe: "Recipe", *, numbered: bool) -> tuple[Ma
         return {}, {}, ""
     regroup = _regroup_command(target, rules, str(old.grouping.get("linkage") or ""))
     if not numbered:
-        numbers = chain([target.hints.command("setup", target.index, groups=True), regroup])
+        numbers = chain([target.command("setup", groups=True), regroup])
         return {}, {}, f"index {target.index!r} numbered groups, and the new one does not; let it: {numbers}"
     if old.grouping and old.scheme.id != recipe.scheme.id:
         lost = f"rules for its groups were noted in {target.index!r} for another scheme, and are not kept"
@@ -278,9 +274,8 @@ def _grouping(target: "Target", recipe: "Recipe", *, numbered: bool) -> tuple[Ma
 
 def _regroup_command(target: "Target", rules: "Rules", linkage: str) -> str:
     numbers = {"min_resemblance": rules.min_resemblance, "min_similarity": rules.min_similarity}
-    return target.hints.command(
+    return target.command(
         "regroup",
-        target.index,
         linkage=linkage or None,
         verify=rules.verify,
         scope=rules.scope,

@@ -7,7 +7,12 @@ import click
 
 from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
 from shinglefold.cli.framework.next_commands import repeat_command
-from shinglefold.cli.framework.output import printable, progress_bar, remark, write_json, write_line
+from shinglefold.cli.framework.output import (
+    progress_bar,
+    remark,
+    write_json,
+    write_lines,
+)
 from shinglefold.cli.options.definitions import NumberRange, engine_option, verify_by_options
 from shinglefold.cli.session.maintenance import checkpoint_option, checkpoint_path, report_stop
 
@@ -121,22 +126,17 @@ def regroup(
     if invocation.json:
         write_json(summary.to_json())
     else:
-        for line in _lines(summary):
-            write_line(printable(line))
+        write_lines(_lines(summary))
     return _exit_code(summary, invocation)
 
 
 def check_numbered(target: "Target", recipe: "Recipe") -> None:
-    """Check that an index numbers its groups.
-
-    Raises:
-        ConfigError: it does not; the message has the commands that number them.
-    """
+    """Check that an index numbers its groups."""
     from shinglefold.cli.framework.next_commands import chain
     from shinglefold.errors import ConfigError
 
     if not recipe.groups:
-        change = [target.hints.command("setup", target.index, groups=True), target.command("regroup")]
+        change = [target.command("setup", groups=True), target.command("regroup")]
         raise ConfigError(f"index {target.index!r} numbers no groups. Give it numbers: {chain(change)}")
 
 

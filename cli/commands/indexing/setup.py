@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
-from shinglefold.cli.framework.output import printable, remark, write_json, write_line
+from shinglefold.cli.framework.output import warn, write_json, write_lines
 from shinglefold.cli.options.definitions import (
     engine_option,
     fields_option,
@@ -147,7 +147,7 @@ def setup(
     wanted = replace(recipe, grouping={})
     request = SetupRequest(wanted, indices, patterns, name, priority, shadow=shadow_templates)
     with closing(open_engine(target.where, search_canonicalizer(recipe.scheme))) as opened:
-        check_patterns(opened, indices, target.hints)
+        _check_patterns(opened, indices, target.hints)
         plan = make_plan(opened, request)
         new_pipeline = Pipeline.from_json(recipe.pipeline, recipe.scheme)
         remedies = [text_field_remedy(opened, target, name, new_pipeline, recipe) for name in plan.backfills]
@@ -156,25 +156,14 @@ def setup(
     if invocation.json:
         write_json({**plan.to_json(), "done": not dry_run})
     else:
-        for line in _lines(plan, dry_run, target.hints):
-            write_line(printable(target.hints.complete(line)))
-    _write_remarks(filter(None, remedies), not_repeatable(new_pipeline.steps, recipe.field))
+        write_lines(map(target.hints.complete, _lines(plan, dry_run, target.hints)))
+    warn(filter(None, remedies))
+    warn(not_repeatable(new_pipeline.steps, recipe.field), "note")
     return PARTLY if plan.problems else DONE
 
 
-def _write_remarks(warnings: Iterable[str], notes: Iterable[str]) -> None:
-    for line in warnings:
-        remark(f"warning: {printable(line)}")
-    for line in notes:
-        remark(f"note: {printable(line)}")
-
-
-def check_patterns(engine: "Engine", indices: Sequence[str], hints: "Hints") -> None:
-    """Check that an index matches each pattern.
-
-    Raises:
-        IndexMissing: none matches.
-    """
+def _check_patterns(engine: "Engine", indices: Sequence[str], hints: "Hints") -> None:
+    """Check that an index matches each pattern."""
     from shinglefold.errors import IndexMissing
 
     for pattern in indices:

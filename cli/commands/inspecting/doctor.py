@@ -14,7 +14,7 @@ from shinglefold.cli.framework.output import (
     progress_reporter,
     remark,
     write_json,
-    write_line,
+    write_lines,
 )
 from shinglefold.cli.session.maintenance import open_for_scan, scan_options
 
@@ -91,8 +91,8 @@ def doctor(
         removed = {"removed": [place.to_json() for place in swept.removed], "reasons": swept.reasons}
         write_json({**found.to_json(), **(removed if fix else {})})
     else:
-        for line in [*(_removed_lines(swept.removed) if fix else ()), *_lines(found, target, recipe)]:
-            write_line(printable(target.hints.complete(line)))
+        lines = [*(_removed_lines(swept.removed) if fix else ()), *_lines(found, target, recipe)]
+        write_lines(map(target.hints.complete, lines))
     if expired:
         why = "; ".join(swept.reasons) or "they were left meanwhile"
         remark(printable(f"{len(expired):,} placeholders could not be removed: {why}"))
@@ -135,11 +135,11 @@ def _remedies(found: "Diagnosis", target: "Target", recipe: "Recipe") -> list[st
     other_fields = found.misread or found.findings.get("textless")
     commands = []
     if found.mapping:
-        commands.append(target.hints.command("setup", found.index, **flags))
+        commands.append(target.command("setup", **flags))
     if any(found.findings.get(finding) for finding in _MENDED_BY_BACKFILL):
-        commands.append(target.hints.command("backfill", found.index, **flags))
+        commands.append(target.command("backfill", **flags))
     if found.ungrouped:
-        commands.append(target.hints.command("regroup", found.index))
+        commands.append(target.command("regroup"))
     lines = [_other_fields_remedy(found, target, recipe)] if other_fields else []
     if found.unseen:
         lines.append(
@@ -147,7 +147,7 @@ def _remedies(found: "Diagnosis", target: "Target", recipe: "Recipe") -> list[st
             "examine the index as a user who sees it"
         )
     if found.findings.get("kept"):
-        fix = target.hints.command("doctor", found.index, fix=True)
+        fix = target.command("doctor", fix=True)
         lines.append(f"placeholders whose writers crashed are removed by: {fix}")
     if found.findings.get("unreadable"):
         lines.append("mend the documents the pipeline fails on, or the pipeline")
@@ -164,6 +164,5 @@ def _other_fields_remedy(found: "Diagnosis", target: "Target", recipe: "Recipe")
         return (
             f"{problem}: restore the texts, or set the index up with the pipeline that made the fingerprints"
         )
-    change = target.hints.command("setup", found.index, field=found.text_in)
-    commands = chain([change, target.command("backfill")])
+    commands = target.take_text_from(found.text_in)
     return f"{problem}; there is text in {', '.join(other)}. If that is it: {commands}"

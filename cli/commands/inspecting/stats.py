@@ -12,8 +12,10 @@ from shinglefold.cli.framework.output import (
     print_table,
     printable,
     remark,
+    warn,
     write_json,
     write_line,
+    write_lines,
 )
 from shinglefold.cli.options.definitions import engine_option
 
@@ -58,8 +60,7 @@ def stats(invocation: Invocation, /, *, index: str, engine: str | None) -> int:
     for one in found:
         if one.problem:
             remark(f"{printable(one.info.name)}: {printable(target.hints.complete(one.problem))}")
-    for line in leftovers:
-        remark(f"note: {printable(line)}")
+    warn(leftovers, "note")
     return PARTLY if any(one.problem for one in found) else DONE
 
 
@@ -70,8 +71,7 @@ def _print(found: "Sequence[IndexStatistics]", index: str, hints: "Hints") -> No
         print_table(("index", "documents", "signed", "size", "scheme", "also called"), map(_row, found))
     else:
         for number, one in enumerate(found):
-            for line in [""] * bool(number) + _lines(one, hints):
-                write_line(printable(line))
+            write_lines([""] * bool(number) + _lines(one, hints))
 
 
 def _no_index(pattern: str, hints: "Hints") -> str:

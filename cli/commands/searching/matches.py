@@ -69,7 +69,7 @@ def matches(
     from shinglefold.canon import Canonicalizer
     from shinglefold.cli.options.text_input import check_language, read_text
     from shinglefold.cli.render.hits import filter_queries
-    from shinglefold.cli.session.open_index import open_store, passages_remedy, seal_of_index
+    from shinglefold.cli.session.open_index import open_store, seal_of_index
     from shinglefold.errors import ConfigError
     from shinglefold.rerank.matching import MatchOptions, MatchSearch
 
@@ -79,7 +79,9 @@ def matches(
     with open_store(target) as store:
         check_language(store.scheme, language)
         if not store.recipe.passages:
-            raise ConfigError(f"index {index!r} stores no elements of passages: {passages_remedy(target)}")
+            raise ConfigError(
+                f"index {index!r} stores no elements of passages: {target.setup_and_backfill(passages=True)}"
+            )
         terms = filter_queries(store, index, filters)
         wanted = what if text else read_text(what, kind, encoding)
         seal = seal_of_index(target, store.recipe)
