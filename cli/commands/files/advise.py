@@ -265,7 +265,8 @@ def layout(
     widest = None if changed is None or of is None else width_for(changed / of, Requirements().resemblance)
     points = list(zip(*(column.tolist() for column in advice.curve()), strict=True))
     if svg is not None:
-        write_page(str(svg), picture(points, needs.resemblance, _title(advice)))
+        title = f"{advice.groups} groups of {advice.group_size}, {advice.min_shared} shared"
+        write_page(str(svg), picture(points, needs.resemblance, title))
     summary = _summary(advice, words, needs.resemblance, widest)
     if invocation.json:
         write_json(
@@ -281,10 +282,6 @@ def layout(
     if svg is not None:
         write_line(f"\ndrawn to {svg}")
     return DONE
-
-
-def _title(advice: "Advice") -> str:
-    return f"{advice.groups} groups of {advice.group_size}, {advice.min_shared} shared"
 
 
 def _summary(advice: "Advice", width: int, resemblance: float, widest: int | None) -> dict[str, Any]:

@@ -25,7 +25,6 @@ from shinglefold.options.remedies import suggest
 
 if TYPE_CHECKING:
     from shinglefold.ingest import ReadOptions
-    from shinglefold.ingest.field_statistics import FieldWatch
     from shinglefold.model.scheme import Scheme
     from shinglefold.offline.dedupe.fingerprint_table import DocumentNames, FingerprintTable
     from shinglefold.offline.dedupe.link import Linking
@@ -190,8 +189,7 @@ def open_collection(
         with progress_bar("fingerprints") as bar:
             missing = _read(invocation, spec, table, signed, bar)
         names = names_of(table)
-        for line in reading_notes(reading, len(names.repeated)):
-            remark(f"note: {line}")
+        warn(reading_notes(reading, len(names.repeated)), "note")
         # Linking writes temporary files only, so it can be interrupted anywhere.
         with progress_bar("linking") as bar, Interrupts() as interrupts, interrupts.breakable():
             monitor = RunMonitor(
@@ -275,6 +273,8 @@ def _read(
     """Fill the table; return whether texts are missing, see ``lacks_text``."""
     from shinglefold.cli.render.run_summary import lacks_text, named_language_field, text_warnings
     from shinglefold.ingest.field_statistics import FieldWatch
+    from shinglefold.offline.dedupe.collect import collect_signed, collect_texts, pipeline_for
+    from shinglefold.offline.dedupe.decode import SignatureLayout
     from shinglefold.offline.sign.run_identity import AsFound
 
     found, pace = AsFound(spec.sources), ProgressPace("documents")
@@ -283,41 +283,23 @@ def _read(
     def progress(fraction: float) -> None:
         bar(fraction, pace.describe(len(table), fraction))
 
-    if signed:
-        _read_signed(spec, table, progress)
-    else:
-        _read_texts(spec, table, watch, progress)
-    found.check()
-    unsigned = len(table) - int(table.valid().sum())
-
     def with_fields(names: Sequence[str]) -> str:
         return repeat_command(invocation.arguments, field=tuple(names))
 
+    if signed:
+        from shinglefold.offline.dedupe.read_signed import SignedReader
+
+        reader = SignedReader(SignatureLayout.of(table.scheme), spec.target, spec.reading)
+        collect_signed(spec.sources, reader, table, spec.workers, progress)
+    else:
+        records = watch.watch(read_sources(spec.sources, spec.reading))
+        pipeline = pipeline_for(table.scheme, spec.fields, spec.language_field, spec.html)
+        columns = tuple(dict.fromkeys((*spec.fields, spec.language_field, "format")))
+        collect_texts(records, pipeline, columns, spec.workers, table, progress)
+    found.check()
+    unsigned = len(table) - int(table.valid().sum())
     warn(text_warnings(watch, unsigned, spec.named, with_fields))
     return lacks_text(watch, named=spec.named)
-
-
-def _read_signed(spec: _SourceSpec, table: "FingerprintTable", progress: Callable[[float], None]) -> None:
-    from shinglefold.offline.dedupe.collect import collect_signed
-    from shinglefold.offline.dedupe.decode import SignatureLayout
-    from shinglefold.offline.dedupe.read_signed import SignedReader
-
-    reader = SignedReader(SignatureLayout.of(table.scheme), spec.target, spec.reading)
-    collect_signed(spec.sources, reader, table, spec.workers, progress)
-
-
-def _read_texts(
-    spec: _SourceSpec,
-    table: "FingerprintTable",
-    watch: "FieldWatch",
-    progress: Callable[[float], None],
-) -> None:
-    from shinglefold.offline.dedupe.collect import collect_texts, pipeline_for
-
-    records = read_sources(spec.sources, spec.reading)
-    pipeline = pipeline_for(table.scheme, spec.fields, spec.language_field, spec.html)
-    wanted = tuple(dict.fromkeys((*spec.fields, spec.language_field, "format")))
-    collect_texts(watch.watch(records), pipeline, wanted, spec.workers, table, progress)
 
 
 def finish(found: Collection) -> int:

@@ -1,7 +1,6 @@
 """``shinglefold groups FILE…``: the groups or pairs of near-duplicates in files, without an index."""
 
 import math
-from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -143,21 +142,12 @@ def _print_groups(
     labels = found.linking.labels(linkage)
     named = found.until_interrupted(found.names.of_each(groups_of(labels, min_size, by_size)))
     if form == "csv":
-        _write_csv(named)
-    else:
-        _write_groups(named, as_json=form == "json")
-
-
-def _write_groups(named: Iterable[Sequence[str]], as_json: bool) -> None:
-    for ids in named:
-        if as_json:
+        write_csv(("group", "id"))
+    for number, ids in enumerate(named, 1):
+        if form == "csv":
+            for one in ids:
+                write_csv((str(number), one))
+        elif form == "json":
             write_json({"size": len(ids), "ids": ids}, indent=None)
         else:
             write_line("\t".join(map(printable, ids)))
-
-
-def _write_csv(named: Iterable[Sequence[str]]) -> None:
-    write_csv(("group", "id"))
-    for number, ids in enumerate(named, 1):
-        for one in ids:
-            write_csv((str(number), one))

@@ -150,10 +150,6 @@ def _exit_code(summary: "RegroupSummary", invocation: Invocation) -> int:
     return DONE if summary.settled and not summary.counts.failed else PARTLY
 
 
-def _by_signature(pairs: int) -> str:
-    return f", {pairs:,} by signature, as a text is missing, too long or was changed" if pairs else ""
-
-
 def _lines(summary: "RegroupSummary") -> Iterator[str]:
     counts = summary.counts
     earlier = f"{max(0, counts.groups_before):,} before"
@@ -178,7 +174,9 @@ def _lines(summary: "RegroupSummary") -> Iterator[str]:
     readings = "1 reading" if summary.passes == 1 else f"{summary.passes:,} readings"
     yield f"{summary.seconds:.1f} s, {readings}; linkage {summary.linkage}, verified by {summary.verify}"
     if counts.asked or counts.unread:
-        unread = _by_signature(counts.unread)
+        unread = ""
+        if counts.unread:
+            unread = f", {counts.unread:,} by signature, as a text is missing, too long or was changed"
         yield f"in doubt by signature: {counts.asked:,} pairs decided by their texts{unread}"
     if summary.missing:
         yield f"texts were not asked: {summary.missing}"

@@ -41,7 +41,10 @@ def info(invocation: Invocation, /) -> int:
     languages = [_describe(point) for point in installed().values()]
     scheme, problem = _scheme(settings)
     if invocation.json:
-        shown = {name: {"value": values[name], **_origin(origins[name])} for name in origins}
+        shown = {
+            name: {"value": values[name], "from": origins[name].kind, "where": origins[name].where}
+            for name in origins
+        }
         write_json({"engine": engine, "settings": shown, **scheme, "languages": languages})
         return DONE
     write_line(f"engine: {engine}\n")
@@ -70,10 +73,6 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON
     if isinstance(value, tuple) and value and not isinstance(value[0], str):
         return {code: asdict(options) for code, options in value}
     return list(value) if isinstance(value, tuple) else value
-
-
-def _origin(origin: "SettingOrigin") -> dict[str, str]:
-    return {"from": origin.kind, "where": origin.where}
 
 
 def _rows(
@@ -120,7 +119,8 @@ def _describe(point: "EntryPoint") -> dict[str, Any]:
     from shinglefold.model.scheme import CanonOptions
     from shinglefold.registry import language_class
 
-    shown: dict[str, Any] = {"code": point.name, "plugin": point.value, "distribution": _distribution(point)}
+    distribution = f"{point.dist.name} {point.dist.version}" if point.dist is not None else ""
+    shown: dict[str, Any] = {"code": point.name, "plugin": point.value, "distribution": distribution}
     try:
         cls = language_class(point.name)
         shown |= {"scripts": sorted(cls.scripts), "unit": cls.unit, "modes": sorted({*cls.modes, "surface"})}
@@ -128,21 +128,18 @@ def _describe(point: "EntryPoint") -> dict[str, Any]:
         # Last, as the version of a missing dictionary is unknown.
         shown["version"] = cls.version()
     except MissingExtra as error:
-        return {**shown, "usable": False, "problem": str(error), "install": _pip(error.extra)}
+        return {
+            **shown,
+            "usable": False,
+            "problem": str(error),
+            "install": f"pip install 'shinglefold[{error.extra}]'",
+        }
     except ShinglefoldError as error:
         return {**shown, "usable": False, "problem": str(error)}
     except Exception as error:
         # A plugin may raise anything.
         return {**shown, "usable": False, "problem": f"{type(error).__name__}: {error}"}
     return {**shown, "usable": True}
-
-
-def _distribution(point: "EntryPoint") -> str:
-    return f"{point.dist.name} {point.dist.version}" if point.dist is not None else ""
-
-
-def _pip(extra: str) -> str:
-    return f"pip install 'shinglefold[{extra}]'"
 
 
 def _print(found: list[dict[str, Any]]) -> None:
