@@ -113,13 +113,13 @@ def main(arguments: Sequence[str] | None = None, program: click.Group = cli) -> 
         discard_output()
         return PIPE_CLOSED
     except (Exception, KeyboardInterrupt) as error:
-        return _reported(error, invocation)
+        return _report_error(error, invocation)
     finally:
         flush_stderr()
     return code
 
 
-def _reported(error: BaseException, invocation: Invocation) -> int:
+def _report_error(error: BaseException, invocation: Invocation) -> int:
     try:
         return report(error, invocation)
     except KeyboardInterrupt as second:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 import click
 from click.shell_completion import CompletionItem
 
+from shinglefold.cli.framework.next_commands import Hints, repeat_command
 from shinglefold.cli.framework.output import (
     OutputLost,
     flush_output,
@@ -67,15 +68,13 @@ class Invocation:
         from shinglefold.cli.session.recipe import Target
 
         if engine is not None and "," in engine:
-            self._check_several(engine)
+            self._check_addresses(engine)
         self.engine = engine
         return Target(index, self.settings(), self.hints(), **flags)
 
-    def _check_several(self, engine: str) -> None:
+    def _check_addresses(self, engine: str) -> None:
         """Refuse several addresses if only the first has a scheme; the message has the right command."""
-        from shinglefold.cli.framework.next_commands import repeat_command
         from shinglefold.engines.http import each_with_scheme
-        from shinglefold.errors import ConfigError
 
         if meant := each_with_scheme(engine):
             raise ConfigError(
@@ -85,7 +84,6 @@ class Invocation:
 
     def hints(self) -> "Hints":
         """Return a builder of commands for messages, with ``--engine`` and ``--config`` of this one."""
-        from shinglefold.cli.framework.next_commands import Hints
 
         return Hints(self.engine, self.config)
 

@@ -37,7 +37,7 @@ class Hints:
         return [*words[:place], *self._in_force(), *words[place:]]
 
     def _in_force(self) -> list[str]:
-        engine = None if self.engine is None else _safe(self.engine)
+        engine = None if self.engine is None else _safe_address(self.engine)
         return [*option(_ENGINE, engine), *option("--config", self.config)]
 
 
@@ -50,7 +50,7 @@ def repeat_command(arguments: Iterable[str], **changed: Value) -> str:
     words = list(arguments)
     for name, value in changed.items():
         flag = f"--{name.replace('_', '-')}"
-        words = _without(words, flag, takes_value=not isinstance(value, bool))
+        words = _without_option(words, flag, takes_value=not isinstance(value, bool))
         place = words.index("--") if "--" in words else len(words)
         words[place:place] = option(flag, value)
     return shlex.join(["shinglefold", *_safe_words(words)])
@@ -63,7 +63,7 @@ def replace_word(arguments: Iterable[str], word: str, other: str) -> str:
     return shlex.join(["shinglefold", *_safe_words([*words[:at], other, *words[at + 1 :]])])
 
 
-def _safe(where: str) -> str:
+def _safe_address(where: str) -> str:
     """Return an address without credentials, which must not get into logs."""
     from shinglefold.engines.http import without_secrets
 
@@ -76,13 +76,13 @@ def _safe_words(words: list[str]) -> list[str]:
         if word == "--":
             break
         if word.startswith(f"{_ENGINE}="):
-            safe[place] = f"{_ENGINE}={_safe(word.removeprefix(f'{_ENGINE}='))}"
+            safe[place] = f"{_ENGINE}={_safe_address(word.removeprefix(f'{_ENGINE}='))}"
         elif place and words[place - 1] == _ENGINE:
-            safe[place] = _safe(word)
+            safe[place] = _safe_address(word)
     return safe
 
 
-def _without(words: list[str], flag: str, takes_value: bool) -> list[str]:
+def _without_option(words: list[str], flag: str, takes_value: bool) -> list[str]:
     kept: list[str] = []
     skip = False
     for place, word in enumerate(words):

@@ -8,8 +8,11 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from time import monotonic
 from typing import IO, TYPE_CHECKING, Any, Literal
+
+from shinglefold.errors import ConfigError, OutputError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -68,10 +71,6 @@ def write_line(line: str) -> None:
 
 def check_page(path: str | None, option: str, sources: Iterable[str] = ()) -> None:
     """Check that a page or picture may be written to a file."""
-    from pathlib import Path
-
-    from shinglefold.errors import ConfigError
-
     if path is None or not Path(path).is_file():
         return
     with suppress(OSError), open(path, "rb") as file:
@@ -88,9 +87,6 @@ def write_page(path: str, page: str) -> None:
     Raises:
         OutputError: it can't be written.
     """
-    from pathlib import Path
-
-    from shinglefold.errors import OutputError
     from shinglefold.runtime.durable_files import atomic_write
 
     place = Path(path)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -175,7 +176,7 @@ def verify_options(who: str, nominated: str) -> Callable[[Function], Function]:
     )
 
 
-groups_verified = verify_by_options("a document", "shares a supershingle with the leader of a group")
+group_verify_options = verify_by_options("a document", "shares a supershingle with the leader of a group")
 decision_options = options(verify_options("a pair", "shares supershingles"), threshold_options("a pair"))
 engine_option = click.option(
     "--engine",
@@ -196,8 +197,6 @@ def chosen_scheme(
     Raises:
         ConfigError: there is no such preset, or a value is not valid.
     """
-    from dataclasses import replace
-
     settings = invocation.settings()
     if preset is not None:
         settings = replace(settings, preset=preset)

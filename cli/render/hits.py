@@ -258,12 +258,12 @@ def filter_queries(store: "Store", index: str, filters: tuple[str, ...]) -> tupl
     """
     from shinglefold.rerank.request.field_check import check_fields
 
-    named = [_parted(one) for one in filters]
+    named = [_parse_filter(one) for one in filters]
     check_fields(store.mappings.values(), index, [name for name, _ in named], "--filter")
     return tuple({"term": {name: value}} for name, value in named)
 
 
-def _parted(given: str) -> tuple[str, str]:
+def _parse_filter(given: str) -> tuple[str, str]:
     name, equals, value = given.partition("=")
     if not (name and equals):
         raise click.UsageError(f"--filter {given!r}: expected FIELD=VALUE")

@@ -4,8 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from shinglefold.cli.framework.command import DONE, FAILED, PARTLY, Invocation, exit_code_of_stop
+from shinglefold.cli.framework.next_commands import repeat_command
 from shinglefold.cli.framework.output import format_times, printable, remark
 from shinglefold.cli.options.sources import is_page_source
+from shinglefold.errors import EngineError
 
 if TYPE_CHECKING:
     from shinglefold.cli.framework.next_commands import Hints
@@ -111,8 +113,6 @@ def retry_command(target: "Target", engine: "Engine", summary: "Summary", **made
     Args:
         made_by: the options of a new index, repeated if no index was made whose recipe has them.
     """
-    from shinglefold.errors import EngineError
-
     letters, index = summary.dead_letters, target.index
     try:
         there = bool(summary.indexed) or engine.index_exists(index)
@@ -140,14 +140,11 @@ def index_exit_code(summary: "Summary", watch: "FieldWatch", *, named: bool) -> 
     Args:
         named: the user named the fields, so that each of them is expected.
     """
-
     return with_field_check(exit_code(summary), watch, named=named)
 
 
 def id_warnings(invocation: Invocation, watch: "FieldWatch") -> Iterator[str]:
     """Yield a warning if documents have no id, but a field that looks like one."""
-    from shinglefold.cli.framework.next_commands import repeat_command
-
     if name := watch.likely_id:
         rebuild = repeat_command(invocation.arguments, id_field=name, recreate=True)
         yield (

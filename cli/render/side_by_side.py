@@ -144,11 +144,11 @@ def _styled(parts: Sequence[MarkedText], style: str, brackets: bool, cut: bool) 
         if part.marked:
             line.append(f"[{text}]" if brackets else text, style=style)
         else:
-            line.append(_cut(text) if cut else text)
+            line.append(_shorten(text) if cut else text)
     return line
 
 
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     """Return an equal stretch without its middle, if it is long."""
     if len(text) <= 2 * _EDGE + 20:
         return text

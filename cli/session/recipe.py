@@ -79,7 +79,7 @@ class Target:
         """Return the commands that make the fingerprints from other fields."""
         return self.setup_and_backfill(field=tuple(fields))
 
-    def change(self) -> str:
+    def change_commands(self) -> str:
         """Return the commands that change the index to what flags and settings say.
 
         Settings from environment variables become flags: a variable may be set for this command only.
@@ -98,10 +98,10 @@ class Target:
             "dedup_field": self.settings.field if "field" in set_here else None,
         }
         if flags["languages"] and not is_server(self.where):
-            return self.anew(preset=flags["preset"], pipeline=self.pipeline, field=self.fields)
+            return self.rebuild_command(preset=flags["preset"], pipeline=self.pipeline, field=self.fields)
         return self.setup_and_backfill(**flags)
 
-    def anew(self, **options: Value) -> str:
+    def rebuild_command(self, **options: Value) -> str:
         """Return the command that rebuilds the index; an embedded one stores words by language."""
         return self.hints.command("index", "FILE", index=self.index, recreate=True, **options)
 
@@ -128,7 +128,7 @@ def recipe_of_index(target: Target) -> tuple[Recipe, dict[str, JSON]]:
     return one_recipe(found, target), found
 
 
-def recipe_to_come(target: Target) -> tuple[Recipe, dict[str, JSON]] | None:
+def recipe_of_template(target: Target) -> tuple[Recipe, dict[str, JSON]] | None:
     """Return the recipe that an index template will give an index, with its mappings; None without one.
 
     Raises:
@@ -207,11 +207,11 @@ def _refuse(target: Target, one: Contradiction) -> NoReturn:
         one.found,
         f"{one.wanted} ({one.source})",
         f"index {target.index!r}",
-        f"Leave it out, or change the index: {target.change()}",
+        f"Leave it out, or change the index: {target.change_commands()}",
     )
 
 
-def chosen_codes(target: Target) -> tuple[tuple[str, ...], str]:
+def chosen_languages(target: Target) -> tuple[tuple[str, ...], str]:
     """Return the languages that a flag or setting names, and which one; empty without one."""
     if target.languages:
         return (tuple(usable()[0]) if "all" in target.languages else target.languages), "--languages"
@@ -233,7 +233,7 @@ def chosen_preset(target: Target) -> tuple[str, str]:
     return (settings.preset, settings.given["preset"]) if "preset" in settings.given else ("", "")
 
 
-def given_options(settings: Settings, code: str) -> dict[str, tuple[Any, str]]:
+def options_of_language(settings: Settings, code: str) -> dict[str, tuple[Any, str]]:
     """Return the options set for a language with their sources; its own override those of all."""
     own = dict(settings.language)
     found = {}
@@ -250,12 +250,12 @@ def _contradictions(target: Target, recipe: Recipe) -> Iterator[Contradiction]:
     preset, source = chosen_preset(target)
     if preset and PRESETS[preset].sketch != recipe.scheme.sketch:
         yield Contradiction("the preset", recipe.scheme.name, preset, source)
-    codes, source = chosen_codes(target)
+    codes, source = chosen_languages(target)
     made = {ref.code: ref for ref in recipe.scheme.languages}
     if codes and set(codes) != made.keys():
         yield Contradiction("the languages", ",".join(made), ",".join(sorted(codes)), source)
     for code, ref in made.items():
-        for name, (value, source) in given_options(target.settings, code).items():
+        for name, (value, source) in options_of_language(target.settings, code).items():
             if getattr(ref.options, name) != value:
                 yield Contradiction(f"{code} {name}", str(getattr(ref.options, name)), str(value), source)
     definition = target.definition(recipe.field)

@@ -157,9 +157,11 @@ def sign_command(
         check_output(session, output, overwrite, sources)
         progress(f"signing with scheme {scheme.id}")
         documents = read(session, *sources)
-        columns_of(documents, [name.partition(".")[0] for name in (*fields, *_named(language_field))])
+        columns_of(
+            documents, [name.partition(".")[0] for name in (*fields, *_language_columns(language_field))]
+        )
         made = sign(documents, scheme, options, beside=beside)
-        counts = _written(session, made, output, overwrite)
+        counts = _write_and_count(session, made, output, overwrite)
         worst = _problems(session, output) if counts["failed"] else []
     counts["scheme"] = scheme.id
     if invocation.json:
@@ -174,13 +176,13 @@ def sign_command(
     return PARTLY if counts["failed"] else DONE
 
 
-def _named(language_field: str) -> list[str]:
+def _language_columns(language_field: str) -> list[str]:
     """Return the column with languages if the user named one."""
     named = named_language_field(language_field)
     return [named] if named else []
 
 
-def _written(session: Session, made: Frame, output: str, overwrite: bool) -> dict[str, int | str]:
+def _write_and_count(session: Session, made: Frame, output: str, overwrite: bool) -> dict[str, int | str]:
     write(made, output, overwrite)
     failed = f"count_if({PROBLEM} IS NOT NULL)"
     found = totals(session.read.parquet(output), read="count(1)", failed=failed)

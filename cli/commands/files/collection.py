@@ -20,7 +20,8 @@ from shinglefold.cli.options.definitions import (
     workers_option,
 )
 from shinglefold.cli.options.sources import make_read_options, read_sources, reading_notes, reading_options
-from shinglefold.cli.render.run_summary import NO_DOCUMENTS
+from shinglefold.cli.render.run_summary import NO_DOCUMENTS, lacks_text, named_language_field, text_warnings
+from shinglefold.errors import ConfigError, InputError, OutputError, is_full
 from shinglefold.options.remedies import suggest
 
 if TYPE_CHECKING:
@@ -185,7 +186,7 @@ def open_collection(
     if signed:
         _check_signed(spec)
         _check_decision(scheme, decision)
-    with _full_disk_named(), closing(FingerprintTable(scheme, whole=not signed)) as table:
+    with _explain_full_disk(), closing(FingerprintTable(scheme, whole=not signed)) as table:
         with progress_bar("fingerprints") as bar:
             missing = _read(invocation, spec, table, signed, bar)
         names = names_of(table)
@@ -200,10 +201,8 @@ def open_collection(
 
 
 @contextmanager
-def _full_disk_named() -> Iterator[None]:
+def _explain_full_disk() -> Iterator[None]:
     """Replace the error of a full disk by one with the remedy."""
-    from shinglefold.errors import OutputError, is_full
-
     try:
         yield
     except OSError as error:
@@ -217,7 +216,6 @@ def _full_disk_named() -> Iterator[None]:
 
 def _is_signed(spec: _SourceSpec, given: bool | None) -> bool:
     """Return whether the sources have fingerprints to take, instead of texts."""
-    from shinglefold.errors import ConfigError, InputError
     from shinglefold.offline.dedupe.collect import are_signed
     from shinglefold.offline.sign.tasks import is_parquet
 
@@ -271,7 +269,6 @@ def _read(
     invocation: Invocation, spec: _SourceSpec, table: "FingerprintTable", signed: bool, bar: "Report"
 ) -> bool:
     """Fill the table; return whether texts are missing, see ``lacks_text``."""
-    from shinglefold.cli.render.run_summary import lacks_text, named_language_field, text_warnings
     from shinglefold.ingest.field_statistics import FieldWatch
     from shinglefold.offline.dedupe.collect import collect_signed, collect_texts, pipeline_for
     from shinglefold.offline.dedupe.decode import SignatureLayout

@@ -23,6 +23,7 @@ from shinglefold.cli.options.definitions import (
     preset_option,
     text_options,
 )
+from shinglefold.cli.render.side_by_side import passage_json, print_passages
 
 if TYPE_CHECKING:
     from shinglefold.model.scheme import Scheme
@@ -122,8 +123,7 @@ def _compare_files(
 ) -> int:
     """Compare two texts, or the texts of two files."""
     from shinglefold.canon import Canonicalizer
-    from shinglefold.cli.options.text_input import check_language, two_texts
-    from shinglefold.cli.render.side_by_side import passage_json, print_passages
+    from shinglefold.cli.options.sources import check_language, two_texts
     from shinglefold.offline.compare_texts import compare_texts
     from shinglefold.passages.alignment import passages_between
     from shinglefold.passages.coverage import shares
@@ -197,7 +197,6 @@ def _compare_documents(
 ) -> int:
     """Compare two documents of an index by their stored fingerprints and texts."""
     from shinglefold.canon import Canonicalizer
-    from shinglefold.cli.render.side_by_side import passage_json, print_passages
     from shinglefold.cli.session.open_index import open_store, seal_of_index, stored_hit
     from shinglefold.rerank.explanation.stored_pair import explain_pair
     from shinglefold.rerank.request.field_check import check_fields

@@ -3,12 +3,14 @@
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from shinglefold.cli.framework.command import Invocation, command
+from shinglefold.cli.framework.next_commands import repeat_command
 from shinglefold.cli.framework.output import (
     flush_output,
     format_duration,
@@ -20,7 +22,14 @@ from shinglefold.cli.framework.output import (
 )
 from shinglefold.cli.options.definitions import chosen_scheme, fields_option, preset_option, workers_option
 from shinglefold.cli.options.sources import check_sources, make_read_options, page_prefixes, reading_options
-from shinglefold.cli.render.run_summary import exit_code_of_run, run_lines
+from shinglefold.cli.render.run_summary import (
+    exit_code_of_run,
+    named_language_field,
+    run_lines,
+    text_warnings,
+    with_field_check,
+)
+from shinglefold.errors import ConfigError
 
 if TYPE_CHECKING:
     from shinglefold.ingest.field_statistics import FieldWatch
@@ -86,8 +95,6 @@ def sign(
     standard input. A run that was broken off goes on where it was when it is given again. Exit code 3 says
     that some documents failed.
     """
-    from dataclasses import replace
-
     from shinglefold.cli.session.open_index import load_lexicon, save_lexicon
     from shinglefold.offline.sign.run import sign as signed
 
@@ -137,7 +144,6 @@ def _check_output(
     output: str | None, sources: tuple[str, ...], options: "SignOptions", *, overwrite: bool, restart: bool
 ) -> None:
     """Refuse an output that can't be written, or would overwrite something."""
-    from shinglefold.errors import ConfigError
     from shinglefold.offline.sign.run_journal import is_named
     from shinglefold.offline.sign.tasks import is_parquet
 
@@ -181,15 +187,12 @@ def _is_descriptor(place: Path) -> bool:
         if not place.is_symlink():
             return False
         place = place.parent / os.readlink(place)
-    from shinglefold.errors import ConfigError
 
     raise ConfigError(f"{given} is a link that leads back to itself: name another file")
 
 
 def _check_dead_letters(output: str | None, dead_letters: str | None) -> None:
     """Refuse to write dead letters to the output, which would replace them."""
-    from shinglefold.errors import ConfigError
-
     if output and dead_letters and os.path.realpath(output) == os.path.realpath(dead_letters):
         raise ConfigError(f"--dead-letters {dead_letters} is the output, too: name another")
 
@@ -248,14 +251,12 @@ def _finish(
         for line in _lines(summary):
             write_line(line)
     warn(warnings)
-    from shinglefold.cli.render.run_summary import with_field_check
 
     return with_field_check(_code(invocation, summary, output), _watch(summary, options), named=named)
 
 
 def _watch(summary: "Signed", options: "SignOptions") -> "FieldWatch":
     """Return the fields that the signed documents have."""
-    from shinglefold.cli.render.run_summary import named_language_field
     from shinglefold.ingest.field_statistics import FieldWatch
 
     language = named_language_field(options.language_field)
@@ -263,8 +264,6 @@ def _watch(summary: "Signed", options: "SignOptions") -> "FieldWatch":
 
 
 def _code(invocation: Invocation, summary: "Signed", output: str | None) -> int:
-    from shinglefold.cli.framework.next_commands import repeat_command
-
     continues = (
         f"; the same command goes on from there: {repeat_command(invocation.arguments, restart=False)}"
     )
@@ -276,9 +275,6 @@ def _code(invocation: Invocation, summary: "Signed", output: str | None) -> int:
 def _warnings(
     invocation: Invocation, summary: "Signed", options: "SignOptions", *, named: bool, filed: bool
 ) -> Iterator[str]:
-    from shinglefold.cli.framework.next_commands import repeat_command
-    from shinglefold.cli.render.run_summary import text_warnings
-
     watch = _watch(summary, options)
     unsigned = summary.counts.get("without_signature", 0)
     # The same command with other fields replaces the output and starts from the beginning.

@@ -10,7 +10,8 @@ from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
 from shinglefold.cli.framework.output import remark, warn, write_json, write_line, write_lines
 from shinglefold.cli.options.definitions import NumberRange, engine_option, verify_options
 from shinglefold.cli.options.sources import make_read_options, read_sources, reading_options
-from shinglefold.cli.render.run_summary import exit_code_of_run, text_warnings
+from shinglefold.cli.render.run_summary import exit_code_of_run, replay_command, text_warnings
+from shinglefold.errors import IndexMissing, ShinglefoldError
 
 if TYPE_CHECKING:
     from shinglefold.cli.session.recipe import Target
@@ -98,7 +99,6 @@ def add(
     FILE is read as by index; - is standard input. Many may add to an index at the same time. Exit code 3 says
     that some documents were not let in, 1 that none was.
     """
-    from shinglefold.cli.render.run_summary import replay_command
     from shinglefold.cli.session.open_index import open_store, pipeline_for_index
     from shinglefold.grouping import Gate, Policy
     from shinglefold.grouping.gate.bulk_run import BulkRun
@@ -119,7 +119,7 @@ def add(
     run, watch = BulkRun(), FieldWatch(())
     with (
         _keep_result(run),
-        _setup_command_named(target, groups=chosen.action != "refuse"),
+        _suggest_setup(target, groups=chosen.action != "refuse"),
         open_store(target) as store,
     ):
         pipeline, recipe = pipeline_for_index(target, invocation)
@@ -142,8 +142,6 @@ def add(
 @contextmanager
 def _keep_result(run: "BulkRun") -> Iterator[None]:
     """Note the error that ends a run, so that its summary is printed; before the first document, raise it."""
-    from shinglefold.errors import ShinglefoldError
-
     try:
         yield
     except KeyboardInterrupt as error:
@@ -164,10 +162,8 @@ def _exit_code(run: "BulkRun") -> int:
 
 
 @contextmanager
-def _setup_command_named(target: "Target", *, groups: bool) -> Iterator[None]:
+def _suggest_setup(target: "Target", *, groups: bool) -> Iterator[None]:
     """Name the command that makes the index in the error that it is missing; a gate makes none."""
-    from shinglefold.errors import IndexMissing
-
     try:
         yield
     except IndexMissing as error:

@@ -59,7 +59,6 @@ def backfill(
     meanwhile keeps that change and gets the fingerprint of it. When it is cut short, the same command goes on
     where it was. Exit code 3 says that some documents have no fingerprint.
     """
-
     from shinglefold.cli.session.open_index import text_field_remedy
     from shinglefold.maintenance import BackfillOptions, Slice
     from shinglefold.maintenance import backfill as run

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from shinglefold.cli.options.definitions import (
     engine_options,
     fields_option,
     group_rules,
-    groups_verified,
+    group_verify_options,
     pipeline_option,
     preset_option,
     workers_option,
@@ -41,6 +42,7 @@ from shinglefold.cli.render.run_summary import (
     retry_command,
     summary_lines,
 )
+from shinglefold.errors import ConfigError, EngineError, IndexMissing, InputError
 
 if TYPE_CHECKING:
     from shinglefold.cli.commands.indexing.new_index import ReplacedIndex
@@ -79,7 +81,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Number the groups: each document gets the number of its group; the index remembers that.",
 )
-@groups_verified
+@group_verify_options
 @click.option(
     "--passages",
     is_flag=True,
@@ -130,8 +132,6 @@ def index(
     SOURCE is JSONL or CSV (also .gz), an HTML or text file, a folder of such files, or - for standard input.
     The index is made where it is missing. Exit code 3 says that some documents failed.
     """
-    from dataclasses import replace
-
     from shinglefold.api.index_recipe import search_canonicalizer
     from shinglefold.cli.commands.indexing.new_index import (
         ReplacedIndex,
@@ -247,8 +247,6 @@ def _simulate(
     sources: Sequence[str], records: "Iterable[Record]", pipeline: "Pipeline", *, verbose: bool
 ) -> int:
     """Print what a pipeline makes of documents, in the shape of ``_ingest/pipeline/_simulate``."""
-    from shinglefold.errors import InputError
-
     samples: list[dict[str, Any]] = []
     unreadable = []
     for record in records:
@@ -275,7 +273,6 @@ def _is_failed(result: Mapping[str, Any] | None) -> bool:
 def _check_groups(target: "Target", recipe: "Recipe", *, wanted: bool) -> None:
     """Refuse to number the groups of an existing index without numbers: its documents would have none."""
     from shinglefold.cli.session.recipe import recipe_of_index
-    from shinglefold.errors import ConfigError, IndexMissing
 
     if recipe.groups or not wanted:
         return
@@ -313,7 +310,7 @@ def _write_index(
         usual: types of fields; templates, ``replaced`` and ``properties`` override them.
         replayed: how to read ``dead_letters``, which are then indexed instead of ``records``.
     """
-    from shinglefold.cli.commands.indexing.new_index import mapping_errors_named, template_defaults
+    from shinglefold.cli.commands.indexing.new_index import explain_mapping_errors, template_defaults
     from shinglefold.grouping.numbering import Numbering
     from shinglefold.ingest.index_mapping import usual_properties
 
@@ -328,14 +325,14 @@ def _write_index(
     if rules is not None:
         numbering = Numbering(engine, name, recipe, tools.seal, rules, tools.canonicalizer)
     options |= {"field": recipe.field, "groups": numbering, "properties": properties}
-    with mapping_errors_named(mapping), _concurrent_numbering_reported(target, numbering):
+    with explain_mapping_errors(mapping), _warn_of_concurrent_numbering(target, numbering):
         if replayed is None:
             return run(engine, name, records, pipeline, **options)
         return _replay(target, engine, name, pipeline, reading=replayed, **options)
 
 
 @contextmanager
-def _concurrent_numbering_reported(target: "Target", numbering: "Numbering | None") -> Iterator[None]:
+def _warn_of_concurrent_numbering(target: "Target", numbering: "Numbering | None") -> Iterator[None]:
     """Warn at the end if another run numbered groups at the same time, with the command that mends them."""
     try:
         yield
@@ -383,8 +380,6 @@ def _replay(
 
 def _close(engine: "Engine") -> str:
     """Close an engine; return the error, if any, so that the summary is still printed."""
-    from shinglefold.errors import EngineError
-
     try:
         engine.close()
     except EngineError as error:
@@ -394,8 +389,6 @@ def _close(engine: "Engine") -> str:
 
 def _with_reading_notes(summary: "Summary", options: "ReadOptions", notes: Sequence[str]) -> "Summary":
     """Return a summary with notes, and the counts of what reading passed over."""
-    from dataclasses import replace
-
     passed = {name: count for name, count in options.passed_over.items() if count}
     return replace(summary, counts={**summary.counts, **passed}, notes=(*summary.notes, *notes))
 

@@ -146,7 +146,7 @@ def _type(node: Mapping[str, Any]) -> str:
 
 
 @contextmanager
-def mapping_errors_named(path: str | None) -> Iterator[None]:
+def explain_mapping_errors(path: str | None) -> Iterator[None]:
     """Name the file of ``--mapping`` in the error of an engine that rejects it.
 
     Raises:

@@ -15,10 +15,10 @@ from shinglefold.cli.session.open_index import (
 )
 from shinglefold.cli.session.recipe import (
     Target,
-    chosen_codes,
+    chosen_languages,
     chosen_preset,
-    given_options,
     one_recipe,
+    options_of_language,
 )
 from shinglefold.contracts.engine import JSON, Engine, Templates
 from shinglefold.engines import open_engine
@@ -63,12 +63,12 @@ def setup_recipe(
         recipe = None
     if recipe is None:
         return new_pipeline(target, invocation)[1]
-    if not chosen_codes(target)[0]:
+    if not chosen_languages(target)[0]:
         check_dictionaries(replace(target, index=target.index or min(noted)), recipe)
-    return changed_recipe(target, recipe, own or seal_of_index(target, recipe))
+    return _change_recipe(target, recipe, own or seal_of_index(target, recipe))
 
 
-def changed_recipe(target: Target, recipe: Recipe, seal: Seal | None) -> Recipe:
+def _change_recipe(target: Target, recipe: Recipe, seal: Seal | None) -> Recipe:
     """Return a recipe with the changes of flags and settings.
 
     Raises:
@@ -77,7 +77,7 @@ def changed_recipe(target: Target, recipe: Recipe, seal: Seal | None) -> Recipe:
     settings = target.settings
     field = settings.field if "field" in settings.given else recipe.field
     definition = target.definition(field) or retargeted(recipe.pipeline, recipe.field, field)
-    pipeline = parse_pipeline(definition, changed_scheme(target, recipe.scheme), seal)
+    pipeline = parse_pipeline(definition, _change_scheme(target, recipe.scheme), seal)
     # A pipeline of a file names the field itself.
     wanted = None if target.pipeline and "field" not in settings.given else field
     return replace(pipeline.recipe(wanted), groups=recipe.groups, grouping=recipe.grouping)
@@ -96,12 +96,12 @@ def with_keyword_storage(recipe: Recipe, *, keywords: bool) -> Recipe:
     return replace(recipe, pipeline=with_keywords(recipe.pipeline, recipe.field, keywords))
 
 
-def changed_scheme(target: Target, scheme: Scheme) -> Scheme:
+def _change_scheme(target: Target, scheme: Scheme) -> Scheme:
     """Return a scheme with the preset, the languages and the options of flags and settings."""
     preset, _ = chosen_preset(target)
     if preset:
         scheme = with_preset(scheme, preset)
-    codes, _ = chosen_codes(target)
+    codes, _ = chosen_languages(target)
     if codes:
         if "all" in target.languages:  # also those of the index whose dictionaries are missing
             codes = tuple({*codes, *({ref.code for ref in scheme.languages} & installed().keys())})
@@ -110,7 +110,7 @@ def changed_scheme(target: Target, scheme: Scheme) -> Scheme:
 
 
 def _with_options(target: Target, ref: LanguageRef) -> LanguageRef:
-    given = {name: value for name, (value, _) in given_options(target.settings, ref.code).items()}
+    given = {name: value for name, (value, _) in options_of_language(target.settings, ref.code).items()}
     return replace(ref, options=replace(ref.options, **given)) if given else ref
 
 

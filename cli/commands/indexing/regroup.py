@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
-from shinglefold.cli.framework.next_commands import repeat_command
+from shinglefold.cli.framework.next_commands import chain, repeat_command
 from shinglefold.cli.framework.output import (
     progress_bar,
     remark,
@@ -15,6 +15,7 @@ from shinglefold.cli.framework.output import (
 )
 from shinglefold.cli.options.definitions import NumberRange, engine_option, verify_by_options
 from shinglefold.cli.session.maintenance import checkpoint_option, checkpoint_path, report_stop
+from shinglefold.errors import ConfigError
 
 if TYPE_CHECKING:
     from shinglefold.cli.session.recipe import Target
@@ -132,9 +133,6 @@ def regroup(
 
 def check_numbered(target: "Target", recipe: "Recipe") -> None:
     """Check that an index numbers its groups."""
-    from shinglefold.cli.framework.next_commands import chain
-    from shinglefold.errors import ConfigError
-
     if not recipe.groups:
         change = [target.command("setup", groups=True), target.command("regroup")]
         raise ConfigError(f"index {target.index!r} numbers no groups. Give it numbers: {chain(change)}")

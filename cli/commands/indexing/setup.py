@@ -1,6 +1,8 @@
 """``shinglefold setup [INDEX…]``: prepare mappings and templates for fingerprints."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +16,7 @@ from shinglefold.cli.options.definitions import (
     pipeline_option,
     preset_option,
 )
+from shinglefold.errors import IndexMissing
 
 if TYPE_CHECKING:
     from shinglefold.cli.framework.next_commands import Hints
@@ -115,9 +118,6 @@ def setup(
     An INDEX that is missing is made. What is there already stays as it is, so a second run changes nothing.
     Exit code 3 says that something can't be changed in place.
     """
-    from contextlib import closing
-    from dataclasses import replace
-
     from shinglefold.api.index_recipe import search_canonicalizer
     from shinglefold.cli.commands.indexing.new_recipe import setup_recipe, with_keyword_storage
     from shinglefold.cli.session.open_index import text_field_remedy
@@ -164,8 +164,6 @@ def setup(
 
 def _check_patterns(engine: "Engine", indices: Sequence[str], hints: "Hints") -> None:
     """Check that an index matches each pattern."""
-    from shinglefold.errors import IndexMissing
-
     for pattern in indices:
         if "*" in pattern and not engine.indices(pattern):
             raise IndexMissing(

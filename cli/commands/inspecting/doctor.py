@@ -1,6 +1,7 @@
 """``shinglefold doctor INDEX``: check that stored fingerprints are those of the texts."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -71,8 +72,6 @@ def doctor(
     Tells whether each fingerprint is that of its text. Nothing is changed, except that --fix removes the
     placeholders of crashed writers. Exit code 3 says that something has to be mended; the last lines say how.
     """
-    from dataclasses import replace
-
     from shinglefold.cli.commands.indexing.new_index import leftovers_of_index
     from shinglefold.grouping.gate.housekeeping import SweepResult, placeholders, sweep
     from shinglefold.maintenance import DoctorOptions, Slice, diagnose

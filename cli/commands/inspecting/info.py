@@ -9,6 +9,7 @@ import click
 
 from shinglefold.cli.framework.command import DONE, Invocation, command
 from shinglefold.cli.framework.output import print_table, write_json, write_line
+from shinglefold.errors import MissingExtra, ShinglefoldError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -56,8 +57,6 @@ def info(invocation: Invocation, /) -> int:
 
 def _scheme(settings: "Settings") -> tuple[dict[str, Any], str]:
     """Return the id of the scheme that the settings describe, or why there is none."""
-    from shinglefold.errors import ShinglefoldError
-
     try:
         return {"scheme": settings.scheme().id}, ""
     except ShinglefoldError as error:
@@ -115,7 +114,6 @@ def _as_typed(name: str, value: Any) -> str:  # noqa: ANN401 - of any setting
 
 def _describe(point: "EntryPoint") -> dict[str, Any]:
     """Return the properties of a language; an error is not raised, but stands in ``problem``."""
-    from shinglefold.errors import MissingExtra, ShinglefoldError
     from shinglefold.model.scheme import CanonOptions
     from shinglefold.registry import language_class
 

@@ -1,6 +1,7 @@
 """``shinglefold stats [INDEX]``: list the indices of an engine, or show what one holds."""
 
 from collections.abc import Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import click
@@ -42,8 +43,6 @@ def stats(invocation: Invocation, /, *, index: str, engine: str | None) -> int:
     fingerprints. For an alias or a pattern, each index behind it is shown. Without INDEX there is one line
     for each index. Exit code 3 says that some could not be read.
     """
-    from contextlib import closing
-
     from shinglefold.cli.commands.indexing.new_index import leftover_warnings
     from shinglefold.engines import open_engine
     from shinglefold.maintenance import statistics

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shinglefold.cli.framework.command import DONE, Invocation, command
+from shinglefold.cli.framework.next_commands import Hints
 from shinglefold.cli.framework.output import make_console, write_json
 from shinglefold.cli.options.definitions import chosen_scheme
+from shinglefold.cli.render.hits import counters_line, folded_count, title_of
+from shinglefold.cli.render.run_summary import exit_code, summary_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,8 +43,6 @@ def demo(invocation: Invocation, /, *, size: int) -> int:
 
     Some 160 short articles in Russian, Ukrainian, Chinese and English; the index is temporary.
     """
-    from shinglefold.cli.framework.next_commands import Hints
-    from shinglefold.cli.render.run_summary import exit_code, summary_lines
     from shinglefold.examples import queries
 
     with indexed_examples(invocation) as (store, summary):
@@ -111,8 +112,6 @@ def print_search(
     console: "Console", query: "Query", before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> None:
     """Print a search with its page before and after folding."""
-    from shinglefold.cli.render.hits import counters_line
-
     console.print()
     console.rule(f"{query.text}  [{query.lang}]", align="left")
     # Folded to the width of the pages below.
@@ -136,8 +135,6 @@ def _page(heading: str, answer: Mapping[str, Any], folded: Mapping[str, str]) ->
     from rich.table import Table
     from rich.text import Text
 
-    from shinglefold.cli.render.hits import title_of
-
     page = Table(
         box=None, pad_edge=False, title=heading, title_justify="left", show_header=False, expand=True
     )
@@ -154,7 +151,6 @@ def _page(heading: str, answer: Mapping[str, Any], folded: Mapping[str, str]) ->
 
 def _folded_hosts(answer: Mapping[str, Any]) -> dict[str, str]:
     """Return a line about the folded hits, by the id of the hit shown."""
-    from shinglefold.cli.render.hits import folded_count
     from shinglefold.rerank import duplicates
 
     found = {}

@@ -7,7 +7,16 @@ import click
 from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, Name, command
 from shinglefold.cli.framework.output import make_console, remark, write_json
 from shinglefold.cli.options.definitions import NumberRange, engine_options, text_options
-from shinglefold.cli.render.hits import SHOWN, found_line, page_options, print_found, print_page_end
+from shinglefold.cli.render.hits import (
+    SHOWN,
+    filter_queries,
+    found_line,
+    page_options,
+    print_found,
+    print_page_end,
+)
+from shinglefold.cli.render.side_by_side import print_matched_json
+from shinglefold.errors import ConfigError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -67,10 +76,8 @@ def matches(
     is given is a file, or - for standard input.
     """
     from shinglefold.canon import Canonicalizer
-    from shinglefold.cli.options.text_input import check_language, read_text
-    from shinglefold.cli.render.hits import filter_queries
+    from shinglefold.cli.options.sources import check_language, read_text
     from shinglefold.cli.session.open_index import open_store, seal_of_index
-    from shinglefold.errors import ConfigError
     from shinglefold.rerank.matching import MatchOptions, MatchSearch
 
     if text and not what.strip():
@@ -114,8 +121,6 @@ def _warn_of_missing_passages(store: "Store", index: str, target: "Target") -> N
 def _print_page(
     console: "Console", page: "MatchPage", name: str, most: int, arguments: tuple[str, ...]
 ) -> None:
-    from shinglefold.cli.render.side_by_side import print_matched_json
-
     for place, match in enumerate(page.matches, 1):
         print_found(console, place, match.id, match.source or {}, _shares(match))
         shown = match.passages[:most] if most else match.passages

@@ -10,6 +10,7 @@ from shinglefold.cli.framework.command import DONE, Invocation, command
 from shinglefold.cli.framework.next_commands import repeat_command
 from shinglefold.cli.framework.output import make_console, write_json
 from shinglefold.cli.options.definitions import engine_options, options, threshold_options
+from shinglefold.cli.render.hits import FOUND, print_page
 
 if TYPE_CHECKING:
     from shinglefold.model.recipe import Recipe
@@ -196,7 +197,6 @@ def search(
     **folding: Any,  # noqa: ANN401 - as click gives them
 ) -> int:
     """Search an index; near-duplicate hits are folded into one."""
-    from shinglefold.cli.render.hits import FOUND, print_page
     from shinglefold.cli.session.open_index import open_store, seal_of_index
     from shinglefold.engines import is_server
     from shinglefold.rerank import Explain, FoldedSearch

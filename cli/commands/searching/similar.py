@@ -13,7 +13,15 @@ from shinglefold.cli.options.definitions import (
     threshold_options,
     verify_options,
 )
-from shinglefold.cli.render.hits import SHOWN, found_line, page_options, print_found, print_page_end
+from shinglefold.cli.render.hits import (
+    SHOWN,
+    filter_queries,
+    found_line,
+    page_options,
+    print_found,
+    print_page_end,
+)
+from shinglefold.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -66,8 +74,7 @@ def similar(
     Where several indices are searched and more than one has the id, INDEX/ID names one. The recipe is that
     of the index. The most alike come first.
     """
-    from shinglefold.cli.options.text_input import text_as_indexed
-    from shinglefold.cli.render.hits import filter_queries
+    from shinglefold.cli.options.sources import text_as_indexed
     from shinglefold.cli.session.open_index import open_store, same_id, seal_of_index, stored_hit
     from shinglefold.rerank.similar import SimilarSearch
 
@@ -128,8 +135,7 @@ def _options(
 
 def _query_document(store: "Store", text: str, language: str | None) -> "QueryDocument":
     """Return a text with the fingerprint that it would have in the index."""
-    from shinglefold.cli.options.text_input import check_language
-    from shinglefold.errors import InputError
+    from shinglefold.cli.options.sources import check_language
     from shinglefold.ingest import Fingerprinter
     from shinglefold.rerank.similar import QueryDocument
 
