@@ -1,4 +1,4 @@
-"""``FoldedIndex`` whose methods are awaited."""
+"""The asynchronous ``FoldedIndex``, and ``shinglefold.open_async``."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 async def open_async(where: Any, index: str, **options: Any) -> "AsyncFoldedIndex":  # noqa: ANN401
-    """Open an index whose methods are awaited, in the running event loop.
+    """Open an index with asynchronous methods, in the running event loop.
 
     Args:
         where: a folder, the address of a server, or an asynchronous client of opensearch-py or
@@ -76,15 +76,15 @@ def _search_canonicalizer(recipe: Recipe) -> Canonicalizer:
 
 
 def _blocking_of(engine: object) -> Callable[[], Engine] | None:
-    """Return what opens the blocking engine of an awaited one that has it; None where it has none."""
+    """Return a function that opens the blocking engine below an asynchronous one; None without one."""
     return (lambda: engine.blocking) if isinstance(engine, RunsInThreads) else None
 
 
 class AsyncFoldedIndex:
-    """An open index whose methods are awaited. Made by ``await shinglefold.open_async(…)``.
+    """An open index with asynchronous methods. Made by ``await shinglefold.open_async(…)``.
 
-    It has the methods of ``FoldedIndex``, with the same arguments. Searches are awaited; what works on many
-    documents (``index``, ``groups``, ``backfill``, ``doctor``) runs in a thread.
+    It has the methods of ``FoldedIndex`` with the same arguments. Methods that work on many documents
+    (``index``, ``groups``, ``backfill``, ``doctor``) run in a thread.
     """
 
     def __init__(  # noqa: PLR0917 - made by open_async
@@ -162,10 +162,10 @@ class AsyncFoldedIndex:
         """Return the near-duplicates of a document; see ``FoldedIndex.similar``."""
         after = options.pop("after", None)
         chosen, scopes = similar_options(self.options, **options)
-        asked: Any = wanted
+        query: Any = wanted
         if isinstance(wanted, Mapping):
-            asked = await self._in_thread(lambda index: index.query_document(wanted, scopes))
-        return await self._similar.find(self.name, asked, chosen, place=after)
+            query = await self._in_thread(lambda index: index.query_document(wanted, scopes))
+        return await self._similar.find(self.name, query, chosen, place=after)
 
     async def matches(self, text: str, **options: Any) -> MatchPage:  # noqa: ANN401
         """Return the documents that contain passages of a text; see ``FoldedIndex.matches``."""

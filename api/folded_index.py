@@ -1,4 +1,4 @@
-"""An index whose near-duplicates are folded: everything an application does with it, in one object."""
+"""An open index: folded searches, copies, passages, writing, and maintenance, in one object."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 #: A stored document by its id, or by index and id; or a document that need not be stored.
 Wanted = str | tuple[str, str] | Mapping[str, Any]
-#: Documents of one id that are fetched.
+#: The most documents of one id that are fetched.
 _SAME_ID = 10
 
 
@@ -49,7 +49,7 @@ class FoldedIndex:
     search, pages, msearch: one hit for each group of near-duplicates.
     similar, matches, explain: copies of a document, passages of a text, why two documents fold.
     index, add, delete: write documents. groups, backfill, doctor: the whole index.
-    ``engine``, ``recipe``: what is below, for what is not here.
+    ``engine``, ``recipe``: for everything else.
     """
 
     engine: Engine
@@ -128,7 +128,7 @@ class FoldedIndex:
         source: Any = True,  # noqa: ANN401 - a filter as engines take it
         after: str | None = None,
     ) -> SimilarPage:
-        """Return the near-duplicates of a document, wherever in the index they are, the most alike first.
+        """Return the near-duplicates of a document in the whole index, the most alike first.
 
         Args:
             wanted: the id of a stored document, or (index, id); or a document, as ``index`` takes it.
@@ -150,8 +150,8 @@ class FoldedIndex:
             across_languages=across_languages,
             source=source,
         )
-        asked = self.query_document(wanted, scopes) if isinstance(wanted, Mapping) else wanted
-        return self._similar.find(self.name, asked, options, place=after)
+        query = self.query_document(wanted, scopes) if isinstance(wanted, Mapping) else wanted
+        return self._similar.find(self.name, query, options, place=after)
 
     def matches(
         self,
@@ -165,14 +165,14 @@ class FoldedIndex:
     ) -> MatchPage:
         """Return the documents that contain passages of a text, the largest share first.
 
-        The index has to store elements of passages: ``shinglefold.setup(…, passages=True)``.
+        The index must have been set up for it: ``shinglefold.setup(…, passages=True)``.
 
         Args:
             min_share: the share of the text's words that a document must have, 0 to 1.
             size, filters, source, after: see ``similar``.
 
         Raises:
-            ConfigError: the index stores none, or an option is not valid.
+            ConfigError: the index was not set up for it, or an option is not valid.
         """
         options = match_options(min_share=min_share, filters=filters, size=size, source=source)
         return self._matches.find(self.name, text, options, place=after)
@@ -245,13 +245,13 @@ class FoldedIndex:
                 numbering.beside.end()
 
     def add(self, document: Document) -> "Verdict":
-        """Write one document unless it is a near-duplicate of a stored one; safe among many writers.
+        """Write one document unless it is a near-duplicate of a stored one; safe with concurrent writers.
 
         Returns:
-            How it was let in: its id, and the number of its group where the index numbers groups.
+            The id of the document, and the number of its group if the index numbers groups.
 
         Raises:
-            Refused: it resembles a stored document (``like``), or does not fit.
+            Refused: it resembles a stored document (``like``), or breaks another rule of the policy.
             EngineError: the engine can't go on.
 
         Cost: a few requests; documents that threads add at the same time share them.
@@ -272,7 +272,7 @@ class FoldedIndex:
             ids = [ids]
         if not ids:
             return 0
-        # A deletion finds documents by a search, which does not show the newest ones before.
+        # Documents are found by a search, which needs a refresh to show the newest ones.
         self.engine.refresh(self.name)
         plan = plan_deletion(self.engine, self.name, ids)
         if not plan.documents:
@@ -334,11 +334,11 @@ class FoldedIndex:
         options = DoctorOptions(self.recipe.field, requests_per_second=requests_per_second, workers=workers)
         return diagnose(self.engine, self.name, self.pipeline, options)
 
-    # What the methods are made of
+    # The parts
 
     @property
     def scheme(self) -> Scheme:
-        """The scheme of the index, with the threshold that was given."""
+        """The scheme of the index with the threshold of the arguments."""
         return self.options.scheme(self.recipe)
 
     @cached_property
@@ -369,7 +369,7 @@ class FoldedIndex:
             return self._gate
 
     def query_document(self, document: Mapping[str, Any], scopes: Sequence[Scope] = ()) -> QueryDocument:
-        """Return a document that need not be stored, with the fingerprint it would have in the index.
+        """Return a document with the fingerprint that it would have in the index.
 
         Raises:
             InputError: the pipeline fails on it, drops it, or finds no text.
@@ -382,13 +382,14 @@ class FoldedIndex:
             reason = outcome.failure.reason if outcome.failure else "the pipeline drops it"
             raise InputError(f"the document can't be compared: {reason}")
         stored = values_at(outcome.document, self.recipe.field)
-        made = Fingerprint.from_field(stored[0]) if stored else None
-        if made is None or not made.digest:
+        fingerprint = Fingerprint.from_field(stored[0]) if stored else None
+        if fingerprint is None or not fingerprint.digest:
             raise InputError(
                 f"the document has no text in {', '.join(self.recipe.fields)}, the fields of the index"
             )
         values = {scope.field: values_at(outcome.document, scope.field) for scope in scopes}
-        return QueryDocument(made, values, text=joined_text(outcome.document, self.recipe.fields, True) or "")
+        text = joined_text(outcome.document, self.recipe.fields, True) or ""
+        return QueryDocument(fingerprint, values, text=text)
 
     def stored_hit(self, wanted: str | tuple[str, str]) -> JSON:
         """Return the hit of a stored document.

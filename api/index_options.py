@@ -1,4 +1,4 @@
-"""What an index is opened with: its recipe, and the keyword arguments that are held against it."""
+"""The keyword arguments of ``shinglefold.open`` and of the methods of an open index."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -70,25 +70,25 @@ class IndexOptions:
         )
 
     def scheme(self, recipe: Recipe) -> Scheme:
-        """Return the scheme of an index, with the threshold that was given."""
+        """Return the scheme of an index with the threshold of the arguments."""
         if self.similarity is None:
             return recipe.scheme
         return recipe.scheme.with_options(**thresholds(self.similarity))
 
     def fold_options(self) -> FoldOptions | None:
-        """Return what requests leave open in ``ext.dedup``; a threshold of its own is told by texts."""
+        """Return the defaults of ``ext.dedup``; texts decide on a ``similarity`` of the arguments."""
         if self.similarity is None or (self.dedup is not None and self.dedup.verify is not None):
             return self.dedup
         return replace(self.dedup or FoldOptions(), verify="text")
 
     def gate_policy(self) -> Policy:
-        """Return the rules of the gate, with the threshold that was given."""
+        """Return the policy of the gate with the threshold of the arguments."""
         if self.similarity is None or self.policy.min_similarity is not None:
             return self.policy
         return replace(self.policy, **thresholds(self.similarity))
 
     def check(self, recipe: Recipe, index: str) -> None:
-        """Refuse arguments that contradict the recipe of an index.
+        """Check that no argument contradicts the recipe of an index.
 
         Raises:
             RecipeMismatch: one does; the message says how to change the index.
@@ -112,10 +112,10 @@ class IndexOptions:
                 raise RecipeMismatch(what, ", ".join(found), ", ".join(wanted), f"index {index!r}", remedy)
 
     def seal(self, recipe: Recipe, settings: Settings, index: str) -> Seal | None:
-        """Return the seal of an index, None where it has none.
+        """Return the seal of an index, None if it is not sealed.
 
         Raises:
-            ConfigError: the index is sealed with another key than the one given.
+            ConfigError: the index is sealed with another key than that of the arguments or settings.
         """
         key = self.seal_key or settings.seal_key
         seal = Seal.parse(key) if key else None
@@ -125,10 +125,10 @@ class IndexOptions:
         return seal
 
     def cursor_secret(self, settings: Settings, engine: object, index: str, scheme: Scheme) -> bytes:
-        """Return the key that seals cursors: the same in every process with the same settings.
+        """Return the key that seals cursors, the same in every process with the same settings.
 
-        It is what was given, else made of the first secret there is: the setting ``cursor_key``, the key of
-        the seal, the credentials of the server. Without any, cursors are checked, but can be forged.
+        It is that of the arguments, else derived from the first of these secrets: the setting ``cursor_key``,
+        the key of the seal, the credentials of the server. Without a secret, cursors can be forged.
         """
         if self.cursor_key is not None:
             return self.cursor_key
@@ -142,7 +142,7 @@ class IndexOptions:
 
 
 def thresholds(similarity: float) -> dict[str, Any]:
-    """Return the thresholds of a decision that stand for one similarity, 0 to 1.
+    """Return the thresholds of a decision for one similarity, 0 to 1.
 
     Texts decide by their edit similarity s. The signature alone decides pairs above the resemblance
     s/(2 - s), the most that texts of this similarity can have, and where a text can't be read. Texts of
@@ -165,7 +165,7 @@ def similar_options(
     source: Any = True,  # noqa: ANN401 - a filter as engines take it
     **options: Any,  # noqa: ANN401 - of SimilarOptions
 ) -> tuple[SimilarOptions, tuple[Scope, ...]]:
-    """Return the options of ``similar``, and the fields whose values must be equal."""
+    """Return the options of ``similar``, and its scopes."""
     check_fraction("similarity", similarity)
     least = opened.similarity if similarity is None else similarity
     scopes = tuple(Scope.parse(one) for one in scope)

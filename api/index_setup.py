@@ -1,4 +1,4 @@
-"""Set an index up, so that it stores fingerprints: a new one, or one that exists."""
+"""``shinglefold.setup``: prepare a new or existing index for fingerprints."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -40,27 +40,27 @@ def setup(
     seal_key: str | None = None,
     properties: Mapping[str, Any] | None = None,
 ) -> Plan:
-    """Make an index store fingerprints; one that is missing is made. Run again, it changes nothing.
+    """Prepare an index for fingerprints; a missing one is made. A second call changes nothing.
 
-    Documents that are there need ``shinglefold.open(where, index).backfill()`` afterwards: ``backfills`` of
-    what is returned counts them.
+    Existing documents need ``shinglefold.open(where, index).backfill()`` afterwards; ``backfills`` of the
+    returned plan counts them.
 
     Args:
         where: a folder, the address of a server, or a client; see ``shinglefold.open``.
         text: the fields whose texts are compared. Nothing is guessed: name them.
         languages: codes such as ``["ru", "uk"]``; None takes those of the index, else of the settings, else
-            all that are installed.
+            all installed ones.
         preset: the scheme; None takes that of the index, else ``"default"``.
         fingerprint_field: the object field that fingerprints are stored in; None takes that of the index,
             else ``"dedup"``.
         groups: whether documents get the number of their group.
-        passages: whether elements of passages are stored, for ``matches``.
+        passages: whether to store what ``matches`` finds passages by.
         seal_key: seals fingerprints; None takes that of the settings for a new index.
         properties: the types of further fields of a new index, as in its mappings.
 
     Raises:
-        ConfigError: no field is named, a field is not in the index, or it can't be changed in place; nothing
-            was changed then.
+        ConfigError: no field is named, the index lacks a field, or it can't be changed in place. Nothing was
+            changed.
         EngineError: the engine refuses.
     """
     check_bool("groups", groups)
@@ -80,8 +80,8 @@ def setup(
             recipe = replace(recipe, pipeline=with_passages(recipe.pipeline, recipe.field))
         plan = make_plan(engine, SetupRequest(recipe, (index,)))
         if plan.problems:
-            told = "; ".join(f"{name}: {problem}" for name, some in plan.problems.items() for problem in some)
-            raise ConfigError(f"index {index!r} can't be set up in place: {told}")
+            found_problems = (f"{name}: {one}" for name, some in plan.problems.items() for one in some)
+            raise ConfigError(f"index {index!r} can't be set up in place: {'; '.join(found_problems)}")
         known = usual_properties(recipe) if engine.templates is None else {}
         plan = _with_properties(plan, {**known, **(properties or {})})
         carry_out(engine, plan)
@@ -100,10 +100,10 @@ def _with_properties(plan: Plan, properties: Mapping[str, Any]) -> Plan:
 
 
 def _fields(text: Sequence[str] | None, index: str, found: dict[str, JSON]) -> tuple[str, ...]:
-    """Return the fields with text that were named.
+    """Return the fields with text, checked against the index.
 
     Raises:
-        ConfigError: none was, or an index lacks one.
+        ConfigError: no field is named, or an index lacks one.
     """
     if not text:
         candidates = sorted(
@@ -117,17 +117,19 @@ def _fields(text: Sequence[str] | None, index: str, found: dict[str, JSON]) -> t
         there = f"; index {index!r} has text in {', '.join(candidates)}" if candidates else ""
         raise ConfigError(f'text: name the fields whose texts are compared: text=["title", "body"]{there}')
     fields = check_strings("text", text, MOST_NAMES)
-    # An index that setup has just made knows its own fields only.
+    # An index without documents has the field of fingerprints only.
     with_fields = [
-        mappings for mappings in found.values() if mappings.get("properties", {}).keys() - _own(mappings)
+        mappings
+        for mappings in found.values()
+        if mappings.get("properties", {}).keys() - _fingerprint_field(mappings)
     ]
     if with_fields:
         check_fields(with_fields, index, fields, "text")
     return fields
 
 
-def _own(mappings: JSON) -> set[str]:
-    """Return the top-level field that the fingerprints of an index are in, if any."""
+def _fingerprint_field(mappings: JSON) -> set[str]:
+    """Return the top-level field of the fingerprints of an index, if any."""
     stored = stored_recipe(mappings) or {}
     return {str(stored["field"]).split(".", maxsplit=1)[0]} if "field" in stored else set()
 
@@ -149,7 +151,7 @@ def _scheme(
 def _recipe(
     scheme: Scheme, target: str, fields: tuple[str, ...], seal: Seal | None, before: Recipe | None
 ) -> Recipe:
-    """Return the recipe of these fields; the pipeline of an index stays where its fields and target do."""
+    """Return the recipe of these fields; an index with the same fields and target keeps its pipeline."""
     same = before is not None and before.fields == fields and before.field == target
     definition = before.pipeline if before is not None and same else default_definition(target, fields)
     return Pipeline.from_json(definition, scheme, seal=seal).recipe(target)

@@ -1,4 +1,4 @@
-"""Open an index: read its recipe, hold the arguments against it, make the object that works with it."""
+"""``shinglefold.open``: read the recipe of an index, compare the arguments with it, return the open index."""
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
@@ -62,7 +62,7 @@ def open(  # noqa: A001 - documented, each with a default
         cursor_key=cursor_key,
     )
     settings = load_settings()
-    engine, recipe = open_with_recipe(where, index, options)
+    engine, recipe = _open_with_recipe(where, index, options)
     try:
         return FoldedIndex(engine, index, recipe, options, settings)
     except BaseException:
@@ -70,18 +70,15 @@ def open(  # noqa: A001 - documented, each with a default
         raise
 
 
-def open_with_recipe(where: Any, index: str, options: IndexOptions) -> tuple[Engine, Recipe]:  # noqa: ANN401
+def _open_with_recipe(where: Any, index: str, options: IndexOptions) -> tuple[Engine, Recipe]:  # noqa: ANN401
     """Return an open engine, ready to search, and the recipe of an index.
 
-    The embedded engine is opened twice: the recipe says by which words it is searched.
-
-    Raises:
-        IndexMissing, ConfigError, RecipeMismatch: see ``open``.
+    The embedded engine is opened twice, because its words depend on the recipe.
     """
     engine = open_engine(where)
     try:
         recipe = read_recipe(engine, index, options)
-        if not _is_folder(where):
+        if not isinstance(where, str | PathLike) or folder_of(str(where)) is None:
             return engine, recipe
     except BaseException:
         engine.close()
@@ -92,7 +89,7 @@ def open_with_recipe(where: Any, index: str, options: IndexOptions) -> tuple[Eng
 
 
 def read_recipe(engine: Engine, index: str, options: IndexOptions) -> Recipe:
-    """Return the recipe of an index, held against the arguments that were given.
+    """Return the recipe of an index after comparing it with the arguments.
 
     Raises:
         IndexMissing, ConfigError, RecipeMismatch: see ``open``.
@@ -115,8 +112,3 @@ def read_recipe(engine: Engine, index: str, options: IndexOptions) -> Recipe:
     )
     options.check(recipe, index)
     return recipe
-
-
-def _is_folder(where: object) -> bool:
-    """Return whether an address names a folder of the embedded engine."""
-    return isinstance(where, str | PathLike) and folder_of(str(where)) is not None

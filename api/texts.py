@@ -15,7 +15,7 @@ from shinglefold.sketch import Pairs, led
 
 
 class TextPair(NamedTuple):
-    """Two near-duplicates by their places in the list.
+    """Two near-duplicates, by their positions in the list.
 
     ``resemblance``: the share of common shingles, estimated, 0 to 1. ``similarity``: the edit similarity of
     the words, None for texts of more than 20,000 words.
@@ -57,7 +57,7 @@ def pairs(
 def groups(
     texts: Sequence[str], *, similarity: float | None = None, languages: Sequence[str] | None = None
 ) -> list[list[int]]:
-    """Return the groups of near-duplicates of a list of texts, each as places in the list.
+    """Return the groups of near-duplicates in a list of texts, each as a list of positions.
 
     Every member of a group resembles its first one. Texts without a near-duplicate are in no group.
 

@@ -26,7 +26,7 @@ from shinglefold.cli.framework.command import (
 from shinglefold.cli.framework.output import flush_output, prepare_streams, write_json, write_line
 from shinglefold.runtime.signals import raise_interrupted
 
-#: Each command, in the order of use, and its folder in cli/commands; module and function have its name.
+#: The commands in the order of use, by folder in cli/commands; module and function have the same name.
 _COMMANDS = {
     "demo": "searching",
     "index": "indexing",
@@ -47,7 +47,7 @@ _COMMANDS = {
     "delete": "indexing",
     "info": "inspecting",
 }
-#: Set by the shell when it asks what may follow.
+#: The variable by which a shell asks for completions.
 _COMPLETE = "_SHINGLEFOLD_COMPLETE"
 _HELP = """Fold fuzzy duplicates: index documents, search with one hit a group, compare texts.
 
@@ -69,7 +69,7 @@ def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 
 
 class _Commands(Mapping[str, click.Command]):
-    """The commands by name; the module of one is imported when it is asked for."""
+    """The commands by name; a module is imported at first use."""
 
     def __getitem__(self, name: str) -> click.Command:
         if name not in _COMMANDS:
@@ -98,7 +98,7 @@ cli = CommandGroup(
 
 
 def main(arguments: Sequence[str] | None = None, program: click.Group = cli) -> int:
-    """Run one command of a program and return the exit code; nothing is raised."""
+    """Run a command and return the exit code; errors are reported, not raised."""
     given = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     invocation = Invocation(json=asks_for_json(given), arguments=tuple(given))
     prepare_streams()
@@ -113,13 +113,13 @@ def main(arguments: Sequence[str] | None = None, program: click.Group = cli) -> 
         discard_output()
         return PIPE_CLOSED
     except (Exception, KeyboardInterrupt) as error:
-        return _reported(error, invocation)
+        return _report_error(error, invocation)
     finally:
         flush_stderr()
     return code
 
 
-def _reported(error: BaseException, invocation: Invocation) -> int:
+def _report_error(error: BaseException, invocation: Invocation) -> int:
     try:
         return report(error, invocation)
     except KeyboardInterrupt as second:
@@ -129,9 +129,9 @@ def _reported(error: BaseException, invocation: Invocation) -> int:
 
 @contextmanager
 def _handle_sigterm() -> Iterator[None]:
-    """Have SIGTERM end a command as Ctrl-C does, unless somebody handles or ignores it already."""
-    here = threading.current_thread() is threading.main_thread()
-    if not here or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+    """Let SIGTERM end a command as Ctrl-C does, unless it is handled or ignored already."""
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    if not in_main_thread or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
         return
     signal.signal(signal.SIGTERM, raise_interrupted)
@@ -142,7 +142,7 @@ def _handle_sigterm() -> Iterator[None]:
 
 
 def asks_for_json(arguments: Sequence[str]) -> bool:
-    """Tell whether ``--json`` is among the options, so that an error in reading them is JSON too."""
+    """Return whether ``--json`` is among the options, so that an error in parsing them is JSON, too."""
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     return "--json" in options
 
@@ -150,7 +150,7 @@ def asks_for_json(arguments: Sequence[str]) -> bool:
 def _run(arguments: list[str], invocation: Invocation, program: click.Group) -> int:
     if os.environ.get(_COMPLETE):
         cli.main(prog_name="shinglefold", complete_var=_COMPLETE)
-    # Else not click's own main: it would print errors and end the process in its own ways.
+    # Not click's own main, which prints errors and ends the process itself.
     try:
         with program.make_context(program.name, arguments, obj=invocation) as context:
             return int(program.invoke(context) or 0)

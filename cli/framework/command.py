@@ -1,4 +1,4 @@
-"""What every command has: ``--json``, ``--config``, ``-h`` and examples under its help."""
+"""What every command has: ``--json``, ``--config``, ``-h``, examples, exit codes, and errors in one line."""
 
 import os
 import signal
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 import click
 from click.shell_completion import CompletionItem
 
+from shinglefold.cli.framework.next_commands import Hints, repeat_command
 from shinglefold.cli.framework.output import (
     OutputLost,
     flush_output,
@@ -29,19 +30,19 @@ if TYPE_CHECKING:
     from shinglefold.cli.session.recipe import Target
     from shinglefold.settings import Settings
 
-#: Exit codes; the page docs/cli.md tells them.
+#: Exit codes, as in docs/cli.md.
 DONE, FAILED, MISUSED, PARTLY, INTERRUPTED, PIPE_CLOSED, TERMINATED = 0, 1, 2, 3, 130, 141, 143
 HELP = ["-h", "--help"]
 
 
 def exit_code_of_stop(stopped: str) -> int:
-    """Return the exit code for a run that ended early, for the reason its summary gives."""
+    """Return the exit code of a run that ended early, from the reason in its summary."""
     return {"interrupted": INTERRUPTED, "terminated": TERMINATED}.get(stopped, FAILED)
 
 
 @dataclass(slots=True)
 class Invocation:
-    """What the options every command has were set to, and all arguments as they were typed."""
+    """The values of the common options, and all arguments as typed."""
 
     json: bool = False
     config: str | None = None
@@ -59,7 +60,7 @@ class Invocation:
         return load_settings(self.config)
 
     def target(self, index: str, engine: str | None, **flags: Any) -> "Target":  # noqa: ANN401 - Asked's own
-        """Return what was asked for of an index.
+        """Return the index that a command works on.
 
         Raises:
             ConfigError: a setting or a flag is not valid.
@@ -67,15 +68,13 @@ class Invocation:
         from shinglefold.cli.session.recipe import Target
 
         if engine is not None and "," in engine:
-            self._check_several(engine)
+            self._check_addresses(engine)
         self.engine = engine
         return Target(index, self.settings(), self.hints(), **flags)
 
-    def _check_several(self, engine: str) -> None:
-        """Refuse several addresses of which only the first has a scheme, with the command that was meant."""
-        from shinglefold.cli.framework.next_commands import repeat_command
+    def _check_addresses(self, engine: str) -> None:
+        """Refuse several addresses if only the first has a scheme; the message has the right command."""
         from shinglefold.engines.http import each_with_scheme
-        from shinglefold.errors import ConfigError
 
         if meant := each_with_scheme(engine):
             raise ConfigError(
@@ -84,14 +83,13 @@ class Invocation:
             )
 
     def hints(self) -> "Hints":
-        """Return what completes commands in messages with the options in force."""
-        from shinglefold.cli.framework.next_commands import Hints
+        """Return a builder of commands for messages, with ``--engine`` and ``--config`` of this one."""
 
         return Hints(self.engine, self.config)
 
 
-class _Helpful(click.Command):
-    """Shows examples under its help as they are typed, and its help as all output is shown."""
+class _WithExamples(click.Command):
+    """A command whose help ends with examples, and is written like any other output."""
 
     def __init__(self, *args: Any, examples: str = "", **kwargs: Any) -> None:  # noqa: ANN401 - click's own
         kwargs.setdefault("context_settings", {"help_option_names": HELP})
@@ -99,7 +97,7 @@ class _Helpful(click.Command):
         self.examples = tuple(line.strip() for line in examples.strip().splitlines())
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the examples, a line each."""
+        """Write the examples, one a line."""
         if not self.examples:
             return
         with formatter.section("Examples"):
@@ -107,7 +105,7 @@ class _Helpful(click.Command):
                 formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
-        """Return the option that shows the help; a full disk is told of as for any other output."""
+        """Return the option that prints the help; a full disk is reported as for other output."""
         option = super().get_help_option(ctx)
         if option is not None:
             option.callback = _print_help
@@ -120,8 +118,8 @@ def _print_help(ctx: click.Context, _: click.Parameter, value: bool) -> None:
         ctx.exit()
 
 
-class Command(_Helpful):
-    """A command with the common options; what its help calls FILE or SOURCE, the shell completes as such."""
+class Command(_WithExamples):
+    """A command with the common options; the shell completes arguments called FILE, SOURCE or ADDRESS."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - click's own
         kwargs["params"] = [*(kwargs.get("params") or ()), *common_options()]
@@ -133,7 +131,7 @@ class Command(_Helpful):
 
 
 class Name(click.ParamType):  # type: ignore[type-arg]  # generic in some versions only
-    """A name of a file or a folder, taken as it is: what opens it says what is wrong with it."""
+    """A file or folder that the shell completes; it is not checked before it is opened."""
 
     name = "text"
 
@@ -146,16 +144,16 @@ class Name(click.ParamType):  # type: ignore[type-arg]  # generic in some versio
         param: click.Parameter,
         incomplete: str,
     ) -> list[CompletionItem]:
-        """Leave it to the shell, which knows its files."""
+        """Let the shell complete it."""
         return [CompletionItem(incomplete, type=self._kind)]
 
 
-#: By what a command's help calls its arguments.
+#: What the shell completes, by the metavar of a parameter.
 _COMPLETED = {"FILE": "file", "SOURCE": "file", "ADDRESS": "dir"}
 
 
-class CommandGroup(_Helpful, click.Group):
-    """Commands in the order they were given in."""
+class CommandGroup(_WithExamples, click.Group):
+    """A group that lists its commands in the given order."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return their names."""
@@ -195,14 +193,14 @@ def _set_config(ctx: click.Context, _: click.Parameter, value: str | None) -> No
         ctx.ensure_object(Invocation).config = value
 
 
-#: Set to anything, a failure is raised with its traceback, for a report.
+#: If this variable is set, an unexpected error is raised with its traceback.
 DEBUG = "SHINGLEFOLD_DEBUG"
-#: Seconds a reader has to take what is buffered, once a command was asked to end.
+#: Seconds that an interrupted command waits for the reader of its output.
 _FLUSH_SECONDS = 1.0
 
 
 def report(error: BaseException, invocation: Invocation) -> int:
-    """Say what went wrong and return the exit code."""
+    """Write the message of an error and return the exit code."""
     if isinstance(error, KeyboardInterrupt | click.Abort):
         flush_or_discard_output()
         return TERMINATED if getattr(error, "signal", None) == signal.SIGTERM else INTERRUPTED
@@ -246,8 +244,8 @@ def _message(error: BaseException) -> str:
         known = context.command.list_commands(context) if isinstance(context.command, click.Group) else ()
         return f"{context.command_path} needs a command: {', '.join(known)}{_see(error)}"
     if isinstance(error, click.ClickException):
-        said = error.format_message().rstrip(".")
-        return said + _see(error).removeprefix("." if said.endswith(("?", ")")) else "")
+        message = error.format_message().rstrip(".")
+        return message + _see(error).removeprefix("." if message.endswith(("?", ")")) else "")
     if isinstance(error, ShinglefoldError):
         return str(error)
     if isinstance(error, OSError):
@@ -264,7 +262,7 @@ def _see(error: click.ClickException) -> str:
 
 
 def flush_or_discard_output() -> None:
-    """Write what is buffered if somebody takes it soon; at exit Python would wait for a reader for ever."""
+    """Flush standard output, or discard it after a second: at exit Python would wait for a reader forever."""
     try:
         with _time_limit():
             flush_output()
@@ -273,35 +271,35 @@ def flush_or_discard_output() -> None:
 
 
 class _Timeout(Exception):
-    """What waits was not taken in time."""
+    """The reader of standard output did not read in time."""
 
 
 @contextmanager
 def _time_limit() -> Iterator[None]:
-    """Break a block off after a second, in the main thread, which alone can be."""
+    """Interrupt a block after a second; outside the main thread, which gets no signals, never."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
-    def late(_number: int, _frame: FrameType | None) -> NoReturn:
+    def expire(_number: int, _frame: FrameType | None) -> NoReturn:
         raise _Timeout
 
-    before = signal.signal(signal.SIGALRM, late)
+    previous = signal.signal(signal.SIGALRM, expire)
     try:
         signal.setitimer(signal.ITIMER_REAL, _FLUSH_SECONDS)
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(signal.SIGALRM, previous)
 
 
 def discard_output() -> None:
-    """Point standard output nowhere: what is buffered can't be written, and must not fail at exit."""
+    """Redirect standard output to the null device, so that flushing it at exit can't fail."""
     _discard(sys.stdout)
 
 
 def flush_stderr() -> None:
-    """See that remarks which can't be written do not fail at exit: there is no place to tell it."""
+    """Flush standard error, or discard it, so that flushing it at exit can't fail."""
     try:
         sys.stderr.flush()
     except (OSError, ValueError):
@@ -310,9 +308,9 @@ def flush_stderr() -> None:
 
 def _discard(stream: TextIO) -> None:
     try:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, stream.fileno())
-        os.close(nowhere)
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, stream.fileno())
+        os.close(null)
     except (OSError, ValueError):
-        # A captured stream has no descriptor and no reader to lose.
+        # A captured stream has no descriptor, and needs none of this.
         pass

@@ -1,4 +1,4 @@
-"""What to type next, as a complete command: every option in force is in it, quoted for the shell."""
+"""Commands in messages: complete, with the options in force, quoted for the shell."""
 
 import shlex
 from collections.abc import Iterable
@@ -12,10 +12,7 @@ _ENGINE = "--engine"
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """Builds commands with the options that say where and how: ``--engine``, ``--config``.
-
-    Credentials in an address are left out: whoever types the command gives them again.
-    """
+    """Builds commands with the values of ``--engine`` and ``--config``, but without credentials."""
 
     engine: str | None = None
     config: str | None = None
@@ -24,7 +21,7 @@ class Hints:
         """Return a command.
 
         Args:
-            options: by their names with underscores, such as ``dead_letters="failed.jsonl"``.
+            options: with underscores for hyphens, such as ``dead_letters="failed.jsonl"``.
         """
         words = [
             word for key, value in options.items() for word in option(f"--{key.replace('_', '-')}", value)
@@ -32,7 +29,7 @@ class Hints:
         return line(name, arguments, [*words, *self._in_force()])
 
     def complete(self, text: str) -> str:
-        """Return a message of the library with the options in force in the commands that it names."""
+        """Return a message of the library with ``--engine`` and ``--config`` in its commands."""
         return complete_commands(text, self._complete)
 
     def _complete(self, words: list[str]) -> list[str]:
@@ -40,34 +37,34 @@ class Hints:
         return [*words[:place], *self._in_force(), *words[place:]]
 
     def _in_force(self) -> list[str]:
-        engine = None if self.engine is None else _safe(self.engine)
+        engine = None if self.engine is None else _safe_address(self.engine)
         return [*option(_ENGINE, engine), *option("--config", self.config)]
 
 
 def repeat_command(arguments: Iterable[str], **changed: Value) -> str:
-    """Return the command that was typed, with some options set otherwise.
+    """Return the command that was typed, with some options changed.
 
     Args:
-        arguments: as they were typed, behind ``shinglefold``.
+        arguments: as typed after ``shinglefold``.
     """
     words = list(arguments)
     for name, value in changed.items():
         flag = f"--{name.replace('_', '-')}"
-        words = _without(words, flag, takes_value=not isinstance(value, bool))
+        words = _without_option(words, flag, takes_value=not isinstance(value, bool))
         place = words.index("--") if "--" in words else len(words)
         words[place:place] = option(flag, value)
     return shlex.join(["shinglefold", *_safe_words(words)])
 
 
 def replace_word(arguments: Iterable[str], word: str, other: str) -> str:
-    """Return the command that was typed, with another word in the place of one that names something."""
+    """Return the command that was typed, with one argument replaced."""
     words = list(arguments)
     at = len(words) - 1 - words[::-1].index(word)
     return shlex.join(["shinglefold", *_safe_words([*words[:at], other, *words[at + 1 :]])])
 
 
-def _safe(where: str) -> str:
-    """Return an address without credentials: what is printed ends up in logs and on screens."""
+def _safe_address(where: str) -> str:
+    """Return an address without credentials, which must not get into logs."""
     from shinglefold.engines.http import without_secrets
 
     return without_secrets(where)
@@ -79,13 +76,13 @@ def _safe_words(words: list[str]) -> list[str]:
         if word == "--":
             break
         if word.startswith(f"{_ENGINE}="):
-            safe[place] = f"{_ENGINE}={_safe(word.removeprefix(f'{_ENGINE}='))}"
+            safe[place] = f"{_ENGINE}={_safe_address(word.removeprefix(f'{_ENGINE}='))}"
         elif place and words[place - 1] == _ENGINE:
-            safe[place] = _safe(word)
+            safe[place] = _safe_address(word)
     return safe
 
 
-def _without(words: list[str], flag: str, takes_value: bool) -> list[str]:
+def _without_option(words: list[str], flag: str, takes_value: bool) -> list[str]:
     kept: list[str] = []
     skip = False
     for place, word in enumerate(words):

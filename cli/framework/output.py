@@ -8,8 +8,11 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from time import monotonic
 from typing import IO, TYPE_CHECKING, Any, Literal
+
+from shinglefold.errors import ConfigError, OutputError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -67,15 +70,7 @@ def write_line(line: str) -> None:
 
 
 def check_page(path: str | None, option: str, sources: Iterable[str] = ()) -> None:
-    """Check that a page or picture may be written to a file.
-
-    Raises:
-        ConfigError: the file holds something else than a page or picture, or is a source.
-    """
-    from pathlib import Path
-
-    from shinglefold.errors import ConfigError
-
+    """Check that a page or picture may be written to a file."""
     if path is None or not Path(path).is_file():
         return
     with suppress(OSError), open(path, "rb") as file:
@@ -92,9 +87,6 @@ def write_page(path: str, page: str) -> None:
     Raises:
         OutputError: it can't be written.
     """
-    from pathlib import Path
-
-    from shinglefold.errors import OutputError
     from shinglefold.runtime.durable_files import atomic_write
 
     place = Path(path)
@@ -146,6 +138,18 @@ def remark(line: str) -> None:
     """Write a line to standard error; failures are ignored, as nothing could report them."""
     with suppress(OSError):
         sys.stderr.write(line + "\n")
+
+
+def write_lines(lines: Iterable[object]) -> None:
+    """Write lines to standard output without control characters."""
+    for line in lines:
+        write_line(printable(line))
+
+
+def warn(lines: Iterable[object], kind: str = "warning") -> None:
+    """Write warnings to standard error."""
+    for line in lines:
+        remark(f"{kind}: {printable(line)}")
 
 
 def printable(text: object) -> str:

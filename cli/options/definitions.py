@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,13 +19,13 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class NumberRange(click.FloatRange):
-    """A range of numbers, which "nan" is none of."""
+    """A range of numbers without NaN."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401 - click's own
         """Return the number.
 
         Raises:
-            BadParameter: it is none, or beyond the range.
+            BadParameter: it is no number, or out of range.
         """
         number = super().convert(value, param, ctx)
         if math.isnan(number):
@@ -33,7 +34,7 @@ class NumberRange(click.FloatRange):
 
 
 def options(*decorators: Callable[[Any], Any]) -> Callable[[Function], Function]:
-    """Return one decorator for several options, shown in this order."""
+    """Return one decorator for several options, in the order of the help."""
 
     def decorate(function: Function) -> Function:
         return reduce(lambda inner, decorator: decorator(inner), reversed(decorators), function)
@@ -42,14 +43,14 @@ def options(*decorators: Callable[[Any], Any]) -> Callable[[Function], Function]
 
 
 def pipeline_option(by_default: str) -> Callable[[Function], Function]:
-    """Return the option of a pipeline in a file; ``by_default`` says whose is taken where none is named."""
+    """Return the option ``--pipeline``; ``by_default`` is the end of its help."""
     return click.option(
         "--pipeline", metavar="FILE", help=f"Ingest pipeline as JSON; by default {by_default}."
     )
 
 
 def fields_option(what: str, by_default: str) -> Callable[[Function], Function]:
-    """Return the option that names fields, ``what`` they are and which are taken ``by_default``."""
+    """Return the option ``--field``; ``what`` and ``by_default`` are parts of its help."""
     return click.option(
         "--field",
         "fields",
@@ -68,11 +69,11 @@ workers_option = click.option(
 
 
 def text_options(whose: str, language: str) -> Callable[[Function], Function]:
-    """Return the options that say what a text is: itself or a file, of which format, in which language.
+    """Return the options of texts on the command line: text or file, format, encoding, language.
 
     Args:
-        whose: what the help calls it, such as ``A and B are``.
-        language: what the help says of the language's bearer, such as ``of both``.
+        whose: the help of ``--text``.
+        language: the end of the help's words "Language …".
     """
     return options(
         click.option("--text", is_flag=True, help=f"{whose}."),
@@ -109,11 +110,11 @@ passages_option = click.option(
 def threshold_options(
     who: str, least_shared: int = 1, shared_by_default: str = "the scheme's"
 ) -> Callable[[Function], Function]:
-    """Return the options that decide what folds.
+    """Return the thresholds of a decision.
 
     Args:
-        who: what is decided on, such as ``a pair``.
-        least_shared: the fewest supershingles that may be asked for.
+        who: what must reach them, such as ``a pair``.
+        least_shared: the least value of ``--min-shared``.
     """
     return options(
         click.option(
@@ -138,11 +139,11 @@ def threshold_options(
 
 
 def verify_by_options(who: str, nominated: str) -> Callable[[Function], Function]:
-    """Return the options that say what decides, and from which similarity on where texts do.
+    """Return the options ``--verify`` and ``--min-similarity``.
 
     Args:
         who: what is decided on, such as ``a pair``.
-        nominated: by what it came to be looked at, such as ``shares supershingles``.
+        nominated: what makes it a candidate, such as ``shares supershingles``.
     """
     return options(
         click.option(
@@ -162,7 +163,7 @@ def verify_by_options(who: str, nominated: str) -> Callable[[Function], Function
 
 
 def verify_options(who: str, nominated: str) -> Callable[[Function], Function]:
-    """Return the options that say what decides, facts included; see ``verify_by_options``."""
+    """Return the options of ``verify_by_options``, and ``--facts``."""
     return options(
         verify_by_options(who, nominated),
         click.option(
@@ -175,7 +176,7 @@ def verify_options(who: str, nominated: str) -> Callable[[Function], Function]:
     )
 
 
-groups_verified = verify_by_options("a document", "shares a supershingle with the leader of a group")
+group_verify_options = verify_by_options("a document", "shares a supershingle with the leader of a group")
 decision_options = options(verify_options("a pair", "shares supershingles"), threshold_options("a pair"))
 engine_option = click.option(
     "--engine",
@@ -191,13 +192,11 @@ engine_options = options(
 def chosen_scheme(
     invocation: "Invocation", preset: str | None = None, **decision: str | float | None
 ) -> "Scheme":
-    """Return the scheme of the settings, with the preset and the decision given on the command line.
+    """Return the scheme of the settings, with the preset and the decision of the command line.
 
     Raises:
-        ConfigError: no such preset, or a value that is not valid.
+        ConfigError: there is no such preset, or a value is not valid.
     """
-    from dataclasses import replace
-
     settings = invocation.settings()
     if preset is not None:
         settings = replace(settings, preset=preset)
@@ -209,33 +208,33 @@ def chosen_scheme(
 
 
 def note_missing_languages(scheme: "Scheme") -> None:
-    """Say which installed languages the scheme lacks, because their dictionaries are not there."""
+    """Write a note about languages that the scheme lacks because their dictionaries are not installed."""
     from shinglefold.registry import installed, usable
 
-    # Asking each language for its dictionary takes time; where none is missing it is not asked.
+    # Skipped if no language is missing, because looking for dictionaries takes time.
     if installed().keys() == {reference.code for reference in scheme.languages}:
         return
-    lacking = usable()[1]
-    extras = ",".join(dict.fromkeys(error.extra for error in lacking.values()))
+    missing = usable()[1]
+    extras = ",".join(dict.fromkeys(error.extra for error in missing.values()))
     remark(
-        f"note: left out because their dictionaries are not installed: {', '.join(lacking)}; their words "
+        f"note: left out because their dictionaries are not installed: {', '.join(missing)}; their words "
         f"are compared as written. pip install 'shinglefold[{extras}]' adds them, which makes another scheme"
     )
 
 
 def group_rules(verify: str | None, min_similarity: float | None, *, numbered: bool) -> "Rules":
-    """Return the rules that flags say.
+    """Return the rules for groups from ``--verify`` and ``--min-similarity``.
 
     Raises:
-        UsageError: they say some, and no groups are numbered.
+        UsageError: one of them is given, and no groups are numbered.
     """
     from shinglefold.grouping.rules import Rules
 
     given = {"--verify": verify, "--min-similarity": min_similarity}
-    told = [name for name, value in given.items() if value is not None]
-    if told and not numbered:
-        decide = "decides" if len(told) == 1 else "decide"
+    names = [name for name, value in given.items() if value is not None]
+    if names and not numbered:
+        decide = "decides" if len(names) == 1 else "decide"
         raise click.UsageError(
-            f"{' and '.join(told)} {decide} on groups, and none are numbered: add --groups"
+            f"{' and '.join(names)} {decide} on groups, and none are numbered: add --groups"
         )
     return Rules(verify=verify, min_similarity=min_similarity)  # type: ignore[arg-type]  # click knows the choices

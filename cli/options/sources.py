@@ -1,18 +1,24 @@
-"""The options of commands that read documents, and the reading."""
+"""Read documents, single texts and JSON files for commands, with the options that say how."""
 
 import json
 import os
+import shlex
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from shinglefold.cli.framework.output import printable, remark
 from shinglefold.cli.options.definitions import options
-from shinglefold.errors import ConfigError, InputError
+from shinglefold.errors import ConfigError, InputError, UnknownLanguage
 
 if TYPE_CHECKING:
-    from shinglefold.ingest import Pipeline, ReadOptions, Record
+    from shinglefold.contracts.engine import Document
+    from shinglefold.ingest import ReadOptions, Record
+    from shinglefold.model.recipe import Recipe
     from shinglefold.model.scheme import Scheme
 
 reading_options = options(
@@ -51,7 +57,7 @@ def make_read_options(
     encoding: str,
     header: bool | None = None,
 ) -> "ReadOptions":
-    """Return the reading options a command was given."""
+    """Return the reading options of a command."""
     from shinglefold.ingest import ReadOptions
 
     return ReadOptions(format=format, id_field=id_field, encoding=encoding, header=header)  # type: ignore[arg-type]
@@ -60,18 +66,17 @@ def make_read_options(
 def read_sources(
     sources: Sequence[str], options: "ReadOptions", replaying: Callable[[str], str] | None = None
 ) -> Iterator["Record"]:
-    """Return the records of all sources in order; ``fraction`` is of all of them, each counting alike.
+    """Return the records of all sources in order; ``fraction`` counts each source alike.
+
+    All sources are opened before the first is read, so that a mistyped name is reported at once.
 
     Args:
-        replaying: from the name of a dead-letter file, the command that indexes its documents again.
+        replaying: returns the command that indexes the documents of a dead-letter file again.
 
     Raises:
-        InputError: one of them does not exist.
-        ConfigError: while reading: one holds dead letters.
+        InputError: a source does not exist.
+        ConfigError: while reading: a source holds dead letters.
     """
-    # Found by name before the first is read: a mistyped name costs no hour.
-    from dataclasses import replace
-
     from shinglefold.ingest import read
 
     prefixes = page_prefixes(sources, options)
@@ -86,8 +91,7 @@ def read_sources(
 def _documents(
     source: str, records: Iterator["Record"], replaying: Callable[[str], str] | None
 ) -> Iterator["Record"]:
-    """Yield records, unless the first of them is a dead letter: stored, nobody would ever find it."""
-    from shinglefold.errors import ConfigError
+    """Yield the records of a source, unless the first is a dead letter."""
     from shinglefold.ingest.writing.dead_letters import is_bare_letter
 
     first = next(records, None)
@@ -101,13 +105,7 @@ def _documents(
 
 
 def check_sources(sources: Sequence[str], options: "ReadOptions", dead_letters: str | None) -> None:
-    """See that sources can be read and are what they should be, before the first is worked on.
-
-    Raises:
-        InputError: one does not exist.
-        ConfigError: its name does not say its format, it holds dead letters, or they are to be written to it.
-    """
-    from shinglefold.errors import InputError
+    """Check all sources before the first is processed."""
     from shinglefold.ingest import read
     from shinglefold.ingest.readers.jsonl import WHOLE
     from shinglefold.offline.sign.tasks import is_parquet, row_groups
@@ -125,18 +123,11 @@ def check_sources(sources: Sequence[str], options: "ReadOptions", dead_letters: 
 
 
 def check_dead_letters(path: str | None, sources: Sequence[str], retried: str) -> None:
-    """Refuse a file for dead letters that is a source: letters would be mixed with documents.
+    """Refuse a file for dead letters that is a source, too.
 
     Args:
-        retried: the command that tries the letters of this file again; empty where there is none.
-
-    Raises:
-        ConfigError: it is one.
+        retried: the command that retries the letters of this file, "" without one.
     """
-    from pathlib import Path
-
-    from shinglefold.errors import ConfigError
-
     if path is None or not Path(path).is_file():
         return
     if any(Path(source).is_file() and Path(source).samefile(path) for source in sources):
@@ -147,10 +138,10 @@ def check_dead_letters(path: str | None, sources: Sequence[str], retried: str) -
 
 
 def page_prefixes(sources: Sequence[str], options: "ReadOptions") -> dict[int, str]:
-    """Return what the ids of pages begin with, by the place of their source: nothing for a source alone.
+    """Return prefixes for the ids of pages, by the number of their source; none for a single source.
 
-    A page's id is its path in its folder, which another folder may have, too. So where there are several, the
-    ids begin with the paths of the folders, as far as these differ.
+    The id of a page is its path in its folder. With several folders, the differing parts of their paths are
+    put in front, so that no two pages have the same id.
     """
     places = {
         number: Path(os.path.abspath(one))
@@ -162,13 +153,13 @@ def page_prefixes(sources: Sequence[str], options: "ReadOptions") -> dict[int, s
     common = Path(os.path.commonpath([place.parent for place in places.values()]))
     found = {}
     for number, place in places.items():
-        beside = place if place.is_dir() else place.parent
-        found[number] = "" if beside == common else beside.relative_to(common).as_posix()
+        folder = place if place.is_dir() else place.parent
+        found[number] = "" if folder == common else folder.relative_to(common).as_posix()
     return found
 
 
 def is_page_source(source: str, options: "ReadOptions") -> bool:
-    """Tell whether a source is a page or text, or a folder of them."""
+    """Return whether a source is a page or text file, or a folder of them."""
     from shinglefold.ingest.readers.read import is_page
 
     if source == "-":
@@ -181,19 +172,17 @@ def is_page_source(source: str, options: "ReadOptions") -> bool:
 
 
 def _joined(streams: Sequence[Iterator["Record"]]) -> Iterator["Record"]:
-    from dataclasses import replace
-
     for number, stream in enumerate(streams):
         for record in stream:
             yield replace(record, fraction=(number + record.fraction) / len(streams))
 
 
 def reading_notes(options: "ReadOptions", equal_ids: int = 0) -> Iterator[str]:
-    """Yield what was passed over on purpose, and how many documents share their id with another, in words."""
-    passed = {name: count for name, count in sorted(options.passed_over.items()) if count}
-    if passed:
-        told = ", ".join(f"{name.replace('_', ' ')}: {count:,}" for name, count in passed.items())
-        yield f"not read in folders: {told}"
+    """Yield notes about files that were skipped, and about documents of equal ids."""
+    skipped = {name: count for name, count in sorted(options.passed_over.items()) if count}
+    if skipped:
+        counts = ", ".join(f"{name.replace('_', ' ')}: {count:,}" for name, count in skipped.items())
+        yield f"not read in folders: {counts}"
     if equal_ids:
         have = (
             "1 document has the id of another one; it is"
@@ -204,10 +193,10 @@ def reading_notes(options: "ReadOptions", equal_ids: int = 0) -> Iterator[str]:
 
 
 def read_json(path: str, what: str) -> Any:  # noqa: ANN401 - JSON
-    """Return what a file of JSON holds.
+    """Return the contents of a JSON file.
 
     Args:
-        what: the word for it in an error, such as "pipeline".
+        what: its name in an error, such as "pipeline".
 
     Raises:
         InputError: it can't be read.
@@ -221,21 +210,6 @@ def read_json(path: str, what: str) -> Any:  # noqa: ANN401 - JSON
         raise ConfigError(f"the {what} {path} is no JSON: {error}") from error
 
 
-def load_pipeline(path: str | None, scheme: "Scheme", field: str) -> "Pipeline":
-    """Return the pipeline of a file, or the one for pages where none is given.
-
-    Args:
-        field: where the pipeline for pages writes fingerprints; one from a file says it itself.
-
-    Raises:
-        InputError: the file can't be read.
-        ConfigError: it is no JSON, or no pipeline; says where.
-    """
-    from shinglefold.ingest import Pipeline, default_definition
-
-    return Pipeline.from_json(default_definition(field) if path is None else read_definition(path), scheme)
-
-
 def read_definition(path: str) -> Any:  # noqa: ANN401 - JSON
     """Return the JSON of a pipeline file.
 
@@ -247,3 +221,132 @@ def read_definition(path: str) -> Any:  # noqa: ANN401 - JSON
     if not isinstance(found, dict):
         raise ConfigError(f"the pipeline {path} is no object with a list 'processors'")
     return found
+
+
+_PAGES = (".html", ".htm", ".xhtml")
+#: The most characters of a name in a message; it may be a text given without ``--text``.
+_SHOWN = 200
+_RECORDS = (".jsonl", ".ndjson", ".json", ".csv")
+
+
+def read_text(path: str, kind: str, encoding: str = "") -> str:
+    """Return the text of a file or of standard input (``-``) without markup.
+
+    A file of documents (JSON lines, CSV) must hold one; its text is title and body.
+
+    Args:
+        kind: ``html``, ``text``, or ``auto`` to go by the name.
+        encoding: "" to take what the file declares.
+
+    Raises:
+        InputError: it can't be read.
+    """
+    if os.path.isdir(path):
+        raise InputError(f"{path} is a folder; give one file, or see: shinglefold groups --help")
+    if path != "-" and not os.path.exists(path):
+        raise InputError(
+            f"cannot read {printable(path[:_SHOWN])}: no such file; check the path, or add --text where the "
+            "text itself is given"
+        )
+    name = path.lower().removesuffix(".gz")
+    if kind == "auto" and name.endswith(_RECORDS):
+        return _only_text(path, encoding)
+    kind = _kind(path, kind)
+    return _plain(kind, _only_document(path, kind, encoding))
+
+
+def text_as_indexed(path: str, kind: str, encoding: str, recipe: "Recipe") -> str:
+    """Return the text that an index would make the fingerprint of a file or of standard input from.
+
+    An HTML page goes through the pipeline of the index, so that the file of a stored page equals it. If the
+    index reads other fields than a page has, it is the body.
+
+    Raises:
+        InputError: it can't be read.
+    """
+    from shinglefold.ingest import Pipeline, default_definition
+    from shinglefold.ingest.processors.texts import joined_text
+
+    if _kind(path, kind) != "html":
+        return read_text(path, kind, encoding)
+    page = _only_document(path, "html", encoding)
+    pipeline = Pipeline.from_json(recipe.pipeline or default_definition(recipe.field), recipe.scheme)
+    (outcome,) = pipeline.run([page])
+    other_fields = [name for name in recipe.fields if name != "title"]
+    if outcome.document is None or not joined_text(outcome.document, other_fields, True):
+        return _plain("html", page)
+    return joined_text(outcome.document, recipe.fields, True) or ""
+
+
+def _plain(kind: str, document: "Document") -> str:
+    from shinglefold.canon import strip_html
+
+    body = str(document["body"])
+    return strip_html(body, keep_hidden=True) if kind == "html" else body
+
+
+def _kind(path: str, kind: str) -> str:
+    if kind != "auto":
+        return kind
+    return "html" if path.lower().removesuffix(".gz").endswith(_PAGES) else "text"
+
+
+def _only_document(path: str, kind: str, encoding: str) -> "Document":
+    from shinglefold.ingest import ReadOptions, read
+
+    options = ReadOptions(format="html" if kind == "html" else "text", encoding=encoding)
+    record = next(iter(read(path, options)), None)
+    if record is None or record.document is None:
+        raise InputError(f"{path}: {record.reason if record else 'nothing in it'}; give another file")
+    if "\0" in str(record.document["body"]):
+        remark(
+            f"warning: {printable(path)} holds NUL characters, as binary files do, and texts in UTF-16 that "
+            "do not say so (--encoding utf-16-le): what is read of it may be no words"
+        )
+    return record.document
+
+
+def _only_text(path: str, encoding: str) -> str:
+    from shinglefold.ingest import ReadOptions, read
+    from shinglefold.model.recipe import TEXTS
+
+    records = list(islice(read(path, ReadOptions(encoding=encoding)), 2))
+    if len(records) > 1:
+        raise InputError(
+            f"{path} has several documents; give a file with one text, or find pairs among them: "
+            f"shinglefold groups --pairs {shlex.quote(path)}"
+        )
+    if not records or records[0].document is None:
+        raise InputError(f"{path}: {records[0].reason if records else 'nothing in it'}; give another file")
+    found = [records[0].document.get(field) for field in TEXTS]
+    texts = [text for text in found if isinstance(text, str) and text]
+    if not texts:
+        raise InputError(f"{path}: its document has no text in {' or '.join(TEXTS)}; give another file")
+    return "\n".join(texts)
+
+
+def two_texts(
+    a: str, b: str, kind: str, encoding: str, *, itself: bool
+) -> tuple[tuple[str, str], tuple[str, str]]:
+    """Return two texts and their names.
+
+    Args:
+        kind, encoding: of both, see ``read_text``.
+        itself: ``a`` and ``b`` are texts, not files.
+
+    Raises:
+        UsageError: both are standard input.
+        InputError: one can't be read.
+    """
+    if itself:
+        return (a, b), ("A", "B")
+    if a == b == "-":
+        raise click.UsageError("only one of the two can be standard input")
+    return (read_text(a, kind, encoding), read_text(b, kind, encoding)), (a, b)
+
+
+def check_language(scheme: "Scheme", language: str | None) -> None:
+    """Raise ``UnknownLanguage`` unless the scheme has the language."""
+    codes = [reference.code for reference in scheme.languages]
+    if language is not None and language not in codes:
+        raise UnknownLanguage.unknown("language", language, codes)

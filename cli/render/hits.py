@@ -1,4 +1,4 @@
-"""A page of results on a console: titles, addresses, snippets, and what was folded."""
+"""Pages of results on a console: of a folded search, and of documents found by a text."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from shinglefold.rerank.similar.results import FoundPage
 
 Hit = Mapping[str, Any]
-#: Stand before and behind the words that were found: no text has them, and no terminal gets to see them.
+#: Mark the words that match the query: control characters, which no text keeps and no terminal gets.
 FOUND = ("\x02", "\x03")
 _BETWEEN = re.compile("([\x02\x03])")
-#: Folded hits named in the line below a result; the others are only counted.
+#: The most folded hits that the line below a result names.
 _NAMED = 5
 
 
@@ -32,34 +32,34 @@ def print_page(
     show_duplicates: bool = False,
     next_page: str = "",
 ) -> None:
-    """Print the hits of an answer, folded or not, the counters, and the command for the next page."""
-    told = explained(answer)
+    """Print a page of results, its counters, and the command for the next page."""
+    reasons = explanations(answer)
     for place, hit in enumerate(answer["hits"]["hits"], start + 1):
         _print_hit(console, place, hit)
-        if show_duplicates or told:
-            _print_duplicates(console, hit, told)
+        if show_duplicates or reasons:
+            _print_duplicates(console, hit, reasons)
         elif line := folded_line(hit):
             _print_indented(console, line, style="cyan")
         console.print()
     console.print(counters_line(answer))
     if next_page:
-        # A command is one line, whatever the width of the terminal.
+        # Not folded, so that it can be copied.
         console.print(f"next page: {next_page}", soft_wrap=True)
 
 
-def explained(answer: Mapping[str, Any]) -> dict[tuple[Any, Any], Hit]:
-    """Return what an answer tells of folded hits, by index and id."""
+def explanations(answer: Mapping[str, Any]) -> dict[tuple[Any, Any], Hit]:
+    """Return the explanations of folded hits, by index and id."""
     groups = answer.get("dedup", {}).get("explain", ())
     return {(one["_index"], one["_id"]): one for group in groups for one in group["members"]}
 
 
-def why_line(told: Hit) -> str:
-    """Return in a line why a hit folds."""
-    if "resemblance" not in told:
-        return "the same canonical text" if told.get("same_text") else "no estimate"
-    alike = f"resemblance {told['resemblance']:.2f} ± {told['standard_error']:.2f} by estimate"
-    same = ", the same canonical text" if told["same_text"] else ""
-    return f"{alike}, {len(told['shared'])} supershingles shared{same}"
+def why_line(reason: Hit) -> str:
+    """Return why a hit folds, as a line."""
+    if "resemblance" not in reason:
+        return "the same canonical text" if reason.get("same_text") else "no estimate"
+    alike = f"resemblance {reason['resemblance']:.2f} ± {reason['standard_error']:.2f} by estimate"
+    same = ", the same canonical text" if reason["same_text"] else ""
+    return f"{alike}, {len(reason['shared'])} supershingles shared{same}"
 
 
 def title_of(hit: Hit) -> str:
@@ -68,18 +68,18 @@ def title_of(hit: Hit) -> str:
 
 
 def place_of(hit: Hit) -> str:
-    """Return where a hit is from: its address, else its id."""
+    """Return the URL of a hit, else its id."""
     return printable((hit.get("_source") or {}).get("url") or hit["_id"])
 
 
 def folded_count(hit: Hit) -> int:
-    """Return how many hits are folded below one."""
+    """Return how many hits are folded into one."""
     total = hit.get("inner_hits", {}).get("duplicates", {}).get("hits", {}).get("total", {}).get("value", 1)
     return max(0, int(total) - 1)
 
 
 def folded_line(hit: Hit) -> str:
-    """Return the line that names the folded hits, or nothing."""
+    """Return the line that names the folded hits, "" without any."""
     from shinglefold.rerank.page.response import duplicates
 
     count = folded_count(hit)
@@ -87,12 +87,12 @@ def folded_line(hit: Hit) -> str:
         return ""
     named = [_name(other) for other in duplicates(hit)[:_NAMED]]
     more = f" and {count - len(named)} more" if named and count > len(named) else ""
-    told = f": {', '.join(named)}{more}" if named else ""
-    return f"+ {count} near-duplicate{'s' if count > 1 else ''} folded{told}"
+    names = f": {', '.join(named)}{more}" if named else ""
+    return f"+ {count} near-duplicate{'s' if count > 1 else ''} folded{names}"
 
 
 def counters_line(answer: Mapping[str, Any]) -> str:
-    """Return the totals of an answer as a line."""
+    """Return the counters of a page as a line."""
     total = answer["hits"].get("total", {})
     of = f"{'at least ' if total.get('relation') == 'gte' else ''}{total.get('value', 0):,}"
     one = "" if total.get("value") == 1 else "s"
@@ -112,7 +112,7 @@ def counters_line(answer: Mapping[str, Any]) -> str:
 
 
 def _folded_part(counters: Mapping[str, Any]) -> str:
-    """Return what was folded: of a window, or by the engine, which tells the groups of the whole result."""
+    """Return how many hits of the window were folded, or the number of groups if the engine folds."""
     if counters["window"] is not None:
         if not counters["folded"]:
             return "none folded"
@@ -132,7 +132,7 @@ def _print_indented(console: "Console", text: "str | Text", style: str = "") -> 
 
 
 def _marked(console: "Console", text: str, style: str = "") -> "Text":
-    """Return a text whose words that were found are bold, or in brackets where nothing can be."""
+    """Return a text with the matching words in bold, or in brackets on a console without colours."""
     from rich.text import Text
 
     brackets = console.color_system is None or console.no_color
@@ -157,21 +157,21 @@ def _print_hit(console: "Console", place: int, hit: Hit) -> None:
     shown = dict(hit.get("highlight") or {})
     titles = shown.pop("title", None) or [title_of(hit)]
     console.print(_marked(console, f"{place:>2}. {titles[0]}{score}", style="bold"))
-    if place_of(hit) != titles[0]:  # One without a title stands there by its id.
+    if place_of(hit) != titles[0]:
         console.print(f"    {place_of(hit)}", style="green")
     snippet = " … ".join(part for parts in shown.values() for part in parts)
     if snippet:
         _print_indented(console, _marked(console, snippet))
 
 
-def _print_duplicates(console: "Console", hit: Hit, told: Mapping[tuple[Any, Any], Hit]) -> None:
+def _print_duplicates(console: "Console", hit: Hit, reasons: Mapping[tuple[Any, Any], Hit]) -> None:
     from shinglefold.rerank.page.response import duplicates
 
     others = duplicates(hit)
     for other in others:
         named = dict.fromkeys((title_of(other), place_of(other)))
         console.print(f"    = {'  '.join(named)}", style="cyan")
-        if why := told.get((other.get("_index"), other["_id"])):
+        if why := reasons.get((other.get("_index"), other["_id"])):
             console.print(f"      {why_line(why)}", style="cyan")
             if "passages" in why:
                 from shinglefold.cli.render.side_by_side import print_matched_json
@@ -181,16 +181,16 @@ def _print_duplicates(console: "Console", hit: Hit, told: Mapping[tuple[Any, Any
         console.print(f"    = and {folded_count(hit) - len(others)} more", style="cyan")
 
 
-#: What is shown of a document.
+#: The fields that are shown of a document found by a text.
 SHOWN = ["title", "url"]
 
 
 def page_options(what: str, least: int) -> Callable[[Function], Function]:
-    """Return the options of a page of what is found.
+    """Return the options of a page of documents.
 
     Args:
-        what: is found, such as ``copies``.
-        least: of them on a page.
+        what: their name in the help, such as ``copies``.
+        least: the least size of a page.
     """
     return options(
         click.option(
@@ -213,20 +213,15 @@ def page_options(what: str, least: int) -> Callable[[Function], Function]:
     )
 
 
-def print_found(console: "Console", place: int, name: str, source: Mapping[str, Any], told: str) -> None:
-    """Print the title of a document, and below it where it is from, its name, and what is told of it."""
+def print_found(console: "Console", place: int, name: str, source: Mapping[str, Any], remark: str) -> None:
+    """Print the title of a document, and below it its URL, its name, and a remark."""
     console.print(f"{place}. {printable(source.get('title') or name)}", soft_wrap=True, style="bold")
     named = [source.get("url"), name if source.get("title") else ""]
-    console.print(f"   {printable('  '.join([one for one in [*named, told] if one]))}", soft_wrap=True)
+    console.print(f"   {printable('  '.join([one for one in [*named, remark] if one]))}", soft_wrap=True)
 
 
 def print_page_end(console: "Console", line: str, page: "FoundPage[Any]", arguments: tuple[str, ...]) -> None:
-    """Print the last lines of a page: how many there are, and the command for the next page.
-
-    Args:
-        line: as ``found_line`` returns it.
-        arguments: the command, as it was typed.
-    """
+    """Print the last lines of a page: the count, as ``found_line`` returns it, and the next command."""
     console.print(line)
     if page.next:
         # A command is one line, whatever the width of the terminal.
@@ -236,12 +231,11 @@ def print_page_end(console: "Console", line: str, page: "FoundPage[Any]", argume
 def found_line(
     page: "FoundPage[Any]", names: tuple[str, str], among: tuple[str, str], unreadable: str
 ) -> str:
-    """Return in a line how many documents were found, and among how many.
+    """Return how many documents were found among how many candidates, as a line.
 
     Args:
-        names: of one and of several of them.
-        among: what was looked at, for one and for several, in words.
-        unreadable: what those have, or lack, that can't be decided on.
+        names: singular and plural of the documents; ``among``: of the candidates.
+        unreadable: the predicate of candidates that could not be compared.
     """
     one, several = names
     count = f"1 {one}" if page.total == 1 else f"{page.total:,} {several}"
@@ -256,20 +250,20 @@ def found_line(
 
 
 def filter_queries(store: "Store", index: str, filters: tuple[str, ...]) -> tuple[dict[str, Any], ...]:
-    """Return filters as queries.
+    """Return the queries of ``--filter FIELD=VALUE``.
 
     Raises:
-        UsageError: one is no field with a value.
+        UsageError: a value has another form.
         ConfigError: the index has no such field.
     """
     from shinglefold.rerank.request.field_check import check_fields
 
-    named = [_parted(one) for one in filters]
+    named = [_parse_filter(one) for one in filters]
     check_fields(store.mappings.values(), index, [name for name, _ in named], "--filter")
     return tuple({"term": {name: value}} for name, value in named)
 
 
-def _parted(given: str) -> tuple[str, str]:
+def _parse_filter(given: str) -> tuple[str, str]:
     name, equals, value = given.partition("=")
     if not (name and equals):
         raise click.UsageError(f"--filter {given!r}: expected FIELD=VALUE")

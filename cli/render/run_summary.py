@@ -1,11 +1,13 @@
-"""The end of a run over documents: what it did in lines for people, and its exit code."""
+"""The end of a run over documents: its summary in lines, its warnings, and its exit code."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from shinglefold.cli.framework.command import DONE, FAILED, PARTLY, Invocation, exit_code_of_stop
+from shinglefold.cli.framework.next_commands import repeat_command
 from shinglefold.cli.framework.output import format_times, printable, remark
 from shinglefold.cli.options.sources import is_page_source
+from shinglefold.errors import EngineError
 
 if TYPE_CHECKING:
     from shinglefold.cli.framework.next_commands import Hints
@@ -17,28 +19,28 @@ if TYPE_CHECKING:
     from shinglefold.offline.sign.run import Signed
     from shinglefold.options.remedies import Value
 
-#: Reasons of failures that are told in lines.
+#: The most reasons of failures that lines show.
 _REASONS = 5
-#: Said where sources hold none.
+#: The message about sources without documents.
 NO_DOCUMENTS = (
     "no documents found; check the sources, or say their --format (of folders, only HTML and text are read)"
 )
 
 
 def exit_code(summary: "Summary") -> int:
-    """Return the exit code of a run that indexed; why it is none of the good ones goes to standard error."""
+    """Return the exit code of an indexing run; write the reason to standard error if it failed."""
     if "discarded" in summary.counts:
         remark(f"{summary.index} is as it was: what was indexed for it is discarded")
     return exit_code_of_run(summary.stopped, summary.read, summary.failed, summary.indexed or summary.dropped)
 
 
 def exit_code_of_run(stopped: str, read: int, failed: int, done: int, rest: str = "") -> int:
-    """Return the exit code of a run over documents; why it is none of the good ones goes to standard error.
+    """Return the exit code of a run over documents; write the reason to standard error if it failed.
 
     Args:
-        stopped: why it ended early, empty where it did not.
-        failed: documents, of those read; ``done``: those with which all went well.
-        rest: what is said of the documents that a run which ended early has left.
+        stopped: why it ended early, "" if it did not.
+        read, failed, done: numbers of documents.
+        rest: a clause about the documents that a run which ended early did not process.
     """
     if stopped:
         remark(printable(f"stopped: {stopped.rstrip('.') if rest else stopped}{rest}"))
@@ -52,11 +54,11 @@ def exit_code_of_run(stopped: str, read: int, failed: int, done: int, rest: str 
 
 
 def run_lines(summary: "Summary | Signed", here: int, stages: str = "") -> Iterator[str]:
-    """Yield how long a run took, what it was made with, what was counted, and why documents failed.
+    """Yield the lines about speed, scheme, counts and reasons of failures.
 
     Args:
-        here: documents that this run has read itself.
-        stages: what else is told of the time.
+        here: documents that this run has read itself, not an earlier one.
+        stages: a clause about the time of each stage.
     """
     total = summary.seconds.get("total", 0.0)
     yield f"{total:.1f} s, {here / total if total else 0:,.0f} documents/s{stages}"
@@ -75,14 +77,13 @@ def run_lines(summary: "Summary | Signed", here: int, stages: str = "") -> Itera
 
 
 def summary_lines(summary: "Summary", hints: "Hints", retried: str = "") -> list[str]:
-    """Return what a run that indexed did as lines for people.
+    """Return the summary of an indexing run as lines.
 
     Args:
-        retried: the command that indexes again what failed, where it needs more options.
+        retried: the command that retries failed documents, if it needs more options than the index.
     """
-    # What shows as 0.0 says nothing, and a short run would be a line of it.
-    took = [(name, f"{value:.1f}") for name, value in summary.seconds.items() if name != "total"]
-    stages = ", ".join(f"{name} {told}" for name, told in took if told != "0.0")
+    seconds = [(name, f"{value:.1f}") for name, value in summary.seconds.items() if name != "total"]
+    stages = ", ".join(f"{name} {shown}" for name, shown in seconds if shown != "0.0")
     lines = [
         f"{summary.indexed:,} indexed into {summary.index}, {summary.dropped:,} dropped, "
         f"{summary.failed:,} failed, of {summary.read:,} read",
@@ -90,9 +91,9 @@ def summary_lines(summary: "Summary", hints: "Hints", retried: str = "") -> list
     ]
     lines += [f"note: {printable(note)}" for note in summary.notes]
     if summary.failed and summary.dead_letters:
-        again = retried or hints.command("index", summary.dead_letters, index=summary.index, replay=True)
+        retry = retried or hints.command("index", summary.dead_letters, index=summary.index, replay=True)
         some = "some of the failed" if summary.counts.get("not_kept") else "failed ones"
-        lines.append(f"{some} are kept; once mended: {again}")
+        lines.append(f"{some} are kept; once mended: {retry}")
     if summary.counts.get("not_kept"):
         lines.append("those not kept are in no file of dead letters: once mended, index the sources again")
     if summary.made and not summary.indexed:
@@ -107,13 +108,11 @@ def replay_command(target: "Target", letters: str) -> str:
 
 
 def retry_command(target: "Target", engine: "Engine", summary: "Summary", **made_by: "Value") -> str:
-    """Return the command that tries the documents again which failed.
+    """Return the command that retries the failed documents.
 
     Args:
-        made_by: the options that decide what a new index is like: no recipe tells them where none was made.
+        made_by: the options of a new index, repeated if no index was made whose recipe has them.
     """
-    from shinglefold.errors import EngineError
-
     letters, index = summary.dead_letters, target.index
     try:
         there = bool(summary.indexed) or engine.index_exists(index)
@@ -124,46 +123,38 @@ def retry_command(target: "Target", engine: "Engine", summary: "Summary", **made
     return target.hints.command("index", letters, index=index, replay=True, **made_by)
 
 
-def warnings_of(
+def index_warnings(
     target: "Target", pipeline: "Pipeline", recipe: "Recipe", watch: "FieldWatch", summary: "Summary"
 ) -> Iterator[str]:
-    """Yield what is to be known of a run that may have gone well and still is of no use."""
-    from shinglefold.cli.framework.next_commands import chain
+    """Yield the warnings about an indexing run whose documents may not fold."""
     from shinglefold.ingest.pipeline.field_usage import rerun_problems
 
-    def other(fields: Sequence[str]) -> str:
-        change = target.hints.command("setup", target.index, field=tuple(fields))
-        return chain([change, target.command("backfill")])
-
-    unsigned = summary.counts.get("without_signature", 0)
-    yield from text_warnings(watch, unsigned, bool(target.fields or target.pipeline), other)
+    unsigned, named = summary.counts.get("without_signature", 0), bool(target.fields or target.pipeline)
+    yield from text_warnings(watch, unsigned, named, target.take_text_from)
     yield from rerun_problems(pipeline.steps, recipe.field)
 
 
 def index_exit_code(summary: "Summary", watch: "FieldWatch", *, named: bool) -> int:
-    """Return the exit code of a run; why it is none of the good ones goes to standard error.
+    """Return the exit code of an indexing run, fields included; write the reason to standard error.
 
     Args:
-        named: the fields with texts were named, so that each of them is expected.
+        named: the user named the fields, so that each of them is expected.
     """
-
     return with_field_check(exit_code(summary), watch, named=named)
 
 
 def id_warnings(invocation: Invocation, watch: "FieldWatch") -> Iterator[str]:
-    """Yield what is to be known of documents without ids that have a field which looks like one."""
-    from shinglefold.cli.framework.next_commands import repeat_command
-
+    """Yield a warning if documents have no id, but a field that looks like one."""
     if name := watch.likely_id:
-        anew = repeat_command(invocation.arguments, id_field=name, recreate=True)
+        rebuild = repeat_command(invocation.arguments, id_field=name, recreate=True)
         yield (
             f"no document has an id, so that the next run stores them once more; if {name} is their id, this "
-            f"makes an index of them alone: {anew}"
+            f"makes an index of them alone: {rebuild}"
         )
 
 
 def page_notes(sources: Sequence[str], options: "ReadOptions", summary: "Summary") -> Iterator[str]:
-    """Yield what is to be known where pages have taken the place of others, maybe those of another folder."""
+    """Yield a note if pages replaced stored ones, which may come from another folder."""
     if summary.counts.get("written_over") and any(is_page_source(source, options) for source in sources):
         yield (
             "pages are named by their paths in the folder given: if these were of another folder, give both "
@@ -172,35 +163,35 @@ def page_notes(sources: Sequence[str], options: "ReadOptions", summary: "Summary
 
 
 def named_language_field(field: str) -> str:
-    """Return the field with languages, where it is one that somebody has named."""
+    """Return the field with languages if the user named it, else ""."""
     from shinglefold.model.recipe import LANGUAGE
 
     return "" if field == LANGUAGE else field
 
 
 def lacks_text(watch: "FieldWatch", *, named: bool) -> bool:
-    """Tell whether a run is no success, though nothing failed: a field is mistyped, or no text was found.
+    """Return whether no text was found, or a field that the user named is missing.
 
     Args:
-        named: the fields were named, so that each of them is expected.
+        named: the user named the fields, so that each of them is expected.
     """
     return bool(watch.textless or watch.undeclared or (named and watch.absent))
 
 
 def with_field_check(code: int, watch: "FieldWatch", *, named: bool) -> int:
-    """Return the exit code of a run, given what it would be but for the fields."""
+    """Return an exit code, changed to ``PARTLY`` if a successful run lacks text; see ``lacks_text``."""
     return PARTLY if code == DONE and lacks_text(watch, named=named) else code
 
 
 def text_warnings(
     watch: "FieldWatch", unsigned: int, named: bool, other: Callable[[Sequence[str]], str]
 ) -> Iterator[str]:
-    """Yield what a user should know of the texts that were read.
+    """Yield the warnings about missing fields and short texts.
 
     Args:
-        unsigned: documents whose text is too short for a signature, or missing.
-        named: the fields were named, so that each of them is expected.
-        other: from fields to the command that takes the text from them.
+        unsigned: documents whose text is missing, or too short for a signature.
+        named: the user named the fields, so that each of them is expected.
+        other: returns the command that takes the text from other fields.
     """
     if not watch.documents:
         return

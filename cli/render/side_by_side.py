@@ -1,4 +1,4 @@
-"""Matched passages printed next to each other, or one above the other where the terminal is narrow."""
+"""Matched passages side by side, or one above the other on a narrow terminal."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,21 +11,21 @@ if TYPE_CHECKING:
 
     from shinglefold.passages.alignment import Passage, Span
 
-#: Below this width the texts stand one above the other.
+#: The least width for two columns.
 NARROW = 60
-#: Characters of an equal stretch that are shown at either end when it is cut.
+#: Characters kept at either end of a shortened equal stretch.
 _EDGE = 90
 
 
 class MarkedText(NamedTuple):
-    """A stretch of a passage, marked where the other text differs."""
+    """A stretch of a passage, marked if the other text differs."""
 
     text: str
     marked: bool
 
 
 def marked_parts(text: str, span: "Span", marks: Sequence["Span"]) -> Iterator[MarkedText]:
-    """Yield a passage cut at its marks."""
+    """Yield the marked and unmarked stretches of a passage."""
     at = span.start
     for mark in marks:
         yield MarkedText(text[at : mark.start], False)
@@ -35,7 +35,7 @@ def marked_parts(text: str, span: "Span", marks: Sequence["Span"]) -> Iterator[M
 
 
 def passage_json(passage: "Passage", a: str, b: str) -> dict[str, Any]:
-    """Return a passage as JSON: on each side its place, its text, and the differing words with theirs."""
+    """Return a passage as JSON: for each side its offsets, its text, and the differing words."""
     return {
         "equal_tokens": passage.equal,
         "a": _side_json(a, passage.a, passage.marks_a),
@@ -57,10 +57,11 @@ def print_passages(
     *,
     least: int = 0,
 ) -> None:
-    """Print passages, at most ``most``, with the differing words marked; 0 prints all of them in full.
+    """Print passages with the differing words marked.
 
     Args:
-        least: words a passage must have, for who is told that there is none; at least those it needs.
+        most: the most passages to print; 0 prints all of them in full.
+        least: the least words of a passage, for the message that there is none.
     """
     if not passages:
         from shinglefold.passages.alignment import LEAST
@@ -78,19 +79,24 @@ def print_passages(
 
 def print_matched_json(
     console: "Console",
-    told: Sequence[Mapping[str, Any]],
+    passages: Sequence[Mapping[str, Any]],
     names: tuple[str, str],
     *,
     sides: tuple[str, str] = ("shown", "member"),
     cut: bool = True,
 ) -> None:
-    """Print passages as a search tells them, under the names of their sides."""
-    both = [tuple(_told_pieces(one[side]) for side in sides) for one in told]
+    """Print passages in the form of a search's JSON.
+
+    Args:
+        names: headings of the two columns; ``sides``: the keys of the two texts.
+        cut: shorten long equal stretches.
+    """
+    both = [tuple(_parts_of_json(one[side]) for side in sides) for one in passages]
     if both:
         _print_rows(console, [_styled_row(console, a, b, cut=cut) for a, b in both], names)
 
 
-def _told_pieces(side: Mapping[str, Any]) -> list[MarkedText]:
+def _parts_of_json(side: Mapping[str, Any]) -> list[MarkedText]:
     from shinglefold.passages.alignment import Span
 
     start, text = side["start"], side["text"]
@@ -136,15 +142,14 @@ def _styled(parts: Sequence[MarkedText], style: str, brackets: bool, cut: bool) 
     for part in parts:
         text = printable(part.text)
         if part.marked:
-            # Where there are no colours, brackets mark.
             line.append(f"[{text}]" if brackets else text, style=style)
         else:
-            line.append(_cut(text) if cut else text)
+            line.append(_shorten(text) if cut else text)
     return line
 
 
-def _cut(text: str) -> str:
-    """Leave out the middle of a long equal stretch."""
+def _shorten(text: str) -> str:
+    """Return an equal stretch without its middle, if it is long."""
     if len(text) <= 2 * _EDGE + 20:
         return text
     head, tail = text[:_EDGE].rsplit(" ", 1)[0], text[-_EDGE:].split(" ", 1)[-1]

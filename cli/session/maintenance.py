@@ -1,7 +1,8 @@
-"""What the commands that scan an index share: options, opening the index, checkpoints."""
+"""What the commands that scan an index share: options, the open index, checkpoints."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -93,8 +94,6 @@ def checkpoint_path(target: "Target", command: str, suffix: str = "") -> "Path":
 
     It is beside an embedded index, else in the folder of ``data_dir``, else in the working folder.
     """
-    from pathlib import Path
-
     from shinglefold.engines import folder_of
 
     name = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in target.index)

@@ -6,9 +6,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shinglefold.api.index_recipe import search_canonicalizer
-from shinglefold.cli.framework.next_commands import chain, replace_word
+from shinglefold.cli.framework.next_commands import replace_word
 from shinglefold.cli.framework.output import printable, remark
-from shinglefold.cli.session.recipe import Target, check_field, check_target, recipe_of_index, recipe_to_come
+from shinglefold.cli.options.definitions import chosen_scheme
+from shinglefold.cli.session.recipe import (
+    Target,
+    check_field,
+    check_target,
+    recipe_of_index,
+    recipe_of_template,
+)
 from shinglefold.contracts.engine import JSON, Document, Engine
 from shinglefold.engines import is_server, open_engine
 from shinglefold.errors import ConfigError, IndexMissing, InputError, SchemeMismatch
@@ -62,8 +69,8 @@ def seal_of_index(target: Target, recipe: Recipe) -> Seal | None:
         check_sealed(recipe.sealed, seal, f"index {target.index!r}")
         return seal
     if seal is not None:
-        change = [target.hints.command("setup", target.index, seal=True), target.command("backfill")]
-        note = f"note: index {target.index!r} is not sealed, though a key is set; to seal it: {chain(change)}"
+        seal_it = target.setup_and_backfill(seal=True)
+        note = f"note: index {target.index!r} is not sealed, though a key is set; to seal it: {seal_it}"
         remark(printable(note))
     return None
 
@@ -141,7 +148,7 @@ def pipeline_for_index(
         try:
             known: tuple[Recipe, dict[str, JSON]] | None = recipe_of_index(target)
         except IndexMissing:
-            known = recipe_to_come(target)
+            known = recipe_of_template(target)
         if known is not None:
             return stored_pipeline(target, known[0])
     return new_pipeline(target, invocation)
@@ -162,7 +169,6 @@ def stored_pipeline(target: Target, recipe: Recipe) -> tuple["Pipeline", Recipe]
 
 def new_pipeline(target: Target, invocation: "Invocation") -> tuple["Pipeline", Recipe]:
     """Return the pipeline and the recipe of a new index, from flags and settings."""
-    from shinglefold.cli.options.definitions import chosen_scheme
     from shinglefold.ingest import default_definition
 
     settings = target.settings
@@ -192,17 +198,13 @@ def parse_pipeline(definition: Mapping[str, Any], scheme: Scheme, seal: Seal | N
 
 
 def check_dictionaries(target: Target, recipe: Recipe) -> None:
-    """Check that the dictionaries of an index have the versions that it was made with.
-
-    Raises:
-        SchemeMismatch: one has another version; the message has the commands that move the index to it.
-    """
+    """Check that the dictionaries of an index have the versions that it was made with."""
     try:
         check_versions(recipe.scheme.languages)
     except SchemeMismatch as error:
         codes = ",".join(ref.code for ref in recipe.scheme.languages)
-        change = [target.hints.command("setup", target.index, languages=codes), target.command("backfill")]
-        how = chain(change) if is_server(target.where) else target.anew()
+        change = target.setup_and_backfill(languages=codes)
+        how = change if is_server(target.where) else target.rebuild_command()
         remedy = f"Install the version it was made with, or move the index to this one: {how}"
         where = f"index {target.index!r}"
         raise SchemeMismatch(error.found, error.expected, where, remedy) from error
@@ -222,17 +224,17 @@ def stored_hit(store: Store, target: Target, given: str, typed: Sequence[str], m
         InputError: there is none, or there are several.
     """
     index = target.index
-    hits = _named(store, index, given) or same_id(store, index, given)
+    hits = _hits_in_index(store, index, given) or same_id(store, index, given)
     if not hits:
         raise InputError(
-            f"{missing or f'no document {given!r}'} in the index {index!r}, {_ids(store, target)}"
+            f"{missing or f'no document {given!r}'} in the index {index!r}, {_known_ids(store, target)}"
         )
     if len(hits) > 1:
-        raise _several(given, hits, typed)
+        raise _ambiguous_id(given, hits, typed)
     return hits[0]
 
 
-def _ids(store: Store, target: Target) -> str:
+def _known_ids(store: Store, target: Target) -> str:
     """Return a clause that shows some ids of the index."""
     body = {
         "query": {"bool": {"must_not": [placeholder_query(store.field)]}},
@@ -255,7 +257,7 @@ def same_id(store: Store, index: str, id_: str) -> list[JSON]:
     return hits
 
 
-def _named(store: Store, index: str, given: str) -> list[JSON]:
+def _hits_in_index(store: Store, index: str, given: str) -> list[JSON]:
     """Return the hits of ``INDEX/ID``; none if it is no such pair."""
     name, _, id_ = given.partition("/")
     if not id_ or name not in store.mappings:
@@ -263,7 +265,7 @@ def _named(store: Store, index: str, given: str) -> list[JSON]:
     return [hit for hit in same_id(store, index, id_) if hit["_index"] == name]
 
 
-def _several(given: str, hits: list[JSON], typed: Sequence[str]) -> InputError:
+def _ambiguous_id(given: str, hits: list[JSON], typed: Sequence[str]) -> InputError:
     names = sorted(f"{hit['_index']}/{hit['_id']}" for hit in hits)
     if len(set(names)) < len(names):
         return InputError(
@@ -292,8 +294,8 @@ def text_field_remedy(
     other = tuple(name for name in likely_texts(sources) if name not in recipe.fields)
     if not other:
         return problem
-    commands = [target.hints.command("setup", index, field=other), target.hints.command("backfill", index)]
-    return f"{problem}; there is text in {', '.join(other)}; to take it from there: {chain(commands)}"
+    commands = replace(target, index=index).take_text_from(other)
+    return f"{problem}; there is text in {', '.join(other)}; to take it from there: {commands}"
 
 
 def _has_text(pipeline: "Pipeline", fields: Sequence[str], sources: Sequence[Document]) -> bool:
@@ -303,12 +305,6 @@ def _has_text(pipeline: "Pipeline", fields: Sequence[str], sources: Sequence[Doc
     from shinglefold.ingest.processors.texts import joined_text
 
     return any(one.document is None or joined_text(one.document, fields, True) for one in outcomes)
-
-
-def passages_remedy(target: Target) -> str:
-    """Return the commands that make an index store what passages are found by."""
-    setup = target.hints.command("setup", target.index, passages=True)
-    return chain([setup, target.hints.command("backfill", target.index)])
 
 
 def add_passages(
@@ -326,7 +322,7 @@ def add_passages(
     if there:
         raise ConfigError(
             f"index {target.index!r} stores no elements of passages. Let it from now on, and add those of "
-            f"its documents: {passages_remedy(target)}; or build it anew: --recreate"
+            f"its documents: {target.setup_and_backfill(passages=True)}; or build it anew: --recreate"
         )
     definition = with_passages(recipe.pipeline or {}, recipe.field)
     made = parse_pipeline(definition, recipe.scheme, pipeline.tools.seal)

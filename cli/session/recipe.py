@@ -1,8 +1,8 @@
 """The index a command works on, and its recipe: read from the index, and compared with flags and settings."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple, NoReturn
 
@@ -67,11 +67,19 @@ class Target:
 
         return default_definition(field, self.fields)
 
-    def command(self, name: str) -> str:
+    def command(self, name: str, *arguments: str, **options: Value) -> str:
         """Return another command for the same index, with the same ``--engine`` and ``--config``."""
-        return self.hints.command(name, self.index)
+        return self.hints.command(name, self.index, *arguments, **options)
 
-    def change(self) -> str:
+    def setup_and_backfill(self, **options: Value) -> str:
+        """Return the commands that set the index up with options, and then make its fingerprints."""
+        return chain([self.command("setup", **options), self.command("backfill")])
+
+    def take_text_from(self, fields: Sequence[str]) -> str:
+        """Return the commands that make the fingerprints from other fields."""
+        return self.setup_and_backfill(field=tuple(fields))
+
+    def change_commands(self) -> str:
         """Return the commands that change the index to what flags and settings say.
 
         Settings from environment variables become flags: a variable may be set for this command only.
@@ -90,10 +98,10 @@ class Target:
             "dedup_field": self.settings.field if "field" in set_here else None,
         }
         if flags["languages"] and not is_server(self.where):
-            return self.anew(preset=flags["preset"], pipeline=self.pipeline, field=self.fields)
-        return chain([self.hints.command("setup", self.index, **flags), self.command("backfill")])
+            return self.rebuild_command(preset=flags["preset"], pipeline=self.pipeline, field=self.fields)
+        return self.setup_and_backfill(**flags)
 
-    def anew(self, **options: Value) -> str:
+    def rebuild_command(self, **options: Value) -> str:
         """Return the command that rebuilds the index; an embedded one stores words by language."""
         return self.hints.command("index", "FILE", index=self.index, recreate=True, **options)
 
@@ -120,7 +128,7 @@ def recipe_of_index(target: Target) -> tuple[Recipe, dict[str, JSON]]:
     return one_recipe(found, target), found
 
 
-def recipe_to_come(target: Target) -> tuple[Recipe, dict[str, JSON]] | None:
+def recipe_of_template(target: Target) -> tuple[Recipe, dict[str, JSON]] | None:
     """Return the recipe that an index template will give an index, with its mappings; None without one.
 
     Raises:
@@ -164,7 +172,7 @@ def one_recipe(found: Mapping[str, JSON], target: Target) -> Recipe:
         )
 
     def not_set_up(name: str) -> str:
-        steps = chain([target.hints.command(step, name) for step in ("setup", "backfill")])
+        steps = replace(target, index=name).setup_and_backfill()
         return f"index {name!r} was not made for fingerprints; set it up first: {steps}"
 
     def different(first: tuple[str, Recipe], other: tuple[str, Recipe]) -> str:
@@ -180,21 +188,13 @@ def one_recipe(found: Mapping[str, JSON], target: Target) -> Recipe:
 
 
 def check_target(target: Target, recipe: Recipe) -> None:
-    """Check that no flag or setting contradicts the recipe of an index.
-
-    Raises:
-        RecipeMismatch: one does; the message names both values and the remedy.
-    """
+    """Check that no flag or setting contradicts the recipe of an index."""
     for one in _contradictions(target, recipe):
         _refuse(target, one)
 
 
 def check_field(target: Target, recipe: Recipe) -> None:
-    """Check that the setting ``field`` names the fingerprint field of the index.
-
-    Raises:
-        RecipeMismatch: it names another.
-    """
+    """Check that the setting ``field`` names the fingerprint field of the index."""
     settings = target.settings
     if "field" in settings.given and settings.field != recipe.field:
         what, source = "fingerprints in the field", settings.given["field"]
@@ -207,11 +207,11 @@ def _refuse(target: Target, one: Contradiction) -> NoReturn:
         one.found,
         f"{one.wanted} ({one.source})",
         f"index {target.index!r}",
-        f"Leave it out, or change the index: {target.change()}",
+        f"Leave it out, or change the index: {target.change_commands()}",
     )
 
 
-def chosen_codes(target: Target) -> tuple[tuple[str, ...], str]:
+def chosen_languages(target: Target) -> tuple[tuple[str, ...], str]:
     """Return the languages that a flag or setting names, and which one; empty without one."""
     if target.languages:
         return (tuple(usable()[0]) if "all" in target.languages else target.languages), "--languages"
@@ -233,7 +233,7 @@ def chosen_preset(target: Target) -> tuple[str, str]:
     return (settings.preset, settings.given["preset"]) if "preset" in settings.given else ("", "")
 
 
-def given_options(settings: Settings, code: str) -> dict[str, tuple[Any, str]]:
+def options_of_language(settings: Settings, code: str) -> dict[str, tuple[Any, str]]:
     """Return the options set for a language with their sources; its own override those of all."""
     own = dict(settings.language)
     found = {}
@@ -250,12 +250,12 @@ def _contradictions(target: Target, recipe: Recipe) -> Iterator[Contradiction]:
     preset, source = chosen_preset(target)
     if preset and PRESETS[preset].sketch != recipe.scheme.sketch:
         yield Contradiction("the preset", recipe.scheme.name, preset, source)
-    codes, source = chosen_codes(target)
+    codes, source = chosen_languages(target)
     made = {ref.code: ref for ref in recipe.scheme.languages}
     if codes and set(codes) != made.keys():
         yield Contradiction("the languages", ",".join(made), ",".join(sorted(codes)), source)
     for code, ref in made.items():
-        for name, (value, source) in given_options(target.settings, code).items():
+        for name, (value, source) in options_of_language(target.settings, code).items():
             if getattr(ref.options, name) != value:
                 yield Contradiction(f"{code} {name}", str(getattr(ref.options, name)), str(value), source)
     definition = target.definition(recipe.field)

@@ -1,4 +1,4 @@
-"""What the commands on Spark share: their session, their folders, and what they tell on the way."""
+"""The commands on Apache Spark: ``sign``, ``read`` and ``groups``, from Parquet to Parquet."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -31,7 +31,7 @@ from shinglefold.offline.spark.session import Frame, Session, columns_of, read, 
 from shinglefold.offline.spark.signing import PROBLEM, sign
 from shinglefold.offline.spark.stage_store import StageStore, place_of
 
-#: Where the figures of Spark are not asked for: one line a stage is told instead.
+#: Replaces Spark's progress bar, because the commands write a line for each stage.
 _QUIET = {"spark.ui.showConsoleProgress": "false", "spark.sql.execution.arrow.maxRecordsPerBatch": "4000"}
 
 job_options: Callable[[Any], Any] = options(
@@ -50,11 +50,11 @@ job_options: Callable[[Any], Any] = options(
 
 @contextmanager
 def job(master: str) -> Iterator[Session]:
-    """Yield a session that ends with the job, unless it was there; Spark's errors come in our words."""
+    """Yield a Spark session, stopped at the end unless it existed before; translate Spark's errors."""
     before = sql().SparkSession.getActiveSession()
     found = session(_QUIET, master) if before is None else before
     try:
-        # What Spark warns of is for those who run the cluster.
+        # Warnings of Spark concern the cluster, not the job.
         found.sparkContext.setLogLevel("ERROR")
         with translated():
             yield found
@@ -66,11 +66,7 @@ def job(master: str) -> Iterator[Session]:
 def check_output(
     found: Session, output: str, overwrite: bool, inputs: tuple[str, ...], work: str = ""
 ) -> None:
-    """Refuse an output that is there, or that would take with it what is read or worked in.
-
-    Raises:
-        ConfigError: it is, or would.
-    """
+    """Refuse an output that exists, or overlaps a source or the work folder."""
     system, place = place_of(found, output)
     for source in inputs:
         if any(_overlap(place.toString(), read) for read in _addresses_of(found, source)):
@@ -86,18 +82,18 @@ def check_output(
 
 
 def _addresses_of(found: Session, source: str) -> list[str]:
-    """Return the addresses that one with wildcards means, and itself where it has none."""
+    """Return the addresses that match one with wildcards; itself without wildcards."""
     system, place = place_of(found, source)
     return [one.getPath().toString() for one in system.globStatus(place) or ()] or [place.toString()]
 
 
 def _inside(place: str, folders: list[str]) -> bool:
-    """Tell whether an address is in one of some folders, or one of these."""
+    """Return whether an address is one of the folders, or in one."""
     return any((place.rstrip("/") + "/").startswith(folder.rstrip("/") + "/") for folder in folders)
 
 
 def _overlap(one: str, other: str) -> bool:
-    """Tell whether one of two addresses is the other, or within it."""
+    """Return whether one of two addresses is the other, or contains it."""
     a, b = (address.rstrip("/") + "/" for address in (one, other))
     return a.startswith(b) or b.startswith(a)
 
@@ -108,7 +104,7 @@ def write(frame: Frame, output: str, overwrite: bool) -> None:
 
 
 def progress(line: str) -> None:
-    """Tell what is being done."""
+    """Write a line about the progress."""
     remark(printable(line))
 
 
@@ -161,9 +157,11 @@ def sign_command(
         check_output(session, output, overwrite, sources)
         progress(f"signing with scheme {scheme.id}")
         documents = read(session, *sources)
-        columns_of(documents, [name.partition(".")[0] for name in (*fields, *_named(language_field))])
+        columns_of(
+            documents, [name.partition(".")[0] for name in (*fields, *_language_columns(language_field))]
+        )
         made = sign(documents, scheme, options, beside=beside)
-        counts = _written(session, made, output, overwrite)
+        counts = _write_and_count(session, made, output, overwrite)
         worst = _problems(session, output) if counts["failed"] else []
     counts["scheme"] = scheme.id
     if invocation.json:
@@ -178,13 +176,13 @@ def sign_command(
     return PARTLY if counts["failed"] else DONE
 
 
-def _named(language_field: str) -> list[str]:
-    """Return the column of languages where it is one that somebody has named."""
+def _language_columns(language_field: str) -> list[str]:
+    """Return the column with languages if the user named one."""
     named = named_language_field(language_field)
     return [named] if named else []
 
 
-def _written(session: Session, made: Frame, output: str, overwrite: bool) -> dict[str, int | str]:
+def _write_and_count(session: Session, made: Frame, output: str, overwrite: bool) -> dict[str, int | str]:
     write(made, output, overwrite)
     failed = f"count_if({PROBLEM} IS NOT NULL)"
     found = totals(session.read.parquet(output), read="count(1)", failed=failed)
@@ -333,13 +331,13 @@ def groups_command(
     if invocation.json:
         write_json({**found.summary.to_json(), "scheme": scheme.id})
     else:
-        for line in told(found.summary):
+        for line in _lines(found.summary):
             write_line(line)
     return PARTLY if found.summary.unreadable or found.summary.foreign else DONE
 
 
 def _check_decision(signed: Frame, scheme: Scheme, given: dict[str, Any]) -> None:
-    """Refuse to let texts decide where only fingerprints are there, and tell what does instead."""
+    """Refuse to let texts decide if there are only fingerprints; write what decides instead."""
     if "beside" in signed.columns:
         return
     if (
@@ -357,8 +355,8 @@ def _check_decision(signed: Frame, scheme: Scheme, given: dict[str, Any]) -> Non
         )
 
 
-def told(summary: SparkSummary) -> Iterator[str]:
-    """Yield what a grouping did, in words."""
+def _lines(summary: SparkSummary) -> Iterator[str]:
+    """Yield the lines of the summary."""
     yield f"{summary.groups:,} groups of {summary.members:,} documents, of {summary.read:,} read"
     yield (
         f"{summary.pairs:,} verified pairs beside {summary.copies:,} exact copies; "

@@ -157,7 +157,7 @@ def test_where_there_is_no_terminal_a_line_a_minute_tells_how_far_it_is(monkeypa
     with progress.progress_bar("fingerprints") as bar:
         pace = progress.ProgressPace("documents")
         for done in range(6):
-            bar(done / 10, pace.told(500 * done, done / 10))
+            bar(done / 10, pace.describe(500 * done, done / 10))
     told = capsys.readouterr().err.splitlines()
     assert len(told) == 3
     assert told[-1] == "fingerprints: 2,000 documents, 7/s, 6:52 left, 40% done"

@@ -1,4 +1,4 @@
-"""``shinglefold advise …``: what to choose, computed from what a user can say."""
+"""``shinglefold advise …``: compute a layout, a threshold or a width."""
 
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -22,14 +22,14 @@ _WIDTH, _HEIGHT, _LEFT, _EDGE, _BOTTOM = 640, 360, 56, 24, 44
 
 
 def bars(points: Sequence[Point]) -> Iterator[str]:
-    """Yield a line for each point: the resemblance, a bar as long as the probability, the probability."""
+    """Yield a line for each point: the resemblance, a bar for the probability, the probability."""
     for resemblance, probability in points:
         bar = "█" * round(probability * _BAR)
         yield f"{resemblance:5.2f}  {bar:<{_BAR}}  {probability:.4f}"
 
 
 def picture(points: Sequence[Point], wanted: float, title: str) -> str:
-    """Return the curve as SVG, with a line at the wanted resemblance."""
+    """Return the curve as SVG, with a vertical line at the wanted resemblance."""
     line = " ".join(f"{_x(x):.1f},{_y(y):.1f}" for x, y in points)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
@@ -61,11 +61,11 @@ def _y(share: float) -> float:
     return _HEIGHT - _BOTTOM - share * (_HEIGHT - _BOTTOM - _EDGE)
 
 
-class _Advise(CommandGroup):
-    """``advise --sample FILE`` is short for ``advise sample FILE``, as many will type it."""
+class _AdviseGroup(CommandGroup):
+    """Accepts ``advise --sample FILE`` for ``advise sample FILE``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take the short form for the long one."""
+        """Replace the option by the subcommand."""
         if args[:1] == ["--sample"] or (args[:1] and args[0].startswith("--sample=")):
             args = ["sample", *args[0].split("=", 1)[1:], *args[1:]]
         return super().parse_args(ctx, args)
@@ -73,7 +73,7 @@ class _Advise(CommandGroup):
 
 @click.group(
     "advise",
-    cls=_Advise,
+    cls=_AdviseGroup,
     params=list(common_options()),
     examples="""
     shinglefold advise layout --changed 10 --of 500
@@ -123,7 +123,7 @@ def width(invocation: Invocation, /, *, shingles: int, probability: float) -> in
     )
 
     rows = table()
-    told = {
+    odds = {
         row.bits: (expected_collisions(shingles, row.bits), collision_probability(shingles, row.bits))
         for row in rows
     }
@@ -133,15 +133,15 @@ def width(invocation: Invocation, /, *, shingles: int, probability: float) -> in
             {
                 "shingles": shingles,
                 "advised_bits": bits,
-                "widths": [_json(row, *told[row.bits]) for row in rows],
+                "widths": [_json(row, *odds[row.bits]) for row in rows],
             }
         )
         return DONE
     head = ("bits", "√2^bits", *(f"P = {chance:g}" for chance in PROBABILITIES), "collisions", "P of any")
-    print_table(head, [_cells(row, *told[row.bits]) for row in rows])
+    print_table(head, [_cells(row, *odds[row.bits]) for row in rows])
     write_line(
         f"\n{shingles:,} shingles: {bits} bits are enough, "
-        f"a collision has a probability of {told[bits][1]:.2g} (borne: {probability:g})"
+        f"a collision has a probability of {odds[bits][1]:.2g} (borne: {probability:g})"
     )
     return DONE
 
@@ -265,12 +265,17 @@ def layout(
     widest = None if changed is None or of is None else width_for(changed / of, Requirements().resemblance)
     points = list(zip(*(column.tolist() for column in advice.curve()), strict=True))
     if svg is not None:
-        write_page(str(svg), picture(points, needs.resemblance, _title(advice)))
-    told = _told(advice, words, needs.resemblance, widest)
+        title = f"{advice.groups} groups of {advice.group_size}, {advice.min_shared} shared"
+        write_page(str(svg), picture(points, needs.resemblance, title))
+    summary = _summary(advice, words, needs.resemblance, widest)
     if invocation.json:
-        write_json(told | {"curve": [{"resemblance": round(x, 2), "found": round(y, 6)} for x, y in points]})
+        write_json(
+            summary | {"curve": [{"resemblance": round(x, 2), "found": round(y, 6)} for x, y in points]}
+        )
         return DONE
-    print_table(("", ""), [(_NAMES[name], str(value)) for name, value in told.items() if value is not None])
+    print_table(
+        ("", ""), [(_LABELS[name], str(value)) for name, value in summary.items() if value is not None]
+    )
     write_line("\nresemblance, and how probably such a pair is found")
     for line in bars(points):
         write_line(line)
@@ -279,11 +284,7 @@ def layout(
     return DONE
 
 
-def _title(advice: "Advice") -> str:
-    return f"{advice.groups} groups of {advice.group_size}, {advice.min_shared} shared"
-
-
-def _told(advice: "Advice", width: int, resemblance: float, widest: int | None) -> dict[str, Any]:
+def _summary(advice: "Advice", width: int, resemblance: float, widest: int | None) -> dict[str, Any]:
     return {
         "resemblance": round(resemblance, 4),
         "width": width,
@@ -304,7 +305,7 @@ def _told(advice: "Advice", width: int, resemblance: float, widest: int | None) 
     }
 
 
-_NAMES = {
+_LABELS = {
     "resemblance": "resemblance wanted",
     "width": "words a shingle (w)",
     "widest": "widest w at which such copies still reach .61",

@@ -1,4 +1,4 @@
-"""``shinglefold advise sample FILE…``: what would fold of one's own documents, at which threshold."""
+"""``shinglefold advise sample FILE…``: how many documents fold at which threshold."""
 
 import sys
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shinglefold.cli.commands.files.collection import collection_options, ending, open_collection
+from shinglefold.cli.commands.files.collection import collection_options, finish, open_collection
 from shinglefold.cli.framework.command import Invocation, command
 from shinglefold.cli.framework.output import print_table, printable, write_json, write_line
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from shinglefold.cli.commands.files.collection import Collection
     from shinglefold.offline.dedupe.list_pairs import Rows
 
-#: Thresholds that are tried.
-_TRIED = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
+#: The thresholds of the table.
+_THRESHOLDS = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 
 
 @command(
@@ -58,14 +58,14 @@ def sample(
             )
         name = "min_similarity" if decision.verify == "text" else "min_resemblance"
         threshold = getattr(decision, name)
-        rows = [_row(found, name, tried) for tried in sorted({*_TRIED, threshold})]
+        rows = [_row(found, name, tried) for tried in sorted({*_THRESHOLDS, threshold})]
         near = _nearest(found, name, threshold, nearest)
         if invocation.json:
             documents = len(found.table)
             write_json({"documents": documents, "threshold": threshold, "tried": rows, "nearest": near})
         else:
             _print(rows, near, name, threshold, len(found.table))
-        return ending(found)
+        return finish(found)
 
 
 def _print(
@@ -87,7 +87,7 @@ def _print(
         write_line(f"{pair['alike']:.4f}\t{printable(pair['a'])}\t{printable(pair['b'])}")
 
 
-def _tried(found: "Collection", name: str, threshold: float) -> "Rows":
+def _pairs_at(found: "Collection", name: str, threshold: float) -> "Rows":
     import numpy as np
 
     from shinglefold.offline.dedupe.link import Linking
@@ -97,7 +97,7 @@ def _tried(found: "Collection", name: str, threshold: float) -> "Rows":
     table = found.table.with_scheme(
         scheme.with_options(**{name: threshold, "verify": scheme.decision.verify})
     )
-    # All pairs, however many they are: a sample is small.
+    # No limits, because a sample is small.
     every = LinkOptions(memory=sys.maxsize, most_shared=max(1, len(table)))
     return np.concatenate([*Linking(table, every).pairs()])
 
@@ -107,21 +107,21 @@ def _row(found: "Collection", name: str, threshold: float) -> dict[str, Any]:
 
     from shinglefold.sketch import led
 
-    pairs = _tried(found, name, threshold)
+    pairs = _pairs_at(found, name, threshold)
     leaders = led(pairs["a"].astype(np.int64), pairs["b"].astype(np.int64), len(found.table))
     return {"at": threshold, "pairs": len(pairs), "folded": sum(map(int.__ne__, leaders.tolist(), count()))}
 
 
 def _nearest(found: "Collection", name: str, threshold: float, most: int) -> list[dict[str, Any]]:
-    """Return the pairs just above the threshold and those just below it, the most alike first."""
+    """Return the pairs on either side of the threshold, the most alike first."""
     if not most:
         return []
-    pairs = _tried(found, name, min(_TRIED[0], threshold))
+    pairs = _pairs_at(found, name, min(_THRESHOLDS[0], threshold))
     alike = pairs["similarity" if name == "min_similarity" else "resemblance"]
     rows = sorted(
         (float(one), a, b)
         for one, a, b in zip(alike.tolist(), pairs["a"].tolist(), pairs["b"].tolist(), strict=True)
-        if one == one  # noqa: PLR0124 - NaN: a text too long to be asked
+        if one == one  # noqa: PLR0124 - NaN: a text is too long to compare
     )
     below = [row for row in rows if row[0] < threshold][-most:]
     above = [row for row in rows if row[0] >= threshold][:most]

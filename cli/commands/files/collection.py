@@ -1,4 +1,4 @@
-"""The options of commands over files without an index, and the fingerprints of these files."""
+"""The fingerprints of files without an index: options, reading, and the pairs among them."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -10,7 +10,7 @@ import click
 
 from shinglefold.cli.framework.command import DONE, FAILED, PARTLY, Invocation
 from shinglefold.cli.framework.next_commands import repeat_command
-from shinglefold.cli.framework.output import ProgressPace, Report, printable, progress_bar, remark
+from shinglefold.cli.framework.output import ProgressPace, Report, printable, progress_bar, remark, warn
 from shinglefold.cli.options.definitions import (
     chosen_scheme,
     decision_options,
@@ -20,12 +20,12 @@ from shinglefold.cli.options.definitions import (
     workers_option,
 )
 from shinglefold.cli.options.sources import make_read_options, read_sources, reading_notes, reading_options
-from shinglefold.cli.render.run_summary import NO_DOCUMENTS
+from shinglefold.cli.render.run_summary import NO_DOCUMENTS, lacks_text, named_language_field, text_warnings
+from shinglefold.errors import ConfigError, InputError, OutputError, is_full
 from shinglefold.options.remedies import suggest
 
 if TYPE_CHECKING:
     from shinglefold.ingest import ReadOptions
-    from shinglefold.ingest.field_statistics import FieldWatch
     from shinglefold.model.scheme import Scheme
     from shinglefold.offline.dedupe.fingerprint_table import DocumentNames, FingerprintTable
     from shinglefold.offline.dedupe.link import Linking
@@ -77,7 +77,7 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The values of ``scale_options``; by default for texts."""
+    """The values of ``scale_options``; by default those for texts."""
 
     signed: bool | None = False
     memory: str = "4G"
@@ -87,7 +87,7 @@ class Scale:
         """Return the memory in bytes.
 
         Raises:
-            UsageError: it is no size.
+            UsageError: it is not a size.
         """
         number, unit = self.memory.upper().removesuffix("B"), 1
         if number[-1:] in _UNITS:
@@ -96,7 +96,7 @@ class Scale:
             size = int(float(number) * unit)
         except (ValueError, OverflowError):
             size = 0
-        # Nobody means so little who leaves out the unit.
+        # Less than a kilobyte means that the unit was forgotten.
         if size < 1 << 10:
             raise click.UsageError(f"--memory {self.memory}: give a size such as 500M or 4G")
         return size
@@ -104,16 +104,16 @@ class Scale:
 
 @dataclass(slots=True)
 class Collection:
-    """The fingerprints of a collection, what finds its pairs, and the names of its documents.
+    """The fingerprints of a collection, the search for its pairs, and the names of its documents.
 
-    ``check``: raises where the command is to end. ``in_vain``: a named field is in no document, or no text.
+    ``check`` raises when the command is interrupted. ``lacks_text``: see the function of this name.
     """
 
     table: "FingerprintTable"
     linking: "Linking"
     names: "DocumentNames"
     check: Callable[[], None]
-    in_vain: bool = False
+    lacks_text: bool = False
 
     @property
     def scheme(self) -> "Scheme":
@@ -121,10 +121,10 @@ class Collection:
         return self.table.scheme
 
     def until_interrupted(self, items: Iterable[_Item]) -> Iterator[_Item]:
-        """Go through them until the command is to end.
+        """Yield the items.
 
         Raises:
-            Interrupted: it is.
+            Interrupted: the command was interrupted.
         """
         for item in items:
             self.check()
@@ -133,7 +133,7 @@ class Collection:
 
 @dataclass(frozen=True, slots=True)
 class _SourceSpec:
-    """The sources, and how they are read."""
+    """The sources and the way to read them; ``target`` is the field of fingerprints."""
 
     sources: tuple[str, ...]
     fields: tuple[str, ...]
@@ -162,10 +162,10 @@ def open_collection(
     workers: int | None,
     **decision: str | float | None,
 ) -> Iterator[Collection]:
-    """Provide the fingerprints of all documents of the sources, as the options say.
+    """Yield the fingerprints of all documents of the sources.
 
     Args:
-        scale: how to work on many of them; None is of texts alone.
+        scale: None takes the defaults for texts.
     """
     from shinglefold.model.recipe import TEXTS
     from shinglefold.offline.dedupe.exact_duplicates import names_of
@@ -178,38 +178,31 @@ def open_collection(
     settings, memory = invocation.settings(), scale.bytes()
     scheme = chosen_scheme(invocation, preset, **decision)
     reading = make_read_options(format, id_field, encoding, header)
-    source_spec = _SourceSpec(
+    spec = _SourceSpec(
         sources, fields or TEXTS, bool(fields), language_field, html, reading,
         settings.workers if workers is None else workers, settings.field,
     )  # fmt: skip
-    signed = _signed(source_spec, scale.signed)
+    signed = _is_signed(spec, scale.signed)
     if signed:
-        _check_signed(source_spec)
+        _check_signed(spec)
         _check_decision(scheme, decision)
-    with _full_disk_named(), closing(FingerprintTable(scheme, whole=not signed)) as table:
+    with _explain_full_disk(), closing(FingerprintTable(scheme, whole=not signed)) as table:
         with progress_bar("fingerprints") as bar:
-            in_vain = _read(invocation, source_spec, table, signed, bar)
+            missing = _read(invocation, spec, table, signed, bar)
         names = names_of(table)
-        for line in reading_notes(reading, len(names.repeated)):
-            remark(f"note: {line}")
-        # Nothing that lasts is written from here on, so any step can be broken off.
+        warn(reading_notes(reading, len(names.repeated)), "note")
+        # Linking writes temporary files only, so it can be interrupted anywhere.
         with progress_bar("linking") as bar, Interrupts() as interrupts, interrupts.breakable():
             monitor = RunMonitor(
                 interrupts.check, lambda stage, done, whole: bar(done / whole, f"{stage} {done}/{whole}")
             )
             linking = Linking(table, LinkOptions(memory, scale.most_shared), monitor)
-            yield Collection(table, linking, names, interrupts.check, in_vain)
+            yield Collection(table, linking, names, interrupts.check, missing)
 
 
 @contextmanager
-def _full_disk_named() -> Iterator[None]:
-    """Raise an error that names the remedy where the disk of temporary files is full.
-
-    Raises:
-        Unwritable: it is.
-    """
-    from shinglefold.errors import OutputError, is_full
-
+def _explain_full_disk() -> Iterator[None]:
+    """Replace the error of a full disk by one with the remedy."""
     try:
         yield
     except OSError as error:
@@ -221,42 +214,41 @@ def _full_disk_named() -> Iterator[None]:
         ) from error
 
 
-def _signed(source_spec: _SourceSpec, told: bool | None) -> bool:
-    """Tell whether fingerprints are taken from the sources."""
-    from shinglefold.errors import ConfigError, InputError
+def _is_signed(spec: _SourceSpec, given: bool | None) -> bool:
+    """Return whether the sources have fingerprints to take, instead of texts."""
     from shinglefold.offline.dedupe.collect import are_signed
     from shinglefold.offline.sign.tasks import is_parquet
 
-    if told is False and (tables := [source for source in source_spec.sources if is_parquet(source)]):
+    if given is False and (tables := [source for source in spec.sources if is_parquet(source)]):
         if not Path(tables[0]).exists():
             raise InputError(f"cannot read {tables[0]}: no such file; check the path")
         raise ConfigError(
             f"{tables[0]}: no texts are read from Parquet here: make a file with "
             f"{suggest('sign', tables[0], output='signed.parquet')}, and give that"
         )
-    return are_signed(source_spec.sources, source_spec.target, source_spec.reading) if told is None else told
+    return are_signed(spec.sources, spec.target, spec.reading) if given is None else given
 
 
-def _check_signed(source_spec: _SourceSpec) -> None:
-    """Refuse what says how texts are read, where none is."""
+def _check_signed(spec: _SourceSpec) -> None:
+    """Refuse options about texts if only fingerprints are read."""
     from shinglefold.model.recipe import LANGUAGE
 
     given = {
-        "--field": source_spec.named,
-        "--language-field": source_spec.language_field != LANGUAGE,
-        "--html": source_spec.html,
+        "--field": spec.named,
+        "--language-field": spec.language_field != LANGUAGE,
+        "--html": spec.html,
     }
-    if told := [name for name, is_there in given.items() if is_there]:
+    if wrong := [name for name, is_given in given.items() if is_given]:
         raise click.UsageError(
-            f"signed files are compared by their fingerprints, and no text is read: leave {told[0]} out, or "
+            f"signed files are compared by their fingerprints, and no text is read: leave {wrong[0]} out, or "
             "add --texts where the files hold the texts, too"
         )
 
 
 def _check_decision(scheme: "Scheme", given: dict[str, Any]) -> None:
-    """Refuse to let texts decide where only fingerprints are read, and note what is different then."""
-    told = given.get("verify") == "text" or given.get("facts") == "numbers"
-    if told or given.get("min_similarity") is not None:
+    """Refuse to let texts decide if only fingerprints are read; write notes about what decides instead."""
+    by_text = given.get("verify") == "text" or given.get("facts") == "numbers"
+    if by_text or given.get("min_similarity") is not None:
         raise click.UsageError(
             "signed files are compared by their fingerprints: leave --verify text and --min-similarity out, "
             "or add --texts where the files hold the texts, too"
@@ -274,61 +266,41 @@ def _check_decision(scheme: "Scheme", given: dict[str, Any]) -> None:
 
 
 def _read(
-    invocation: Invocation, source_spec: _SourceSpec, table: "FingerprintTable", signed: bool, bar: "Report"
+    invocation: Invocation, spec: _SourceSpec, table: "FingerprintTable", signed: bool, bar: "Report"
 ) -> bool:
-    """Fill the table; tell whether that was in vain, as no text was found."""
-    from shinglefold.cli.render.run_summary import lacks_text, named_language_field, text_warnings
+    """Fill the table; return whether texts are missing, see ``lacks_text``."""
     from shinglefold.ingest.field_statistics import FieldWatch
+    from shinglefold.offline.dedupe.collect import collect_signed, collect_texts, pipeline_for
+    from shinglefold.offline.dedupe.decode import SignatureLayout
     from shinglefold.offline.sign.run_journal import SourceStates
 
-    found, pace = SourceStates(source_spec.sources), ProgressPace("documents")
-    watch = FieldWatch(source_spec.fields, language=named_language_field(source_spec.language_field))
+    found, pace = SourceStates(spec.sources), ProgressPace("documents")
+    watch = FieldWatch(spec.fields, language=named_language_field(spec.language_field))
 
     def progress(fraction: float) -> None:
         bar(fraction, pace.describe(len(table), fraction))
 
-    if signed:
-        _read_signed(source_spec, table, progress)
-    else:
-        _read_texts(source_spec, table, watch, progress)
-    found.check()
-    unsigned = len(table) - int(table.valid().sum())
-
-    def other(names: Sequence[str]) -> str:
+    def with_fields(names: Sequence[str]) -> str:
         return repeat_command(invocation.arguments, field=tuple(names))
 
-    for line in text_warnings(watch, unsigned, source_spec.named, other):
-        remark(f"warning: {printable(line)}")
-    return lacks_text(watch, named=source_spec.named)
+    if signed:
+        from shinglefold.offline.dedupe.read_signed import SignedReader
+
+        reader = SignedReader(SignatureLayout.of(table.scheme), spec.target, spec.reading)
+        collect_signed(spec.sources, reader, table, spec.workers, progress)
+    else:
+        records = watch.watch(read_sources(spec.sources, spec.reading))
+        pipeline = pipeline_for(table.scheme, spec.fields, spec.language_field, spec.html)
+        columns = tuple(dict.fromkeys((*spec.fields, spec.language_field, "format")))
+        collect_texts(records, pipeline, columns, spec.workers, table, progress)
+    found.check()
+    unsigned = len(table) - int(table.valid().sum())
+    warn(text_warnings(watch, unsigned, spec.named, with_fields))
+    return lacks_text(watch, named=spec.named)
 
 
-def _read_signed(
-    source_spec: _SourceSpec, table: "FingerprintTable", progress: Callable[[float], None]
-) -> None:
-    from shinglefold.offline.dedupe.collect import collect_signed
-    from shinglefold.offline.dedupe.decode import SignatureLayout
-    from shinglefold.offline.dedupe.read_signed import SignedReader
-
-    reader = SignedReader(SignatureLayout.of(table.scheme), source_spec.target, source_spec.reading)
-    collect_signed(source_spec.sources, reader, table, source_spec.workers, progress)
-
-
-def _read_texts(
-    source_spec: _SourceSpec,
-    table: "FingerprintTable",
-    watch: "FieldWatch",
-    progress: Callable[[float], None],
-) -> None:
-    from shinglefold.offline.dedupe.collect import collect_texts, pipeline_for
-
-    records = read_sources(source_spec.sources, source_spec.reading)
-    pipeline = pipeline_for(table.scheme, source_spec.fields, source_spec.language_field, source_spec.html)
-    wanted = tuple(dict.fromkeys((*source_spec.fields, source_spec.language_field, "format")))
-    collect_texts(watch.watch(records), pipeline, wanted, source_spec.workers, table, progress)
-
-
-def ending(found: Collection) -> int:
-    """Say on standard error what could not be compared; return the exit code."""
+def finish(found: Collection) -> int:
+    """Write to standard error what could not be compared; return the exit code."""
     failures, skipped = found.table.failures, found.linking.skipped
     if skipped.pairs:
         remark(
@@ -344,7 +316,7 @@ def ending(found: Collection) -> int:
         remark(NO_DOCUMENTS)
         return FAILED
     if not failures.count:
-        return PARTLY if found.in_vain else DONE
+        return PARTLY if found.lacks_text else DONE
     count = failures.count
     remark(f"{count} document{'s' if count > 1 else ''} left out; first: {printable(failures.first)}")
     return PARTLY if len(found.table) else FAILED

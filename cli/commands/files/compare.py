@@ -1,4 +1,4 @@
-"""``shinglefold compare A B``: two texts, or two documents of an index: how alike they are, and where."""
+"""``shinglefold compare A B``: how alike two texts are, or two documents of an index, and where."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -23,15 +23,16 @@ from shinglefold.cli.options.definitions import (
     preset_option,
     text_options,
 )
+from shinglefold.cli.render.side_by_side import passage_json, print_passages
 
 if TYPE_CHECKING:
     from shinglefold.model.scheme import Scheme
     from shinglefold.offline.compare_texts import Comparison
     from shinglefold.passages.shingle_positions import Elements
 
-#: Options that mean something for stored documents.
+#: Options that apply to stored documents.
 _OF_DOCUMENTS = {"a", "b", "index", "engine", "fields", "passages"}
-#: What counts as a passage.
+#: Options about passages.
 _passage_options = options(
     click.option(
         "--width",
@@ -92,7 +93,7 @@ def compare(context: click.Context, /, **given: Any) -> int:  # noqa: ANN401 - a
     if given["index"] is None:
         if given["fields"] or given["engine"]:
             raise click.UsageError("--field and --engine are of stored documents: name their --index")
-        return compare_files(
+        return _compare_files(
             context.obj, **{name: given[name] for name in given.keys() - {"index", "engine", "fields"}}
         )
     source = click.core.ParameterSource.DEFAULT
@@ -100,10 +101,10 @@ def compare(context: click.Context, /, **given: Any) -> int:  # noqa: ANN401 - a
         if context.get_parameter_source(name) is not source:
             option = next(one for one in context.command.params if one.name == name).opts[0]
             raise click.UsageError(f"--index compares documents as they are stored: leave {option} out")
-    return compare_documents(context.obj, **{name: given[name] for name in _OF_DOCUMENTS})
+    return _compare_documents(context.obj, **{name: given[name] for name in _OF_DOCUMENTS})
 
 
-def compare_files(
+def _compare_files(
     invocation: Invocation,
     *,
     a: str,
@@ -120,10 +121,9 @@ def compare_files(
     preset: str | None,
     **decision: str | float | None,
 ) -> int:
-    """Compare two texts that are given, or in files."""
+    """Compare two texts, or the texts of two files."""
     from shinglefold.canon import Canonicalizer
-    from shinglefold.cli.options.text_input import check_language, two_texts
-    from shinglefold.cli.render.side_by_side import passage_json, print_passages
+    from shinglefold.cli.options.sources import check_language, two_texts
     from shinglefold.offline.compare_texts import compare_texts
     from shinglefold.passages.alignment import passages_between
     from shinglefold.passages.html_report import Shown, page
@@ -145,11 +145,11 @@ def compare_files(
         shown = [Shown(*one) for one in zip(names, texts, tokens, parts, strict=True)]
         write_page(html, page(shown, matched, width))
     if invocation.json:
-        told = found.to_json(scheme)
+        result = found.to_json(scheme)
         for side, share in zip(("a", "b"), parts, strict=True):
-            told[side]["share"] = round(share, 4)
-        told["passages"] = [passage_json(one, *texts) for one in matched]
-        write_json({**told, "left_out": left_out, "crowded": crowded})
+            result[side]["share"] = round(share, 4)
+        result["passages"] = [passage_json(one, *texts) for one in matched]
+        write_json({**result, "left_out": left_out, "crowded": crowded})
         return DONE
     console = make_console()
     _print_figures(found, scheme)
@@ -178,14 +178,14 @@ def _warn_of_repetitions(name: str, left_out: int, crowded: int) -> None:
 def _share_lines(
     names: Sequence[str], sides: "Sequence[Elements]", parts: Sequence[float], width: int
 ) -> list[str]:
-    told = [f"{side.tokens:,} words of {printable(name)}" for name, side in zip(names, sides, strict=True)]
+    sizes = [f"{side.tokens:,} words of {printable(name)}" for name, side in zip(names, sides, strict=True)]
     return [
         f"{share:6.1%} of the {words} stand {width} in a row in the other text"
-        for words, share in zip(told, parts, strict=True)
+        for words, share in zip(sizes, parts, strict=True)
     ]
 
 
-def compare_documents(
+def _compare_documents(
     invocation: Invocation,
     *,
     a: str,
@@ -195,9 +195,8 @@ def compare_documents(
     fields: tuple[str, ...],
     passages: int,
 ) -> int:
-    """Compare two documents of an index by what is stored of them."""
+    """Compare two documents of an index by their stored fingerprints and texts."""
     from shinglefold.canon import Canonicalizer
-    from shinglefold.cli.render.side_by_side import passage_json, print_passages
     from shinglefold.cli.session.open_index import open_store, seal_of_index, stored_hit
     from shinglefold.rerank.explanation import explain_pair
     from shinglefold.rerank.request.field_check import check_fields
@@ -219,38 +218,38 @@ def compare_documents(
         write_json({**found.told, "passages": matched})
         return DONE
     console = make_console()
-    for line in stored_figures(found.told, scheme):
+    for line in _stored_figures(found.told, scheme):
         console.print(line)
     console.print()
     print_passages(console, found.passages, found.texts, (a, b), passages)
     return DONE
 
 
-def stored_figures(told: dict[str, Any], scheme: "Scheme") -> list[str]:
+def _stored_figures(pair: dict[str, Any], scheme: "Scheme") -> list[str]:
     """Return an explanation as lines, the verdict last."""
-    one, other = told["a"], told["b"]
-    keywords = f"{len(told['shared'])} of {scheme.sketch.groups} shared {' '.join(told['shared'])}".rstrip()
+    one, other = pair["a"], pair["b"]
+    keywords = f"{len(pair['shared'])} of {scheme.sketch.groups} shared {' '.join(pair['shared'])}".rstrip()
     shown = [
         f"A  {printable(one['id'])}: {one['lang']}, {one['shingles']:,} shingles",
         f"B  {printable(other['id'])}: {other['lang']}, {other['shingles']:,} shingles",
-        f"scheme            {told['scheme']}",
-        f"same canonical text: {'yes' if told['same_text'] else 'no'}",
+        f"scheme            {pair['scheme']}",
+        f"same canonical text: {'yes' if pair['same_text'] else 'no'}",
         f"supershingles     {keywords}",
     ]
-    if told["estimate"] is None:
+    if pair["estimate"] is None:
         shown.append("resemblance       no estimate: too few shingles for a signature")
     else:
-        made = told["estimate"]
+        estimate = pair["estimate"]
         shown.append(
-            f"resemblance       {made['resemblance']:.3f} ± {made['standard_error']:.3f} by estimate"
+            f"resemblance       {estimate['resemblance']:.3f} ± {estimate['standard_error']:.3f} by estimate"
         )
-    shown.append(f"length ratio      {told['length_ratio']:.3f}, needed {scheme.decision.min_length_ratio}")
-    shown.append(f"edit similarity   {_stored_similarity(told['text'])}")
+    shown.append(f"length ratio      {pair['length_ratio']:.3f}, needed {scheme.decision.min_length_ratio}")
+    shown.append(f"edit similarity   {_stored_similarity(pair['text'])}")
     needed = f"estimate needed {scheme.decision.min_resemblance}"
     return [
         *shown,
-        f"verdict: {_verdict(told['folds'])} ({needed})",
-        f"by text: {_verdict(told['text']['folds'])} ({_by_text(told['text'], needed)})",
+        f"verdict: {_verdict(pair['folds'])} ({needed})",
+        f"by text: {_verdict(pair['text']['folds'])} ({_by_text(pair['text'], needed)})",
     ]
 
 
@@ -261,7 +260,7 @@ def _stored_similarity(text: dict[str, Any]) -> str:
 
 
 def _by_text(text: dict[str, Any], needed: str) -> str:
-    """Say what decides where texts do: of pairs beyond doubt the signature."""
+    """Return what decides if texts may: for clear pairs the signature alone."""
     if text["decided"]:
         anywhere = (1 + text["needed"]) / 2
         return f"edit similarity needed {text['needed']}, or {anywhere:.2g} of the tokens anywhere"
@@ -284,19 +283,19 @@ def _print_figures(found: "Comparison", scheme: "Scheme") -> None:
         table.add_row(printable(side.name), side.language, *(f"{count:,}" for count in counts))
     console.print(table)
     console.print()
-    for line in figures(found, scheme):
+    for line in _figures(found, scheme):
         console.print(line)
     console.print()
 
 
-def figures(found: "Comparison", scheme: "Scheme") -> list[str]:
+def _figures(found: "Comparison", scheme: "Scheme") -> list[str]:
     """Return the figures as lines, the verdict last."""
     one, other = found.containment
     lines = [
         f"resemblance       {found.resemblance:.3f} exact" + _estimated(found),
         f"containment       {one:.3f} of A in B, {other:.3f} of B in A",
         f"Sørensen          {found.sorensen:.3f}",
-        f"edit similarity   {_similar(found)}",
+        f"edit similarity   {_edit_similarity(found)}",
         f"length ratio      {found.length_ratio:.3f}, needed {scheme.decision.min_length_ratio}",
         f"same canonical text: {'yes' if found.same_text else 'no'}",
     ]
@@ -306,7 +305,7 @@ def figures(found: "Comparison", scheme: "Scheme") -> list[str]:
             f"supershingles     {found.estimate.shared} of {scheme.sketch.groups} shared, "
             f"needed {scheme.decision.min_shared}",
         )
-    verdict = "they fold" if found.folds else "they do not fold"
+    verdict = _verdict(found.folds)
     if found.same_text and not found.folds:
         verdict += ": the same, but one word alone is too little to tell duplicates by"
     return [
@@ -315,14 +314,14 @@ def figures(found: "Comparison", scheme: "Scheme") -> list[str]:
     ]
 
 
-def _similar(found: "Comparison") -> str:
+def _edit_similarity(found: "Comparison") -> str:
     if found.similarity is None:
         return "not asked: a text of over 20,000 words is left to its signature"
     return f"{found.similarity:.3f} of the words as written"
 
 
 def _needed(found: "Comparison", scheme: "Scheme") -> str:
-    """Say what decided, and what it takes."""
+    """Return what decided, and its threshold."""
     decision = scheme.decision
     if decision.verify == "keywords":
         return f"supershingles needed {decision.min_shared}"

@@ -1,7 +1,6 @@
-"""``shinglefold groups FILE…``: near-duplicates of files without an index, as groups or pair by pair."""
+"""``shinglefold groups FILE…``: the groups or pairs of near-duplicates in files, without an index."""
 
 import math
-from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -9,7 +8,7 @@ import click
 from shinglefold.cli.commands.files.collection import (
     Scale,
     collection_options,
-    ending,
+    finish,
     open_collection,
     scale_options,
 )
@@ -90,13 +89,13 @@ def groups(
         else:
             form = "csv" if as_csv else "json" if invocation.json else "text"
             _print_groups(found, linkage or "connected", min_size or 2, sort == "size", form)
-        return ending(found)
+        return finish(found)
 
 
 def _check_forms(  # noqa: PLR0917 - an option each
     as_pairs: bool, linkage: str | None, min_size: int | None, sort: str, as_csv: bool, as_json: bool
 ) -> None:
-    """Refuse options that do not go together."""
+    """Refuse options that contradict each other."""
     if as_csv and as_json:
         raise click.UsageError("--csv and --json are two forms: give one of them")
     of_groups = {"--linkage": linkage, "--min-size": min_size, "--csv": as_csv, "--sort size": sort == "size"}
@@ -143,21 +142,12 @@ def _print_groups(
     labels = found.linking.labels(linkage)
     named = found.until_interrupted(found.names.of_each(groups_of(labels, min_size, by_size)))
     if form == "csv":
-        _write_csv(named)
-    else:
-        _write_groups(named, as_json=form == "json")
-
-
-def _write_groups(named: Iterable[Sequence[str]], as_json: bool) -> None:
-    for ids in named:
-        if as_json:
+        write_csv(("group", "id"))
+    for number, ids in enumerate(named, 1):
+        if form == "csv":
+            for one in ids:
+                write_csv((str(number), one))
+        elif form == "json":
             write_json({"size": len(ids), "ids": ids}, indent=None)
         else:
             write_line("\t".join(map(printable, ids)))
-
-
-def _write_csv(named: Iterable[Sequence[str]]) -> None:
-    write_csv(("group", "id"))
-    for number, ids in enumerate(named, 1):
-        for one in ids:
-            write_csv((str(number), one))

@@ -1,26 +1,35 @@
-"""``shinglefold sign SOURCE…``: documents with their fingerprints, from file to file."""
+"""``shinglefold sign SOURCE…``: add fingerprints to the documents of files."""
 
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from shinglefold.cli.framework.command import Invocation, command
+from shinglefold.cli.framework.next_commands import repeat_command
 from shinglefold.cli.framework.output import (
     flush_output,
     format_duration,
-    printable,
     progress_bar,
     remark,
+    warn,
     write_json,
     write_line,
 )
 from shinglefold.cli.options.definitions import chosen_scheme, fields_option, preset_option, workers_option
 from shinglefold.cli.options.sources import check_sources, make_read_options, page_prefixes, reading_options
-from shinglefold.cli.render.run_summary import exit_code_of_run, run_lines
+from shinglefold.cli.render.run_summary import (
+    exit_code_of_run,
+    named_language_field,
+    run_lines,
+    text_warnings,
+    with_field_check,
+)
+from shinglefold.errors import ConfigError
 
 if TYPE_CHECKING:
     from shinglefold.ingest.field_statistics import FieldWatch
@@ -29,10 +38,10 @@ if TYPE_CHECKING:
     from shinglefold.offline.sign.signer import SignOptions
     from shinglefold.settings import Settings
 
-#: How files end that readers would take for something else than JSON lines.
+#: Suffixes that would make readers expect another format than JSON lines.
 _NOT_WRITTEN = (".gz", ".zip", ".bz2", ".xz", ".zst", ".csv", ".tsv", ".html", ".htm", ".xml")
 
-#: Links that the system follows, one after another.
+#: The most symbolic links that the system follows.
 _LINKS = 40
 
 
@@ -85,18 +94,16 @@ def sign(
     standard input. A run that was broken off goes on where it was when it is given again. Exit code 3 says
     that some documents failed.
     """
-    from dataclasses import replace
-
     from shinglefold.cli.session.open_index import load_lexicon, save_lexicon
     from shinglefold.offline.sign.run import sign as signed
 
     settings = invocation.settings()
-    options = sign_options(settings, **given)
-    check_output(output, sources, options, overwrite=overwrite, restart=restart)
-    check_dead_letters_apart(output, dead_letters)
+    options = _sign_options(settings, **given)
+    _check_output(output, sources, options, overwrite=overwrite, restart=restart)
+    _check_dead_letters(output, dead_letters)
     check_sources(sources, options.reading, dead_letters)
     scheme = chosen_scheme(invocation, preset)
-    job = make_job(sources, options, scheme, settings, output)
+    job = _make_job(sources, options, scheme, settings, output)
     canonicalizer = job.signer.tools.canonicalizer
     load_lexicon(canonicalizer, settings)
     job = replace(
@@ -106,13 +113,13 @@ def sign(
         dead_letters=dead_letters,
     )
     with progress_bar("signing") as bar:
-        summary = signed(job, lambda pace: bar(pace.fraction, told(pace)))
+        summary = signed(job, lambda pace: bar(pace.fraction, _progress(pace)))
     if not summary.stopped:
         save_lexicon(canonicalizer, settings)
-    return ending(invocation, summary, options, output, named=bool(given["fields"]))
+    return _finish(invocation, summary, options, output, named=bool(given["fields"]))
 
 
-def sign_options(
+def _sign_options(
     settings: "Settings",
     *,
     fields: tuple[str, ...],
@@ -124,7 +131,7 @@ def sign_options(
     encoding: str,
     header: bool | None,
 ) -> "SignOptions":
-    """Return what is signed and how, as the flags and settings say."""
+    """Return the options of signing from flags and settings."""
     from shinglefold.model.recipe import TEXTS
     from shinglefold.offline.sign.signer import SignOptions
 
@@ -132,17 +139,10 @@ def sign_options(
     return SignOptions(fields or TEXTS, language_field, html, only_ids, settings.field, reading)
 
 
-def check_output(
+def _check_output(
     output: str | None, sources: tuple[str, ...], options: "SignOptions", *, overwrite: bool, restart: bool
 ) -> None:
-    """Refuse an output that can't be made, or would destroy something.
-
-    Raises:
-        ConfigError: it is there already, is a source, is of a format that is not written, or is Parquet of
-            documents whose types nobody knows.
-        UsageError: flags that need a file are given without one.
-    """
-    from shinglefold.errors import ConfigError
+    """Refuse an output that can't be written, or would overwrite something."""
     from shinglefold.offline.sign.run_journal import is_named
     from shinglefold.offline.sign.tasks import is_parquet
 
@@ -177,12 +177,8 @@ def check_output(
 
 
 def _is_descriptor(place: Path) -> bool:
-    """Tell whether a path means what this process has open, as ``/dev/stdout`` does.
-
-    Raises:
-        ConfigError: it is a link that leads nowhere but to itself.
-    """
-    named = place
+    """Return whether a path is a file descriptor of this process, as ``/dev/stdout`` is."""
+    given = place
     for _ in range(_LINKS):
         folder = os.path.realpath(place.absolute().parent)
         if folder == "/dev/fd" or (folder.startswith("/proc/") and folder.endswith("/fd")):
@@ -190,31 +186,24 @@ def _is_descriptor(place: Path) -> bool:
         if not place.is_symlink():
             return False
         place = place.parent / os.readlink(place)
-    from shinglefold.errors import ConfigError
 
-    raise ConfigError(f"{named} is a link that leads back to itself: name another file")
+    raise ConfigError(f"{given} is a link that leads back to itself: name another file")
 
 
-def check_dead_letters_apart(output: str | None, dead_letters: str | None) -> None:
-    """Refuse one file for what is signed and what failed: the first would replace the second.
-
-    Raises:
-        ConfigError: they are one.
-    """
-    from shinglefold.errors import ConfigError
-
+def _check_dead_letters(output: str | None, dead_letters: str | None) -> None:
+    """Refuse to write dead letters to the output, which would replace them."""
     if output and dead_letters and os.path.realpath(output) == os.path.realpath(dead_letters):
         raise ConfigError(f"--dead-letters {dead_letters} is the output, too: name another")
 
 
-def make_job(
+def _make_job(
     sources: tuple[str, ...],
     options: "SignOptions",
     scheme: "Scheme",
     settings: "Settings",
     output: str | None,
 ) -> "SignJob":
-    """Return what is to be done, with all that decides what is written."""
+    """Return the job of a run, with the identity that a later run must have to continue it."""
     from shinglefold.cli.session.open_index import seal_of_settings
     from shinglefold.offline.sign.run import SignJob
     from shinglefold.offline.sign.run_journal import identity
@@ -224,52 +213,49 @@ def make_job(
     seal = seal_of_settings(settings)
     prefixes = page_prefixes(sources, options.reading)
     target = sys.stdout.buffer if output is None else _place(Path(output))
-    made = identity(sources, options, scheme, "" if seal is None else seal.id)
+    run_identity = identity(sources, options, scheme, "" if seal is None else seal.id)
     parquet = output is not None and is_parquet(output)
-    return SignJob(sources, Signer(scheme, options, seal=seal), target, made, prefixes, parquet)
+    return SignJob(sources, Signer(scheme, options, seal=seal), target, run_identity, prefixes, parquet)
 
 
 def _place(output: Path) -> Path:
-    """Return where a file is made: where a link leads, which stays, on the disk that somebody chose."""
+    """Return the file to write: the target of a symbolic link, so that the link stays."""
     return output.resolve() if output.is_symlink() else output
 
 
-def told(pace: "SignPace") -> str:
-    """Return how far a run is, in words."""
+def _progress(pace: "SignPace") -> str:
+    """Return the progress of a run as a phrase."""
     failed = f", {pace.failed:,} failed" if pace.failed else ""
     left = "" if pace.left is None else f", {format_duration(pace.left)} left"
     return f"{pace.signed:,} signed{failed}, {pace.rate:,.0f}/s{left}"
 
 
-def ending(
+def _finish(
     invocation: Invocation, summary: "Signed", options: "SignOptions", output: str | None, *, named: bool
 ) -> int:
-    """Tell what a run did, and return the exit code.
+    """Write the summary of a run and return the exit code.
 
-    Where documents went to standard output, all this goes to standard error.
+    If documents went to standard output, the summary goes to standard error.
     """
-    warned = list(_warnings(invocation, summary, options, named=named, filed=output is not None))
+    warnings = list(_warnings(invocation, summary, options, named=named, filed=output is not None))
     if output is not None and not (summary.signed or summary.stopped):
-        warned.append(f"{output} was not written, as no document is signed")
+        warnings.append(f"{output} was not written, as no document is signed")
     if output is None:
         flush_output()
         for line in _lines(summary):
             remark(line)
     elif invocation.json:
-        write_json({**summary.to_json(), "warnings": warned})
+        write_json({**summary.to_json(), "warnings": warnings})
     else:
         for line in _lines(summary):
             write_line(line)
-    for line in warned:
-        remark(f"warning: {printable(line)}")
-    from shinglefold.cli.render.run_summary import with_field_check
+    warn(warnings)
 
     return with_field_check(_code(invocation, summary, output), _watch(summary, options), named=named)
 
 
 def _watch(summary: "Signed", options: "SignOptions") -> "FieldWatch":
-    """Return which fields the documents have that were signed."""
-    from shinglefold.cli.render.run_summary import named_language_field
+    """Return the fields that the signed documents have."""
     from shinglefold.ingest.field_statistics import FieldWatch
 
     language = named_language_field(options.language_field)
@@ -277,23 +263,20 @@ def _watch(summary: "Signed", options: "SignOptions") -> "FieldWatch":
 
 
 def _code(invocation: Invocation, summary: "Signed", output: str | None) -> int:
-    from shinglefold.cli.framework.next_commands import repeat_command
-
-    on = f"; the same command goes on from there: {repeat_command(invocation.arguments, restart=False)}"
+    continues = (
+        f"; the same command goes on from there: {repeat_command(invocation.arguments, restart=False)}"
+    )
     return exit_code_of_run(
-        summary.stopped, summary.read, summary.failed, summary.signed, "" if output is None else on
+        summary.stopped, summary.read, summary.failed, summary.signed, "" if output is None else continues
     )
 
 
 def _warnings(
     invocation: Invocation, summary: "Signed", options: "SignOptions", *, named: bool, filed: bool
 ) -> Iterator[str]:
-    from shinglefold.cli.framework.next_commands import repeat_command
-    from shinglefold.cli.render.run_summary import text_warnings
-
     watch = _watch(summary, options)
     unsigned = summary.counts.get("without_signature", 0)
-    # What was made is replaced, and what was begun of other fields is not gone on with.
+    # The same command with other fields replaces the output and starts from the beginning.
     anew = {"overwrite": filed, "restart": filed and bool(summary.stopped)}
     yield from text_warnings(
         watch, unsigned, named, lambda names: repeat_command(invocation.arguments, field=tuple(names), **anew)
@@ -301,8 +284,8 @@ def _warnings(
 
 
 def _lines(summary: "Signed") -> Iterator[str]:
-    taken = f", {summary.resumed:,} of them by the run before" if summary.resumed else ""
-    yield f"{summary.signed:,} signed, {summary.failed:,} failed, of {summary.read:,} read{taken}"
+    resumed = f", {summary.resumed:,} of them by the run before" if summary.resumed else ""
+    yield f"{summary.signed:,} signed, {summary.failed:,} failed, of {summary.read:,} read{resumed}"
     yield from run_lines(summary, summary.read - summary.resumed)
     if summary.dead_letters:
         yield f"failed ones are kept in {summary.dead_letters}"

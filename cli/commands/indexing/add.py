@@ -1,4 +1,4 @@
-"""``shinglefold add INDEX FILE``: documents into an index, as far as they resemble nothing stored."""
+"""``shinglefold add INDEX FILE``: add the documents that are no near-duplicates of stored ones."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
-from shinglefold.cli.framework.output import printable, remark, write_json, write_line
+from shinglefold.cli.framework.output import remark, warn, write_json, write_line, write_lines
 from shinglefold.cli.options.definitions import NumberRange, engine_option, verify_options
 from shinglefold.cli.options.sources import make_read_options, read_sources, reading_options
-from shinglefold.cli.render.run_summary import exit_code_of_run
+from shinglefold.cli.render.run_summary import exit_code_of_run, replay_command, text_warnings
+from shinglefold.errors import IndexMissing, ShinglefoldError
 
 if TYPE_CHECKING:
     from shinglefold.cli.session.recipe import Target
     from shinglefold.grouping.gate.bulk_run import BulkRun
-    from shinglefold.ingest.field_statistics import FieldWatch
 
-_SHOWN = 160
+_PASSAGE_CHARACTERS = 160
 
 
 @command(
@@ -99,7 +99,6 @@ def add(
     FILE is read as by index; - is standard input. Many may add to an index at the same time. Exit code 3 says
     that some documents were not let in, 1 that none was.
     """
-    from shinglefold.cli.render.run_summary import replay_command
     from shinglefold.cli.session.open_index import open_store, pipeline_for_index
     from shinglefold.grouping import Gate, Policy
     from shinglefold.grouping.gate.bulk_run import BulkRun
@@ -120,7 +119,7 @@ def add(
     run, watch = BulkRun(), FieldWatch(())
     with (
         _keep_result(run),
-        _setup_command_named(target, groups=chosen.action != "refuse"),
+        _suggest_setup(target, groups=chosen.action != "refuse"),
         open_store(target) as store,
     ):
         pipeline, recipe = pipeline_for_index(target, invocation)
@@ -128,34 +127,21 @@ def add(
         with Gate(store.engine, index, chosen, pipeline=pipeline, seal=pipeline.tools.seal) as gate:
             run.take(gate, watch.watch(records), passages)
     run.stopped = target.hints.complete(run.stopped)
-    warned = [] if not watch.textless else list(_textless(target, watch))
+    warnings = []
+    if watch.textless:
+        warnings = list(text_warnings(watch, watch.documents, False, target.take_text_from))
     if invocation.json:
-        write_json({"index": index, "policy": chosen.action, **run.to_json(), "warnings": warned})
+        write_json({"index": index, "policy": chosen.action, **run.to_json(), "warnings": warnings})
     else:
         _print(index, run)
-    for line in warned:
-        remark(f"warning: {printable(line)}")
+    warn(warnings)
     code = _exit_code(run)
     return PARTLY if code == DONE and watch.textless else code
 
 
-def _textless(target: "Target", watch: "FieldWatch") -> Iterator[str]:
-    """Yield what is to be known where no document has a text that the gate could compare."""
-    from shinglefold.cli.framework.next_commands import chain
-    from shinglefold.cli.render.run_summary import text_warnings
-
-    def other(fields: Sequence[str]) -> str:
-        change = target.hints.command("setup", target.index, field=tuple(fields))
-        return chain([change, target.command("backfill")])
-
-    return text_warnings(watch, watch.documents, named=False, other=other)
-
-
 @contextmanager
 def _keep_result(run: "BulkRun") -> Iterator[None]:
-    """Note what ends a run that has begun, also in closing what it opened; what it did is not to be lost."""
-    from shinglefold.errors import ShinglefoldError
-
+    """Note the error that ends a run, so that its summary is printed; before the first document, raise it."""
     try:
         yield
     except KeyboardInterrupt as error:
@@ -176,21 +162,19 @@ def _exit_code(run: "BulkRun") -> int:
 
 
 @contextmanager
-def _setup_command_named(target: "Target", *, groups: bool) -> Iterator[None]:
-    """Say how the index is made where there is none: a gate makes none, as it can't know the recipe meant."""
-    from shinglefold.errors import IndexMissing
-
+def _suggest_setup(target: "Target", *, groups: bool) -> Iterator[None]:
+    """Name the command that makes the index in the error that it is missing; a gate makes none."""
     try:
         yield
     except IndexMissing as error:
-        make = target.hints.command("setup", target.index, groups=groups)
-        told = str(error)
-        raise IndexMissing(f"{told}{'' if told.endswith(('.', '?')) else '.'} To make it: {make}") from error
+        make = target.command("setup", groups=groups)
+        message = str(error)
+        end = "" if message.endswith((".", "?")) else "."
+        raise IndexMissing(f"{message}{end} To make it: {make}") from error
 
 
 def _print(index: str, run: "BulkRun") -> None:
-    for line in _left_out(run.told):
-        write_line(printable(line))
+    write_lines(_rejections(run.told))
     accepted = run.count("accepted")
     grouped = sum(one["status"] == "accepted" and one.get("leader") is False for one in run.told)
     line = f"{accepted:,} of {run.read:,} added to {index}"
@@ -200,15 +184,15 @@ def _print(index: str, run: "BulkRun") -> None:
         remark(f"note: {have} taken the place of a document with the same id")
 
 
-def _left_out(told: Sequence[dict[str, Any]]) -> Iterator[str]:
-    for one in told:
+def _rejections(verdicts: Sequence[dict[str, Any]]) -> Iterator[str]:
+    for one in verdicts:
         if one["status"] != "accepted":
             who = repr(one["_id"]) if "_id" in one else f"{one['source']}:{one['line']}"
             yield f"{one['status']}: {who}: {one['reason']}"
             for passage in one.get("passages", ()):
-                yield f"  {passage['equal_tokens']} tokens: {_short(passage['member']['text'])}"
+                yield f"  {passage['equal_tokens']} tokens: {_shorten(passage['member']['text'])}"
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     plain = " ".join(text.split())
-    return plain if len(plain) <= _SHOWN else f"{plain[:_SHOWN]}…"
+    return plain if len(plain) <= _PASSAGE_CHARACTERS else f"{plain[:_PASSAGE_CHARACTERS]}…"

@@ -1,4 +1,4 @@
-"""``shinglefold backfill INDEX``: fingerprints for the documents an index has already."""
+"""``shinglefold backfill INDEX``: add fingerprints to the documents of an index."""
 
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from shinglefold.cli.framework.output import (
     progress_reporter,
     remark,
     write_json,
-    write_line,
+    write_lines,
 )
 from shinglefold.cli.session.maintenance import (
     checkpoint_option,
@@ -59,7 +59,6 @@ def backfill(
     meanwhile keeps that change and gets the fingerprint of it. When it is cut short, the same command goes on
     where it was. Exit code 3 says that some documents have no fingerprint.
     """
-
     from shinglefold.cli.session.open_index import text_field_remedy
     from shinglefold.maintenance import BackfillOptions, Slice
     from shinglefold.maintenance import backfill as run
@@ -78,17 +77,16 @@ def backfill(
         )
         with progress_bar("backfill") as bar:
             summary = run(opened, index, chosen, options, progress=progress_reporter(bar, "read"))
-        vain = 0 < summary.counts.empty == summary.counts.read
-        other = text_field_remedy(opened, target, index, chosen, recipe) if vain else ""
+        textless = 0 < summary.counts.empty == summary.counts.read
+        remedy = text_field_remedy(opened, target, index, chosen, recipe) if textless else ""
     if invocation.json:
         write_json(summary.to_json())
     else:
-        for line in _lines(summary):
-            write_line(printable(line))
-    if other:
-        remark(f"warning: {printable(other)}")
+        write_lines(_lines(summary))
+    if remedy:
+        remark(f"warning: {printable(remedy)}")
     code = _exit_code(summary, invocation)
-    return PARTLY if code == DONE and vain else code
+    return PARTLY if code == DONE and textless else code
 
 
 def _exit_code(summary: "BackfillSummary", invocation: Invocation) -> int:
@@ -109,7 +107,7 @@ def _lines(summary: "BackfillSummary") -> list[str]:
     ]
     if summary.resumed:
         lines.append("went on from its checkpoint; the figures are of all runs")
-    # What a killed run had updated last may be lost, and is then updated again.
+    # The last updates of a killed run may be lost, and are then repeated.
     if earlier := min(counts.earlier, counts.unchanged):
         were = "was" if earlier == 1 else "were"
         lines.append(f"{earlier:,} of those right already {were} updated before the scan had to begin anew")

@@ -1,4 +1,4 @@
-"""``shinglefold delete INDEX``: a whole index, or some of its documents."""
+"""``shinglefold delete INDEX``: delete an index, or some of its documents."""
 
 import json
 import sys
@@ -58,9 +58,9 @@ def delete(
     from shinglefold.maintenance import plan_deletion
     from shinglefold.rerank.request.field_check import check_fields, query_fields
 
-    wanted = None if query is None else _parsed(query)
+    wanted = None if query is None else _parse_query(query)
     target = invocation.target(index, engine)
-    with _opened(target, analysed=query is not None) as opened:
+    with _open(target, analysed=query is not None) as opened:
         if wanted is not None and opened.index_exists(index):
             check_fields(opened.all_mappings(index).values(), index, query_fields(wanted), "--query")
         plan = plan_deletion(opened, index, ids or None, wanted)
@@ -77,20 +77,20 @@ def delete(
             reasons = [failure.reason for failure in result.failures]
         else:
             deleted, reasons = 0, []
-    done = "deleted" if deleted is None else f"{deleted:,} deleted"
-    _show(invocation, plan, done, deleted=deleted, reasons=reasons)
+    result_line = "deleted" if deleted is None else f"{deleted:,} deleted"
+    _show(invocation, plan, result_line, deleted=deleted, reasons=reasons)
     if reasons and not deleted:
         return FAILED
     return PARTLY if reasons or plan.missing else DONE
 
 
-def _parsed(query: str) -> Mapping[str, Any]:
+def _parse_query(query: str) -> Mapping[str, Any]:
     try:
         found = json.loads(query)
     except (ValueError, RecursionError) as error:
         raise click.UsageError(f"--query is no JSON: {error}") from error
     if isinstance(found, dict) and set(found) == {"query"}:
-        # The body of a search, as it is kept in files.
+        # The body of a search is accepted, too.
         found = found["query"]
     if not isinstance(found, dict) or not found:
         raise click.UsageError('--query wants a query, such as {"term": {"host": "mirror.example"}}')
@@ -98,8 +98,8 @@ def _parsed(query: str) -> Mapping[str, Any]:
 
 
 @contextmanager
-def _opened(target: "Target", *, analysed: bool) -> Iterator["Engine"]:
-    """Open the engine; an index that can't be analysed any more can still be deleted."""
+def _open(target: "Target", *, analysed: bool) -> Iterator["Engine"]:
+    """Open the engine; only a query needs the languages of the index, so that any index can be deleted."""
     from shinglefold.engines import is_server, open_engine
 
     if analysed and not is_server(target.where):
@@ -116,11 +116,13 @@ def _confirm(plan: "Deletion", yes: bool) -> None:
     if yes:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise click.UsageError(f"this deletes {_what(plan)} for good; with --yes it is done without asking")
-    click.confirm(f"Delete {_what(plan)} for good?", abort=True, err=True)
+        raise click.UsageError(
+            f"this deletes {_describe(plan)} for good; with --yes it is done without asking"
+        )
+    click.confirm(f"Delete {_describe(plan)} for good?", abort=True, err=True)
 
 
-def _what(plan: "Deletion") -> str:
+def _describe(plan: "Deletion") -> str:
     some = (
         "an unknown number of documents, as it can't be read"
         if plan.documents is None
@@ -146,7 +148,7 @@ def _show(
         return
     more = ", …" if (plan.documents or 0) > len(plan.ids) else ""
     shown = f": {', '.join(plan.ids)}{more}" if plan.ids else ""
-    write_line(printable(f"{_what(plan)}{shown}"))
+    write_line(printable(f"{_describe(plan)}{shown}"))
     if plan.missing:
         more = ", …" if len(plan.missing) > _SHOWN else ""
         write_line(printable(f"not there: {', '.join(plan.missing[:_SHOWN])}{more}"))

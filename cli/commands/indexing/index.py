@@ -2,18 +2,18 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from shinglefold.cli.commands.indexing.new_index import check_types, mapping_errors_named, read_properties
 from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
 from shinglefold.cli.framework.output import (
-    printable,
     progress_bar,
     progress_reporter,
     remark,
+    warn,
     write_json,
     write_line,
 )
@@ -21,7 +21,7 @@ from shinglefold.cli.options.definitions import (
     engine_options,
     fields_option,
     group_rules,
-    groups_verified,
+    group_verify_options,
     pipeline_option,
     preset_option,
     workers_option,
@@ -36,15 +36,16 @@ from shinglefold.cli.render.run_summary import (
     exit_code,
     id_warnings,
     index_exit_code,
+    index_warnings,
     page_notes,
     replay_command,
     retry_command,
     summary_lines,
-    warnings_of,
 )
+from shinglefold.errors import ConfigError, EngineError, IndexMissing, InputError
 
 if TYPE_CHECKING:
-    from shinglefold.cli.commands.indexing.new_index import IndexLayout
+    from shinglefold.cli.commands.indexing.new_index import ReplacedIndex
     from shinglefold.cli.session.recipe import Target
     from shinglefold.contracts.engine import Engine
     from shinglefold.grouping.numbering import Numbering
@@ -80,7 +81,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Number the groups: each document gets the number of its group; the index remembers that.",
 )
-@groups_verified
+@group_verify_options
 @click.option(
     "--passages",
     is_flag=True,
@@ -131,15 +132,11 @@ def index(
     SOURCE is JSONL or CSV (also .gz), an HTML or text file, a folder of such files, or - for standard input.
     The index is made where it is missing. Exit code 3 says that some documents failed.
     """
-    from dataclasses import replace
-
     from shinglefold.api.index_recipe import search_canonicalizer
     from shinglefold.cli.commands.indexing.new_index import (
-        GroupSettings,
-        IndexLayout,
+        ReplacedIndex,
         leftovers_of_index,
-        read_group_settings,
-        read_layout,
+        read_replaced_index,
     )
     from shinglefold.cli.session.open_index import (
         add_passages,
@@ -155,22 +152,24 @@ def index(
     target = invocation.target(index, engine, preset=preset, pipeline=pipeline, fields=fields)
     settings = target.settings
     replaying = partial(replay_command, target)
-    check_replay(sources if replay else None, dead_letters, recreate=recreate)
+    _check_replay(sources if replay else None, dead_letters, recreate=recreate)
     check_dead_letters(dead_letters, sources, replaying(dead_letters or ""))
     options = make_read_options(format, id_field, encoding, header)
     types = _field_types(target, mapping, recreate=recreate)
     records = iter(()) if replay else read_sources(sources, options, replaying)
     chosen, recipe = pipeline_for_index(target, invocation, fresh=recreate or (dry_run and bool(pipeline)))
     if dry_run:
-        return print_documents(sources, records, chosen, verbose=verbose)
+        return _simulate(sources, records, chosen, verbose=verbose)
     if passages and not recipe.passages:
         chosen, recipe = add_passages(target, chosen, recipe, fresh=recreate)
     numbered = groups or recipe.groups
-    check_groups(target, recipe, wanted=groups and not recreate)
+    _check_groups(target, recipe, wanted=groups and not recreate)
     rules = group_rules(verify, min_similarity, numbered=numbered)
-    kept = read_group_settings(target, recipe, numbered=numbered) if recreate else GroupSettings()
-    layout, left = (read_layout(target), leftovers_of_index(target)) if recreate else (IndexLayout(), [])
-    recipe = replace(recipe, grouping=recipe.grouping or kept.grouping)
+    replaced, leftovers = ReplacedIndex(), []
+    if recreate:
+        replaced = read_replaced_index(target, recipe, numbered=numbered)
+        leftovers = leftovers_of_index(target)
+    recipe = replace(recipe, grouping=recipe.grouping or replaced.grouping)
     watch = FieldWatch(raw_fields(chosen.steps, recipe.field))
     canonicalizer = chosen.tools.canonicalizer
     load_lexicon(canonicalizer, settings)
@@ -185,8 +184,8 @@ def index(
         mapping=mapping,
         records=watch.watch(records),
         usual={id_field: {"type": "keyword"}} if id_field and "." not in id_field else {},
-        layout=layout,
-        properties={**kept.properties, **types},
+        replaced=replaced,
+        properties={**replaced.scope_properties, **types},
         dead_letters=sources[0] if replay else dead_letters,
         replayed=options if replay else None,
         workers=settings.workers if workers is None else workers,
@@ -199,27 +198,55 @@ def index(
             min_similarity=None if min_similarity is None else str(min_similarity),
         )  # fmt: skip
     finally:
-        unclosed = close(opened)
+        unclosed = _close(opened)
     summary = replace(summary, stopped=summary.stopped or unclosed)
     # An interrupted run may have been learning a word.
     if not summary.stopped:
         save_lexicon(canonicalizer, settings)
     if replay:
-        _tell(invocation, summary, summary_lines(summary, target.hints, retry), ())
+        _report(invocation, summary, summary_lines(summary, target.hints, retry), ())
         return exit_code(summary)
     summary = _with_reading_notes(summary, options, tuple(page_notes(sources, options, summary)))
-    warned = [*left, *warnings_of(target, chosen, recipe, watch, summary), *id_warnings(invocation, watch)]
-    warned += filter(None, (kept.left, layout.left) if summary.made else ())
-    _tell(invocation, summary, summary_lines(summary, target.hints, retry), warned)
+    warnings = [
+        *leftovers,
+        *index_warnings(target, chosen, recipe, watch, summary),
+        *id_warnings(invocation, watch),
+        *(replaced.losses if summary.made else ()),
+    ]
+    _report(invocation, summary, summary_lines(summary, target.hints, retry), warnings)
     return index_exit_code(summary, watch, named=bool(fields))
 
 
-def print_documents(
+def _check_replay(sources: Sequence[str] | None, dead_letters: str | None, *, recreate: bool) -> None:
+    """Refuse options that make no sense for a dead-letter file.
+
+    Args:
+        sources: those of ``--replay``; None without it.
+    """
+    if sources is None:
+        return
+    if len(sources) != 1 or sources[0] == "-":
+        raise click.UsageError("--replay takes one dead-letter file")
+    if dead_letters is not None:
+        raise click.UsageError("--replay keeps what fails again in its file: leave --dead-letters out")
+    if recreate:
+        raise click.UsageError("--replay adds to an index: leave --recreate out")
+
+
+def _field_types(target: "Target", mapping: str | None, *, recreate: bool) -> dict[str, Any]:
+    """Return the types of fields in the file of ``--mapping``; an existing index must have the same."""
+    from shinglefold.cli.commands.indexing.new_index import check_types, read_properties
+
+    types = read_properties(mapping)
+    if mapping and not recreate:
+        check_types(target, types, mapping)
+    return types
+
+
+def _simulate(
     sources: Sequence[str], records: "Iterable[Record]", pipeline: "Pipeline", *, verbose: bool
 ) -> int:
     """Print what a pipeline makes of documents, in the shape of ``_ingest/pipeline/_simulate``."""
-    from shinglefold.errors import InputError
-
     samples: list[dict[str, Any]] = []
     unreadable = []
     for record in records:
@@ -233,22 +260,31 @@ def print_documents(
             samples.append({**({} if id_ is None else {"_id": id_}), "_source": source})
     if not samples and not unreadable:
         raise InputError(f"{', '.join(sources)} holds no documents")
-    made = pipeline.simulate(samples, verbose=verbose)["docs"] if samples else []
-    write_json({"docs": [*made, *unreadable]})
-    return PARTLY if unreadable or any(map(_is_failed, made)) else DONE
+    results = pipeline.simulate(samples, verbose=verbose)["docs"] if samples else []
+    write_json({"docs": [*results, *unreadable]})
+    return PARTLY if unreadable or any(map(_is_failed, results)) else DONE
 
 
-def _is_failed(one: Mapping[str, Any] | None) -> bool:
-    steps = (one or {}).get("processor_results", ())
-    return one is not None and ("error" in one or bool(steps and "error" in steps[-1]))
+def _is_failed(result: Mapping[str, Any] | None) -> bool:
+    steps = (result or {}).get("processor_results", ())
+    return result is not None and ("error" in result or bool(steps and "error" in steps[-1]))
 
 
-def _field_types(target: "Target", mapping: str | None, *, recreate: bool) -> dict[str, Any]:
-    """Return the types of fields in a file; they must be those of an index that is there."""
-    types = read_properties(mapping)
-    if mapping and not recreate:
-        check_types(target, types, mapping)
-    return types
+def _check_groups(target: "Target", recipe: "Recipe", *, wanted: bool) -> None:
+    """Refuse to number the groups of an existing index without numbers: its documents would have none."""
+    from shinglefold.cli.session.recipe import recipe_of_index
+
+    if recipe.groups or not wanted:
+        return
+    try:
+        recipe_of_index(target)
+    except IndexMissing:
+        return
+    change = target.command("setup", groups=True)
+    raise ConfigError(
+        f"index {target.index!r} numbers no groups. Let it from now on: {change}; "
+        "or build it anew: --recreate"
+    )
 
 
 def _write_index(
@@ -262,7 +298,7 @@ def _write_index(
     mapping: str | None,
     records: Any,  # noqa: ANN401 - as they are read
     usual: dict[str, Any],
-    layout: "IndexLayout",
+    replaced: "ReplacedIndex",
     properties: dict[str, Any],
     replayed: "ReadOptions | None",
     **options: Any,  # noqa: ANN401 - of the run
@@ -270,55 +306,34 @@ def _write_index(
     """Index documents under a name.
 
     Args:
-        replayed: how dead letters are read, where the documents are those of the file ``dead_letters``.
-        rules: by which groups are numbered, None for no numbers.
-        usual: types of further fields, unless the server's templates, ``layout`` or ``properties`` say
-            otherwise; the last of these wins.
+        rules: for the numbers of groups; None for no numbers.
+        usual: types of fields; templates, ``replaced`` and ``properties`` override them.
+        replayed: how to read ``dead_letters``, which are then indexed instead of ``records``.
     """
-    from shinglefold.cli.commands.indexing.new_index import template_defaults
+    from shinglefold.cli.commands.indexing.new_index import explain_mapping_errors, template_defaults
     from shinglefold.grouping.numbering import Numbering
     from shinglefold.ingest.index_mapping import usual_properties
 
     if not engine.index_exists(name):
-        given = template_defaults(engine, name)
-        properties = {
-            **given.not_in_templates({**usual_properties(recipe), **usual, **layout.properties}),
-            **properties,
-        }
-        options["settings"] = {at: one for at, one in layout.settings.items() if at not in given.settings}
+        settings, templated = template_defaults(engine, name)
+        defaults = {**usual_properties(recipe), **usual, **replaced.properties}
+        untemplated = {field: node for field, node in defaults.items() if field not in templated}
+        properties = {**untemplated, **properties}
+        options["settings"] = {at: one for at, one in replaced.settings.items() if at not in settings}
 
     numbering, tools = None, pipeline.tools
     if rules is not None:
         numbering = Numbering(engine, name, recipe, tools.seal, rules, tools.canonicalizer)
     options |= {"field": recipe.field, "groups": numbering, "properties": properties}
-    with mapping_errors_named(mapping), concurrent_numbering_reported(target, numbering):
+    with explain_mapping_errors(mapping), _warn_of_concurrent_numbering(target, numbering):
         if replayed is None:
             return run(engine, name, records, pipeline, **options)
-        return replay_letters(target, engine, name, pipeline, reading=replayed, **options)
-
-
-def _with_reading_notes(summary: "Summary", options: "ReadOptions", notes: Sequence[str]) -> "Summary":
-    """Return a summary with what was passed over in reading, and what is to be said of it."""
-    from dataclasses import replace
-
-    passed = {name: count for name, count in options.passed_over.items() if count}
-    return replace(summary, counts={**summary.counts, **passed}, notes=(*summary.notes, *notes))
-
-
-def _tell(invocation: Invocation, summary: "Summary", lines: Iterable[str], warned: Sequence[str]) -> None:
-    """Print the summary of a run, and what is to be known of it beside."""
-    if invocation.json:
-        write_json({**summary.to_json(), "warnings": list(warned)})
-    else:
-        for line in lines:
-            write_line(line)
-    for line in warned:
-        remark(f"warning: {printable(line)}")
+        return _replay(target, engine, name, pipeline, reading=replayed, **options)
 
 
 @contextmanager
-def concurrent_numbering_reported(target: "Target", numbering: "Numbering | None") -> Iterator[None]:
-    """Say where another run has numbered groups at the same time, and what mends them."""
+def _warn_of_concurrent_numbering(target: "Target", numbering: "Numbering | None") -> Iterator[None]:
+    """Warn at the end if another run numbered groups at the same time, with the command that mends them."""
     try:
         yield
     finally:
@@ -333,74 +348,16 @@ def concurrent_numbering_reported(target: "Target", numbering: "Numbering | None
                 )
 
 
-def check_groups(target: "Target", recipe: "Recipe", *, wanted: bool) -> None:
-    """Refuse to number the groups of an index that is there and has no numbers, where that is wanted.
-
-    Raises:
-        ConfigError: its documents would be without one.
-    """
-    from shinglefold.cli.session.recipe import recipe_of_index
-    from shinglefold.errors import ConfigError, IndexMissing
-
-    if recipe.groups or not wanted:
-        return
-    try:
-        recipe_of_index(target)
-    except IndexMissing:
-        return
-    change = target.hints.command("setup", target.index, groups=True)
-    raise ConfigError(
-        f"index {target.index!r} numbers no groups. Let it from now on: {change}; "
-        "or build it anew: --recreate"
-    )
-
-
-def close(engine: "Engine") -> str:
-    """Close an engine and return what went wrong with that: a summary must not get lost over it."""
-    from shinglefold.errors import EngineError
-
-    try:
-        engine.close()
-    except EngineError as error:
-        return str(error)
-    return ""
-
-
 def run(engine: "Engine", index: str, records: Any, pipeline: "Pipeline", **options: Any) -> "Summary":  # noqa: ANN401
     """Index documents with a progress bar."""
     from shinglefold.ingest import index_documents
 
     with progress_bar("indexing") as bar:
-        return index_documents(
-            engine,
-            index,
-            records,
-            pipeline,
-            progress=progress_reporter(bar, "indexed"),
-            **options,
-        )
+        progress = progress_reporter(bar, "indexed")
+        return index_documents(engine, index, records, pipeline, progress=progress, **options)
 
 
-def check_replay(sources: Sequence[str] | None, dead_letters: str | None, *, recreate: bool) -> None:
-    """Refuse options that mean nothing for a dead-letter file.
-
-    Args:
-        sources: those of ``--replay``; None without it.
-
-    Raises:
-        UsageError: there are several sources, or one of those options.
-    """
-    if sources is None:
-        return
-    if len(sources) != 1 or sources[0] == "-":
-        raise click.UsageError("--replay takes one dead-letter file")
-    if dead_letters is not None:
-        raise click.UsageError("--replay keeps what fails again in its file: leave --dead-letters out")
-    if recreate:
-        raise click.UsageError("--replay adds to an index: leave --recreate out")
-
-
-def replay_letters(
+def _replay(
     target: "Target",
     engine: "Engine",
     index: str,
@@ -413,10 +370,35 @@ def replay_letters(
     from shinglefold.maintenance import ForeignFile, retry
 
     with progress_bar("replaying") as bar:
+        progress = progress_reporter(bar, "indexed")
         try:
-            return retry(
-                engine, index, dead_letters, pipeline, progress=progress_reporter(bar, "indexed"), **options
-            )
+            return retry(engine, index, dead_letters, pipeline, progress=progress, **options)
         except ForeignFile as error:
             indexed = target.hints.command("index", dead_letters, index=index)
             raise ForeignFile(f"{error}; documents are indexed with: {indexed}") from error
+
+
+def _close(engine: "Engine") -> str:
+    """Close an engine; return the error, if any, so that the summary is still printed."""
+    try:
+        engine.close()
+    except EngineError as error:
+        return str(error)
+    return ""
+
+
+def _with_reading_notes(summary: "Summary", options: "ReadOptions", notes: Sequence[str]) -> "Summary":
+    """Return a summary with notes, and the counts of what reading passed over."""
+    passed = {name: count for name, count in options.passed_over.items() if count}
+    return replace(summary, counts={**summary.counts, **passed}, notes=(*summary.notes, *notes))
+
+
+def _report(
+    invocation: Invocation, summary: "Summary", lines: Iterable[str], warnings: Sequence[str]
+) -> None:
+    if invocation.json:
+        write_json({**summary.to_json(), "warnings": list(warnings)})
+    else:
+        for line in lines:
+            write_line(line)
+    warn(warnings)

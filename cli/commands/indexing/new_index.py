@@ -1,63 +1,84 @@
-"""What the templates of a server say of an index to come, which no guess of ours is to overrule."""
+"""What a new index is made with: templates, ``--mapping``, and what ``--recreate`` keeps of the old index."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
+from shinglefold.cli.framework.next_commands import chain
+from shinglefold.cli.options.sources import read_json
 from shinglefold.contracts.engine import JSON, Engine, Templates
-from shinglefold.errors import PermissionDenied
+from shinglefold.engines import open_engine
+from shinglefold.errors import (
+    ConfigError,
+    EngineError,
+    IndexMissing,
+    PermissionDenied,
+    SchemeMismatch,
+    UnsupportedQuery,
+)
 
 if TYPE_CHECKING:
     from shinglefold.cli.framework.next_commands import Hints
     from shinglefold.cli.session.recipe import Target
-    from shinglefold.contracts.engine import JSON, Engine, IndexInfo
+    from shinglefold.contracts.engine import IndexInfo
     from shinglefold.grouping.rules import Rules
     from shinglefold.model.recipe import Recipe
 
+#: Parts of a mapping that ``--mapping`` rejects instead of ignoring them.
+_REJECTED = (
+    "dynamic",
+    "dynamic_templates",
+    "date_detection",
+    "numeric_detection",
+    "_source",
+    "_routing",
+    "runtime",
+)
+#: Settings that a server makes by itself, or that would block writing.
+_NOT_KEPT = (
+    "index.allocation.existing_shards_allocator", "index.blocks.", "index.creation_date", "index.frozen",
+    "index.history.", "index.lifecycle.indexing_complete", "index.provided_name", "index.remote_store.",
+    "index.resize.", "index.routing.allocation.initial_recovery.", "index.store.snapshot", "index.uuid",
+    "index.verified_before_close", "index.version.",
+)  # fmt: skip
+#: The mappings that servers make of fields by themselves.
+_DYNAMIC = (
+    *({"type": name} for name in ("long", "float", "boolean", "date")),
+    {"type": "text", "fields": {"keyword": {"type": "keyword", "ignore_above": 256}}},
+)
 
-@dataclass(frozen=True, slots=True)
-class TemplateDefaults:
-    """``settings`` by flat names, and ``properties``: fields with their mappings."""
 
-    settings: JSON = field(default_factory=dict)
-    properties: JSON = field(default_factory=dict)
-
-    def not_in_templates(self, properties: Mapping[str, Any]) -> JSON:
-        """Return mappings of fields but for those that are said here."""
-        return {name: node for name, node in properties.items() if name not in self.properties}
+# Templates of the server
 
 
-def template_defaults(engine: Engine, index: str) -> TemplateDefaults:
-    """Return what an index of this name is given; nothing where the engine has no templates."""
-    if engine.templates is None:
-        return TemplateDefaults()
-    try:
-        made = list(_applied(engine.templates, index))
-    except PermissionDenied:
-        # Who may not see templates can't be told what they say.
-        return TemplateDefaults()
+def template_defaults(engine: Engine, index: str) -> tuple[JSON, JSON]:
+    """Return the settings, by flat names, and the properties that templates give an index of this name."""
     settings: JSON = {}
     properties: JSON = {}
-    for one in made:
+    try:
+        templates = list(_applied(engine.templates, index)) if engine.templates is not None else []
+    except PermissionDenied:
+        templates = []
+    for one in templates:
         settings |= dict(_flat(one.get("settings") or {}))
-        properties |= (one.get("mappings") or {}).get("properties") or {}
-    return TemplateDefaults(settings, properties)
+        properties |= _properties(one.get("mappings") or {})
+    return settings, properties
 
 
 def _applied(templates: Templates, index: str) -> Iterator[Mapping[str, Any]]:
-    """Yield what applies: one index template, or where there is none all legacy ones, the last word last."""
-    fitting = _fitting(templates.index_templates(), index)
-    if fitting:
-        yield templates.resolved_template(max(fitting, key=lambda name: fitting[name].get("priority") or 0))
+    """Yield the index template that applies, or without one all legacy templates, the strongest last."""
+    matching = _matching(templates.index_templates(), index)
+    if matching:
+        yield templates.resolved_template(max(matching, key=lambda name: matching[name].get("priority") or 0))
         return
-    yield from sorted(
-        _fitting(templates.legacy_templates(), index).values(), key=lambda body: body.get("order") or 0
-    )
+    legacy = _matching(templates.legacy_templates(), index)
+    yield from sorted(legacy.values(), key=lambda body: body.get("order") or 0)
 
 
-def _fitting(bodies: Mapping[str, JSON], index: str) -> dict[str, JSON]:
+def _matching(bodies: Mapping[str, JSON], index: str) -> dict[str, JSON]:
     return {
         name: body
         for name, body in bodies.items()
@@ -74,102 +95,11 @@ def _flat(settings: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, An
             yield below if below.startswith("index.") else f"index.{below}", value
 
 
-#: Settings that a server makes by itself, or that would keep documents out.
-_NOT_KEPT = (
-    "index.allocation.existing_shards_allocator", "index.blocks.", "index.creation_date", "index.frozen",
-    "index.history.", "index.lifecycle.indexing_complete", "index.provided_name", "index.remote_store.",
-    "index.resize.", "index.routing.allocation.initial_recovery.", "index.store.snapshot", "index.uuid",
-    "index.verified_before_close", "index.version.",
-)  # fmt: skip
-#: What servers make of fields that nobody has mapped.
-_GUESSES = (
-    *({"type": name} for name in ("long", "float", "boolean", "date")),
-    {"type": "text", "fields": {"keyword": {"type": "keyword", "ignore_above": 256}}},
-)
+def _properties(mappings: Mapping[str, Any]) -> Mapping[str, Any]:
+    return mappings.get("properties") or {}
 
 
-@dataclass(frozen=True, slots=True)
-class IndexLayout:
-    """``settings`` by flat names, and ``properties``: the mappings of fields that somebody has made.
-
-    ``left``: what of its mappings is not kept; empty where there is nothing to tell.
-    """
-
-    settings: "JSON" = field(default_factory=dict)
-    properties: "JSON" = field(default_factory=dict)
-    left: str = ""
-
-
-def read_layout(target: "Target") -> IndexLayout:
-    """Return the layout of the one index under a name; an embedded one has fields and no settings."""
-    from contextlib import closing
-
-    from shinglefold.engines import open_engine
-    from shinglefold.errors import IndexMissing, PermissionDenied
-
-    with closing(open_engine(target.where)) as engine:
-        templates = engine.templates
-        try:
-            found = engine.all_mappings(target.index)
-            none: dict[str, JSON] = {name: {} for name in found}
-            settings = none if templates is None else templates.index_settings(target.index)
-        except (IndexMissing, PermissionDenied):
-            return IndexLayout()
-    if len(found) != 1 or len(settings) != 1:
-        # The name is refused anyway.
-        return IndexLayout()
-    ((name, mappings),) = found.items()
-    kept = {at: one for at, one in settings[name].items() if not at.startswith(_NOT_KEPT)}
-    return IndexLayout(
-        kept, _made(mappings, target.settings.field), _left(name, mappings, templates is not None)
-    )
-
-
-def _made(mappings: Mapping[str, Any], dedup: str) -> "JSON":
-    """Return the fields that somebody has mapped, but for that of the fingerprints."""
-    from shinglefold.model.recipe import stored_recipe
-
-    stored = stored_recipe(mappings) or {}
-    ours = {str(name).partition(".")[0] for name in (dedup, stored.get("field") or dedup)}
-    return dict(_said({name: one for name, one in _fields(mappings).items() if name not in ours}))
-
-
-def _said(fields: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield fields but for those that a server would map in the same way if it were given their values."""
-    for name, node in fields.items():
-        if node.keys() <= {"properties"}:
-            if below := dict(_said(_fields(node))):
-                yield name, {"properties": below}
-        elif node not in _GUESSES:
-            yield name, node
-
-
-def _fields(node: Mapping[str, Any]) -> Mapping[str, Any]:
-    return node.get("properties") or {}
-
-
-def _left(name: str, mappings: Mapping[str, Any], templates: bool) -> str:
-    """Return in words which options of the mappings, beside the fields, are not kept."""
-    import json
-
-    options = {key: one for key, one in mappings.items() if key not in ("_meta", "properties")}
-    if not options:
-        return ""
-    told = json.dumps(options, ensure_ascii=False)
-    only = "do so only by a template" if templates else "do not"
-    return f"the mappings of {name!r} also said {told}, and those of the new index {only}"
-
-
-#: What a mapping may say beside its properties.
-_NOT_TAKEN = (
-    "dynamic",
-    "dynamic_templates",
-    "date_detection",
-    "numeric_detection",
-    "_source",
-    "_routing",
-    "runtime",
-)
+# The file of --mapping
 
 
 def read_properties(path: str | None) -> dict[str, Any]:
@@ -177,20 +107,17 @@ def read_properties(path: str | None) -> dict[str, Any]:
 
     Raises:
         InputError: the file can't be read.
-        ConfigError: it is no mapping.
+        ConfigError: it holds no mapping.
     """
-    from shinglefold.cli.options.sources import read_json
-    from shinglefold.errors import ConfigError
-
     if path is None:
         return {}
     found = read_json(path, "mapping")
     for name in ("mappings", "properties"):
         if isinstance(found, dict) and (
-            beside := [key for key in _NOT_TAKEN if key in found and name in found]
+            rejected := [key for key in _REJECTED if key in found and name in found]
         ):
             raise ConfigError(
-                f"the mapping {path}: of a mapping the properties alone are taken, not {beside[0]!r}"
+                f"the mapping {path}: of a mapping the properties alone are taken, not {rejected[0]!r}"
             )
         found = found.get(name, found) if isinstance(found, dict) else found
     if not isinstance(found, dict) or not all(isinstance(value, dict) for value in found.values()):
@@ -199,24 +126,18 @@ def read_properties(path: str | None) -> dict[str, Any]:
 
 
 def check_types(target: "Target", types: Mapping[str, Any], path: str) -> None:
-    """Refuse types of fields for an index that is there and has others: no engine changes them in place.
-
-    Raises:
-        ConfigError: it has.
-    """
-    from shinglefold.engines import open_engine
-    from shinglefold.errors import ConfigError
-
+    """Check that an existing index has these types of fields, as no engine changes them in place."""
     with closing(open_engine(target.where)) as engine:
-        there = engine.all_mappings(target.index).values() if engine.index_exists(target.index) else ()
-    for mappings in there:
-        known = mappings.get("properties") or {}
+        exists = engine.index_exists(target.index)
+        indices = engine.all_mappings(target.index).values() if exists else ()
+    for mappings in indices:
+        known = _properties(mappings)
         for name, node in types.items():
-            now, wanted = _type(known[name]) if name in known else "not mapped", _type(node)
-            if now != wanted:
+            found, wanted = _type(known[name]) if name in known else "not mapped", _type(node)
+            if found != wanted:
                 raise ConfigError(
                     f"index {target.index!r} is there, and --mapping {path} is of a new one: {name!r} is "
-                    f"{now} there, not {wanted}; leave it out, or build the index anew: --recreate"
+                    f"{found} there, not {wanted}; leave it out, or build the index anew: --recreate"
                 )
 
 
@@ -225,14 +146,12 @@ def _type(node: Mapping[str, Any]) -> str:
 
 
 @contextmanager
-def mapping_errors_named(path: str | None) -> Iterator[None]:
-    """Name the file of a mapping that the engine refuses to make an index with.
+def explain_mapping_errors(path: str | None) -> Iterator[None]:
+    """Name the file of ``--mapping`` in the error of an engine that rejects it.
 
     Raises:
-        ConfigError: it does.
+        ConfigError: the engine rejects it.
     """
-    from shinglefold.errors import ConfigError, UnsupportedQuery
-
     try:
         yield
     except UnsupportedQuery as error:
@@ -241,28 +160,90 @@ def mapping_errors_named(path: str | None) -> Iterator[None]:
         raise ConfigError(f"the mapping {path}: {error}") from error
 
 
-@dataclass(frozen=True, slots=True)
-class GroupSettings:
-    """What is kept of how an index made its groups.
+# What --recreate keeps
 
-    ``grouping``: the rules that it notes. ``properties``: mappings of the fields that these go by. ``left``:
-    what is not kept, and the command that gives it back; empty where there is nothing to tell.
+
+@dataclass(frozen=True, slots=True)
+class ReplacedIndex:
+    """What ``index --recreate`` keeps of the index that it replaces.
+
+    ``settings`` (by flat names) and ``properties`` yield to the server's templates; ``scope_properties``, the
+    fields that ``grouping`` compares, do not. ``losses``: a warning for each part that is not kept.
     """
 
+    settings: JSON = field(default_factory=dict)
+    properties: JSON = field(default_factory=dict)
     grouping: Mapping[str, Any] = field(default_factory=dict)
-    properties: "JSON" = field(default_factory=dict)
-    left: str = ""
+    scope_properties: JSON = field(default_factory=dict)
+    losses: tuple[str, ...] = ()
 
 
-def read_group_settings(target: "Target", recipe: "Recipe", *, numbered: bool) -> GroupSettings:
-    """Return what a new index keeps of how the one in its place made its groups, as no option says it.
+def read_replaced_index(target: "Target", recipe: "Recipe", *, numbered: bool) -> ReplacedIndex:
+    """Return what a new index keeps of the index under its name.
 
     Args:
-        recipe: of the new one.
-        numbered: whether it numbers groups.
+        recipe: of the new index; ``numbered``: whether it numbers groups.
     """
+    settings, properties, lost_options = _layout(target)
+    grouping, scope_properties, lost_groups = _grouping(target, recipe, numbered=numbered)
+    losses = tuple(filter(None, (lost_groups, lost_options)))
+    return ReplacedIndex(settings, properties, grouping, scope_properties, losses)
+
+
+def _layout(target: "Target") -> tuple[JSON, JSON, str]:
+    """Return the settings and the mapped fields of an index, and a warning about its other mappings."""
+    nothing: tuple[JSON, JSON, str] = {}, {}, ""
+    with closing(open_engine(target.where)) as engine:
+        templates = engine.templates
+        try:
+            found = engine.all_mappings(target.index)
+            none: dict[str, JSON] = {name: {} for name in found}
+            settings = none if templates is None else templates.index_settings(target.index)
+        except (IndexMissing, PermissionDenied):
+            return nothing
+    if len(found) != 1 or len(settings) != 1:
+        # A name of several indices is rejected elsewhere.
+        return nothing
+    ((name, mappings),) = found.items()
+    kept = {at: one for at, one in settings[name].items() if not at.startswith(_NOT_KEPT)}
+    lost = _lost_options(name, mappings, templates is not None)
+    return kept, _mapped_fields(mappings, target.settings.field), lost
+
+
+def _mapped_fields(mappings: Mapping[str, Any], dedup: str) -> JSON:
+    """Return the fields that somebody has mapped, without that of the fingerprints."""
+    from shinglefold.model.recipe import stored_recipe
+
+    stored = stored_recipe(mappings) or {}
+    ours = {str(name).partition(".")[0] for name in (dedup, stored.get("field") or dedup)}
+    return dict(
+        _without_dynamic({name: one for name, one in _properties(mappings).items() if name not in ours})
+    )
+
+
+def _without_dynamic(fields: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the fields that a server would not map in the same way by itself."""
+    for name, node in fields.items():
+        if node.keys() <= {"properties"}:
+            if below := dict(_without_dynamic(_properties(node))):
+                yield name, {"properties": below}
+        elif node not in _DYNAMIC:
+            yield name, node
+
+
+def _lost_options(name: str, mappings: Mapping[str, Any], templates: bool) -> str:
+    """Return a warning about options of the mappings that are not kept, else ""."""
+    options = {key: one for key, one in mappings.items() if key not in ("_meta", "properties")}
+    if not options:
+        return ""
+    shown = json.dumps(options, ensure_ascii=False)
+    only = "do so only by a template" if templates else "do not"
+    return f"the mappings of {name!r} also said {shown}, and those of the new index {only}"
+
+
+def _grouping(target: "Target", recipe: "Recipe", *, numbered: bool) -> tuple[Mapping[str, Any], JSON, str]:
+    """Return the rules of an index for its groups, the fields that they compare, and a warning if lost."""
     from shinglefold.cli.session.recipe import recipe_of_index
-    from shinglefold.errors import ConfigError, IndexMissing, SchemeMismatch
     from shinglefold.grouping.rules import Rules
     from shinglefold.rerank.request.field_check import source_of
 
@@ -270,36 +251,31 @@ def read_group_settings(target: "Target", recipe: "Recipe", *, numbered: bool) -
         old, found = recipe_of_index(target)
         rules = Rules.of(old)
     except (IndexMissing, ConfigError, SchemeMismatch):
-        # What can't be read can't be kept either, and is what one recreates an index for.
-        return GroupSettings()
+        # An unreadable recipe is a reason to recreate an index.
+        return {}, {}, ""
     if not old.groups:
-        return GroupSettings()
+        return {}, {}, ""
     regroup = _regroup_command(target, rules, str(old.grouping.get("linkage") or ""))
     if not numbered:
-        from shinglefold.cli.framework.next_commands import chain
-
-        numbers = chain([target.hints.command("setup", target.index, groups=True), regroup])
-        told = f"index {target.index!r} numbered groups, and the new one does not"
-        return GroupSettings(left=f"{told}; let it: {numbers}")
+        numbers = chain([target.command("setup", groups=True), regroup])
+        return {}, {}, f"index {target.index!r} numbered groups, and the new one does not; let it: {numbers}"
     if old.grouping and old.scheme.id != recipe.scheme.id:
-        told = f"rules for its groups were noted in {target.index!r} for another scheme, and are not kept"
-        return GroupSettings(left=f"{told}; to go by them: {regroup}")
+        lost = f"rules for its groups were noted in {target.index!r} for another scheme, and are not kept"
+        return {}, {}, f"{lost}; to go by them: {regroup}"
     tops = {source_of(found.values(), name).partition(".")[0] for name in rules.scope}
     properties = {
         name: node
         for mappings in found.values()
-        for name, node in (mappings.get("properties") or {}).items()
+        for name, node in _properties(mappings).items()
         if name in tops
     }
-    return GroupSettings(old.grouping, properties)
+    return old.grouping, properties, ""
 
 
 def _regroup_command(target: "Target", rules: "Rules", linkage: str) -> str:
-    """Return the command that makes the groups of an index by rules."""
     numbers = {"min_resemblance": rules.min_resemblance, "min_similarity": rules.min_similarity}
-    return target.hints.command(
+    return target.command(
         "regroup",
-        target.index,
         linkage=linkage or None,
         verify=rules.verify,
         scope=rules.scope,
@@ -308,8 +284,11 @@ def _regroup_command(target: "Target", rules: "Rules", linkage: str) -> str:
     )
 
 
+# Unfinished indices
+
+
 def leftover_warnings(engine: "Engine", infos: "Iterable[IndexInfo]", hints: "Hints") -> Iterator[str]:
-    """Yield which indices are left of a run that was killed, each with the command that deletes it."""
+    """Yield a warning for each unfinished index of a killed run, with the command that deletes it."""
     from shinglefold.ingest.writing.target_index import left_behind
 
     for info, name in left_behind(engine, infos):
@@ -323,15 +302,10 @@ def leftover_warnings(engine: "Engine", infos: "Iterable[IndexInfo]", hints: "Hi
 
 
 def leftovers_of_index(target: "Target") -> list[str]:
-    """Return a warning for each unfinished index that a killed ``index --recreate`` left."""
-    from contextlib import closing
-
-    from shinglefold.engines import open_engine
-    from shinglefold.errors import EngineError
-
+    """Return the warnings about unfinished indices that were to replace an index."""
     try:
         with closing(open_engine(target.where)) as engine:
             return list(leftover_warnings(engine, engine.indices(f"{target.index}-*"), target.hints))
     except EngineError:
-        # Whoever may not look for others may index all the same.
+        # Without the right to list indices one may still write to them.
         return []

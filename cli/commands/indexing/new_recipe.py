@@ -1,4 +1,4 @@
-"""The recipe that ``setup`` gives indices: the one they have, changed by what is asked for."""
+"""The recipe that ``setup`` gives indices: theirs, changed by flags and settings."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -15,10 +15,10 @@ from shinglefold.cli.session.open_index import (
 )
 from shinglefold.cli.session.recipe import (
     Target,
-    chosen_codes,
+    chosen_languages,
     chosen_preset,
-    given_options,
     one_recipe,
+    options_of_language,
 )
 from shinglefold.contracts.engine import JSON, Engine, Templates
 from shinglefold.engines import open_engine
@@ -41,15 +41,14 @@ def setup_recipe(
     *,
     seal: bool = False,
 ) -> Recipe:
-    """Return the recipe that indices, and those of patterns, are to have.
+    """Return the recipe for indices and for patterns of new ones.
 
     Args:
-        name: of the templates, which have a recipe for patterns without an index.
-        seal: whether they are to be sealed with the key that is set; else only new ones are.
+        name: of the templates, which have the recipe if no index matches the patterns.
+        seal: seal existing indices, too, with the key of the setting.
 
     Raises:
-        ConfigError: there is no such key; or the indices have different recipes, or what is asked for is not
-            valid.
+        ConfigError: there is no key, the indices have different recipes, or a flag is not valid.
     """
     own = needed_seal(target.settings) if seal else None
     with closing(open_engine(target.where)) as engine:
@@ -60,35 +59,35 @@ def setup_recipe(
     try:
         recipe = one_recipe(noted, target) if noted else None
     except SchemeMismatch:
-        # Another algorithm made it; what is set up now takes its place.
+        # An index of another algorithm gets a new recipe.
         recipe = None
     if recipe is None:
         return new_pipeline(target, invocation)[1]
-    if not chosen_codes(target)[0]:
+    if not chosen_languages(target)[0]:
         check_dictionaries(replace(target, index=target.index or min(noted)), recipe)
-    return changed_recipe(target, recipe, own or seal_of_index(target, recipe))
+    return _change_recipe(target, recipe, own or seal_of_index(target, recipe))
 
 
-def changed_recipe(target: Target, recipe: Recipe, seal: Seal | None) -> Recipe:
-    """Return a recipe with what is asked for in the place of what it has.
+def _change_recipe(target: Target, recipe: Recipe, seal: Seal | None) -> Recipe:
+    """Return a recipe with the changes of flags and settings.
 
     Raises:
-        ConfigError: what is asked for is not valid.
+        ConfigError: a flag or setting is not valid.
     """
     settings = target.settings
     field = settings.field if "field" in settings.given else recipe.field
     definition = target.definition(field) or retargeted(recipe.pipeline, recipe.field, field)
-    pipeline = parse_pipeline(definition, changed_scheme(target, recipe.scheme), seal)
-    # One from a file says itself where its fingerprints go.
+    pipeline = parse_pipeline(definition, _change_scheme(target, recipe.scheme), seal)
+    # A pipeline of a file names the field itself.
     wanted = None if target.pipeline and "field" not in settings.given else field
     return replace(pipeline.recipe(wanted), groups=recipe.groups, grouping=recipe.grouping)
 
 
 def with_keyword_storage(recipe: Recipe, *, keywords: bool) -> Recipe:
-    """Return a recipe that stores supershingles, or leaves them out.
+    """Return a recipe that stores supershingles, or does not.
 
     Raises:
-        ConfigError: they can't be done without.
+        ConfigError: the scheme needs them.
     """
     if not keywords and recipe.scheme.decision.min_resemblance <= 0:
         raise ConfigError(
@@ -97,21 +96,21 @@ def with_keyword_storage(recipe: Recipe, *, keywords: bool) -> Recipe:
     return replace(recipe, pipeline=with_keywords(recipe.pipeline, recipe.field, keywords))
 
 
-def changed_scheme(target: Target, scheme: Scheme) -> Scheme:
-    """Return a scheme with the preset, the languages and the options that are asked for; else as it is."""
+def _change_scheme(target: Target, scheme: Scheme) -> Scheme:
+    """Return a scheme with the preset, the languages and the options of flags and settings."""
     preset, _ = chosen_preset(target)
     if preset:
         scheme = with_preset(scheme, preset)
-    codes, _ = chosen_codes(target)
+    codes, _ = chosen_languages(target)
     if codes:
-        if "all" in target.languages:  # None that the index has is left out in silence.
+        if "all" in target.languages:  # also those of the index whose dictionaries are missing
             codes = tuple({*codes, *({ref.code for ref in scheme.languages} & installed().keys())})
         scheme = with_languages(scheme, codes, target.settings.canon_options())
     return replace(scheme, languages=tuple(_with_options(target, ref) for ref in scheme.languages))
 
 
 def _with_options(target: Target, ref: LanguageRef) -> LanguageRef:
-    given = {name: value for name, (value, _) in given_options(target.settings, ref.code).items()}
+    given = {name: value for name, (value, _) in options_of_language(target.settings, ref.code).items()}
     return replace(ref, options=replace(ref.options, **given)) if given else ref
 
 
@@ -126,7 +125,7 @@ def _stored_mappings(engine: Engine, indices: Sequence[str], patterns: Sequence[
 
 
 def _in_template(templates: Templates, name: str) -> dict[str, JSON]:
-    """Return the mappings that the index template of a name is composed of."""
+    """Return the mappings of the component templates of an index template."""
     template: Mapping[str, JSON] = templates.index_templates().get(name) or {}
     found = {}
     for part in template.get("composed_of", ()):

@@ -1,4 +1,4 @@
-"""``shinglefold regroup INDEX``: the groups of a whole index made anew."""
+"""``shinglefold regroup INDEX``: find the groups of a whole index anew."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -6,10 +6,16 @@ from typing import TYPE_CHECKING
 import click
 
 from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
-from shinglefold.cli.framework.next_commands import repeat_command
-from shinglefold.cli.framework.output import printable, progress_bar, remark, write_json, write_line
+from shinglefold.cli.framework.next_commands import chain, repeat_command
+from shinglefold.cli.framework.output import (
+    progress_bar,
+    remark,
+    write_json,
+    write_lines,
+)
 from shinglefold.cli.options.definitions import NumberRange, engine_option, verify_by_options
 from shinglefold.cli.session.maintenance import checkpoint_option, checkpoint_path, report_stop
+from shinglefold.errors import ConfigError
 
 if TYPE_CHECKING:
     from shinglefold.cli.session.recipe import Target
@@ -121,22 +127,14 @@ def regroup(
     if invocation.json:
         write_json(summary.to_json())
     else:
-        for line in _lines(summary):
-            write_line(printable(line))
+        write_lines(_lines(summary))
     return _exit_code(summary, invocation)
 
 
 def check_numbered(target: "Target", recipe: "Recipe") -> None:
-    """Refuse an index that numbers no groups, with the commands that give it numbers.
-
-    Raises:
-        ConfigError: it numbers none.
-    """
-    from shinglefold.cli.framework.next_commands import chain
-    from shinglefold.errors import ConfigError
-
+    """Check that an index numbers its groups."""
     if not recipe.groups:
-        change = [target.hints.command("setup", target.index, groups=True), target.command("regroup")]
+        change = [target.command("setup", groups=True), target.command("regroup")]
         raise ConfigError(f"index {target.index!r} numbers no groups. Give it numbers: {chain(change)}")
 
 
@@ -150,15 +148,11 @@ def _exit_code(summary: "RegroupSummary", invocation: Invocation) -> int:
     return DONE if summary.settled and not summary.counts.failed else PARTLY
 
 
-def _unread(pairs: int) -> str:
-    return f", {pairs:,} by signature, as a text is missing, too long or was changed" if pairs else ""
-
-
 def _lines(summary: "RegroupSummary") -> Iterator[str]:
     counts = summary.counts
-    before = f"{max(0, counts.groups_before):,} before"
+    earlier = f"{max(0, counts.groups_before):,} before"
     yield (
-        f"{counts.groups:,} groups ({before}), {counts.shared:,} of them with copies, "
+        f"{counts.groups:,} groups ({earlier}), {counts.shared:,} of them with copies, "
         f"of {counts.read:,} documents in {summary.index}"
     )
     yield (
@@ -178,7 +172,10 @@ def _lines(summary: "RegroupSummary") -> Iterator[str]:
     readings = "1 reading" if summary.passes == 1 else f"{summary.passes:,} readings"
     yield f"{summary.seconds:.1f} s, {readings}; linkage {summary.linkage}, verified by {summary.verify}"
     if counts.asked or counts.unread:
-        yield f"in doubt by signature: {counts.asked:,} pairs decided by their texts{_unread(counts.unread)}"
+        unread = ""
+        if counts.unread:
+            unread = f", {counts.unread:,} by signature, as a text is missing, too long or was changed"
+        yield f"in doubt by signature: {counts.asked:,} pairs decided by their texts{unread}"
     if summary.missing:
         yield f"texts were not asked: {summary.missing}"
     if summary.resumed:

@@ -1,12 +1,14 @@
-"""``shinglefold setup [INDEX…]``: mappings and templates, so that indices take fingerprints."""
+"""``shinglefold setup [INDEX…]``: prepare mappings and templates for fingerprints."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
 from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
-from shinglefold.cli.framework.output import printable, remark, write_json, write_line
+from shinglefold.cli.framework.output import warn, write_json, write_lines
 from shinglefold.cli.options.definitions import (
     engine_option,
     fields_option,
@@ -14,6 +16,7 @@ from shinglefold.cli.options.definitions import (
     pipeline_option,
     preset_option,
 )
+from shinglefold.errors import IndexMissing
 
 if TYPE_CHECKING:
     from shinglefold.cli.framework.next_commands import Hints
@@ -115,9 +118,6 @@ def setup(
     An INDEX that is missing is made. What is there already stays as it is, so a second run changes nothing.
     Exit code 3 says that something can't be changed in place.
     """
-    from contextlib import closing
-    from dataclasses import replace
-
     from shinglefold.api.index_recipe import search_canonicalizer
     from shinglefold.cli.commands.indexing.new_recipe import setup_recipe, with_keyword_storage
     from shinglefold.cli.session.open_index import text_field_remedy
@@ -143,40 +143,27 @@ def setup(
         recipe = replace(recipe, groups=True)
     if passages:
         recipe = replace(recipe, pipeline=with_passages(recipe.pipeline, recipe.field))
-    # Each index keeps the rules of its own groups.
+    # Without the rules for groups, so that each index keeps its own.
     wanted = replace(recipe, grouping={})
     request = SetupRequest(wanted, indices, patterns, name, priority, shadow=shadow_templates)
     with closing(open_engine(target.where, search_canonicalizer(recipe.scheme))) as opened:
-        check_patterns(opened, indices, target.hints)
+        _check_patterns(opened, indices, target.hints)
         plan = make_plan(opened, request)
-        made = Pipeline.from_json(recipe.pipeline, recipe.scheme)
-        unread = [text_field_remedy(opened, target, name, made, recipe) for name in plan.backfills]
+        new_pipeline = Pipeline.from_json(recipe.pipeline, recipe.scheme)
+        remedies = [text_field_remedy(opened, target, name, new_pipeline, recipe) for name in plan.backfills]
         if not dry_run:
             carry_out(opened, plan)
     if invocation.json:
         write_json({**plan.to_json(), "done": not dry_run})
     else:
-        for line in _lines(plan, dry_run, target.hints):
-            write_line(printable(target.hints.complete(line)))
-    _tell(filter(None, unread), rerun_problems(made.steps, recipe.field))
+        write_lines(map(target.hints.complete, _lines(plan, dry_run, target.hints)))
+    warn(filter(None, remedies))
+    warn(rerun_problems(new_pipeline.steps, recipe.field), "note")
     return PARTLY if plan.problems else DONE
 
 
-def _tell(warnings: Iterable[str], notes: Iterable[str]) -> None:
-    for told in warnings:
-        remark(f"warning: {printable(told)}")
-    for told in notes:
-        remark(f"note: {printable(told)}")
-
-
-def check_patterns(engine: "Engine", indices: Sequence[str], hints: "Hints") -> None:
-    """Refuse a pattern that no index fits: one of that name can't be made.
-
-    Raises:
-        IndexMissing: none fits.
-    """
-    from shinglefold.errors import IndexMissing
-
+def _check_patterns(engine: "Engine", indices: Sequence[str], hints: "Hints") -> None:
+    """Check that an index matches each pattern."""
     for pattern in indices:
         if "*" in pattern and not engine.indices(pattern):
             raise IndexMissing(
@@ -188,7 +175,7 @@ def check_patterns(engine: "Engine", indices: Sequence[str], hints: "Hints") -> 
 def _lines(plan: "Plan", dry_run: bool, hints: "Hints") -> list[str]:
     lines = []
     for change in plan.changes:
-        # The kind of an index to come says so itself.
+        # The kind "new index" needs no remark.
         new = " (new)" if change.new and not change.kind.startswith("new") else ""
         lines.append(f"{change.kind} {change.name}{new}:")
         lines += [f"  {line}" for line in change.lines]
@@ -200,22 +187,24 @@ def _lines(plan: "Plan", dry_run: bool, hints: "Hints") -> list[str]:
         for index, count in plan.backfills.items()
     ]
     lines += [
-        f"{change.name}: its fingerprints {said}; then: {hints.command('backfill', change.name)}"
+        f"{change.name}: its fingerprints {reason}; then: {hints.command('backfill', change.name)}"
         for change in plan.changes
-        if change.kind == "mappings" and change.name not in plan.backfills and (said := _other(change.lines))
+        if change.kind == "mappings"
+        and change.name not in plan.backfills
+        and (reason := _outdated(change.lines))
     ]
     if not plan.changes:
         return [*lines, "nothing was changed" if plan.problems else "nothing to change"]
     return [*lines, "nothing was changed: this was a dry run" if dry_run else "done"]
 
 
-def _other(lines: Iterable[str]) -> str:
-    """Return what an index that noted a recipe is to have otherwise, in words; mostly nothing."""
+def _outdated(lines: Iterable[str]) -> str:
+    """Return why a change of the recipe makes stored fingerprints useless; "" if it does not."""
     from shinglefold.model.recipe import META_KEY
 
-    told = {
+    reasons = {
         f"~ _meta.{META_KEY}.pipeline": "are of another pipeline",
         f"~ _meta.{META_KEY}.sealed": "are sealed with another key, and no search compares them",
         f"+ _meta.{META_KEY}.sealed": "are not sealed, and no search compares them",
     }
-    return next((said for start, said in told.items() for line in lines if line.startswith(start)), "")
+    return next((reason for start, reason in reasons.items() for line in lines if line.startswith(start)), "")

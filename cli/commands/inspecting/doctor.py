@@ -1,6 +1,7 @@
-"""``shinglefold doctor INDEX``: whether the stored fingerprints are those of the texts."""
+"""``shinglefold doctor INDEX``: check that stored fingerprints are those of the texts."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from shinglefold.cli.framework.output import (
     progress_reporter,
     remark,
     write_json,
-    write_line,
+    write_lines,
 )
 from shinglefold.cli.session.maintenance import open_for_scan, scan_options
 
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from shinglefold.model.recipe import Recipe
 
 _SHOWN = 10
-#: Findings in words, in the order of the report.
-_SAID = {
+#: The line of each finding, in the order of the report.
+_FINDINGS = {
     "sound": "have the fingerprint of their text",
     "unsigned": "have no fingerprint",
     "other_scheme": "have one of another scheme",
@@ -40,7 +41,7 @@ _SAID = {
     "dropped": "are such as the pipeline drops",
     "kept": "are no documents yet: a gate keeps their places while it decides",
 }
-_MENDED = ("unsigned", "other_scheme", "stale", "damaged", "unsealed")
+_MENDED_BY_BACKFILL = ("unsigned", "other_scheme", "stale", "damaged", "unsealed")
 
 
 @command(
@@ -71,8 +72,6 @@ def doctor(
     Tells whether each fingerprint is that of its text. Nothing is changed, except that --fix removes the
     placeholders of crashed writers. Exit code 3 says that something has to be mended; the last lines say how.
     """
-    from dataclasses import replace
-
     from shinglefold.cli.commands.indexing.new_index import leftovers_of_index
     from shinglefold.grouping.gate.housekeeping import SweepResult, placeholders, sweep
     from shinglefold.maintenance import DoctorOptions, Slice, diagnose
@@ -83,7 +82,7 @@ def doctor(
         count = target.settings.workers if workers is None else workers
         options = DoctorOptions(recipe.field, share, requests_per_second, count)
         swept = sweep(opened, index, recipe.field) if fix else SweepResult()
-        left = [one for one in placeholders(opened, index, recipe.field) if one.expired] if fix else []
+        expired = [one for one in placeholders(opened, index, recipe.field) if one.expired] if fix else []
         with progress_bar("doctor") as bar:
             found = diagnose(opened, index, chosen, options, progress=progress_reporter(bar, "read"))
     found = replace(found, remarks=(*found.remarks, *leftovers_of_index(target)))
@@ -91,15 +90,15 @@ def doctor(
         removed = {"removed": [place.to_json() for place in swept.removed], "reasons": swept.reasons}
         write_json({**found.to_json(), **(removed if fix else {})})
     else:
-        for line in [*(_swept(swept.removed) if fix else ()), *_lines(found, target, recipe)]:
-            write_line(printable(target.hints.complete(line)))
-    if left:
+        lines = [*(_removed_lines(swept.removed) if fix else ()), *_lines(found, target, recipe)]
+        write_lines(map(target.hints.complete, lines))
+    if expired:
         why = "; ".join(swept.reasons) or "they were left meanwhile"
-        remark(printable(f"{len(left):,} placeholders could not be removed: {why}"))
-    return DONE if found.healthy and not left else PARTLY
+        remark(printable(f"{len(expired):,} placeholders could not be removed: {why}"))
+    return DONE if found.healthy and not expired else PARTLY
 
 
-def _swept(removed: "Sequence[Placeholder]") -> "Iterator[str]":
+def _removed_lines(removed: "Sequence[Placeholder]") -> Iterator[str]:
     yield f"removed {len(removed):,} placeholders of crashed writers"
     for place in removed[:_SHOWN]:
         until = datetime.fromtimestamp(place.until / 1000, UTC)
@@ -110,11 +109,11 @@ def _swept(removed: "Sequence[Placeholder]") -> "Iterator[str]":
 
 def _lines(found: "Diagnosis", target: "Target", recipe: "Recipe") -> list[str]:
     lines = [f"{found.documents:,} documents in {found.index}, scheme {found.scheme}"]
-    for finding, said in _SAID.items():
+    for finding, predicate in _FINDINGS.items():
         count = found.findings.get(finding, 0)
         if count:
             ids = found.listed.get(finding, ())
-            lines.append(f"  {count:,} {said}{': ' if ids else ''}{', '.join(ids)}")
+            lines.append(f"  {count:,} {predicate}{': ' if ids else ''}{', '.join(ids)}")
     if found.ungrouped:
         lines.append(f"  {found.ungrouped:,} have no number of a group, though the index numbers its groups")
     if found.misread:
@@ -132,36 +131,37 @@ def _remedies(found: "Diagnosis", target: "Target", recipe: "Recipe") -> list[st
     if found.obstacles:
         return []
     flags = {"preset": target.preset, "pipeline": target.pipeline}
-    elsewhere = found.misread or found.findings.get("textless")
+    other_fields = found.misread or found.findings.get("textless")
     commands = []
     if found.mapping:
-        commands.append(target.hints.command("setup", found.index, **flags))
-    if any(found.findings.get(finding) for finding in _MENDED):
-        commands.append(target.hints.command("backfill", found.index, **flags))
+        commands.append(target.command("setup", **flags))
+    if any(found.findings.get(finding) for finding in _MENDED_BY_BACKFILL):
+        commands.append(target.command("backfill", **flags))
     if found.ungrouped:
-        commands.append(target.hints.command("regroup", found.index))
-    lines = [_elsewhere(found, target, recipe)] if elsewhere else []
+        commands.append(target.command("regroup"))
+    lines = [_other_fields_remedy(found, target, recipe)] if other_fields else []
     if found.unseen:
         lines.append(
             f"no field {', '.join(found.unseen)} is shown to this user, so that its texts can't be compared: "
             "examine the index as a user who sees it"
         )
     if found.findings.get("kept"):
-        fix = target.hints.command("doctor", found.index, fix=True)
+        fix = target.command("doctor", fix=True)
         lines.append(f"placeholders whose writers crashed are removed by: {fix}")
     if found.findings.get("unreadable"):
         lines.append("mend the documents the pipeline fails on, or the pipeline")
     return [*lines, *([f"to mend it: {chain(commands)}"] if commands else [])]
 
 
-def _elsewhere(found: "Diagnosis", target: "Target", recipe: "Recipe") -> str:
-    """Return what to do where fingerprints are not of the fields read: a backfill would spoil good ones."""
-    told = f"the pipeline reads {', '.join(recipe.fields)}"
+def _other_fields_remedy(found: "Diagnosis", target: "Target", recipe: "Recipe") -> str:
+    """Return the remedy for fingerprints of other fields than the pipeline reads, but no backfill."""
+    problem = f"the pipeline reads {', '.join(recipe.fields)}"
     if not found.misread or found.findings.get("textless"):
-        told += ", and the fingerprints are of other texts"
+        problem += ", and the fingerprints are of other texts"
     other = tuple(name for name in found.text_in if name not in recipe.fields)
     if not other:
-        return f"{told}: restore the texts, or set the index up with the pipeline that made the fingerprints"
-    change = target.hints.command("setup", found.index, field=found.text_in)
-    commands = chain([change, target.command("backfill")])
-    return f"{told}; there is text in {', '.join(other)}. If that is it: {commands}"
+        return (
+            f"{problem}: restore the texts, or set the index up with the pipeline that made the fingerprints"
+        )
+    commands = target.take_text_from(found.text_in)
+    return f"{problem}; there is text in {', '.join(other)}. If that is it: {commands}"

@@ -1,4 +1,4 @@
-"""``shinglefold info``: the engine, the settings and the languages that commands run with."""
+"""``shinglefold info``: show the engine, the settings and the languages in use."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,6 +9,7 @@ import click
 
 from shinglefold.cli.framework.command import DONE, Invocation, command
 from shinglefold.cli.framework.output import print_table, write_json, write_line
+from shinglefold.errors import MissingExtra, ShinglefoldError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -38,11 +39,14 @@ def info(invocation: Invocation, /) -> int:
     values |= {name: "(set)" for name in SECRETS if values[name]}
     values["data_dir"] = without_secrets(settings.data_dir)
     engine = without_secrets(invocation.target("*", None).where)
-    languages = [describe(point) for point in installed().values()]
+    languages = [_describe(point) for point in installed().values()]
     scheme, problem = _scheme(settings)
     if invocation.json:
-        told = {name: {"value": values[name], **_origin(origins[name])} for name in origins}
-        write_json({"engine": engine, "settings": told, **scheme, "languages": languages})
+        shown = {
+            name: {"value": values[name], "from": origins[name].kind, "where": origins[name].where}
+            for name in origins
+        }
+        write_json({"engine": engine, "settings": shown, **scheme, "languages": languages})
         return DONE
     write_line(f"engine: {engine}\n")
     print_table(("setting", "value", "from"), _rows(settings, values, origins, languages))
@@ -53,8 +57,6 @@ def info(invocation: Invocation, /) -> int:
 
 def _scheme(settings: "Settings") -> tuple[dict[str, Any], str]:
     """Return the id of the scheme that the settings describe, or why there is none."""
-    from shinglefold.errors import ShinglefoldError
-
     try:
         return {"scheme": settings.scheme().id}, ""
     except ShinglefoldError as error:
@@ -66,14 +68,10 @@ def _scheme(settings: "Settings") -> tuple[dict[str, Any], str]:
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON
-    """Return the value of a setting as JSON has it; the options of single languages by their codes."""
+    """Return the value of a setting as JSON; the options of languages by code."""
     if isinstance(value, tuple) and value and not isinstance(value[0], str):
         return {code: asdict(options) for code, options in value}
     return list(value) if isinstance(value, tuple) else value
-
-
-def _origin(origin: "SettingOrigin") -> dict[str, str]:
-    return {"from": origin.kind, "where": origin.where}
 
 
 def _rows(
@@ -82,29 +80,29 @@ def _rows(
     origins: "Mapping[str, SettingOrigin]",
     languages: Iterable[Mapping[str, Any]],
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield settings as one would type them, and what is in force where none is set."""
+    """Yield the settings as typed in a file, and the values in force of those that are not set."""
     for name, value in values.items():
         origin = f"{origins[name].kind} {origins[name].where}".strip()
         if name == "language" and value:
-            yield from _of_single(settings, origin)
+            yield from _language_rows(settings, origin)
         elif name == "languages" and not value:
             codes = ",".join(one["code"] for one in languages if one["usable"])
             yield name, f"all installed: {codes}", origin
         else:
-            yield name, _said(name, value), origin
+            yield name, _as_typed(name, value), origin
 
 
-def _of_single(settings: "Settings", origin: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the options that single languages have of their own."""
+def _language_rows(settings: "Settings", origin: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the options that are set for single languages."""
     known = dict(settings.language)
     for name in settings.given:
         table, _, rest = name.partition(".")
         code, _, option = rest.partition(".")
         if table == "language" and code in known:
-            yield name, _said(option, getattr(known[code], option)), origin
+            yield name, _as_typed(option, getattr(known[code], option)), origin
 
 
-def _said(name: str, value: Any) -> str:  # noqa: ANN401 - of any setting
+def _as_typed(name: str, value: Any) -> str:  # noqa: ANN401 - of any setting
     if isinstance(value, list):
         return ",".join(value) or "none"
     if name == "workers" and not value:
@@ -114,35 +112,32 @@ def _said(name: str, value: Any) -> str:  # noqa: ANN401 - of any setting
     return str(value or "none")
 
 
-def describe(point: "EntryPoint") -> dict[str, Any]:
-    """Return what is known of a language; what is wrong with it stands in ``problem``, it is not raised."""
-    from shinglefold.errors import MissingExtra, ShinglefoldError
+def _describe(point: "EntryPoint") -> dict[str, Any]:
+    """Return the properties of a language; an error is not raised, but stands in ``problem``."""
     from shinglefold.model.scheme import CanonOptions
     from shinglefold.registry import language_class
 
-    told: dict[str, Any] = {"code": point.name, "plugin": point.value, "distribution": _distribution(point)}
+    distribution = f"{point.dist.name} {point.dist.version}" if point.dist is not None else ""
+    shown: dict[str, Any] = {"code": point.name, "plugin": point.value, "distribution": distribution}
     try:
         cls = language_class(point.name)
-        told |= {"scripts": sorted(cls.scripts), "unit": cls.unit, "modes": sorted({*cls.modes, "surface"})}
+        shown |= {"scripts": sorted(cls.scripts), "unit": cls.unit, "modes": sorted({*cls.modes, "surface"})}
         cls(CanonOptions())
-        # Only now: the version of a dictionary can't be told where it is not installed.
-        told["version"] = cls.version()
+        # Last, as the version of a missing dictionary is unknown.
+        shown["version"] = cls.version()
     except MissingExtra as error:
-        return {**told, "usable": False, "problem": str(error), "install": _pip(error.extra)}
+        return {
+            **shown,
+            "usable": False,
+            "problem": str(error),
+            "install": f"pip install 'shinglefold[{error.extra}]'",
+        }
     except ShinglefoldError as error:
-        return {**told, "usable": False, "problem": str(error)}
+        return {**shown, "usable": False, "problem": str(error)}
     except Exception as error:
-        # A stranger's plugin may raise anything; the others are still to be listed.
-        return {**told, "usable": False, "problem": f"{type(error).__name__}: {error}"}
-    return {**told, "usable": True}
-
-
-def _distribution(point: "EntryPoint") -> str:
-    return f"{point.dist.name} {point.dist.version}" if point.dist is not None else ""
-
-
-def _pip(extra: str) -> str:
-    return f"pip install 'shinglefold[{extra}]'"
+        # A plugin may raise anything.
+        return {**shown, "usable": False, "problem": f"{type(error).__name__}: {error}"}
+    return {**shown, "usable": True}
 
 
 def _print(found: list[dict[str, Any]]) -> None:

@@ -1,4 +1,4 @@
-"""``shinglefold report INDEX``: what the groups of an index look like."""
+"""``shinglefold report INDEX``: show the groups of an index."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -70,7 +70,7 @@ def report(
     target = invocation.target(index, engine)
     with open_store(target) as store:
         check_numbered(target, store.recipe)
-        # The usual fields need not be there.
+        # The default fields may be missing.
         named = {host_field, date_field, title_field} - {ReportFields().title}
         check_fields(store.mappings.values(), index, sorted(named), "report")
         with progress_bar("report") as bar:

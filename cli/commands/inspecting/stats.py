@@ -1,6 +1,7 @@
-"""``shinglefold stats [INDEX]``: the indices of an engine, or what one of them holds."""
+"""``shinglefold stats [INDEX]``: list the indices of an engine, or show what one holds."""
 
 from collections.abc import Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import click
@@ -12,8 +13,10 @@ from shinglefold.cli.framework.output import (
     print_table,
     printable,
     remark,
+    warn,
     write_json,
     write_line,
+    write_lines,
 )
 from shinglefold.cli.options.definitions import engine_option
 
@@ -40,8 +43,6 @@ def stats(invocation: Invocation, /, *, index: str, engine: str | None) -> int:
     fingerprints. For an alias or a pattern, each index behind it is shown. Without INDEX there is one line
     for each index. Exit code 3 says that some could not be read.
     """
-    from contextlib import closing
-
     from shinglefold.cli.commands.indexing.new_index import leftover_warnings
     from shinglefold.engines import open_engine
     from shinglefold.maintenance import statistics
@@ -58,23 +59,21 @@ def stats(invocation: Invocation, /, *, index: str, engine: str | None) -> int:
     for one in found:
         if one.problem:
             remark(f"{printable(one.info.name)}: {printable(target.hints.complete(one.problem))}")
-    for line in leftovers:
-        remark(f"note: {printable(line)}")
+    warn(leftovers, "note")
     return PARTLY if any(one.problem for one in found) else DONE
 
 
 def _print(found: "Sequence[IndexStatistics]", index: str, hints: "Hints") -> None:
     if not found:
-        write_line(_nothing(index, hints))
+        write_line(_no_index(index, hints))
     elif index == "*":
         print_table(("index", "documents", "signed", "size", "scheme", "also called"), map(_row, found))
     else:
         for number, one in enumerate(found):
-            for line in [""] * bool(number) + _lines(one, hints):
-                write_line(printable(line))
+            write_lines([""] * bool(number) + _lines(one, hints))
 
 
-def _nothing(pattern: str, hints: "Hints") -> str:
+def _no_index(pattern: str, hints: "Hints") -> str:
     if pattern == "*":
         return f"no index; make one: {hints.command('index', 'FILE')}"
     return f"no index fits {printable(pattern)!r}; this lists all: {hints.command('stats')}"
@@ -111,7 +110,7 @@ def _lines(one: "IndexStatistics", hints: "Hints") -> list[str]:
 
 def _signed(one: "IndexStatistics", hints: "Hints") -> list[str]:
     if one.problem:
-        # What could not be asked is not none.
+        # A failed request does not mean that there are none.
         return ["signed        ?", "languages     ?"]
     languages = ", ".join(f"{code} {count:,}" for code, count in one.languages.items())
     lines = [

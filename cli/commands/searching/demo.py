@@ -1,4 +1,4 @@
-"""``shinglefold demo``: the example corpus indexed and searched, before and after folding."""
+"""``shinglefold demo``: search an example corpus, before and after folding."""
 
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shinglefold.cli.framework.command import DONE, Invocation, command
+from shinglefold.cli.framework.next_commands import Hints
 from shinglefold.cli.framework.output import make_console, write_json
 from shinglefold.cli.options.definitions import chosen_scheme
+from shinglefold.cli.render.hits import counters_line, folded_count, title_of
+from shinglefold.cli.render.run_summary import exit_code, summary_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,8 +43,6 @@ def demo(invocation: Invocation, /, *, size: int) -> int:
 
     Some 160 short articles in Russian, Ukrainian, Chinese and English; the index is temporary.
     """
-    from shinglefold.cli.framework.next_commands import Hints
-    from shinglefold.cli.render.run_summary import exit_code, summary_lines
     from shinglefold.examples import queries
 
     with indexed_examples(invocation) as (store, summary):
@@ -49,11 +50,11 @@ def demo(invocation: Invocation, /, *, size: int) -> int:
             return exit_code(summary)
         searches = [(query, *both_pages(store, query.text, size)) for query in queries()]
     if invocation.json:
-        told = [
+        results = [
             {"query": query.text, "shows": query.shows, "before": before, "after": after}
             for query, before, after in searches
         ]
-        write_json({"summary": summary.to_json(), "searches": told})
+        write_json({"summary": summary.to_json(), "searches": results})
         return DONE
     console = make_console()
     for line in summary_lines(summary, Hints())[:3]:
@@ -70,10 +71,10 @@ def indexed_examples(invocation: Invocation) -> "Iterator[tuple[Store, Summary]]
     """Index the example corpus into a temporary folder."""
     from shinglefold.api.index_recipe import search_canonicalizer
     from shinglefold.cli.commands.indexing.index import run
-    from shinglefold.cli.options.sources import load_pipeline
     from shinglefold.cli.session.open_index import Store
     from shinglefold.engines import open_engine
     from shinglefold.examples import articles
+    from shinglefold.ingest import Pipeline, default_definition
     from shinglefold.ingest.index_mapping import USUAL_PROPERTIES
     from shinglefold.runtime.signals import deferred
 
@@ -81,11 +82,11 @@ def indexed_examples(invocation: Invocation) -> "Iterator[tuple[Store, Summary]]
     scheme = chosen_scheme(invocation)
     with ExitStack() as opened:
         with deferred():
-            # A signal in between would leave a folder that nobody knows of.
+            # A signal between making and noting the folder would leave it behind.
             folder = opened.enter_context(tempfile.TemporaryDirectory(prefix="shinglefold-"))
         engine = opened.enter_context(closing(open_engine(folder, search_canonicalizer(scheme))))
-        # So few that starting workers would take longer than they save.
-        pipeline = load_pipeline(None, scheme, settings.field)
+        # One worker, as starting others would take longer than indexing.
+        pipeline = Pipeline.from_json(default_definition(settings.field), scheme)
         summary = run(
             engine, _INDEX, articles(), pipeline, properties=USUAL_PROPERTIES, field=settings.field, workers=1
         )
@@ -93,7 +94,7 @@ def indexed_examples(invocation: Invocation) -> "Iterator[tuple[Store, Summary]]
 
 
 def both_pages(store: "Store", query: str, size: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return a page of a search as the engine gives it, and folded."""
+    """Return a page of a search without folding, and folded."""
     from shinglefold.cli.commands.searching.search import search_body
     from shinglefold.rerank import FoldedSearch, FoldOptions
 
@@ -102,7 +103,7 @@ def both_pages(store: "Store", query: str, size: int) -> tuple[dict[str, Any], d
     return search.search(_INDEX, body, FoldOptions(fold=False)), search.search(_INDEX, body)
 
 
-#: Below this width the pages stand one under the other.
+#: The least width for two columns.
 WIDE = 90
 _HOSTS = 3
 
@@ -110,12 +111,10 @@ _HOSTS = 3
 def print_search(
     console: "Console", query: "Query", before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> None:
-    """Print a search: what it shows, and its page before and after folding."""
-    from shinglefold.cli.render.hits import counters_line
-
+    """Print a search with its page before and after folding."""
     console.print()
     console.rule(f"{query.text}  [{query.lang}]", align="left")
-    # The pages side by side have a width, and what is said of them keeps to it.
+    # Folded to the width of the pages below.
     console.print(query.shows, style="dim", soft_wrap=False)
     pages = (_page("before folding", before, {}), _page("after folding", after, _folded_hosts(after)))
     if console.width < WIDE:
@@ -136,25 +135,22 @@ def _page(heading: str, answer: Mapping[str, Any], folded: Mapping[str, str]) ->
     from rich.table import Table
     from rich.text import Text
 
-    from shinglefold.cli.render.hits import title_of
-
     page = Table(
         box=None, pad_edge=False, title=heading, title_justify="left", show_header=False, expand=True
     )
     page.add_column(width=2, justify="right")
     page.add_column(ratio=1, overflow="fold")
     for place, hit in enumerate(answer["hits"]["hits"], 1):
-        told = Text(title_of(hit))
-        told.append(f"\n{_host(hit)}", style="green")
+        cell = Text(title_of(hit))
+        cell.append(f"\n{_host(hit)}", style="green")
         if hit["_id"] in folded:
-            told.append(f"\n{folded[hit['_id']]}", style="cyan")
-        page.add_row(str(place), told)
+            cell.append(f"\n{folded[hit['_id']]}", style="cyan")
+        page.add_row(str(place), cell)
     return page
 
 
 def _folded_hosts(answer: Mapping[str, Any]) -> dict[str, str]:
-    """Return by id of a hit what is folded below it."""
-    from shinglefold.cli.render.hits import folded_count
+    """Return a line about the folded hits, by the id of the hit shown."""
     from shinglefold.rerank import duplicates
 
     found = {}

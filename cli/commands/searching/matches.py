@@ -1,4 +1,4 @@
-"""``shinglefold matches FILE | -``: the documents of an index that contain a part of a text, and where."""
+"""``shinglefold matches FILE | -``: find the documents of an index that contain passages of a text."""
 
 from typing import TYPE_CHECKING
 
@@ -7,7 +7,16 @@ import click
 from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, Name, command
 from shinglefold.cli.framework.output import make_console, remark, write_json
 from shinglefold.cli.options.definitions import NumberRange, engine_options, text_options
-from shinglefold.cli.render.hits import SHOWN, found_line, page_options, print_found, print_page_end
+from shinglefold.cli.render.hits import (
+    SHOWN,
+    filter_queries,
+    found_line,
+    page_options,
+    print_found,
+    print_page_end,
+)
+from shinglefold.cli.render.side_by_side import print_matched_json
+from shinglefold.errors import ConfigError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -67,10 +76,8 @@ def matches(
     is given is a file, or - for standard input.
     """
     from shinglefold.canon import Canonicalizer
-    from shinglefold.cli.options.text_input import check_language, read_text
-    from shinglefold.cli.render.hits import filter_queries
-    from shinglefold.cli.session.open_index import open_store, passages_remedy, seal_of_index
-    from shinglefold.errors import ConfigError
+    from shinglefold.cli.options.sources import check_language, read_text
+    from shinglefold.cli.session.open_index import open_store, seal_of_index
     from shinglefold.rerank.matching import MatchOptions, MatchSearch
 
     if text and not what.strip():
@@ -79,14 +86,16 @@ def matches(
     with open_store(target) as store:
         check_language(store.scheme, language)
         if not store.recipe.passages:
-            raise ConfigError(f"index {index!r} stores no elements of passages: {passages_remedy(target)}")
+            raise ConfigError(
+                f"index {index!r} stores no elements of passages: {target.setup_and_backfill(passages=True)}"
+            )
         terms = filter_queries(store, index, filters)
         wanted = what if text else read_text(what, kind, encoding)
         seal = seal_of_index(target, store.recipe)
         search = MatchSearch(store.engine, Canonicalizer.of(store.scheme), language=language, seal=seal)
         options = MatchOptions(min_share=min_share, size=size, filters=terms, source=SHOWN)
         page = search.find(index, wanted, options, place=after)
-        _tell_unstored(store, index, target)
+        _warn_of_missing_passages(store, index, target)
     if invocation.json:
         write_json(page.to_json())
     else:
@@ -94,8 +103,8 @@ def matches(
     return PARTLY if page.lacks else DONE
 
 
-def _tell_unstored(store: "Store", index: str, target: "Target") -> None:
-    """Say of how many documents no passage can be found, because nothing of them is stored."""
+def _warn_of_missing_passages(store: "Store", index: str, target: "Target") -> None:
+    """Warn about documents that can't be found, because what passages are found by is not stored."""
     from shinglefold.model.stored_fingerprint import placeholder_query
 
     stored = {"exists": {"field": f"{store.field}.passages"}}
@@ -112,8 +121,6 @@ def _tell_unstored(store: "Store", index: str, target: "Target") -> None:
 def _print_page(
     console: "Console", page: "MatchPage", name: str, most: int, arguments: tuple[str, ...]
 ) -> None:
-    from shinglefold.cli.render.side_by_side import print_matched_json
-
     for place, match in enumerate(page.matches, 1):
         print_found(console, place, match.id, match.source or {}, _shares(match))
         shown = match.passages[:most] if most else match.passages
@@ -123,15 +130,15 @@ def _print_page(
                 f"   … and {len(match.passages) - len(shown):,} more passages; --passages 0 shows all"
             )
         console.print()
-    print_page_end(console, summary(page), page, arguments)
+    print_page_end(console, _summary(page), page, arguments)
 
 
 def _shares(match: "TextMatch") -> str:
     return f"has {match.share:.1%} of the text, which is {match.of_document:.1%} of the document"
 
 
-def summary(page: "MatchPage") -> str:
-    """Return in a line how many documents there are, and of how many texts read."""
+def _summary(page: "MatchPage") -> str:
+    """Return the last line of a page: how many documents were found, among how many candidates."""
     if page.stopped_by == "nothing_to_compare":
         return "no documents: a text of fewer than five words has no passage to be found by"
     return found_line(

@@ -10,14 +10,15 @@ from shinglefold.cli.framework.command import DONE, Invocation, command
 from shinglefold.cli.framework.next_commands import repeat_command
 from shinglefold.cli.framework.output import make_console, write_json
 from shinglefold.cli.options.definitions import engine_options, options, threshold_options
+from shinglefold.cli.render.hits import FOUND, print_page
 
 if TYPE_CHECKING:
     from shinglefold.model.recipe import Recipe
     from shinglefold.rerank import FoldOptions
 
-#: Folded hits fetched where all are to be printed.
+#: Folded hits to fetch for ``--show-duplicates``.
 _ALL = 1000
-#: Begins a cursor.
+#: The value of ``--cursor`` for the first page.
 NEW = "new"
 
 fold_options = options(
@@ -100,27 +101,30 @@ fold_options = options(
 
 
 def parse_fold_options(given: Mapping[str, Any], *, show_duplicates: bool) -> "FoldOptions":
-    """Return the options of a request from those of the command.
+    """Return the fold options of a search from those of the command.
 
     Raises:
         ConfigError: one of them is not valid.
     """
     from shinglefold.rerank import FoldOptions
 
-    told = {name: value for name, value in given.items() if name not in _OWN and value not in (None, ())}
+    parsed = {
+        name: value for name, value in given.items() if name not in _TRANSLATED and value not in (None, ())
+    }
     size = _ALL if show_duplicates and given["members"] is None else given["members"]
     members: dict[str, Any] = {} if size is None else {"size": size}
     if given["member_field"]:
         members["_source"] = list(given["member_field"])
     if given["members_from"]:
         members["from"] = given["members_from"]
-    told |= {"members": members, "fold": not given["no_fold"], "explain": _explain(given)}
+    parsed |= {"members": members, "fold": not given["no_fold"], "explain": _explain(given)}
     if given["cursor"] is not None:
-        told["cursor"] = True if given["cursor"] == NEW else given["cursor"]
-    return FoldOptions.parse(told)
+        parsed["cursor"] = True if given["cursor"] == NEW else given["cursor"]
+    return FoldOptions.parse(parsed)
 
 
-_OWN = {
+#: Options whose names or values differ from those of a request.
+_TRANSLATED = {
     "no_fold",
     "members",
     "member_field",
@@ -138,8 +142,8 @@ def _explain(given: Mapping[str, Any]) -> bool | dict[str, Any]:
     return bool(given["explain"])
 
 
-#: The part of a long field that is shown.
-_PART = {"number_of_fragments": 1, "fragment_size": 120, "no_match_size": 120}
+#: The highlighted fragment of a long field.
+_FRAGMENT = {"number_of_fragments": 1, "fragment_size": 120, "no_match_size": 120}
 
 
 @command(
@@ -193,7 +197,6 @@ def search(
     **folding: Any,  # noqa: ANN401 - as click gives them
 ) -> int:
     """Search an index; near-duplicate hits are folded into one."""
-    from shinglefold.cli.render.hits import FOUND, print_page
     from shinglefold.cli.session.open_index import open_store, seal_of_index
     from shinglefold.engines import is_server
     from shinglefold.rerank import Explain, FoldedSearch
@@ -207,7 +210,7 @@ def search(
     if nameless := [one for one in fields if not one.partition("^")[0]]:
         raise click.UsageError(f"--field {nameless[0]!r}: expected FIELD, or FIELD^2 with a weight")
     chosen = parse_fold_options(folding, show_duplicates=show_duplicates)
-    # A policy that is not valid is reported before dictionaries are loaded.
+    # An invalid policy is reported before dictionaries are loaded.
     load_policies(chosen.representative)
     target = invocation.target(index, engine)
     marked = sys.stdout.isatty() and not invocation.json if highlight is None else highlight
@@ -223,11 +226,11 @@ def search(
             size=size,
             start=start,
             order=order,
-            # Passages are compared in what the hits themselves may show.
+            # Passages are found in the texts of the hits.
             texts=isinstance(chosen.explain, Explain) and chosen.explain.passages,
             marks=(("<em>", "</em>") if invocation.json else FOUND) if marked else None,
         )
-        # Who can type a command can also make this key: it finds mistakes, not forgeries.
+        # The key is public: it detects cursors of other indices, not forged ones.
         key = f"{index} {store.scheme.id}".encode()
         tiebreaker = store.engine.tiebreaker()
         seal = seal_of_index(target, store.recipe)
@@ -236,7 +239,7 @@ def search(
     if invocation.json:
         write_json(found)
     else:
-        # The embedded engine's point in time ends with the command.
+        # A point in time of the embedded engine ends with the command.
         renew = not is_server(target.where)
         if reason := found.get("dedup", {}).get("mode_reason"):
             found["dedup"]["mode_reason"] = target.hints.complete(reason)
@@ -247,13 +250,13 @@ def search(
 
 
 def next_page(arguments: Sequence[str], answer: Mapping[str, Any], renew: bool) -> str:
-    """Return the command that shows the page behind one that has a cursor, or nothing."""
+    """Return the command for the next page, "" without a cursor."""
     cursor = answer.get("dedup", {}).get("cursor")
     return repeat_command(arguments, cursor=cursor, renew=renew) if cursor else ""
 
 
 def default_fields(recipe: "Recipe") -> tuple[str, ...]:
-    """Return the fields to search where none is named: those fingerprinted, the title counting double."""
+    """Return the fields to search by default: those with fingerprints, the title with double weight."""
     return tuple(f"{name}^2" if name == "title" else name for name in recipe.fields)
 
 
@@ -268,16 +271,15 @@ def search_body(
     texts: bool = False,
     marks: tuple[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Return the request for a query over some fields, with the part of each that was found.
+    """Return a search request that highlights the best fragment of each field, and the whole title.
 
     Args:
-        texts: whether the hits bring all of their texts, too.
-        marks: what stands before and behind the words that were found; None leaves them unmarked.
+        texts: let the hits have the whole texts, too.
+        marks: the tags around matching words; None for no tags.
     """
-    # The title is shown whole, of the other fields the part that was found.
     names = [field.partition("^")[0] for field in fields]
     cut = [name for name in names if name != "title"]
-    shown: dict[str, Any] = dict.fromkeys(cut, _PART)
+    shown: dict[str, Any] = dict.fromkeys(cut, _FRAGMENT)
     if marks and "title" in names:
         shown["title"] = {"number_of_fragments": 0}
     body: dict[str, Any] = {
@@ -287,8 +289,8 @@ def search_body(
         "_source": {"excludes": [dedup] if texts else [dedup, *cut]},
     }
     if shown:
-        before, behind = marks or ("", "")
-        body["highlight"] = {"pre_tags": [before], "post_tags": [behind], "fields": shown}
+        opening, closing = marks or ("", "")
+        body["highlight"] = {"pre_tags": [opening], "post_tags": [closing], "fields": shown}
     if order:
         body["sort"] = list(order)
     return body

@@ -1,4 +1,4 @@
-"""``shinglefold similar ID | FILE | -``: all documents of an index that are copies of one, or of a text."""
+"""``shinglefold similar ID | FILE | -``: find the copies of a document or a text in an index."""
 
 import os
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,15 @@ from shinglefold.cli.options.definitions import (
     threshold_options,
     verify_options,
 )
-from shinglefold.cli.render.hits import SHOWN, found_line, page_options, print_found, print_page_end
+from shinglefold.cli.render.hits import (
+    SHOWN,
+    filter_queries,
+    found_line,
+    page_options,
+    print_found,
+    print_page_end,
+)
+from shinglefold.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -58,7 +66,7 @@ def similar(
     language: str | None,
     after: str | None,
     filters: tuple[str, ...],
-    **asked_for: Any,  # noqa: ANN401 - as click gives them
+    **given: Any,  # noqa: ANN401 - as click gives them
 ) -> int:
     """Find the copies of a document or a text, anywhere in an index.
 
@@ -66,8 +74,7 @@ def similar(
     Where several indices are searched and more than one has the id, INDEX/ID names one. The recipe is that
     of the index. The most alike come first.
     """
-    from shinglefold.cli.options.text_input import text_as_indexed
-    from shinglefold.cli.render.hits import filter_queries
+    from shinglefold.cli.options.sources import text_as_indexed
     from shinglefold.cli.session.open_index import open_store, same_id, seal_of_index, stored_hit
     from shinglefold.rerank.similar import SimilarSearch
 
@@ -80,19 +87,19 @@ def similar(
         raise click.UsageError(
             f"--language, --encoding and --format are of a text, and {what!r} is no file here"
         )
-    if is_text and asked_for["scope"]:
+    if is_text and given["scope"]:
         raise click.UsageError(
             "--scope compares the fields of a document, and a text has none: narrow with --filter FIELD=VALUE"
         )
     target = invocation.target(index, engine)
     with open_store(target) as store:
         terms = filter_queries(store, index, filters)
-        options = _options(terms, **asked_for)
+        options = _options(terms, **given)
         seal = seal_of_index(target, store.recipe)
         search = SimilarSearch(store.engine, store.scheme, store.field, seal=seal)
         if is_text:
-            said = what if text else text_as_indexed(what, kind, encoding, store.recipe)
-            wanted: tuple[str, str] | QueryDocument = _asked(store, said, language)
+            query_text = what if text else text_as_indexed(what, kind, encoding, store.recipe)
+            wanted: tuple[str, str] | QueryDocument = _query_document(store, query_text, language)
             if not text and what != "-" and same_id(store, index, what):
                 remark(f"note: {printable(what)} is a file and an id; for the document add --id")
         else:
@@ -108,7 +115,7 @@ def similar(
 
 
 def _is_readable(what: str) -> bool:
-    """Tell whether there is a file of this name, or a pipe; an id may be too long for a name."""
+    """Return whether there is a file or pipe of this name."""
     return os.path.exists(what) and not os.path.isdir(what)
 
 
@@ -126,10 +133,9 @@ def _options(
     return SimilarOptions(size=size, source=SHOWN, filters=filters, scope=scopes, **decision)
 
 
-def _asked(store: "Store", text: str, language: str | None) -> "QueryDocument":
-    """Return a text with its fingerprint, as the index has them."""
-    from shinglefold.cli.options.text_input import check_language
-    from shinglefold.errors import InputError
+def _query_document(store: "Store", text: str, language: str | None) -> "QueryDocument":
+    """Return a text with the fingerprint that it would have in the index."""
+    from shinglefold.cli.options.sources import check_language
     from shinglefold.ingest import Fingerprinter
     from shinglefold.rerank.similar import QueryDocument
 
@@ -153,20 +159,20 @@ def _print_page(
         remark(f"note: by signatures alone, as texts can't be read: {page.unasked}")
     if page.matches:
         console.print()
-    print_page_end(console, summary(page), page, arguments)
+    print_page_end(console, _summary(page), page, arguments)
 
 
 def _alike(match: "Match") -> str:
     if match.same_text:
         return "the same canonical text"
-    told = f"resemblance {match.resemblance:.2f} ± {match.standard_error:.2f} by estimate"
+    line = f"resemblance {match.resemblance:.2f} ± {match.standard_error:.2f} by estimate"
     if match.similarity is not None:
-        told += f", edit similarity {match.similarity:.2f} by text"
-    return told if match.group is None else f"{told}, group {match.group}"
+        line += f", edit similarity {match.similarity:.2f} by text"
+    return line if match.group is None else f"{line}, group {match.group}"
 
 
-def summary(page: "SimilarPage") -> str:
-    """Return in a line how many copies there are, and of how many documents looked at."""
+def _summary(page: "SimilarPage") -> str:
+    """Return the last line of a page: how many copies were found, among how many candidates."""
     return found_line(
         page,
         ("copy", "copies"),
