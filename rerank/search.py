@@ -24,7 +24,7 @@ from shinglefold.rerank.page.window import WindowReader
 from shinglefold.rerank.request.arguments import check_means, checked_searches
 from shinglefold.rerank.request.bodies import SEQ_NO, page_bounds, refuse_collapse, split_request
 from shinglefold.rerank.request.fold_options import Explain, FoldOptions
-from shinglefold.rerank.request.url_parameters import read_parameters, together, with_parameters
+from shinglefold.rerank.request.url_parameters import merge_parameters, read_parameters, with_parameters
 
 if TYPE_CHECKING:
     from shinglefold.canon import Canonicalizer
@@ -283,7 +283,8 @@ class FoldedSearch(SearchSteps[Engine]):
         one more, and the alignment of each member's text: some ms a thousand words.
         """
         return run(
-            self._engine, self._search_with_parameters(index, body, options, together(params, parameters))
+            self._engine,
+            self._search_with_parameters(index, body, options, merge_parameters(params, parameters)),
         )
 
     def msearch(
@@ -305,7 +306,7 @@ class FoldedSearch(SearchSteps[Engine]):
 
         Cost: as many requests as the longest of them takes, in most cases two; points in time add to it.
         """
-        return run(self._engine, self._msearch_steps(searches, options, together(params, parameters)))
+        return run(self._engine, self._msearch_steps(searches, options, merge_parameters(params, parameters)))
 
     def pages(
         self,
@@ -343,7 +344,8 @@ class AsyncFoldedSearch(SearchSteps[AsyncEngine]):
     ) -> JSON:
         """Return a page of representatives; see ``FoldedSearch.search``."""
         return await run_async(
-            self._engine, self._search_with_parameters(index, body, options, together(params, parameters))
+            self._engine,
+            self._search_with_parameters(index, body, options, merge_parameters(params, parameters)),
         )
 
     async def msearch(
@@ -356,7 +358,7 @@ class AsyncFoldedSearch(SearchSteps[AsyncEngine]):
     ) -> list[JSON | ShinglefoldError]:
         """Return a page for each of several searches; see ``FoldedSearch.msearch``."""
         return await run_async(
-            self._engine, self._msearch_steps(searches, options, together(params, parameters))
+            self._engine, self._msearch_steps(searches, options, merge_parameters(params, parameters))
         )
 
     async def pages(

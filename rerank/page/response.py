@@ -10,18 +10,18 @@ from shinglefold.options.validation import expected
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.clustering import Collapsed, Group
 from shinglefold.rerank.hits import Hit, identity, with_source
-from shinglefold.rerank.page.seq_no import SeqNoFetch, Untold, are_numbered
+from shinglefold.rerank.page.seq_no import AmbiguousSeqNo, SeqNoFetch, are_numbered
 from shinglefold.rerank.page.window import WindowReader
 from shinglefold.rerank.representatives import Candidate, choose, load_policies
 from shinglefold.rerank.request.arguments import DUPLICATES, read_source_filter
-from shinglefold.rerank.request.bodies import as_asked, page_body, sort_keys, with_ids
+from shinglefold.rerank.request.bodies import page_body, sort_keys, with_ids, without_unwanted_id
 
 if TYPE_CHECKING:
     from shinglefold.rerank.fold.text_verification import TextStage, TextVerdict
     from shinglefold.rerank.fold.uncertain_pairs import DecidedGroups, Pair
 
 
-#: The key of the counters.
+#: The key of our counters in a response.
 KEY = "dedup"
 _AT_ONCE = 1000
 METHOD = "groups seen + hits not read × share of hits that begin a group in the second half of the window"
@@ -38,7 +38,7 @@ def duplicates(hit: Mapping[str, Any]) -> list[JSON]:
     own = identity(hit)
     inner = hit.get("inner_hits", {}).get(DUPLICATES, {}).get("hits", {}).get("hits", ())
     if own[1] is None:
-        # Without ids the hit itself is known by standing first.
+        # Without ids: the hit itself comes first.
         return list(inner[1:])
     return [other for other in inner if identity(other) != own]
 
@@ -47,7 +47,7 @@ def answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:
     """Fetch the hits of the page and their members, and return the response."""
     try:
         return (yield from _answer_page(reading, index))
-    except Untold:
+    except AmbiguousSeqNo:
         yield from reading.read_again(index)
         return (yield from _answer_page(reading, index))
 
@@ -55,13 +55,13 @@ def answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:
 def _answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:
     collapsed = reading.collapsed()
     groups = collapsed.groups[reading.start : reading.needed]
-    attached = [_places_attached(group, reading.options.members) for group in groups]
-    everyone = [place for places in attached for place in places]
-    found = yield from _fetch(reading, everyone, index)
-    settled, said = yield from _decide_by_text(reading, groups, attached, found, index)
-    if settled is not None:
-        groups = tuple(settled.groups)
-        attached = [_places_attached(group, reading.options.members) for group in groups]
+    attached = [_attached(group, reading.options.members) for group in groups]
+    all_places = [place for places in attached for place in places]
+    found = yield from _fetch(reading, all_places, index)
+    decided, text_verdicts = yield from _decide_by_text(reading, groups, attached, found, index)
+    if decided is not None:
+        groups = tuple(decided.groups)
+        attached = [_attached(group, reading.options.members) for group in groups]
     inner = _as_members(found, reading.options.member_source)
     page = [
         found[group.representative] | _inner_hits(reading, group, [inner[at] for at in places if at in inner])
@@ -73,10 +73,10 @@ def _answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:
 
         shown = [group for group in groups if group.representative in found]
         named = yield from inner_hits_of(reading, shown, index)
-        page = [hit | {"inner_hits": hit["inner_hits"] | told} for hit, told in zip(page, named, strict=True)]
+        page = [hit | {"inner_hits": hit["inner_hits"] | own} for hit, own in zip(page, named, strict=True)]
     counters = _counters(reading, collapsed) | {"vanished": len(groups) - len(page)}
-    if settled is not None:
-        counters["by_text"] = {"joined": settled.joined, "parted": settled.parted}
+    if decided is not None:
+        counters["by_text"] = {"joined": decided.joined, "parted": decided.parted}
     if reading.options.members_from == "index":
         from shinglefold.rerank.page.members import with_copies
 
@@ -85,18 +85,18 @@ def _answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:
     if reading.options.explain:
         texts = reading.texts
         sources = (
-            (yield from _fetch_fields(reading, everyone, index, texts.fields)) if texts is not None else {}
+            (yield from _fetch_fields(reading, all_places, index, texts.fields)) if texts is not None else {}
         )
-        counters["explain"] = [_explain_group(reading, places, sources, said) for places in attached]
+        counters["explain"] = [_explain_group(reading, places, sources, text_verdicts) for places in attached]
     if reading.partial:
-        # The texts may have been the first to lack something.
+        # Fetching texts may have been the first to lack something.
         counters["groups_total"] = _groups_total(reading, collapsed)
         counters["partial"] = dict(reading.partial.lacks)
     return _answer(reading, page) | {KEY: counters}
 
 
-def _places_attached(group: Group, members: int) -> list[int]:
-    """Return the places of the representative and of up to so many other members, in rank order."""
+def _attached(group: Group, members: int) -> list[int]:
+    """Return the representative and up to ``members`` other members, in rank order."""
     others = [place for place in group.members if place != group.representative]
     return [group.representative, *others[:members]]
 
@@ -108,9 +108,9 @@ def _decide_by_text(
     found: Mapping[int, JSON],
     index: str | None,
 ) -> "Steps[tuple[DecidedGroups | None, Mapping[Pair, TextVerdict]]]":
-    """Have the texts decide on uncertain pairs of the page: return its groups, and the verdicts by pair.
+    """Return the groups of the page after the texts decided its uncertain pairs, and the verdicts by pair.
 
-    The groups are None where no texts are to decide.
+    The groups are None where texts do not decide.
     """
     stage = reading.stage
     if stage is None or reading.options.verify != "text":
@@ -127,23 +127,24 @@ def _decide_by_text(
     pairs, sure, hopeful = signatures.weigh(pairs_of(groups, attached))
     texts: dict[int, str] = {}
     yield from _add_texts(reading, found, index, stage, pairs, texts)
-    said = stage.decide_texts(pairs, texts, hopeful)
-    verdicts = {pair: one.alike for pair, one in said.items()}
+    text_verdicts = stage.decide_texts(pairs, texts, hopeful)
+    verdicts = {pair: one.alike for pair, one in text_verdicts.items()}
     # Members that leave their group may match each other, or another representative.
     more, certain, hopes = signatures.weigh(pairs_beside(groups, attached, verdicts))
-    asked = [pair for pair in more if pair not in verdicts]
-    yield from _add_texts(reading, found, index, stage, asked, texts)
-    said |= stage.decide_texts(asked, texts, hopes)
-    verdicts |= {pair: one.alike for pair, one in said.items()}
+    new = [pair for pair in more if pair not in verdicts]
+    yield from _add_texts(reading, found, index, stage, new, texts)
+    text_verdicts |= stage.decide_texts(new, texts, hopes)
+    verdicts |= {pair: one.alike for pair, one in text_verdicts.items()}
     sure |= certain
-    # No member leaves a group of chains.
-    part = reading.options.linkage == "leader"
+    # In groups of chains a member need not match the representative.
+    may_leave = reading.options.linkage == "leader"
     verdicts = dict.fromkeys(sure, True) | verdicts
-    return apply_text_verdicts(groups, verdicts, part, lambda gone: _preferred(reading, gone)), said
+    decided = apply_text_verdicts(groups, verdicts, may_leave, lambda gone: _preferred(reading, gone))
+    return decided, text_verdicts
 
 
 def _preferred(reading: WindowReader, places: Sequence[int]) -> list[int]:
-    """Return places in the order in which the policies of the request would show them."""
+    """Return hits in the order in which the policies of the request prefer them."""
     policies = load_policies(reading.options.representative) if len(places) > 1 else ()
     counts = reading.columns(places).shingles
     left = [Candidate(at, int(counts[row]), reading.hits[at]) for row, at in enumerate(places)]
@@ -163,7 +164,7 @@ def _add_texts(  # noqa: PLR0917 - of one page
     pairs: "Sequence[Pair]",
     texts: dict[int, str],
 ) -> "Steps[None]":
-    """Add the texts of the hits in some pairs, fetched where the request does not show them."""
+    """Add the texts of the hits in some pairs; fetch those that the request does not return."""
     places = sorted({at for pair in pairs for at in pair} - texts.keys())
     if not places:
         return
@@ -176,9 +177,9 @@ def _add_texts(  # noqa: PLR0917 - of one page
 
 
 def _as_members(found: Mapping[int, JSON], source: object) -> Mapping[int, JSON]:
-    """Return hits with the part of their sources that members show.
+    """Return hits with their sources filtered for members.
 
-    The request's own filter was applied before: this one shows less, never more.
+    The request's own filter was applied before; this one can only narrow it.
     """
     if source is None:
         return found
@@ -187,12 +188,12 @@ def _as_members(found: Mapping[int, JSON], source: object) -> Mapping[int, JSON]
 
 
 def _fetch(reading: WindowReader, places: Sequence[int], index: str | None) -> Steps[dict[int, JSON]]:
-    """Return hits with everything that the request wants of them; documents deleted meanwhile are missing."""
+    """Return hits with everything that the request returns; documents deleted meanwhile are left out."""
     found = yield from _by_id(reading, reading.body, places, index, source=None)
     hits, sort = reading.hits, sort_keys(reading.body)
-    # A request with its own point in time needs the tiebreaker to continue, too.
+    # A request with its own point in time also needs the tiebreaker to continue.
     keys = slice(None if "pit" in reading.body else len(sort)) if sort else None
-    return {at: _in_rank(hits[at], body, keys) for at, body in found.items()}
+    return {at: _with_ranking(hits[at], body, keys) for at, body in found.items()}
 
 
 def _by_id(
@@ -222,7 +223,7 @@ def _by_id(
         found |= {identity(hit): hit for hit in answer["hits"]["hits"]}
         done += len(hits)
     wanted = {place: found.get(identity(reading.hits[place])) for place in places}
-    return {place: as_asked(hit, body) for place, hit in wanted.items() if hit is not None}
+    return {place: without_unwanted_id(hit, body) for place, hit in wanted.items() if hit is not None}
 
 
 def _by_number(
@@ -239,17 +240,17 @@ def _by_number(
         try:
             answer = yield from _search_hits(reading, numbered.request(hits, source), index)
         except WindowTooLarge:
-            # By ids it takes smaller requests.
-            raise Untold from None
+            # With ids, smaller requests will do.
+            raise AmbiguousSeqNo from None
         found += numbered.found(hits, answer["hits"]["hits"])
     return dict(zip(places, found, strict=True))
 
 
 def _search_hits(reading: WindowReader, request: JSON, index: str | None) -> Steps[JSON]:
-    """Search for hits that were read before, and record what the answer lacks.
+    """Fetch hits that were read before, and record what the answer lacks.
 
     Raises:
-        WindowTooLarge: the index allows smaller ones only.
+        WindowTooLarge: the index allows only smaller windows.
     """
     answer: JSON = yield Call("search", reading.under_pit(index, request))
     refuse_small_windows(answer)
@@ -260,13 +261,13 @@ def _search_hits(reading: WindowReader, request: JSON, index: str | None) -> Ste
 def _fetch_fields(
     reading: WindowReader, places: Sequence[int], index: str | None, fields: Sequence[str]
 ) -> Steps[dict[int, JSON]]:
-    """Return some source fields of hits, whatever the request's own filter shows."""
+    """Return some source fields of hits, regardless of the request's own filter."""
     found = yield from _by_id(reading, {}, places, index, source=list(fields))
     return {place: hit.get("_source") or {} for place, hit in found.items()}
 
 
-def _in_rank(hit: Hit, fetched: JSON, keys: slice | None) -> JSON:
-    """Return a fetched hit with the score, and the sort values, of the search that ranked it."""
+def _with_ranking(hit: Hit, fetched: JSON, keys: slice | None) -> JSON:
+    """Return a fetched hit with the score and sort values of the search that ranked it."""
     ranked = {**fetched, "_score": hit.get("_score")}
     if keys is not None and "sort" in hit:
         ranked["sort"] = hit["sort"][keys]
@@ -275,36 +276,36 @@ def _in_rank(hit: Hit, fetched: JSON, keys: slice | None) -> JSON:
 
 def _inner_hits(reading: WindowReader, group: Group, hits: Sequence[JSON]) -> JSON:
     scores = [score for place in group.members if (score := reading.hits[place].get("_score")) is not None]
-    told = {
+    inner = {
         "total": {"value": len(group.members), "relation": "eq" if reading.complete else "gte"},
         "max_score": max(scores, default=None),
         "hits": list(hits),
     }
     own = hits[0].get("inner_hits", {}) if hits else {}
-    return {"inner_hits": {**own, DUPLICATES: {"hits": told}}}
+    return {"inner_hits": {**own, DUPLICATES: {"hits": inner}}}
 
 
 def _explain_group(
     reading: WindowReader,
     places: Sequence[int],
     sources: Mapping[int, JSON],
-    said: "Mapping[Pair, TextVerdict]",
+    text_verdicts: "Mapping[Pair, TextVerdict]",
 ) -> JSON:
     from shinglefold.rerank.explanation import explain
 
     shown = reading.hits[places[0]]
     members = []
     for place in places[1:]:
-        told = explain(shown, reading.hits[place], reading.scheme, reading.field)
+        explanation = explain(shown, reading.hits[place], reading.scheme, reading.field)
         pair = min(places[0], place), max(places[0], place)
-        if reading.stage is not None and (verdict := said.get(pair)) is not None:
-            told["text"] = verdict.to_json(reading.stage.needed)
+        if reading.stage is not None and (verdict := text_verdicts.get(pair)) is not None:
+            explanation["text"] = verdict.to_json(reading.stage.needed)
         if reading.texts is not None:
             from shinglefold.rerank.explanation import matched_passages
 
             texts = sources.get(places[0], {}), sources.get(place, {})
-            told["passages"] = matched_passages(*texts, *reading.texts)
-        members.append(told)
+            explanation["passages"] = matched_passages(*texts, *reading.texts)
+        members.append(explanation)
     return {"_index": shown.get("_index"), "_id": shown.get("_id"), "members": members}
 
 
@@ -330,7 +331,7 @@ def _groups_total(reading: WindowReader, collapsed: Collapsed) -> JSON:
     cursor, ended = reading.cursor, reading.complete
     if cursor is not None and not cursor.fresh:
         return carried_total(cursor.total, cursor.count + len(collapsed.groups), ended=ended)
-    # The total counts the hits before a ``search_after``, too.
+    # The total also counts the hits before a ``search_after``.
     known = "search_after" not in reading.body and not (reading.partial or reading.deepened)
     total = (reading.first or {}).get("hits", {}).get("total") if known else None
     first = [members[0] for _, members in collapsed.groups]
@@ -338,7 +339,7 @@ def _groups_total(reading: WindowReader, collapsed: Collapsed) -> JSON:
 
 
 def _answer(reading: WindowReader, page: list[JSON]) -> JSON:
-    """Return the first answer with the page as its hits and everything else unchanged."""
+    """Return the first answer with the page as its hits; everything else is unchanged."""
     first = dict(reading.first or {})
     hits = {**first.get("hits", {}), "hits": page}
     if "pit" not in reading.body:
@@ -355,20 +356,20 @@ def groups_total(first: Sequence[int], read: int, total: object, *, ended: bool)
     """Return the number of groups of all hits.
 
     Args:
-        first: for each group seen the rank of its best-ranked member, from 0.
-        read: hits read, from the first one on.
-        total: ``hits.total`` of the answer, which is only read; None where it says nothing of these hits.
-        ended: whether these are all hits there are.
+        first: for each group seen, the rank of its best-ranked member, from 0.
+        read: how many hits were read, from the first one on.
+        total: ``hits.total`` of the answer; None where it does not count these hits.
+        ended: whether these are all hits.
 
     Returns:
-        ``value`` and ``relation``: ``eq``; ``gte`` (so many were seen, and nothing is known of the rest); or
-        ``estimate``, with its ``method``, the ``window`` it rests on and ``of``, the total it is made for.
+        ``value`` and ``relation``: ``eq``; ``gte`` (groups seen; nothing is known of the rest); or
+        ``estimate``, with its ``method``, the ``window`` it is based on, and ``of``, the total it is
+        extrapolated to.
 
-    The share of the second half continues what the ranks show: it falls where copies are scattered and stays
-    where they stand together. On random lists the mean of many estimates is 0.85 to 1.15 of the truth where
-    copies rank near each other, as they do when they are scored by their text. Where copies are scattered at
-    random over a much longer list it is too high, at worst by the mean size of a group. It is never below
-    what was seen and never above the total.
+    The estimate extrapolates the share of new groups in the second half of the window. Where copies rank near
+    each other, as they do when scored by their text, the mean of many estimates is 0.85 to 1.15 of the truth.
+    Where copies are scattered at random over a much longer list it is too high, at worst by the mean size of
+    a group. It is never below the groups seen and never above the total.
     """
     seen = len(first)
     hits, exact = _hits(total)
@@ -383,18 +384,18 @@ def groups_total(first: Sequence[int], read: int, total: object, *, ended: bool)
     return {"value": value, "relation": "estimate", "method": METHOD, "window": read, "of": of}
 
 
-def carried_total(told: Mapping[str, Any] | None, seen: int, *, ended: bool) -> JSON:
-    """Return the number of groups for a later page of a cursor: exact at the end, else as on the first.
+def carried_total(first: Mapping[str, Any] | None, seen: int, *, ended: bool) -> JSON:
+    """Return the number of groups for a later page of a cursor: exact on the last page, else as on the first.
 
     Args:
-        told: ``groups_total`` of the first page.
-        seen: groups on the pages so far and in what was read beyond them.
+        first: ``groups_total`` of the first page.
+        seen: groups on the pages so far, and in the hits read beyond them.
     """
     if ended:
         return {"value": seen, "relation": "eq"}
-    if told is None or told["relation"] != "estimate":
+    if first is None or first["relation"] != "estimate":
         return {"value": seen, "relation": "gte"}
-    return {**told, "value": max(seen, told["value"])}
+    return {**first, "value": max(seen, first["value"])}
 
 
 def _hits(total: object) -> tuple[int | None, bool]:

@@ -1,4 +1,4 @@
-"""Identifies hits by sequence number instead of id.
+"""Hits identified by sequence number instead of id.
 
 Engines store ids with the sources, so reading 200 ids costs more than everything else that folding reads.
 Sequence numbers are doc values, and unique within a shard. The exception is an index made by ``_shrink``: its
@@ -12,26 +12,25 @@ from typing import Any
 
 from shinglefold.contracts.engine import JSON
 from shinglefold.rerank.hits import Hit
-from shinglefold.rerank.request.bodies import chosen_body
+from shinglefold.rerank.request.bodies import SEQ_NO, chosen_body
 
-NUMBER = "_seq_no"
 #: Parts of a request that depend on its query, beside the hits and their order.
-_OF_QUERY = ("highlight", "explain", "script_fields", "rescore")
+_QUERY_KEYS = ("highlight", "explain", "script_fields", "rescore")
 _INSIDE_QUERY = ("'_name'", "'inner_hits'")
 Key = tuple[Any, ...]
 #: Hits that a server returns at a time by default.
 _MOST = 10_000
 
 
-class Untold(Exception):
-    """Sequence numbers do not identify the hits, or hits changed: read them again with ids."""
+class AmbiguousSeqNo(Exception):
+    """Sequence numbers do not identify the hits, or documents changed: read the hits again with ids."""
 
 
 def without_ids(window: JSON) -> JSON:
     """Return the body of a window with sequence numbers instead of ids; unchanged where it needs sources."""
     if window["_source"] is not False:
         return window
-    fields = [*window["docvalue_fields"], NUMBER]
+    fields = [*window["docvalue_fields"], SEQ_NO]
     return {**window, "stored_fields": "_none_", "docvalue_fields": fields}
 
 
@@ -47,18 +46,18 @@ class SeqNoFetch:
         self._body = body
         self._shards = shards or 2
         self._digest = f"{dedup}.digest"
-        self._dropped = () if body.get("seq_no_primary_term") else (NUMBER, "_primary_term")
+        self._dropped = () if body.get("seq_no_primary_term") else (SEQ_NO, "_primary_term")
 
     def request(self, hits: Sequence[Hit], source: Any) -> JSON:  # noqa: ANN401 - JSON
-        """Return the body that fetches hits with everything that the request wants of them.
+        """Return the body that fetches hits with everything that the request returns of them.
 
         Raises:
-            Untold: two hits have the same number and the same text.
+            AmbiguousSeqNo: two hits have the same number and the same text.
         """
         keys = [self._key(hit, _number(hit)) for hit in hits]
         if len(set(keys)) < len(keys):
-            raise Untold
-        filters: list[JSON] = [{"terms": {NUMBER: sorted({number for _, number, _ in keys})}}]
+            raise AmbiguousSeqNo
+        filters: list[JSON] = [{"terms": {SEQ_NO: sorted({number for _, number, _ in keys})}}]
         digests = {text for _, _, text in keys}
         if self._shards > 1 and None not in digests:
             # Other shards have documents with the same numbers; digests exclude nearly all of them.
@@ -72,24 +71,24 @@ class SeqNoFetch:
         """Return the requested hits of an answer, in their order.
 
         Raises:
-            Untold: a hit is missing, or two match.
+            AmbiguousSeqNo: a hit is missing, or two match.
         """
         if len(answer) >= self._most(hits):
-            # There may be more, and one of those might be the requested document.
-            raise Untold
+            # The requested document may be among those cut off.
+            raise AmbiguousSeqNo
         fetched: dict[Key, JSON] = {}
         for hit in answer:
-            key = self._key(hit, hit.get(NUMBER))
+            key = self._key(hit, hit.get(SEQ_NO))
             if key in fetched:
-                raise Untold
+                raise AmbiguousSeqNo
             fetched[key] = hit
         try:
-            return [self._as_asked(fetched[self._key(hit, _number(hit))]) for hit in hits]
+            return [self._without_added_fields(fetched[self._key(hit, _number(hit))]) for hit in hits]
         except KeyError:
-            raise Untold from None
+            raise AmbiguousSeqNo from None
 
     def _most(self, hits: Sequence[Hit]) -> int:
-        """Return a size above the number of documents that can have these numbers in so many shards."""
+        """Return a size above the number of documents with these numbers in all shards."""
         return min(_MOST, len(hits) * self._shards + 1)
 
     def _key(self, hit: Hit, number: object) -> Key:
@@ -99,34 +98,34 @@ class SeqNoFetch:
         values = (hit.get("fields") or {}).get(self._digest)
         return values[0] if values else None
 
-    def _as_asked(self, hit: JSON) -> JSON:
-        """Return a hit without the fields that only identified it."""
+    def _without_added_fields(self, hit: JSON) -> JSON:
+        """Return a hit without the fields that were added to identify it."""
         kept = dict(hit)
         for name in self._dropped:
             kept.pop(name, None)
-        if "fields" in kept and not self._asks_for_digest:
+        if "fields" in kept and not self._wants_digest:
             kept["fields"] = {name: value for name, value in kept["fields"].items() if name != self._digest}
             if not kept["fields"]:
                 del kept["fields"]
         return kept
 
     @cached_property
-    def _asks_for_digest(self) -> bool:
-        asked = [*(self._body.get("docvalue_fields") or ()), *(self._body.get("fields") or ())]
-        names = [one["field"] if isinstance(one, Mapping) else one for one in asked]
+    def _wants_digest(self) -> bool:
+        wanted = [*(self._body.get("docvalue_fields") or ()), *(self._body.get("fields") or ())]
+        names = [one["field"] if isinstance(one, Mapping) else one for one in wanted]
         return any(fnmatch(self._digest, str(name)) for name in names)
 
 
 def _number(hit: Hit) -> int:
     try:
-        number: int = hit["fields"][NUMBER][0]
+        number: int = hit["fields"][SEQ_NO][0]
     except (KeyError, IndexError):
-        raise Untold from None
+        raise AmbiguousSeqNo from None
     return number
 
 
 def _needs_query(body: Mapping[str, Any]) -> bool:
-    if any(key in body for key in _OF_QUERY):
+    if any(key in body for key in _QUERY_KEYS):
         return True
     query = str(body.get("query"))
     return any(key in query for key in _INSIDE_QUERY)

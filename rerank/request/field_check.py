@@ -19,8 +19,8 @@ _BY_FIELD = frozenset(
         "prefix", "wildcard", "regexp", "fuzzy", "range", "intervals", "span_term",
     }
 )  # fmt: skip
-#: What may stand beside the field there.
-_BESIDES = frozenset({"boost", "_name"})
+#: Keys beside the field there.
+_NOT_FIELDS = frozenset({"boost", "_name"})
 #: Queries that name several fields, and the options that name one.
 _SEVERAL = frozenset(
     {"multi_match", "query_string", "simple_query_string", "combined_fields", "more_like_this"}
@@ -61,7 +61,7 @@ def knows(mappings: Mapping[str, Any], name: str) -> bool:
         return True
     node: Mapping[str, Any] = mappings
     for place, part in enumerate(name.split(".")):
-        if _unread(node, whole=place == 0):
+        if _may_be_unmapped(node, whole=place == 0):
             return True
         properties = {**(node.get("properties") or {}), **(node.get("fields") or {})}
         if part not in properties:
@@ -78,10 +78,10 @@ def check_scopes(mappings: Iterable[Mapping[str, Any]], index: str, names: Itera
     """
     several = list(mappings)
     for name in names:
-        if any(of_nested(one, name) for one in several):
+        if any(is_nested(one, name) for one in several):
             raise ConfigError(
-                f"index {index!r}: the scope {name!r} is a field of nested documents, whose values no hit "
-                "tells; name one that stands outside of them"
+                f"index {index!r}: the scope {name!r} is a field of nested documents, whose values hits "
+                "do not return; name a field outside of them"
             )
 
 
@@ -95,7 +95,7 @@ def mapped_at(mappings: Mapping[str, Any], name: str) -> Mapping[str, Any] | Non
     return node  # type: ignore[no-any-return]
 
 
-def of_nested(mappings: Mapping[str, Any], name: str) -> bool:
+def is_nested(mappings: Mapping[str, Any], name: str) -> bool:
     """Return whether a field is in nested documents."""
     node: Mapping[str, Any] = mappings
     for part in name.split("."):
@@ -106,31 +106,31 @@ def of_nested(mappings: Mapping[str, Any], name: str) -> bool:
 
 
 def definition_of(mappings: Mapping[str, Any], name: str) -> tuple[str, Mapping[str, Any]] | None:
-    """Return where documents have the values of a field, and how it is mapped; None where it is not.
+    """Return the field in which documents have the values of a field, and its mapping; None where unmapped.
 
     A multi-field has the values of its parent, an alias those of its target.
     """
-    node, way = mappings, list[str]()
+    node, path = mappings, list[str]()
     for part in name.split("."):
         properties, fields = node.get("properties") or {}, node.get("fields") or {}
         if part in properties:
-            way.append(part)
+            path.append(part)
         elif part not in fields:
             return None
         node = properties[part] if part in properties else fields[part]
     if node.get("type") == "alias":
         return definition_of(mappings, str(node.get("path")))
-    return ".".join(way), node
+    return ".".join(path), node
 
 
 def source_of(several: Iterable[Mapping[str, Any]], name: str) -> str:
-    """Return where documents have the values of a field: its name, where none of several mappings has it."""
+    """Return the field in which documents have the values of a field; itself where no mapping has it."""
     found = (definition_of(mappings, name) for mappings in several)
     return next((one[0] for one in found if one is not None), name)
 
 
 def paths(mappings: Mapping[str, Any], prefix: str = "") -> Iterable[str]:
-    """Yield the dotted paths of all fields with values, those of others within them too."""
+    """Yield the dotted paths of all fields with values, multi-fields included."""
     for name, definition in (mappings.get("properties") or {}).items():
         if definition.get("properties") is None:
             yield f"{prefix}{name}"
@@ -139,7 +139,7 @@ def paths(mappings: Mapping[str, Any], prefix: str = "") -> Iterable[str]:
             yield f"{prefix}{name}.{sub}"
 
 
-def _unread(node: Mapping[str, Any], whole: bool) -> bool:
+def _may_be_unmapped(node: Mapping[str, Any], whole: bool) -> bool:
     """Return whether fields below a node may exist without a mapping."""
     if node.get("enabled") is False or str(node.get("dynamic", "true")).lower() in _UNMAPPED:
         return True
@@ -159,7 +159,7 @@ def query_fields(query: object) -> Iterator[str]:
 
 def _field_names(kind: str, options: Any) -> Iterator[str]:  # noqa: ANN401 - JSON
     if kind in _BY_FIELD and isinstance(options, Mapping):
-        yield from (str(name) for name in options if name not in _BESIDES)
+        yield from (str(name) for name in options if name not in _NOT_FIELDS)
     elif kind == "exists" and isinstance(options, Mapping) and isinstance(options.get("field"), str):
         yield options["field"]
     elif kind in _SEVERAL and isinstance(options, Mapping):

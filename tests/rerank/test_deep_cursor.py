@@ -82,7 +82,7 @@ def test_a_page_that_ends_with_its_block_has_the_next_one_read_and_no_more(deep)
 @pytest.mark.parametrize("window", [PAGE, 2 * PAGE])
 def test_what_was_found_again_ends_where_it_was_forgotten(deep, window):
     (first,) = _answers(deep, window=window)
-    forgotten = unseal(first["dedup"]["cursor"], KEY).forgetting(PAGE)
+    forgotten = unseal(first["dedup"]["cursor"], KEY).without_oldest(PAGE)
     assert (forgotten.old, forgotten.shown) == (PAGE, ())
     assert _ranks(_next(deep, seal(forgotten, KEY), window=window))[0] == PAGE
 
@@ -93,7 +93,7 @@ def test_a_renewed_cursor_counts_from_the_first_hit_and_forgets_none_of_the_old_
     assert _ranks(renewed) == [*range(3 * PAGE, 4 * PAGE)]
     assert unseal(renewed["dedup"]["cursor"], KEY).behind == 4 * PAGE
     shown = ({"mark": "a", "rank": 3, "fields": {}},)
-    assert Cursor("a request", old=500, shown=shown).forgetting(1).old == 500
+    assert Cursor("a request", old=500, shown=shown).without_oldest(1).old == 500
 
 
 def test_a_renewed_cursor_shows_what_came_meanwhile(stored, deep):

@@ -4,8 +4,7 @@ import random
 
 import pytest
 
-from shinglefold.contracts.engine import Capabilities
-from shinglefold.rerank.request.bodies import PLACE, SEQ_NO, tie_key, whole_runs
+from shinglefold.rerank.request.bodies import whole_runs
 
 
 def walk(keys, size):
@@ -33,7 +32,3 @@ def test_a_page_ends_between_hits_that_differ():
     hits = [{"sort": [key]} for key in (1, 2, 2, 3)]
     assert [whole_runs(hits[: most + 1], most) for most in (1, 2, 3, 4)] == [1, 1, 3, 4]
     assert whole_runs(hits[1:3], 1) == 0
-
-
-def test_an_engine_that_numbers_changes_is_walked_by_them():
-    assert (tie_key(Capabilities(seq_no=True)), tie_key(Capabilities())) == (SEQ_NO, PLACE)

@@ -3,7 +3,7 @@
 import pytest
 from support.topologies import NAMES, laid_out, ranked
 
-from shinglefold.rerank.request.bodies import tie_key, whole_runs
+from shinglefold.rerank.request.bodies import SEQ_NO, whole_runs
 
 COUNT = 120
 #: What the walk is sorted by before ties are settled; every fourth document has no rank.
@@ -41,7 +41,7 @@ def test_every_document_is_met_once(engine, server, topology):
     with laid_out(topology, engine, server, documents, PROPERTIES) as place:
         pit = engine.open_pit(place.target)
         for keys in ORDERS:
-            body = {"query": {"match_all": {}}, "sort": [*keys, {tie_key(engine.can): "asc"}]}
+            body = {"query": {"match_all": {}}, "sort": [*keys, {SEQ_NO: "asc"}]}
             for more in ({}, {"pit": {"id": pit, "keep_alive": "1m"}}):
                 for size in (13, 50):
                     met = [place.number(hit) for hit in walk(engine, place.target, body | more, size, more)]
