@@ -17,7 +17,7 @@ _NOTHING: Mapping[str, Any] = {}
 
 
 def field_values(hit: Hit, name: str) -> list[Any]:
-    """Return the values of a field, from ``fields`` where they are, else from ``_source``; [] where none."""
+    """Return the values of a field, from ``fields`` if it is there, else from ``_source``; [] if absent."""
     found = (hit.get("fields") or _NOTHING).get(name)
     if found is None:
         return values_at(hit.get("_source") or _NOTHING, name)
@@ -30,7 +30,7 @@ def identity(hit: Hit) -> tuple[Any, Any, Any]:
 
 
 def mark(hit: Hit) -> str:
-    """Return a short hash of a document's identity, for cursors; hits from a cursor carry it."""
+    """Return a short hash of a document's identity, as cursors hold it."""
     own: str | None = hit.get("mark")
     return own or b64encode(blake2b(repr(identity(hit)).encode(), digest_size=9).digest()).decode()
 
@@ -44,7 +44,7 @@ def with_source(hit: Hit, wanted: SourceFilter) -> dict[str, Any]:
 
 
 def stored_value(source: object, name: str) -> Any:  # noqa: ANN401 - JSON
-    """Return the value at a dotted path; a key may itself hold dots, as in documents stored flat."""
+    """Return the value at a dotted path; keys may contain dots, as in flat documents."""
     if not isinstance(source, Mapping):
         return None
     if name in source:
@@ -54,7 +54,7 @@ def stored_value(source: object, name: str) -> Any:  # noqa: ANN401 - JSON
 
 
 def moment(value: object) -> float | None:
-    """Return a date of a hit in seconds since 1970: ISO 8601 or milliseconds; None for neither."""
+    """Return a date, ISO 8601 or milliseconds, in seconds since 1970; None where it is neither."""
     if isinstance(value, bool) or (isinstance(value, str) and len(value) > _LONGEST_DATE):
         return None
     try:
@@ -71,14 +71,14 @@ def moment(value: object) -> float | None:
 
 
 def stored_fingerprint(hit: Hit, dedup: str) -> dict[str, Any]:
-    """Return the parts of a hit's stored fingerprint (``digest``, ``signature`` …); {} where it has none."""
+    """Return the parts of a hit's stored fingerprint (``digest``, ``signature`` …); {} if it has none."""
     prefix = f"{dedup}."
     stored = stored_values(hit, dedup)
     return {name.removeprefix(prefix): value for name, value in stored.items() if name.startswith(prefix)}
 
 
 def stored_values(hit: Hit, dedup: str) -> Mapping[str, Any]:
-    """Return the doc values; parts of the fingerprint that they lack come from the source."""
+    """Return the doc values of a hit, with missing parts of the fingerprint from its source."""
     fields: Mapping[str, Any] = hit.get("fields") or _NOTHING
     return {**_from_source(hit, dedup), **fields} if "_source" in hit else fields
 

@@ -1,4 +1,4 @@
-"""What the mappings of an index say to searches: its recipe, its fields, the texts of its fingerprints.
+"""What searches read in the mappings of an index: its recipe, its fields, the fields of its fingerprints.
 
 Mappings are read once for each name. ``IndexKnowledge`` serves a search that was given its scheme;
 ``IndexRecipes`` takes scheme and field from the index.
@@ -28,7 +28,7 @@ _REMEDY = (
 def check_recipe(
     mappings: Mapping[str, Any], index: str, scheme: Scheme, field: str, seal: Seal | None
 ) -> None:
-    """Check the recipe of an index; an index without a recipe may be searched.
+    """Check the recipe of an index; an index without one may be searched.
 
     Raises:
         SchemeMismatch: it was made with another scheme.
@@ -80,22 +80,22 @@ _UNKNOWN: Mappings = MappingProxyType({"dynamic": "false"})
 
 
 class IndexKnowledge:
-    """The mappings of the indices that a search was asked about, checked against its scheme.
+    """The mappings of the indices searched, checked against the scheme of the search.
 
     Attributes:
-        mappings: by the name that an index was searched under.
+        mappings: by the name under which an index was searched.
     """
 
     def __init__(self, scheme: Scheme, field: str, seal: Seal | None) -> None:
         self.mappings: dict[str, Mappings] = {}
         self._scheme, self._field, self._seal = scheme, field, seal
-        #: By a name that stands for several recipes: the mappings of each index.
-        self._each: dict[str, Mapping[str, Mappings]] = {}
+        #: The mappings of each index, by a name that stands for several recipes.
+        self._mappings_by_index: dict[str, Mapping[str, Mappings]] = {}
 
     def check(self, index: str | None, options: FoldOptions) -> Steps[None]:
-        """Refuse an index of another recipe, and options that name a field it lacks.
+        """Check that an index has the recipe of the search and the fields of its options.
 
-        An index without any recipe is searched, and its hits are not folded.
+        An index without a recipe passes; its hits are not folded.
 
         Raises:
             SchemeMismatch: an index was made with another scheme.
@@ -114,17 +114,17 @@ class IndexKnowledge:
         wanted = named_fields(options)
         if all(any(knows(self.mappings[name], field) for name in names) for field in wanted) or not names:
             return
-        # Documents may have brought the field since the mappings were read.
+        # Documents may have added the field since the mappings were read.
         for name in names:
             yield from self._read(name)
         check_fields([self.mappings[name] for name in names], str(index), wanted, "ext.dedup")
 
     def text_fields(self, index: str | None) -> tuple[str, ...]:
-        """Return the fields that fingerprints were made of, as recipes say."""
+        """Return the fields of which fingerprints were made."""
         return signed_fields(self.mappings.get(name, {}) for name in index_names(index))
 
     def text_fields_by_index(self, index: str | None) -> Steps[dict[str, tuple[str, ...]]]:
-        """Return the fields that the fingerprints of each index were made of; {} where all have the same."""
+        """Return the fields of which the fingerprints of each index were made; {} where all have the same."""
         names = index_names(index)
         read = [self.mappings.get(name, {}) for name in names]
         same = len({signed_fields([one]) for one in read}) < 2
@@ -132,16 +132,16 @@ class IndexKnowledge:
             return {}
         found: dict[str, tuple[str, ...]] = {}
         for name in names:
-            if name not in self._each:
-                self._each[name] = (yield from _mappings_of_each(name)) or {}
-            found |= _text_fields(self._each[name])
+            if name not in self._mappings_by_index:
+                self._mappings_by_index[name] = (yield from _mappings_of_each(name)) or {}
+            found |= _text_fields(self._mappings_by_index[name])
         return found
 
     def _read(self, name: str) -> Steps[None]:
         try:
             mappings = yield Call("mappings", (name,))
         except PermissionDenied:
-            # A role may read documents and not mappings; each fingerprint names its scheme, too.
+            # A role may read documents but not mappings. Each fingerprint names its scheme, too.
             self.mappings[name] = _UNKNOWN
             return
         check_recipe(mappings, name, self._scheme, self._field, self._seal)
@@ -151,7 +151,7 @@ class IndexKnowledge:
 class IndexRecipe(NamedTuple):
     """The scheme and the field of fingerprints of an index.
 
-    ``mappings``: of each index that the name stands for, by the names that hits have.
+    ``mappings``: of each index that the name stands for, by its own name.
     """
 
     scheme: Scheme
@@ -160,13 +160,13 @@ class IndexRecipe(NamedTuple):
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields that fingerprints were made of, as recipes say, of all indices together."""
+        """The fields of which the fingerprints of all indices were made."""
         named = (field for fields in self.fields_by_index.values() for field in fields)
         return tuple(dict.fromkeys(named)) or TEXTS
 
     @property
     def fields_by_index(self) -> dict[str, tuple[str, ...]]:
-        """The fields that the fingerprints of each index were made of."""
+        """The fields of which the fingerprints of each index were made."""
         return _text_fields(self.mappings)
 
 
@@ -175,7 +175,7 @@ class IndexRecipes:
 
     Args:
         scheme: None takes that of the index.
-        field: likewise.
+        field: None takes that of the index.
         seal: of the key that indices are sealed with.
     """
 
@@ -186,7 +186,7 @@ class IndexRecipes:
         self._recipes: dict[str, IndexRecipe] = {}
 
     def read(self, index: str) -> Steps[IndexRecipe]:
-        """Return the recipe of an index, asking for its mappings the first time.
+        """Return the recipe of an index; its mappings are read the first time.
 
         Raises:
             ConfigError: the index was not made for fingerprints, its seal does not fit, or its mappings may
@@ -211,9 +211,9 @@ class IndexRecipes:
             if not mappings:
                 raise IndexMissing(f"no index fits {name!r}. Create it first, or check its name.")
             found |= mappings
-        return self._fitting(found)
+        return self._checked_recipe(found)
 
-    def _fitting(self, found: Mapping[str, Mappings]) -> IndexRecipe:
+    def _checked_recipe(self, found: Mapping[str, Mappings]) -> IndexRecipe:
         scheme, field = self._scheme, self._field
         for name, mappings in found.items():
             recipe = Recipe.of(mappings, name)
@@ -228,7 +228,7 @@ def _mappings_of_each(name: str, *, required: bool = False) -> Steps[Mapping[str
     """Return the mappings of each index that a name stands for; None where a role may not read them.
 
     Raises:
-        PermissionDenied: that is so, and they are required.
+        PermissionDenied: a role may not read them, and they are required.
     """
     try:
         return (yield Call("all_mappings", (name,)))  # type: ignore[no-any-return]

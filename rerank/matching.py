@@ -27,7 +27,7 @@ from shinglefold.options.validation import check_options, check_str
 from shinglefold.passages.alignment import passages_between
 from shinglefold.passages.passage_index import covered
 from shinglefold.passages.shingle_positions import WIDTH, Elements, elements_of, keywords, winnowed
-from shinglefold.rerank.engine_calls import Steps, run_side_by_side
+from shinglefold.rerank.engine_calls import Steps, run_together
 from shinglefold.rerank.explanation import (
     StoredText,
     declared_language,
@@ -285,7 +285,7 @@ class MatchSteps(Generic[Driven]):
         check_several("texts", several, "texts")
         query = yield from self._query(index, options)
         texts = [self._query_text(text, query) for text in several]
-        return (yield from run_side_by_side([read_matches(one, query, None) for one in texts]))
+        return (yield from run_together([read_matches(one, query, None) for one in texts]))
 
     def _query_text(self, text: str, query: PassageQuery) -> QueryText:
         if not isinstance(text, str):

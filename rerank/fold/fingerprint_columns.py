@@ -68,10 +68,10 @@ class FingerprintColumns:
 class FingerprintCounts:
     """Counts of the hits that were read.
 
-    ``unsigned``: hits of this scheme with too little text to have a signature, and hits with no fingerprint;
-    ``unreadable``: hits whose fingerprint is damaged; ``other_schemes`` and ``languages``: hits by name;
-    ``earlier``: hits that match one shown on an earlier page of a cursor; ``repeated``: further places of
-    documents that the list has twice.
+    ``unsigned``: hits of this scheme with too little text for a signature, and hits without a fingerprint;
+    ``unreadable``: hits with a damaged fingerprint; ``other_schemes`` and ``languages``: hits by name;
+    ``earlier``: hits that match one on an earlier page of a cursor; ``repeated``: further occurrences of the
+    same document.
     """
 
     hits: int = 0
@@ -94,9 +94,9 @@ class FingerprintReader:
         self._decoder = Decoder(scheme, dedup, seal)
         self._scopes = tuple(scopes)
         self._codes: dict[object, int] = {}
-        #: A code by digest; −1 where there is no text.
+        #: Codes by digest; −1 for no text.
         self._texts: dict[object, int] = {"": -1}
-        self._numbers = count()
+        self._next_code = count()
 
     def read(self, hits: Sequence[Hit]) -> FingerprintColumns:
         """Return the fingerprints of hits; a damaged one counts as none. Cost: about 1 µs a hit."""
@@ -108,10 +108,10 @@ class FingerprintReader:
             for hit in hits
         ]
         keywords = self._decoder.keywords(rows)
-        troubles = DecodeProblems(other_schemes=self.counts.other_schemes)
-        signatures, shingles, languages, digests = self._decoder.decode(rows, keywords, troubles)
-        self.counts.unsigned += troubles.unsigned
-        self.counts.unreadable += troubles.unreadable
+        problems = DecodeProblems(other_schemes=self.counts.other_schemes)
+        signatures, shingles, languages, digests = self._decoder.decode(rows, keywords, problems)
+        self.counts.unsigned += problems.unsigned
+        self.counts.unreadable += problems.unreadable
         lengths = np.array(shingles, np.int64)
         signed = lengths >= 0
         return FingerprintColumns(
@@ -119,8 +119,8 @@ class FingerprintReader:
             signed,
             lengths,
             self._language_codes(languages),
-            # Each new text takes the next number; numbers may be skipped.
-            np.fromiter(map(self._texts.setdefault, digests, self._numbers), np.int32, len(rows)),
+            # Each new text takes the next code; codes may be skipped.
+            np.fromiter(map(self._texts.setdefault, digests, self._next_code), np.int32, len(rows)),
             self._scope_columns(hits),
             _of_signed(keywords, signed),
         )
@@ -155,7 +155,7 @@ class FingerprintReader:
 
 
 def _as_text(value: object) -> str:
-    """Return a value as text; 5 and 5.0 are equal, because mappings of several indices may differ."""
+    """Return a value as text; 5 and 5.0 are equal, as the mappings of several indices may differ."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 

@@ -136,17 +136,17 @@ def request_digest(
     body: Mapping[str, Any],
     options: FoldOptions,
     scheme: str,
-    address: Mapping[str, Any] = MappingProxyType({}),
+    url: Mapping[str, Any] = MappingProxyType({}),
 ) -> str:
     """Return a digest of everything that decides the hits of a search and how they fold.
 
     Args:
-        address: the URL parameters of the search.
+        url: the URL parameters of the search.
     """
     kept = {name: value for name, value in body.items() if name not in _FREE_KEYS}
     chosen = {name: value for name, value in asdict(options).items() if name not in _FREE_OPTIONS}
     parts: list[object] = [index, kept, chosen, scheme]
-    if address:
-        parts.append({name: str(value) for name, value in address.items()})
+    if url:
+        parts.append({name: str(value) for name, value in url.items()})
     text = json.dumps(parts, sort_keys=True, default=str)
     return blake2b(text.encode(), digest_size=12).hexdigest()

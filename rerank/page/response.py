@@ -118,19 +118,19 @@ def _decide_by_text(
     from shinglefold.rerank.fold.uncertain_pairs import (
         Signatures,
         apply_text_verdicts,
-        pairs_beside,
         pairs_of,
+        pairs_of_leavers,
     )
 
     places = sorted(found)
     signatures = Signatures(stage.scheme, reading.options, places, reading.columns(places))
-    pairs, sure, hopeful = signatures.weigh(pairs_of(groups, attached))
+    pairs, sure, hopeful = signatures.classify(pairs_of(groups, attached))
     texts: dict[int, str] = {}
     yield from _add_texts(reading, found, index, stage, pairs, texts)
     text_verdicts = stage.decide_texts(pairs, texts, hopeful)
     verdicts = {pair: one.alike for pair, one in text_verdicts.items()}
     # Members that leave their group may match each other, or another representative.
-    more, certain, hopes = signatures.weigh(pairs_beside(groups, attached, verdicts))
+    more, certain, hopes = signatures.classify(pairs_of_leavers(groups, attached, verdicts))
     new = [pair for pair in more if pair not in verdicts]
     yield from _add_texts(reading, found, index, stage, new, texts)
     text_verdicts |= stage.decide_texts(new, texts, hopes)

@@ -140,21 +140,21 @@ def begin_cursor(
     options: FoldOptions,
     scheme: Scheme,
     *,
-    address: Mapping[str, Any],
+    url: Mapping[str, Any],
     keep_alive: str | None,
     key: bytes,
 ) -> Steps[Cursor]:
     """Return the cursor to read from: a new one, that of the request, or that one renewed.
 
     Args:
-        address: the URL parameters of the search.
+        url: the URL parameters of the search.
         keep_alive: of the point in time; None reads without a point in time.
 
     Raises:
         ConfigError: the search can't be paged by cursor, or the cursor belongs to another search.
     """
     _check_can_page(index, body, options, order_changes=keep_alive is None)
-    digest = request_digest(index, body, options, scheme.id, address)
+    digest = request_digest(index, body, options, scheme.id, url)
     cursor = unseal(options.cursor, key) if isinstance(options.cursor, str) else Cursor(digest)
     if cursor.request != digest:
         raise ConfigError(

@@ -153,7 +153,9 @@ class CandidateDecision:
             own[row, begin:end] = True
         prepared = self._counted.prepare(ours), self._counted.prepare(theirs)
         rows = np.arange(len(ours))
-        near, doubt = self._masks(lambda how: how.those_of(own.copy(), prepared[0], rows, prepared[1], 0), 0)
+        near, doubt = self._masks(
+            lambda how: how.decide_sparse(own.copy(), prepared[0], rows, prepared[1], 0), 0
+        )
         return near & own, doubt & own
 
     def _resemblances(

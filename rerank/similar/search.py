@@ -10,7 +10,7 @@ from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.model.values import Fingerprint
 from shinglefold.options.validation import check_options, check_str, expected
-from shinglefold.rerank.engine_calls import Call, Steps, run, run_async, run_side_by_side
+from shinglefold.rerank.engine_calls import Call, Steps, run, run_async, run_together
 from shinglefold.rerank.fold.text_verification import TextStages
 from shinglefold.rerank.index_knowledge import IndexRecipes
 from shinglefold.rerank.request.arguments import check_means, check_several
@@ -73,9 +73,9 @@ class SimilarSteps(Generic[Driven]):
     ) -> Steps[list[SimilarPage | ShinglefoldError]]:
         check_several("what is wanted", several, "ids, pairs of index and id, or fingerprints")
         query = yield from self._query(index, options)
-        found = yield from run_side_by_side([self._query_document(wanted, query) for wanted in several])
+        found = yield from run_together([self._query_document(wanted, query) for wanted in several])
         documents = {at: one for at, one in enumerate(found) if isinstance(one, QueryDocument)}
-        pages = yield from run_side_by_side([read_page(one, query, None) for one in documents.values()])
+        pages = yield from run_together([read_page(one, query, None) for one in documents.values()])
         among = _among(list(documents), query.decision.among(list(documents.values())))
         results: dict[int, SimilarPage | ShinglefoldError] = dict(zip(documents, pages, strict=True))
         results |= {at: one for at, one in enumerate(found) if not isinstance(one, QueryDocument)}

@@ -217,10 +217,10 @@ def compare_documents(
     )
     if invocation.json:
         matched = [passage_json(passage, *found.texts) for passage in found.passages]
-        write_json({**found.told, "passages": matched})
+        write_json({**found.facts, "passages": matched})
         return DONE
     console = make_console()
-    for line in stored_figures(found.told, scheme):
+    for line in stored_figures(found.facts, scheme):
         console.print(line)
     console.print()
     print_passages(console, found.passages, found.texts, (a, b), passages)
