@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from shinglefold.model.values import Int64s, PlacedTokens, Token
 from shinglefold.options.validation import check_int
-from shinglefold.passages.seeds import bounded_pairs, expanded, near_pairs
+from shinglefold.passages.seeds import bounded_pairs, expand_ranges, near_pairs
 from shinglefold.passages.shingle_positions import Elements, elements_of
 
 #: Words that may differ inside a passage, on either side.
@@ -77,7 +77,7 @@ def equal_runs(runs: Int64s, a: Elements, b: Elements) -> Int64s:
     for begin in range(0, len(runs), _RUNS_AT_ONCE):
         part = runs[begin : begin + _RUNS_AT_ONCE]
         lengths = part[:, 2]
-        at, there = (expanded(part[:, side], lengths) for side in (0, 1))
+        at, there = (expand_ranges(part[:, side], lengths) for side in (0, 1))
         ends = np.cumsum(lengths)
         edge = np.zeros(len(at) + 1, np.bool_)
         edge[ends - lengths] = edge[-1] = True
@@ -284,21 +284,21 @@ def _equal(chain: Iterable[MatchRun]) -> int:
     return sum(run.length for run in chain)
 
 
-def _closed(chain: Sequence[MatchRun], a: Elements, b: Elements, gap: int) -> list[MatchRun]:
+def _fill_gaps(chain: Sequence[MatchRun], a: Elements, b: Elements, gap: int) -> list[MatchRun]:
     """Return a chain with the single words that match between its runs, and near its ends."""
     closed: list[MatchRun] = []
     for before, after in pairwise(chain):
         closed.append(before)
         ends = before.a + before.length, before.b + before.length
-        closed += _aligned(a, b, (ends[0], after.a), (ends[1], after.b))
+        closed += _align(a, b, (ends[0], after.a), (ends[1], after.b))
     first, last = chain[0], chain[-1]
     ends = last.a + last.length, last.b + last.length
-    in_front = _aligned(a, b, (max(0, first.a - gap), first.a), (max(0, first.b - gap), first.b))
-    behind = _aligned(a, b, (ends[0], ends[0] + gap), (ends[1], ends[1] + gap))
+    in_front = _align(a, b, (max(0, first.a - gap), first.a), (max(0, first.b - gap), first.b))
+    behind = _align(a, b, (ends[0], ends[0] + gap), (ends[1], ends[1] + gap))
     return [*_mostly_equal(in_front, first), *closed, last, *_mostly_equal(behind, last)]
 
 
-def _aligned(a: Elements, b: Elements, one: tuple[int, int], other: tuple[int, int]) -> list[MatchRun]:
+def _align(a: Elements, b: Elements, one: tuple[int, int], other: tuple[int, int]) -> list[MatchRun]:
     """Return the equal words of two short ranges of tokens, in the order of both."""
     words = a.words[slice(*one)].tolist(), b.words[slice(*other)].tolist()
     if not (words[0] and words[1]) or set(words[0]).isdisjoint(words[1]):
@@ -342,7 +342,7 @@ def _distinct(chains: Chains, a: Elements, b: Elements, gap: int) -> Iterator[li
             at = [(int(reach[0][number, side]), int(reach[1][number, side])) for side in (0, 1)]
             if max(own.count(0, *place) for own, place in zip(covered, at, strict=True)) < LEAST:
                 continue
-            chain = _closed(chains[number], a, b, gap)
+            chain = _fill_gaps(chains[number], a, b, gap)
             if (
                 _equal(chain) >= LEAST
                 and max(_new_words(chain, covered[side], side) for side in (0, 1)) >= LEAST

@@ -8,7 +8,7 @@ import numpy as np
 from shinglefold.errors import ConfigError
 from shinglefold.model.values import Int64s, Uint64s
 from shinglefold.passages.alignment import GAP, Passage, passages_between, passages_of
-from shinglefold.passages.seeds import DISTANCE, expanded
+from shinglefold.passages.seeds import DISTANCE, expand_ranges
 from shinglefold.passages.shingle_positions import Elements
 from shinglefold.relatives.hamming_index import HammingIndex
 
@@ -27,31 +27,31 @@ class PassageCoverage:
     passages: tuple[Passage, ...]
 
 
-def matched(name: str, a: Elements, b: Elements, pairs: Int64s) -> PassageCoverage:
+def coverage_of_pairs(name: str, a: Elements, b: Elements, pairs: Int64s) -> PassageCoverage:
     """Return what a text and a document have in common, by their pairs of equal elements.
 
     Args:
         pairs: int64 (P, 2), ordinals in the text and in the document.
     """
     return PassageCoverage(
-        name, covered(pairs[:, 0], a), covered(pairs[:, 1], b), tuple(passages_of(pairs, a, b))
+        name, covered_share(pairs[:, 0], a), covered_share(pairs[:, 1], b), tuple(passages_of(pairs, a, b))
     )
 
 
-def compared(name: str, a: Elements, b: Elements, gap: int = GAP) -> PassageCoverage:
+def coverage_between(name: str, a: Elements, b: Elements, gap: int = GAP) -> PassageCoverage:
     """Return what a text and a document have in common. Cost: grows with their lengths only."""
-    return PassageCoverage(name, *shares(a, b), tuple(passages_between(a, b, gap=gap).passages))
+    return PassageCoverage(name, *covered_shares(a, b), tuple(passages_between(a, b, gap=gap).passages))
 
 
-def shares(a: Elements, b: Elements) -> tuple[float, float]:
+def covered_shares(a: Elements, b: Elements) -> tuple[float, float]:
     """Return the share of each of two texts that is in elements of the other, too."""
     return (
-        covered(np.flatnonzero(np.isin(a.hashes, b.hashes)), a),
-        covered(np.flatnonzero(np.isin(b.hashes, a.hashes)), b),
+        covered_share(np.flatnonzero(np.isin(a.hashes, b.hashes)), a),
+        covered_share(np.flatnonzero(np.isin(b.hashes, a.hashes)), b),
     )
 
 
-def covered(ordinals: Int64s, of: Elements) -> float:
+def covered_share(ordinals: Int64s, of: Elements) -> float:
     """Return the share of a text's tokens that are in any of these elements."""
     if not of.tokens:
         return 0.0
@@ -76,11 +76,11 @@ class PassageIndex:
         self._names = [name for name, _ in documents]
         self._elements = [elements for _, elements in documents]
         self._begins = np.cumsum([0, *map(len, self._elements)])
-        hashes = _joined([elements.hashes for elements in self._elements])
+        hashes = _concatenated([elements.hashes for elements in self._elements])
         # An element has a number in the whole collection, from which ``_begins`` gives its document.
         self._order = np.argsort(hashes, kind="stable")
         self._hashes = hashes[self._order]
-        near = _joined([elements.near for elements in self._elements])
+        near = _concatenated([elements.near for elements in self._elements])
         if tolerant and len(near) != len(hashes):
             raise ConfigError("a tolerant index needs elements made with tolerant=True")
         self._near = HammingIndex(near, DISTANCE) if tolerant else None
@@ -111,7 +111,7 @@ class PassageIndex:
         for begin, end in _documents_with_enough(documents, text_ordinals, least * text.tokens / text.width):
             number = int(documents[begin])
             pairs = np.stack((text_ordinals[begin:end], ordinals[begin:end]), axis=1)
-            found.append(matched(self._names[number], text, self._elements[number], pairs))
+            found.append(coverage_of_pairs(self._names[number], text, self._elements[number], pairs))
         kept = [match for match in found if match.share >= least]
         return sorted(kept, key=lambda match: (-match.share, match.document))
 
@@ -130,7 +130,7 @@ class PassageIndex:
     def _equal(self, hashes: Uint64s) -> tuple[Int64s, Int64s]:
         first = np.searchsorted(self._hashes, hashes, "left")
         counts = np.searchsorted(self._hashes, hashes, "right") - first
-        return np.repeat(np.arange(len(hashes)), counts), self._order[expanded(first, counts)]
+        return np.repeat(np.arange(len(hashes)), counts), self._order[expand_ranges(first, counts)]
 
 
 def _documents_with_enough(documents: Int64s, text_ordinals: Int64s, least: float) -> list[tuple[int, int]]:
@@ -148,5 +148,5 @@ def _documents_with_enough(documents: Int64s, text_ordinals: Int64s, least: floa
     return list(zip(begins[kept].tolist(), ends[kept].tolist(), strict=True))
 
 
-def _joined(parts: Sequence[Uint64s]) -> Uint64s:
+def _concatenated(parts: Sequence[Uint64s]) -> Uint64s:
     return np.concatenate([np.zeros(0, np.uint64), *parts])

@@ -26,7 +26,7 @@ def pairs_between(a: Elements, b: Elements) -> Int64s:
     see ``bounded_pairs``.
     """
     order, first, counts = _places(a, b, np.argsort(a.hashes, kind="stable"))
-    return np.stack((np.repeat(np.arange(len(a)), counts), order[expanded(first, counts)]), axis=1)
+    return np.stack((np.repeat(np.arange(len(a)), counts), order[expand_ranges(first, counts)]), axis=1)
 
 
 class BoundedPairs(NamedTuple):
@@ -50,7 +50,7 @@ def bounded_pairs(a: Elements, b: Elements, most: int = FREE_PAIRS) -> BoundedPa
     """
     ascending = np.argsort(a.hashes, kind="stable")
     order, first, counts = _places(a, b, ascending)
-    rank, own = _repeated(a.hashes, ascending)
+    rank, own = _count_repetitions(a.hashes, ascending)
     products = own * counts
     for limit in (MOST_PAIRS, 16, 4, 1):
         many = products > limit
@@ -58,11 +58,11 @@ def bounded_pairs(a: Elements, b: Elements, most: int = FREE_PAIRS) -> BoundedPa
         if (total := int(kept.sum())) <= max(most, len(a) + len(b)):
             break
     first += np.where(many, rank, 0)
-    pairs = np.stack((np.repeat(np.arange(len(a)), kept), order[expanded(first, kept)]), axis=1)
+    pairs = np.stack((np.repeat(np.arange(len(a)), kept), order[expand_ranges(first, kept)]), axis=1)
     return BoundedPairs(pairs, int(counts.sum()) - total)
 
 
-def _repeated(hashes: Uint64s, order: Int64s) -> tuple[Int64s, Int64s]:
+def _count_repetitions(hashes: Uint64s, order: Int64s) -> tuple[Int64s, Int64s]:
     """Return how many equal hashes precede each hash, and how many equal ones there are in all."""
     begins = np.flatnonzero(np.diff(hashes[order], prepend=~hashes[order[:1]]))
     sizes = np.diff(begins, append=len(hashes))
@@ -72,7 +72,7 @@ def _repeated(hashes: Uint64s, order: Int64s) -> tuple[Int64s, Int64s]:
     return rank, own
 
 
-def expanded(first: Int64s, counts: Int64s) -> Int64s:
+def expand_ranges(first: Int64s, counts: Int64s) -> Int64s:
     """Return ``first, first + 1, …``, ``count`` numbers for each, concatenated."""
     ends = np.cumsum(counts)
     within = np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - counts, counts)
@@ -187,13 +187,14 @@ def _words_shared(a: Elements, b: Elements, one: Int64s, other: Int64s) -> Int64
     for begin in range(0, len(one), _AT_ONCE):
         part = slice(begin, begin + _AT_ONCE)
         ours, theirs = (
-            _counted(side.words[places[part, None] + steps]) for side, places in ((a, one), (b, other))
+            _number_repetitions(side.words[places[part, None] + steps])
+            for side, places in ((a, one), (b, other))
         )
         shared[part] = (ours[:, :, None] == theirs[:, None, :]).any(axis=2).sum(axis=1)
     return shared
 
 
-def _counted(words: Uint64s) -> Uint64s:
+def _number_repetitions(words: Uint64s) -> Uint64s:
     """Return the words of each row, uint64 (N, width); a second occurrence becomes another word."""
     earlier: NDArray[np.uint64] = np.zeros(words.shape, np.uint64)
     for place in range(1, words.shape[1]):
@@ -213,7 +214,7 @@ def _of_kinds(kinds: Int64s, a: _Kinds, b: _Kinds, most: int) -> tuple[Int64s, i
         kept = np.where(many, np.minimum(ours, theirs), products)
         if int(kept.sum()) <= most:
             break
-    place = expanded(np.zeros(len(kept), np.int64), kept)
+    place = expand_ranges(np.zeros(len(kept), np.int64), kept)
     row = np.repeat(np.arange(len(kept)), kept)
     one = np.where(many[row], place, place // np.maximum(1, theirs[row]))
     other = np.where(many[row], place, place % np.maximum(1, theirs[row]))

@@ -90,10 +90,10 @@ def stored_elements(tokens: Uint64s) -> list[str]:
     Source: Schleimer, Wilkerson, Aiken, Winnowing: Local Algorithms for Document Fingerprinting (2003). The
     least hash of each window is taken; equal elements count once.
     """
-    return keywords(winnowed(shingle_hashes(tokens, WIDTH))) or [NONE]
+    return keywords(winnow(shingle_hashes(tokens, WIDTH))) or [NONE]
 
 
-def winnowed(hashes: Uint64s, window: int = WINDOW) -> Uint64s:
+def winnow(hashes: Uint64s, window: int = WINDOW) -> Uint64s:
     """Return the least hash of each window of consecutive ones, ascending and without repetition."""
     if len(hashes) <= window:
         return hashes[:0] if not len(hashes) else np.array([hashes.min()], np.uint64)

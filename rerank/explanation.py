@@ -16,9 +16,8 @@ from shinglefold.model.stored_fingerprint import stored_parts
 from shinglefold.model.values import Fingerprint, PlacedTokens, Token
 from shinglefold.options.validation import check_object, check_strings, expected
 from shinglefold.rerank.fold.clustering import collapse
-from shinglefold.rerank.fold.fingerprint_columns import FingerprintReader
 from shinglefold.rerank.fold.uncertain_pairs import Signatures
-from shinglefold.rerank.hits import Hit, stored_fingerprint, stored_value
+from shinglefold.rerank.hits import FingerprintReader, Hit, stored_fingerprint, stored_value
 from shinglefold.rerank.request.arguments import read_source_filter
 from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.sketch import agreement, estimate, length_ratio
@@ -216,7 +215,7 @@ def explain_pair(
         SchemeMismatch: one has a fingerprint of another scheme.
     """
     from shinglefold.passages.alignment import find_passages
-    from shinglefold.rerank.fold.text_verification import TextStage
+    from shinglefold.rerank.fold.text_verification import TextStages
 
     prints = [_print(hit, scheme, field, seal) for hit in hits]
     one, other = (_text(hit, texts) for hit in hits)
@@ -224,7 +223,7 @@ def explain_pair(
         canonicalizer.placed(text, declared_language(scheme, hit))
         for text, hit in zip((one, other), hits, strict=True)
     ]
-    stage = TextStage.of(scheme, tuple(texts), canonicalizer, wanted=False)
+    stage = TextStages(canonicalizer).stage(scheme, tuple(texts), wanted=False)
     facts = _stored_facts(hits, prints, scheme, field, seal)
     facts |= {"text": _text_verdict(hits, scheme, field, seal, stage, folds=facts["folds"])}
     return PairExplanation(facts, (one, other), find_passages(*tokens))

@@ -25,8 +25,8 @@ from shinglefold.model.seal import Seal
 from shinglefold.options.remedies import chain, suggest
 from shinglefold.options.validation import check_options, check_str
 from shinglefold.passages.alignment import passages_between
-from shinglefold.passages.passage_index import covered
-from shinglefold.passages.shingle_positions import WIDTH, Elements, elements_of, keywords, winnowed
+from shinglefold.passages.passage_index import covered_share
+from shinglefold.passages.shingle_positions import WIDTH, Elements, elements_of, keywords, winnow
 from shinglefold.rerank.engine_calls import Steps, run_together
 from shinglefold.rerank.explanation import (
     StoredText,
@@ -34,9 +34,8 @@ from shinglefold.rerank.explanation import (
     passage_json,
     stored_text,
 )
-from shinglefold.rerank.index_knowledge import IndexRecipe, IndexRecipes
-from shinglefold.rerank.request.arguments import check_means, check_several, read_source_filter
-from shinglefold.rerank.request.field_check import mapped_at
+from shinglefold.rerank.index_knowledge import IndexRecipe, IndexRecipes, mapped_at
+from shinglefold.rerank.request.arguments import check_list, check_search_arguments, read_source_filter
 from shinglefold.rerank.similar.candidates import CandidateBlocks, CandidateSearch
 from shinglefold.rerank.similar.query_document import CandidateQueries, FoundDocument, check_candidate_options
 from shinglefold.rerank.similar.results import AsyncPagedSearch, FoundPage, PageReader, SyncPagedSearch
@@ -96,7 +95,7 @@ class QueryText:
         """Return a text with the keywords of its query; a long text is sampled."""
         own = stored_text({"text": text}, ["text"], lambda part: canonicalizer.placed(part, language))
         elements = elements_of(own.tokens("a"), WIDTH)
-        sample = winnowed(elements.hashes)
+        sample = winnow(elements.hashes)
         if len(sample) > _MOST_ELEMENTS:
             sample = sample[np.linspace(0, len(sample) - 1, _MOST_ELEMENTS).astype(np.int64)]
         chosen = elements.hashes if len(elements) <= _ALL_ELEMENTS else sample
@@ -206,7 +205,7 @@ class PassageQuery:
 
 
 def _share(of: Elements, other: Elements) -> float:
-    return covered(np.flatnonzero(np.isin(of.hashes, other.hashes)), of)
+    return covered_share(np.flatnonzero(np.isin(of.hashes, other.hashes)), of)
 
 
 Driven = TypeVar("Driven", Engine, AsyncEngine)
@@ -265,7 +264,7 @@ class MatchSteps(Generic[Driven]):
         language: str | None = None,
         seal: Seal | None = None,
     ) -> None:
-        check_means(engine, canonicalizer, seal, awaited=self._awaited)
+        check_search_arguments(engine, canonicalizer, seal, awaited=self._awaited)
         if language is not None:
             check_str("language", language)
         self._engine: Driven = engine
@@ -282,7 +281,7 @@ class MatchSteps(Generic[Driven]):
     def _batch(
         self, index: str, several: Sequence[str], options: MatchOptions | None
     ) -> Steps[list[MatchPage | ShinglefoldError]]:
-        check_several("texts", several, "texts")
+        check_list("texts", several, "texts")
         query = yield from self._query(index, options)
         texts = [self._query_text(text, query) for text in several]
         return (yield from run_together([read_matches(one, query, None) for one in texts]))

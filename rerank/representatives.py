@@ -1,7 +1,8 @@
 """Representative policies: which hit of a group to show, built in and from plugins."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -103,14 +104,6 @@ def _by_date(preference: Preference, sign: int) -> RepresentativePolicy:
     return RepresentativePolicy(cost, (field,))
 
 
-def _newest(preference: Preference) -> RepresentativePolicy:
-    return _by_date(preference, -1)
-
-
-def _oldest(preference: Preference) -> RepresentativePolicy:
-    return _by_date(preference, 1)
-
-
 def _prefer(preference: Preference) -> RepresentativePolicy:
     field = _field(preference)
     if not preference.values:
@@ -152,11 +145,11 @@ def _field(preference: Preference) -> str:
     return preference.field
 
 
-_BUILT_IN = MappingProxyType(
+_BUILT_IN: Mapping[str, Callable[[Preference], RepresentativePolicy]] = MappingProxyType(
     {
         "rank": _rank,
-        "newest": _newest,
-        "oldest": _oldest,
+        "newest": partial(_by_date, sign=-1),
+        "oldest": partial(_by_date, sign=1),
         "longest": _longest,
         "prefer": _prefer,
         "shortest_url": _shortest_url,

@@ -11,7 +11,7 @@ from shinglefold.contracts.engine import JSON, AsyncEngine, Engine, Search, sear
 from shinglefold.errors import ConfigError, ShinglefoldError
 from shinglefold.model.scheme import Scheme, checked_scheme
 from shinglefold.model.seal import Seal
-from shinglefold.options.validation import check_str, check_type
+from shinglefold.options.validation import check_object, check_str, check_type
 from shinglefold.rerank.engine_calls import Call, Steps, run, run_async, run_together
 from shinglefold.rerank.explanation import PassageTexts, shown_fields
 from shinglefold.rerank.fold.clustering import folding_of
@@ -21,10 +21,10 @@ from shinglefold.rerank.page.native import GroupCoverage, NativeTarget, native_p
 from shinglefold.rerank.page.response import KEY, answer_page
 from shinglefold.rerank.page.strategies import WindowStrategies, begin_cursor, read_page
 from shinglefold.rerank.page.window import WindowReader
-from shinglefold.rerank.request.arguments import check_means, checked_searches
+from shinglefold.rerank.request.arguments import check_search_arguments, checked_searches
 from shinglefold.rerank.request.bodies import SEQ_NO, page_bounds, refuse_collapse, split_request
 from shinglefold.rerank.request.fold_options import Explain, FoldOptions
-from shinglefold.rerank.request.url_parameters import merge_parameters, read_parameters, with_parameters
+from shinglefold.rerank.request.url_parameters import read_parameters, with_parameters
 
 if TYPE_CHECKING:
     from shinglefold.canon import Canonicalizer
@@ -50,7 +50,7 @@ class SearchSteps(Generic[Driven]):
         canonicalizer: "Canonicalizer | None" = None,
         seal: Seal | None = None,
     ) -> None:
-        check_means(engine, canonicalizer, seal, awaited=self._awaited)
+        check_search_arguments(engine, canonicalizer, seal, awaited=self._awaited)
         check_str("field", field)
         check_str("keep_alive", keep_alive)
         if tiebreaker is not None:
@@ -284,7 +284,7 @@ class FoldedSearch(SearchSteps[Engine]):
         """
         return run(
             self._engine,
-            self._search_with_parameters(index, body, options, merge_parameters(params, parameters)),
+            self._search_with_parameters(index, body, options, _merge_parameters(params, parameters)),
         )
 
     def msearch(
@@ -306,7 +306,9 @@ class FoldedSearch(SearchSteps[Engine]):
 
         Cost: as many requests as the longest of them takes, in most cases two.
         """
-        return run(self._engine, self._msearch_steps(searches, options, merge_parameters(params, parameters)))
+        return run(
+            self._engine, self._msearch_steps(searches, options, _merge_parameters(params, parameters))
+        )
 
     def pages(
         self,
@@ -345,7 +347,7 @@ class AsyncFoldedSearch(SearchSteps[AsyncEngine]):
         """Return a page of representatives; see ``FoldedSearch.search``."""
         return await run_async(
             self._engine,
-            self._search_with_parameters(index, body, options, merge_parameters(params, parameters)),
+            self._search_with_parameters(index, body, options, _merge_parameters(params, parameters)),
         )
 
     async def msearch(
@@ -358,7 +360,7 @@ class AsyncFoldedSearch(SearchSteps[AsyncEngine]):
     ) -> list[JSON | ShinglefoldError]:
         """Return a page for each of several searches; see ``FoldedSearch.msearch``."""
         return await run_async(
-            self._engine, self._msearch_steps(searches, options, merge_parameters(params, parameters))
+            self._engine, self._msearch_steps(searches, options, _merge_parameters(params, parameters))
         )
 
     async def pages(
@@ -382,3 +384,14 @@ def _begin_paging(body: Mapping[str, Any], options: FoldOptions | None) -> tuple
     """Return a request without our options, and the options with a new cursor."""
     rest, given = split_request(body)
     return rest, FoldOptions.parse({"cursor": True, **given}, options)
+
+
+def _merge_parameters(params: Mapping[str, Any] | None, more: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the parameters that a caller gave in an object and as keywords.
+
+    Raises:
+        ConfigError: ``params`` is no object.
+    """
+    if params is None:
+        return more
+    return {**check_object("params", params, 'an object, such as {"routing": "a"}'), **more}

@@ -10,7 +10,7 @@ from bench.minhash_variants import nearest_by_xor
 from bench.quality.corpus import Corpus, Pair
 from bench.quality.peers import Result, best, swept
 from shinglefold.model.values import Uint64s
-from shinglefold.passages.shingle_positions import winnowed
+from shinglefold.passages.shingle_positions import winnow
 from shinglefold.relatives.bloom import MatrixFilter, PseudoMatrixFilter, Shape
 from shinglefold.relatives.rabin_karp import direct
 from shinglefold.sketch import resemblance, shingle_set
@@ -71,7 +71,7 @@ def _rolled(one: Uint64s, width: int) -> Uint64s:
 
 
 def _winnowed(one: Uint64s, width: int) -> Uint64s:
-    return winnowed(shingle_hashes(one, width + 3))
+    return winnow(shingle_hashes(one, width + 3))
 
 
 def _as_sets(sets: Sequence[Uint64s], candidates: Pairs) -> tuple[Floats, int]:

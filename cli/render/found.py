@@ -96,7 +96,7 @@ def checked_terms(store: "Store", index: str, filters: tuple[str, ...]) -> tuple
         UsageError: one is no field with a value.
         ConfigError: the index has no such field.
     """
-    from shinglefold.rerank.request.field_check import check_fields
+    from shinglefold.rerank.index_knowledge import check_fields
 
     named = [_parted(one) for one in filters]
     check_fields(store.mappings.values(), index, [name for name, _ in named], "--filter")

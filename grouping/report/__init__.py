@@ -11,7 +11,7 @@ from shinglefold.maintenance.scan import PATIENCE, Scan, anew_where_lost
 from shinglefold.model.recipe import Recipe
 from shinglefold.options.remedies import chain, suggest
 from shinglefold.options.validation import check_engine, check_str, check_type
-from shinglefold.rerank.request.field_check import source_of
+from shinglefold.rerank.index_knowledge import source_of
 from shinglefold.runtime.backoff import retry_unavailable
 
 __all__ = ["GroupReport", "ReportFields", "make_report"]

@@ -10,11 +10,6 @@ from shinglefold.model.scheme import Scheme, checked_scheme
 from shinglefold.model.seal import Seal, check_seal
 from shinglefold.model.values import Int64s
 from shinglefold.options.validation import check_options, check_str
-from shinglefold.rerank.fold.fingerprint_columns import (
-    FingerprintColumns,
-    FingerprintCounts,
-    FingerprintReader,
-)
 from shinglefold.rerank.fold.leader_groups import (
     GroupByLeader,
     LeaderGroups,
@@ -23,7 +18,14 @@ from shinglefold.rerank.fold.leader_groups import (
     places,
 )
 from shinglefold.rerank.fold.matcher import ROWS, Compared, Matcher, nonzero
-from shinglefold.rerank.hits import Hit, identity, mark
+from shinglefold.rerank.hits import (
+    FingerprintColumns,
+    FingerprintCounts,
+    FingerprintReader,
+    Hit,
+    identity,
+    mark,
+)
 from shinglefold.rerank.representatives import Candidate, choose, load_policies
 from shinglefold.rerank.request.arguments import hits_of
 from shinglefold.rerank.request.fold_options import FoldOptions

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from shinglefold.errors import ConfigError
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.values import Int64s, Uint64s
-from shinglefold.rerank.fold.fingerprint_columns import FingerprintColumns
+from shinglefold.rerank.hits import FingerprintColumns
 from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.sketch import agreement_rows, bit_planes, differing, estimate, length_ratio
 

@@ -149,18 +149,6 @@ class TextStage:
     wanted: bool = True
     by_index: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
-    @classmethod
-    def of(
-        cls,
-        scheme: Scheme,
-        fields: tuple[str, ...],
-        canonicalizer: "Canonicalizer | None" = None,
-        *,
-        wanted: bool = True,
-    ) -> "TextStage":
-        """Return the stage of a scheme; its dictionaries are loaded on first use."""
-        return cls(scheme, fields, _Dictionaries(scheme, canonicalizer), wanted)
-
     @property
     def needed(self) -> float:
         """The edit similarity that pairs must reach."""

@@ -13,8 +13,8 @@ import numpy as np
 
 from shinglefold.model.scheme import Decision, Scheme
 from shinglefold.rerank.fold.clustering import Group
-from shinglefold.rerank.fold.fingerprint_columns import FingerprintColumns
 from shinglefold.rerank.fold.matcher import Matcher
+from shinglefold.rerank.hits import FingerprintColumns
 from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.sketch import agreement_rows, least_estimate, standard_error
 

@@ -41,11 +41,6 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _AGGREGATIONS = ("aggs", "aggregations")
 
 
-def obstacles(body: Mapping[str, Any], options: FoldOptions) -> list[str]:
-    """Return the reasons why an engine can't answer a request by its own collapse; [] where it can."""
-    return list(_iter_obstacles(body, options))
-
-
 def policy_sort(options: FoldOptions, dedup: str) -> list[JSON]:
     """Return the sort of the members of a group by which the first one is the representative.
 
@@ -57,7 +52,8 @@ def policy_sort(options: FoldOptions, dedup: str) -> list[JSON]:
     return [_key(preference, dedup) for preference in before]
 
 
-def _iter_obstacles(body: Mapping[str, Any], options: FoldOptions) -> Iterator[str]:
+def obstacles(body: Mapping[str, Any], options: FoldOptions) -> Iterator[str]:
+    """Yield the reasons why an engine can't answer a request by its own collapse."""
     chosen = {name for name, default in _DEFAULTS.items() if getattr(options, name) != default}
     yield from (
         f"{name} was applied when documents got their group numbers"
@@ -277,7 +273,7 @@ class GroupCounter:
             if (found := _read_sample(counts)) is not None:
                 return found
         (counts,) = yield from self._search([self._members_request(groups)])
-        return GroupCounts(_read_members(counts), total)
+        return GroupCounts(_counts(counts["aggregations"][_SHARED]), total)
 
     def _by_sample(self, answer: JSON, groups: Sequence[int]) -> Steps[GroupCounts]:
         found = _read_sample(answer)
@@ -288,7 +284,7 @@ class GroupCounter:
         if groups:
             bodies.append(self._members_request(groups))
         answers = yield from self._search(bodies)
-        members = _read_members(answers[-1]) if groups else {}
+        members = _counts(answers[-1]["aggregations"][_SHARED]) if groups else {}
         return GroupCounts(members, _read_distinct(answers[0]) if answers else None)
 
     def _search(self, bodies: Sequence[JSON]) -> Steps[list[JSON]]:
@@ -376,11 +372,6 @@ def count_request(body: Mapping[str, Any], aggregations: JSON) -> JSON:
     Without a total OpenSearch reports early termination although aggregations saw all results.
     """
     return {**query_parts(body), "size": 0, "track_total_hits": True, "aggs": aggregations}
-
-
-def _read_members(answer: Mapping[str, Any]) -> Mapping[int, int]:
-    """Return the results by group from the answer to ``_members_request``."""
-    return _counts(answer["aggregations"][_SHARED])
 
 
 def _counts(terms: Mapping[str, Any]) -> dict[int, int]:

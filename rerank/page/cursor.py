@@ -74,7 +74,7 @@ class Cursor:
         return replace(self, shown=self.shown[count:], old=max([self.old, *ranks]))
 
 
-def seal(cursor: Cursor, key: bytes) -> str:
+def encrypt_cursor(cursor: Cursor, key: bytes) -> str:
     """Encrypt and authenticate a cursor.
 
     Returns:
@@ -96,8 +96,8 @@ def seal(cursor: Cursor, key: bytes) -> str:
         cursor = cursor.without_oldest(max(1, len(cursor.shown) * (len(text) - LONGEST) // len(text)))
 
 
-def unseal(text: str, key: bytes) -> Cursor:
-    """Decrypt a cursor that ``seal`` encrypted.
+def decrypt_cursor(text: str, key: bytes) -> Cursor:
+    """Decrypt a cursor that ``encrypt_cursor`` encrypted.
 
     Raises:
         ConfigError: the text was changed, or sealed with another key.

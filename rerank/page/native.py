@@ -10,7 +10,7 @@ from shinglefold.model.scheme import Scheme
 from shinglefold.options.remedies import chain, suggest
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.hits import identity, with_source
-from shinglefold.rerank.index_knowledge import index_names
+from shinglefold.rerank.index_knowledge import index_names, mapped_at
 from shinglefold.rerank.page.collapse_request import (
     PRECISION,
     SAMPLE,
@@ -30,7 +30,6 @@ from shinglefold.rerank.page.response import KEY
 from shinglefold.rerank.page.window import PartialAnswer
 from shinglefold.rerank.request.arguments import DUPLICATES, read_source_filter
 from shinglefold.rerank.request.bodies import page_bounds, sort_keys
-from shinglefold.rerank.request.field_check import mapped_at
 from shinglefold.rerank.request.fold_options import FoldOptions
 
 #: Seconds after which coverage is counted again. A page that shows a document without a group number resets
@@ -119,7 +118,7 @@ def native_page(
     Raises:
         ConfigError: the mode is ``native``, and the engine can't.
     """
-    reasons = obstacles(body, options)
+    reasons = list(obstacles(body, options))
     if not reasons and (lacking := (yield from target.grouped.obstacle(index, target.mappings))):
         reasons = [lacking]
     if not reasons:

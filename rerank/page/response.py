@@ -4,17 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.contracts.shard_failures import refuse_small_windows
-from shinglefold.errors import WindowTooLarge
 from shinglefold.options.validation import expected
-from shinglefold.rerank.engine_calls import Call, Steps
+from shinglefold.rerank.engine_calls import Steps
 from shinglefold.rerank.fold.clustering import Collapsed, Group
-from shinglefold.rerank.hits import Hit, identity, with_source
-from shinglefold.rerank.page.seq_no import AmbiguousSeqNo, SeqNoFetch, are_numbered
+from shinglefold.rerank.hits import identity, with_source
+from shinglefold.rerank.page.fetch import AmbiguousSeqNo, fetch_fields, fetch_hits
 from shinglefold.rerank.page.window import WindowReader
 from shinglefold.rerank.representatives import Candidate, choose, load_policies
 from shinglefold.rerank.request.arguments import DUPLICATES, read_source_filter
-from shinglefold.rerank.request.bodies import page_body, sort_keys, with_ids, without_unwanted_id
 
 if TYPE_CHECKING:
     from shinglefold.rerank.fold.text_verification import TextStage, TextVerdict
@@ -23,7 +20,6 @@ if TYPE_CHECKING:
 
 #: The key of our counters in a response.
 KEY = "dedup"
-_AT_ONCE = 1000
 METHOD = "groups seen + hits not read × share of hits that begin a group in the second half of the window"
 
 
@@ -57,7 +53,7 @@ def _answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:
     groups = collapsed.groups[reading.start : reading.needed]
     attached = [_attached(group, reading.options.members) for group in groups]
     all_places = [place for places in attached for place in places]
-    found = yield from _fetch(reading, all_places, index)
+    found = yield from fetch_hits(reading, all_places, index)
     decided, text_verdicts = yield from _decide_by_text(reading, groups, attached, found, index)
     if decided is not None:
         groups = tuple(decided.groups)
@@ -85,7 +81,7 @@ def _answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:
     if reading.options.explain:
         texts = reading.texts
         sources = (
-            (yield from _fetch_fields(reading, all_places, index, texts.fields)) if texts is not None else {}
+            (yield from fetch_fields(reading, all_places, index, texts.fields)) if texts is not None else {}
         )
         counters["explain"] = [_explain_group(reading, places, sources, text_verdicts) for places in attached]
     if reading.partial:
@@ -172,7 +168,7 @@ def _add_texts(  # noqa: PLR0917 - of one page
     if all(map(shown.shows, stage.fields)):
         sources: Mapping[int, JSON] = {place: found[place].get("_source") or {} for place in places}
     else:
-        sources = yield from _fetch_fields(reading, places, index, stage.fields)
+        sources = yield from fetch_fields(reading, places, index, stage.fields)
     texts.update({at: stage.text(source, str(reading.hits[at]["_index"])) for at, source in sources.items()})
 
 
@@ -185,93 +181,6 @@ def _as_members(found: Mapping[int, JSON], source: object) -> Mapping[int, JSON]
         return found
     wanted = read_source_filter(source)
     return {place: with_source(hit, wanted) for place, hit in found.items()}
-
-
-def _fetch(reading: WindowReader, places: Sequence[int], index: str | None) -> Steps[dict[int, JSON]]:
-    """Return hits with everything that the request returns; documents deleted meanwhile are left out."""
-    found = yield from _by_id(reading, reading.body, places, index, source=None)
-    hits, sort = reading.hits, sort_keys(reading.body)
-    # A request with its own point in time also needs the tiebreaker to continue.
-    keys = slice(None if "pit" in reading.body else len(sort)) if sort else None
-    return {at: _with_ranking(hits[at], body, keys) for at, body in found.items()}
-
-
-def _by_id(
-    reading: WindowReader,
-    body: Mapping[str, Any],
-    places: Sequence[int],
-    index: str | None,
-    *,
-    source: Any,  # noqa: ANN401 - JSON
-) -> Steps[dict[int, JSON]]:
-    if are_numbered(reading.hits):
-        return (yield from _by_number(reading, body, places, index, source))
-    found: dict[tuple[Any, ...], JSON] = {}
-    done = 0
-    while done < len(places):
-        at_once = min(_AT_ONCE, reading.most)
-        hits = [reading.hits[place] for place in places[done : done + at_once]]
-        try:
-            answer = yield from _search_hits(
-                reading, page_body(with_ids(body), hits, source, reading.shards), index
-            )
-        except WindowTooLarge:
-            if len(hits) == 1:
-                raise
-            reading.most = len(hits) // 2
-            continue
-        found |= {identity(hit): hit for hit in answer["hits"]["hits"]}
-        done += len(hits)
-    wanted = {place: found.get(identity(reading.hits[place])) for place in places}
-    return {place: without_unwanted_id(hit, body) for place, hit in wanted.items() if hit is not None}
-
-
-def _by_number(
-    reading: WindowReader,
-    body: Mapping[str, Any],
-    places: Sequence[int],
-    index: str | None,
-    source: Any,  # noqa: ANN401 - JSON
-) -> Steps[dict[int, JSON]]:
-    found: list[JSON] = []
-    numbered = SeqNoFetch(body, reading.shards, reading.field)
-    for begin in range(0, len(places), _AT_ONCE):
-        hits = [reading.hits[place] for place in places[begin : begin + _AT_ONCE]]
-        try:
-            answer = yield from _search_hits(reading, numbered.request(hits, source), index)
-        except WindowTooLarge:
-            # With ids, smaller requests will do.
-            raise AmbiguousSeqNo from None
-        found += numbered.found(hits, answer["hits"]["hits"])
-    return dict(zip(places, found, strict=True))
-
-
-def _search_hits(reading: WindowReader, request: JSON, index: str | None) -> Steps[JSON]:
-    """Fetch hits that were read before, and record what the answer lacks.
-
-    Raises:
-        WindowTooLarge: the index allows only smaller windows.
-    """
-    answer: JSON = yield Call("search", reading.under_pit(index, request))
-    refuse_small_windows(answer)
-    reading.record_response(answer)
-    return answer
-
-
-def _fetch_fields(
-    reading: WindowReader, places: Sequence[int], index: str | None, fields: Sequence[str]
-) -> Steps[dict[int, JSON]]:
-    """Return some source fields of hits, regardless of the request's own filter."""
-    found = yield from _by_id(reading, {}, places, index, source=list(fields))
-    return {place: hit.get("_source") or {} for place, hit in found.items()}
-
-
-def _with_ranking(hit: Hit, fetched: JSON, keys: slice | None) -> JSON:
-    """Return a fetched hit with the score and sort values of the search that ranked it."""
-    ranked = {**fetched, "_score": hit.get("_score")}
-    if keys is not None and "sort" in hit:
-        ranked["sort"] = hit["sort"][keys]
-    return ranked
 
 
 def _inner_hits(reading: WindowReader, group: Group, hits: Sequence[JSON]) -> JSON:
@@ -330,9 +239,9 @@ def _counters(reading: WindowReader, collapsed: Collapsed) -> JSON:
 def _groups_total(reading: WindowReader, collapsed: Collapsed) -> JSON:
     cursor, ended = reading.cursor, reading.complete
     if cursor is not None and not cursor.fresh:
-        return carried_total(cursor.total, cursor.count + len(collapsed.groups), ended=ended)
+        return later_groups_total(cursor.total, cursor.count + len(collapsed.groups), ended=ended)
     # The total also counts the hits before a ``search_after``.
-    known = "search_after" not in reading.body and not (reading.partial or reading.deepened)
+    known = "search_after" not in reading.body and not (reading.partial or reading.k_raised)
     total = (reading.first or {}).get("hits", {}).get("total") if known else None
     first = [members[0] for _, members in collapsed.groups]
     return groups_total(first, len(reading.hits), total, ended=ended)
@@ -384,7 +293,7 @@ def groups_total(first: Sequence[int], read: int, total: object, *, ended: bool)
     return {"value": value, "relation": "estimate", "method": METHOD, "window": read, "of": of}
 
 
-def carried_total(first: Mapping[str, Any] | None, seen: int, *, ended: bool) -> JSON:
+def later_groups_total(first: Mapping[str, Any] | None, seen: int, *, ended: bool) -> JSON:
     """Return the number of groups for a later page of a cursor: exact on the last page, else as on the first.
 
     Args:

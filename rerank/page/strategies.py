@@ -17,7 +17,7 @@ from shinglefold.model.scheme import Scheme
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.clustering import Group
 from shinglefold.rerank.hits import Hit, mark, stored_fingerprint
-from shinglefold.rerank.page.cursor import Cursor, request_digest, seal, unseal
+from shinglefold.rerank.page.cursor import Cursor, decrypt_cursor, encrypt_cursor, request_digest
 from shinglefold.rerank.page.response import KEY, answer_page
 from shinglefold.rerank.page.window import WindowReader
 from shinglefold.rerank.request.bodies import SEQ_NO, can_continue, page_bounds, place_key, resumable
@@ -155,7 +155,7 @@ def begin_cursor(
     """
     _check_can_page(index, body, options, order_changes=keep_alive is None)
     digest = request_digest(index, body, options, scheme.id, url)
-    cursor = unseal(options.cursor, key) if isinstance(options.cursor, str) else Cursor(digest)
+    cursor = decrypt_cursor(options.cursor, key) if isinstance(options.cursor, str) else Cursor(digest)
     if cursor.request != digest:
         raise ConfigError(
             "the cursor belongs to another search: query, order, index, routing and folding must stay "
@@ -176,7 +176,7 @@ def read_page(reading: WindowReader, index: str | None, cursor: Cursor, key: byt
     begun = not isinstance(reading.options.cursor, str) or reading.options.renew
     try:
         if cursor.old:
-            yield from reading.recall(index, cursor.old)
+            yield from reading.read_shown(index, cursor.old)
         yield from reading.read_on(index)
         answer = yield from answer_page(reading, index)
     except BaseException as error:
@@ -191,7 +191,7 @@ def read_page(reading: WindowReader, index: str | None, cursor: Cursor, key: byt
         following = replace(following, total=answer[KEY]["groups_total"])
     elif reading.pit is not None:
         yield Call("close_pit", (reading.pit,))
-    answer[KEY]["cursor"] = following and seal(following, key)
+    answer[KEY]["cursor"] = following and encrypt_cursor(following, key)
     return answer
 
 
@@ -203,16 +203,16 @@ def next_cursor(cursor: Cursor, reading: WindowReader) -> Cursor | None:
     """
     groups = reading.collapsed().groups
     done = groups[: reading.needed]
-    border = len(reading.hits)
+    block_start = len(reading.hits)
     if len(done) < len(groups):
-        border = reading.border(groups[len(done)].members[0])
+        block_start = reading.block_start(groups[len(done)].members[0])
     elif reading.ended or reading.broken:
         return None
     shown = [_shown_group(reading, group, cursor.behind) for group in done]
     return replace(
         cursor,
-        after=reading.hits[border - 1]["sort"] if border else cursor.after,
-        behind=cursor.behind + border,
+        after=reading.hits[block_start - 1]["sort"] if block_start else cursor.after,
+        behind=cursor.behind + block_start,
         count=cursor.count + len(done),
         shown=(*cursor.shown, *shown),
     )

@@ -13,25 +13,24 @@ from shinglefold.model.seal import Seal
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.explanation import PassageTexts
 from shinglefold.rerank.fold.clustering import Collapsed, ConnectedFolding, LeaderFolding, folding_of
-from shinglefold.rerank.fold.fingerprint_columns import FingerprintColumns
 from shinglefold.rerank.fold.leader_groups import GroupByLeader, leader_groups
 from shinglefold.rerank.fold.matcher import Matcher
-from shinglefold.rerank.hits import Hit
+from shinglefold.rerank.hits import FingerprintColumns, Hit
 from shinglefold.rerank.page.cursor import Cursor
-from shinglefold.rerank.page.seq_no import without_ids
+from shinglefold.rerank.page.fetch import without_ids
 from shinglefold.rerank.request.bodies import (
     after_hit,
+    complete_tie_groups,
     limit_of,
     narrowable,
     page_bounds,
+    raisable_k,
     rank_window,
-    ranked_window,
-    reach,
     total_order,
-    whole_runs,
-    widened,
     window_body,
     window_fields,
+    with_greater_k,
+    with_rank_window,
 )
 from shinglefold.rerank.request.fold_options import FoldOptions
 
@@ -115,7 +114,7 @@ class WindowReader:
         partial: what answers lack.
         owns_pit: whether the point in time was opened for this page, and is to be closed after it.
         ended: whether the results end here; ``broken``: whether a partial answer ends here.
-        deepened: whether ``k`` was raised above that of the request.
+        k_raised: whether ``k`` was raised above that of the request.
     """
 
     def __init__(
@@ -149,7 +148,7 @@ class WindowReader:
         self.first: JSON | None = None
         self.partial = PartialAnswer()
         self.ended = self.broken = False
-        self.deepened = False
+        self.k_raised = False
         self._lead = lead
         self._own_order = own_order
         self._rank_window = rank_window(body)
@@ -204,7 +203,7 @@ class WindowReader:
         if self._full():
             return "page_full"
         if self.ended:
-            return "k_reached" if limit_of(self.body) == "k" and not self.deepened else "end_of_results"
+            return "k_reached" if limit_of(self.body) == "k" and not self.k_raised else "end_of_results"
         if self.broken:
             return "partial_answer"
         if self._rank_window is not None and len(self.hits) >= self._rank_window:
@@ -219,7 +218,7 @@ class WindowReader:
         """Return the fingerprints of some hits."""
         return self._folding.columns(places)
 
-    def border(self, place: int) -> int:
+    def block_start(self, place: int) -> int:
         """Return where the block of a hit begins."""
         return max((begin for begin in self._borders if begin <= place), default=0)
 
@@ -257,7 +256,7 @@ class WindowReader:
         """Read longer windows from the first hit on, for queries without ``search_after``."""
         while self.stopped_by is None:
             size = max(2 * len(self.hits), self.first_size())
-            self.deepened = reach(self.body) is not None
+            self.k_raised = raisable_k(self.body) is not None
             yield from self._read_from_start(index, min(size, self._cap))
 
     def read_on(self, index: str | None) -> Steps[None]:
@@ -284,7 +283,7 @@ class WindowReader:
             return index, body
         return None, {**body, "pit": {**self.keep, "id": self.pit}}
 
-    def recall(self, index: str | None, count: int) -> Steps[None]:
+    def read_shown(self, index: str | None, count: int) -> Steps[None]:
         """Read the first ``count`` hits and remember their representatives as shown on earlier pages."""
         # Read in whole blocks, as with a cursor: a block cut short would have other representatives.
         before = WindowReader(
@@ -327,7 +326,7 @@ class WindowReader:
         if answer is None:
             return
         hits = self._record_hits(answer, size + 1)
-        count = whole_runs(hits, size)
+        count = complete_tie_groups(hits, size)
         if hits and not count:
             # More hits are equal than were requested.
             self._capped = bool(self._taken) or size >= self.most
@@ -360,7 +359,7 @@ class WindowReader:
         return answer
 
     def _window(self, size: int) -> JSON:
-        body = widened(self.body, size) if self.deepened else ranked_window(self.body, size)
+        body = with_greater_k(self.body, size) if self.k_raised else with_rank_window(self.body, size)
         window = window_body(body, size, self._fields, first=self.first is None)
         return without_ids(window) if self.numbers else window
 
@@ -372,7 +371,7 @@ class WindowReader:
         hits: list[JSON] = answer["hits"]["hits"]
         # A pipeline that removes hits does so in later answers, too, which have no totals.
         broken = self.partial.note(answer, self._cut(answer, size)) or CUT in self.partial.lacks
-        k = None if self.deepened else reach(self.body)
+        k = None if self.k_raised else raisable_k(self.body)
         self.ended = len(hits) < size and not broken and (k is None or k >= size)
         self.broken = len(hits) < size and broken
         return hits
@@ -423,8 +422,8 @@ class WindowReader:
         window = self.options.window
         if self.tie is None:
             return window
-        count = whole_runs(hits[: window + 1], window)
+        count = complete_tie_groups(hits[: window + 1], window)
         while not count and window < len(hits):
             window += 1
-            count = whole_runs(hits[: window + 1], window)
+            count = complete_tie_groups(hits[: window + 1], window)
         return count or len(hits)

@@ -51,7 +51,7 @@ def hits_of(given: Sequence[Hit] | Mapping[str, Any]) -> Sequence[Hit]:
     return hits
 
 
-def check_means(engine: object, canonicalizer: object, seal: object, *, awaited: bool) -> None:
+def check_search_arguments(engine: object, canonicalizer: object, seal: object, *, awaited: bool) -> None:
     """Check the arguments that a search is created with.
 
     Raises:
@@ -66,7 +66,7 @@ def check_means(engine: object, canonicalizer: object, seal: object, *, awaited:
     check_seal(seal)
 
 
-def check_several(name: str, several: object, what: str) -> None:
+def check_list(name: str, several: object, what: str) -> None:
     """Raise ``ConfigError`` unless it is a list: one id or text would be read letter by letter."""
     if not isinstance(several, list | tuple):
         raise expected(name, f"a list of {what}", several)

@@ -35,7 +35,7 @@ def has_nearest(query: object) -> bool:
     )
 
 
-def has_chance(query: object) -> bool:
+def has_random_order(query: object) -> bool:
     """Return whether each request ranks hits differently: a ``random_score`` has no seed."""
     scores = (part["random_score"] for part in _objects(query) if "random_score" in part)
     return any(isinstance(score, Mapping) and score.get("seed") is None for score in scores)
@@ -53,24 +53,24 @@ def _objects(query: object) -> Iterator[Mapping[Any, Any]]:
             waiting += part
 
 
-def reach(body: Mapping[str, Any]) -> int | None:
+def raisable_k(body: Mapping[str, Any]) -> int | None:
     """Return the ``k`` that may be raised: of a search for nearest neighbours alone; else None.
 
     Beside a query, a greater ``k`` gives more hits a score and so changes the order of the first ones.
     """
-    found = _alone(body)
+    found = _only_knn(body)
     k = (found or {}).get("k")
     return k if isinstance(k, int) else None
 
 
-def widened(body: Mapping[str, Any], size: int) -> Mapping[str, Any]:
-    """Return a request with ``k`` raised to ``size``, where ``reach`` allows it."""
-    if reach(body) is not None:
+def with_greater_k(body: Mapping[str, Any], size: int) -> Mapping[str, Any]:
+    """Return a request with ``k`` raised to ``size``, where ``raisable_k`` allows it."""
+    if raisable_k(body) is not None:
         return {name: _with_k(name, value, min(size, _MOST)) for name, value in body.items()}
     return body
 
 
-def ranked_window(body: Mapping[str, Any], size: int) -> Mapping[str, Any]:
+def with_rank_window(body: Mapping[str, Any], size: int) -> Mapping[str, Any]:
     """Return a request with ``size`` as its ``rank_window_size``, where it names none."""
     for name in ("retriever", "rank"):
         ((kind, spec),) = (body.get(name) or {"": {}}).items()
@@ -89,7 +89,7 @@ def rank_window(body: Mapping[str, Any]) -> int | None:
     return None
 
 
-def _alone(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def _only_knn(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return the search for nearest neighbours of a request; None where something else finds hits, too."""
     if len(({"query"} | _BESIDE_QUERY) & body.keys()) != 1:
         return None
@@ -144,7 +144,7 @@ def _knn_of(retriever: object) -> Iterator[object]:
 SEQ_NO = "_seq_no"
 
 
-def whole_runs(hits: Sequence[Mapping[str, Any]], most: int) -> int:
+def complete_tie_groups(hits: Sequence[Mapping[str, Any]], most: int) -> int:
     """Return how many hits of an answer to take, so that ``search_after`` the last of them skips none.
 
     Args:
@@ -261,7 +261,7 @@ def narrowable(body: Mapping[str, Any]) -> bool:
 
 def resumable(body: Mapping[str, Any]) -> bool:
     """Return whether ``search_after`` can continue a search: its order is one sort, equal in each request."""
-    return narrowable(body) and "rescore" not in body and not has_chance(body.get("query"))
+    return narrowable(body) and "rescore" not in body and not has_random_order(body.get("query"))
 
 
 def place_key(body: Mapping[str, Any]) -> str | None:
@@ -323,21 +323,6 @@ def _with_missing(key: Any) -> Any:  # noqa: ANN401 - JSON
     if name.startswith("_") or "missing" in options:
         return key
     return {name: {**options, "missing": "_last"}}
-
-
-def page_body(
-    body: Mapping[str, Any],
-    hits: Sequence[Mapping[str, Any]],
-    source: Any = None,  # noqa: ANN401 - JSON
-    shards: int = 1,
-) -> JSON:
-    """Return the body that fetches the hits of a page by id, with everything the request wants of them.
-
-    Args:
-        source: a ``_source`` filter instead of the request's.
-        shards: their number; with several an id may name several documents.
-    """
-    return chosen_body(body, hits_query(hits, shards), len(hits), source)
 
 
 def with_ids(body: Mapping[str, Any]) -> Mapping[str, Any]:

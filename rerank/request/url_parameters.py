@@ -7,7 +7,7 @@ from typing import Any
 from shinglefold.contracts.engine import JSON
 from shinglefold.contracts.shard_failures import check_complete
 from shinglefold.errors import ConfigError, EngineError, IndexMissing, quote
-from shinglefold.options.validation import check_name, check_object
+from shinglefold.options.validation import check_name
 from shinglefold.rerank.engine_calls import Call, Steps
 
 _PARTIAL = "allow_partial_search_results"
@@ -104,17 +104,6 @@ class Parameters:
 
     def _select(self, names: frozenset[str]) -> dict[str, Any]:
         return {name: value for name, value in self.url.items() if name in names}
-
-
-def merge_parameters(params: Mapping[str, Any] | None, more: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the parameters that a caller gave in an object and as keywords.
-
-    Raises:
-        ConfigError: ``params`` is no object.
-    """
-    if params is None:
-        return more
-    return {**check_object("params", params, 'an object, such as {"routing": "a"}'), **more}
 
 
 def read_parameters(given: Mapping[str, Any]) -> Parameters:

@@ -15,7 +15,7 @@ from shinglefold.model.seal import Seal
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.index_knowledge import IndexRecipe
 from shinglefold.rerank.page.window import PartialAnswer, missing
-from shinglefold.rerank.request.bodies import SEQ_NO, whole_runs
+from shinglefold.rerank.request.bodies import SEQ_NO, complete_tie_groups
 from shinglefold.rerank.similar.decision import CandidateDecision, TextSource, decide_by_texts
 from shinglefold.rerank.similar.query_document import (
     CandidateQueries,
@@ -155,7 +155,7 @@ class CandidateBlocks:
         taken, more = 0, 1
         while not taken:
             hits, most = yield from self._in_order(begin, more)
-            taken = whole_runs(hits, most)
+            taken = complete_tie_groups(hits, most)
             if not hits:
                 break
             # At most as many hits in a row have equal values as there are shards.

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, get_args
 
 from shinglefold.contracts.engine import JSON
 from shinglefold.errors import ConfigError, InputError, quote
-from shinglefold.model.scheme import Decision, Facts, Scheme, Verify, verified_by
+from shinglefold.model.scheme import Facts, Scheme, Verify, verified_by
 from shinglefold.model.seal import Seal
 from shinglefold.model.values import UNDETERMINED, Fingerprint
 from shinglefold.options.validation import check_choice, check_fraction, check_int
@@ -110,10 +110,6 @@ class Match(FoundDocument):
     def score(self) -> float:
         """The resemblance."""
         return self.resemblance
-
-    def with_hit(self, hit: Hit) -> "Match":
-        """Return the match with its document as another search returned it."""
-        return replace(self, hit=hit)
 
     def to_json(self) -> JSON:
         """Return the match as JSON, with ``_source`` where it was asked for."""
@@ -298,17 +294,14 @@ class SimilarOptions:
         self.with_verification(Scheme())
         self.folding()
 
-    def decided_by(self, scheme: Decision) -> Verify:
-        """Return what decides candidates under the decision of a scheme.
+    def with_verification(self, scheme: Scheme) -> Scheme:
+        """Return the scheme with the verification and the similarity of these options.
 
         Raises:
             ConfigError: two thresholds are given, and ``verify`` does not say which decides.
         """
-        return verified_by(scheme, self.verify, self.min_resemblance, self.min_similarity)
-
-    def with_verification(self, scheme: Scheme) -> Scheme:
-        """Return the scheme with the verification and the similarity of these options."""
-        chosen: dict[str, Any] = {"verify": self.decided_by(scheme.decision)}
+        verify = verified_by(scheme.decision, self.verify, self.min_resemblance, self.min_similarity)
+        chosen: dict[str, Any] = {"verify": verify}
         if self.facts != "any":
             chosen["facts"] = self.facts
         if self.min_similarity is not None:

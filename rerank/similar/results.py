@@ -225,7 +225,7 @@ def _with_sources(
         answer = yield Call("search", (query.candidates.index, {**body, "_source": source}))
         blocks.partial.note(answer)
         hits |= {identity(hit): hit for hit in answer["hits"]["hits"]}
-    return [match.with_hit(found) for match in matches if (found := hits.get(match.identity)) is not None]
+    return [replace(match, hit=hits[match.identity]) for match in matches if match.identity in hits]
 
 
 Wanted = TypeVar("Wanted")

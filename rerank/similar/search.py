@@ -12,9 +12,8 @@ from shinglefold.model.values import Fingerprint
 from shinglefold.options.validation import check_options, check_str, expected
 from shinglefold.rerank.engine_calls import Call, Steps, run, run_async, run_together
 from shinglefold.rerank.fold.text_verification import TextStages
-from shinglefold.rerank.index_knowledge import IndexRecipes
-from shinglefold.rerank.request.arguments import check_means, check_several
-from shinglefold.rerank.request.field_check import check_fields, check_scopes
+from shinglefold.rerank.index_knowledge import IndexRecipes, check_fields, check_scopes
+from shinglefold.rerank.request.arguments import check_list, check_search_arguments
 from shinglefold.rerank.similar.candidates import CandidateSearch, LookupResult, SimilarQuery, look_up
 from shinglefold.rerank.similar.decision import CandidateDecision
 from shinglefold.rerank.similar.query_document import QueryDocument, SimilarOptions, decisive_fields
@@ -53,7 +52,7 @@ class SimilarSteps(Generic[Driven]):
         seal: Seal | None = None,
         canonicalizer: "Canonicalizer | None" = None,
     ) -> None:
-        check_means(engine, canonicalizer, seal, awaited=self._awaited)
+        check_search_arguments(engine, canonicalizer, seal, awaited=self._awaited)
         if field is not None:
             check_str("field", field)
         self._engine: Driven = engine
@@ -71,7 +70,7 @@ class SimilarSteps(Generic[Driven]):
     def _batch(
         self, index: str, several: Sequence[Wanted], options: SimilarOptions | None
     ) -> Steps[list[SimilarPage | ShinglefoldError]]:
-        check_several("what is wanted", several, "ids, pairs of index and id, or fingerprints")
+        check_list("what is wanted", several, "ids, pairs of index and id, or fingerprints")
         query = yield from self._query(index, options)
         found = yield from run_together([self._query_document(wanted, query) for wanted in several])
         documents = {at: one for at, one in enumerate(found) if isinstance(one, QueryDocument)}
@@ -91,7 +90,7 @@ class SimilarSteps(Generic[Driven]):
         options: SimilarOptions | None,
         parameters: Parameters | None,
     ) -> Steps[list[LookupResult]]:
-        check_several("what is wanted", several, "fingerprints")
+        check_list("what is wanted", several, "fingerprints")
         query = yield from self._query(index, options)
         documents = [self._check_comparable(_as_query_document(one), query) for one in several]
         return (yield from look_up(documents, query, parameters))

@@ -8,8 +8,8 @@ from support.hits import SCHEME, hits_of, specs
 from support.servers.choose import examples
 
 from shinglefold.model.scheme import Scheme
-from shinglefold.rerank.fold.fingerprint_columns import FingerprintReader
 from shinglefold.rerank.fold.matcher import Matcher, length_bounds
+from shinglefold.rerank.hits import FingerprintReader
 from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.sketch import agreement_matrix, length_ratio, pack
 

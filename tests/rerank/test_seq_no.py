@@ -1,6 +1,6 @@
 import pytest
 
-from shinglefold.rerank.page.seq_no import AmbiguousSeqNo, SeqNoFetch, are_numbered, without_ids
+from shinglefold.rerank.page.fetch import AmbiguousSeqNo, SeqNoFetch, are_numbered, without_ids
 
 _QUERY = {"match": {"title": "страница"}}
 

@@ -15,10 +15,10 @@ from shinglefold.model.scheme import Scheme
 from shinglefold.registry import make_scheme
 from shinglefold.rerank import FoldedSearch, FoldOptions
 from shinglefold.rerank.fold.clustering import Group
-from shinglefold.rerank.fold.fingerprint_columns import FingerprintReader
 from shinglefold.rerank.fold.matcher import Matcher
-from shinglefold.rerank.fold.text_verification import TextStage
+from shinglefold.rerank.fold.text_verification import TextStage, TextStages
 from shinglefold.rerank.fold.uncertain_pairs import Signatures, apply_text_verdicts, pairs_of
+from shinglefold.rerank.hits import FingerprintReader
 from shinglefold.rerank.request.fold_options import Scope
 from shinglefold.sketch import agreement_rows
 
@@ -71,7 +71,7 @@ def _body(**dedup: Any) -> dict[str, Any]:
 
 
 def test_the_page_is_what_the_texts_say(search: FoldedSearch, scheme: Scheme, pages: list[dict[str, Any]]):
-    stage = TextStage.of(scheme, ("body",), Canonicalizer.of(scheme))
+    stage = TextStages(Canonicalizer.of(scheme)).stage(scheme, ("body",))
     sources = dict(enumerate(pages))
     by_signature = _shown(search.search("pages", _body()))
     answer = search.search("pages", _body(verify="text"))
@@ -168,7 +168,7 @@ def test_an_explained_page_tells_of_members_whose_texts_decided(search: FoldedSe
 
 
 def test_words_that_were_read_lately_say_the_same_again(scheme: Scheme, pages: list[dict[str, Any]]):
-    stage = TextStage.of(scheme, ("body",))
+    stage = TextStages().stage(scheme, ("body",))
     pairs = [(0, at) for at in range(1, len(pages))]
     sources = dict(enumerate(pages))
     first = _decided(stage, pairs, sources)

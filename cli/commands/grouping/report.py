@@ -65,7 +65,7 @@ def report(
     from shinglefold.cli.session.open_index import opened_store
     from shinglefold.grouping.report import ReportFields, make_report
     from shinglefold.grouping.report.html import page
-    from shinglefold.rerank.request.field_check import check_fields
+    from shinglefold.rerank.index_knowledge import check_fields
 
     check_page(html, "--html")
     asked = invocation.asked(index, engine)

@@ -35,7 +35,7 @@ def kept_groups(asked: "Asked", recipe: "Recipe", *, numbered: bool) -> KeptGrou
     from shinglefold.cli.session.recipe import recipe_of_index
     from shinglefold.errors import ConfigError, IndexMissing, SchemeMismatch
     from shinglefold.grouping.rules import Rules
-    from shinglefold.rerank.request.field_check import source_of
+    from shinglefold.rerank.index_knowledge import source_of
 
     try:
         old, found = recipe_of_index(asked)

@@ -3,7 +3,7 @@
 import pytest
 from support.topologies import NAMES, laid_out, ranked
 
-from shinglefold.rerank.request.bodies import SEQ_NO, whole_runs
+from shinglefold.rerank.request.bodies import SEQ_NO, complete_tie_groups
 
 COUNT = 120
 #: What the walk is sorted by before ties are settled; every fourth document has no rank.
@@ -26,7 +26,7 @@ def walk(engine, index, body, size, pit):
             window = {**body, **after, "size": wanted + 1, "track_total_hits": False}
             answer = engine.search(None if pit else index, window)
             hits = answer["hits"]["hits"]
-            count = whole_runs(hits, wanted)
+            count = complete_tie_groups(hits, wanted)
             if len(hits) <= wanted:
                 yield from hits
                 return

@@ -1,4 +1,4 @@
-"""Hits identified by sequence number instead of id.
+"""Fetches the hits of a page, by sequence number where possible, else by id.
 
 Engines store ids with the sources, so reading 200 ids costs more than everything else that folding reads.
 Sequence numbers are doc values, and unique within a shard. The exception is an index made by ``_shrink``: its
@@ -8,11 +8,27 @@ documents keep the numbers that they had in several shards.
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatch
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.rerank.hits import Hit
-from shinglefold.rerank.request.bodies import SEQ_NO, chosen_body
+from shinglefold.contracts.shard_failures import refuse_small_windows
+from shinglefold.errors import WindowTooLarge
+from shinglefold.rerank.engine_calls import Call, Steps
+from shinglefold.rerank.hits import Hit, identity
+from shinglefold.rerank.request.bodies import (
+    SEQ_NO,
+    chosen_body,
+    hits_query,
+    sort_keys,
+    with_ids,
+    without_unwanted_id,
+)
+
+if TYPE_CHECKING:
+    from shinglefold.rerank.page.window import WindowReader
+
+#: Hits fetched with one request.
+_AT_ONCE = 1000
 
 #: Parts of a request that depend on its query, beside the hits and their order.
 _QUERY_KEYS = ("highlight", "explain", "script_fields", "rescore")
@@ -129,3 +145,92 @@ def _needs_query(body: Mapping[str, Any]) -> bool:
         return True
     query = str(body.get("query"))
     return any(key in query for key in _INSIDE_QUERY)
+
+
+def fetch_hits(reading: "WindowReader", places: Sequence[int], index: str | None) -> Steps[dict[int, JSON]]:
+    """Return hits with everything that the request returns; documents deleted meanwhile are left out."""
+    found = yield from _by_id(reading, reading.body, places, index, source=None)
+    hits, sort = reading.hits, sort_keys(reading.body)
+    # A request with its own point in time also needs the tiebreaker to continue.
+    keys = slice(None if "pit" in reading.body else len(sort)) if sort else None
+    return {at: _with_ranking(hits[at], body, keys) for at, body in found.items()}
+
+
+def _by_id(
+    reading: "WindowReader",
+    body: Mapping[str, Any],
+    places: Sequence[int],
+    index: str | None,
+    *,
+    source: Any,  # noqa: ANN401 - JSON
+) -> Steps[dict[int, JSON]]:
+    if are_numbered(reading.hits):
+        return (yield from _by_seq_no(reading, body, places, index, source))
+    found: dict[tuple[Any, ...], JSON] = {}
+    done = 0
+    while done < len(places):
+        at_once = min(_AT_ONCE, reading.most)
+        hits = [reading.hits[place] for place in places[done : done + at_once]]
+        try:
+            answer = yield from _search_hits(
+                reading,
+                chosen_body(with_ids(body), hits_query(hits, reading.shards), len(hits), source),
+                index,
+            )
+        except WindowTooLarge:
+            if len(hits) == 1:
+                raise
+            reading.most = len(hits) // 2
+            continue
+        found |= {identity(hit): hit for hit in answer["hits"]["hits"]}
+        done += len(hits)
+    wanted = {place: found.get(identity(reading.hits[place])) for place in places}
+    return {place: without_unwanted_id(hit, body) for place, hit in wanted.items() if hit is not None}
+
+
+def _by_seq_no(
+    reading: "WindowReader",
+    body: Mapping[str, Any],
+    places: Sequence[int],
+    index: str | None,
+    source: Any,  # noqa: ANN401 - JSON
+) -> Steps[dict[int, JSON]]:
+    found: list[JSON] = []
+    numbered = SeqNoFetch(body, reading.shards, reading.field)
+    for begin in range(0, len(places), _AT_ONCE):
+        hits = [reading.hits[place] for place in places[begin : begin + _AT_ONCE]]
+        try:
+            answer = yield from _search_hits(reading, numbered.request(hits, source), index)
+        except WindowTooLarge:
+            # With ids, smaller requests will do.
+            raise AmbiguousSeqNo from None
+        found += numbered.found(hits, answer["hits"]["hits"])
+    return dict(zip(places, found, strict=True))
+
+
+def _search_hits(reading: "WindowReader", request: JSON, index: str | None) -> Steps[JSON]:
+    """Fetch hits that were read before, and record what the answer lacks.
+
+    Raises:
+        WindowTooLarge: the index allows only smaller windows.
+    """
+    answer: JSON = yield Call("search", reading.under_pit(index, request))
+    refuse_small_windows(answer)
+    reading.record_response(answer)
+    return answer
+
+
+def fetch_fields(
+    reading: "WindowReader", places: Sequence[int], index: str | None, fields: Sequence[str]
+) -> Steps[dict[int, JSON]]:
+    """Return some source fields of hits, regardless of the request's own filter."""
+    found = yield from _by_id(reading, {}, places, index, source=list(fields))
+    return {place: hit.get("_source") or {} for place, hit in found.items()}
+
+
+def _with_ranking(hit: Hit, fetched: JSON, keys: slice | None) -> JSON:
+    """Return a fetched hit with the score and sort values of the search that ranked it."""
+    ranked = {**fetched, "_score": hit.get("_score")}
+    if keys is not None and "sort" in hit:
+        ranked["sort"] = hit["sort"][keys]
+    return ranked
