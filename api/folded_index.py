@@ -192,7 +192,7 @@ class FoldedIndex:
         found = explain_pair(
             hits, self.scheme, self.canonicalizer, self.recipe.field, self.recipe.fields, seal=self.seal
         )
-        return {**found.told, "passages": [passage._asdict() for passage in found.passages]}
+        return {**found.facts, "passages": [passage._asdict() for passage in found.passages]}
 
     # Write
 

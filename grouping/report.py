@@ -18,7 +18,7 @@ from shinglefold.model.stored_fingerprint import PENDING, is_placeholder, stored
 from shinglefold.options.remedies import chain, suggest
 from shinglefold.options.validation import check_engine, check_str, check_type
 from shinglefold.rerank.hits import field_values, moment
-from shinglefold.rerank.request.field_check import source_of
+from shinglefold.rerank.index_knowledge import source_of
 from shinglefold.runtime.backoff import retry_unavailable
 
 _HOSTS = ("host", "domain", "site", "url", "link")

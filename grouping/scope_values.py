@@ -13,7 +13,7 @@ from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.documents import values_at
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.rerank.hits import field_values
-from shinglefold.rerank.request.field_check import definition_of, of_nested
+from shinglefold.rerank.index_knowledge import definition_of, is_nested
 
 Form = Callable[[Any], Any]
 #: Bytes of a term at most, in any index.
@@ -166,7 +166,7 @@ def _incomparable(node: Mapping[str, Any]) -> str:
 
 def _nested(mappings: JSON, path: str) -> str:
     """Return in words that a field is nested: searches return no values of it with a hit."""
-    return "a field of nested documents" if of_nested(mappings, path) else ""
+    return "a field of nested documents" if is_nested(mappings, path) else ""
 
 
 def _copied(mappings: JSON, path: str) -> str:

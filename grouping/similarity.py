@@ -15,11 +15,10 @@ from shinglefold.model.scheme import Facts, Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import stored_parts
 from shinglefold.model.values import Fingerprint, Int64s
-from shinglefold.rerank.fold.fingerprint_columns import FingerprintColumns, FingerprintReader
 from shinglefold.rerank.fold.matcher import Compared, Mask, Matcher, nonzero
 from shinglefold.rerank.fold.text_verification import TextStage, TextStages, TextVerdict
 from shinglefold.rerank.fold.uncertain_pairs import UncertaintyBand
-from shinglefold.rerank.hits import field_values
+from shinglefold.rerank.hits import FingerprintColumns, FingerprintReader, field_values
 from shinglefold.rerank.request.fold_options import FoldOptions, Scope
 from shinglefold.rerank.similar import QueryDocument
 from shinglefold.sketch import agreement_rows, estimate

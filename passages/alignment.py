@@ -1,4 +1,4 @@
-"""The passages two texts have in common: chains of equal words, brought back to the texts."""
+"""The passages that two texts share: runs of equal words, chained where they follow each other closely."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,21 +10,21 @@ from numpy.typing import NDArray
 
 from shinglefold.model.values import Int64s, PlacedTokens, Token
 from shinglefold.options.validation import check_int
-from shinglefold.passages.seeds import bounded_pairs, expanded, near_pairs
+from shinglefold.passages.seeds import bounded_pairs, expand_ranges, near_pairs
 from shinglefold.passages.shingle_positions import Elements, elements_of
 
 #: Words that may differ inside a passage, on either side.
 GAP = 6
-#: Of fewer runs all are walked through; of more those that stand alone are found first, at 3 µs less each.
+#: With more runs than these, isolated ones are found first, which saves 3 µs each.
 _FEW = 500
 #: Runs whose words are compared at a time.
 _RUNS_AT_ONCE = 1 << 18
-#: Words of a run from one point that stands for it to the next.
+#: Words between the points by which a run is found.
 _STRIDE = 64
 
 
 class MatchRun(NamedTuple):
-    """Equal words: ``length`` of them from ``a`` in one text and from ``b`` in the other."""
+    """``length`` equal words, from word ``a`` of one text and word ``b`` of the other."""
 
     a: int
     b: int
@@ -33,9 +33,9 @@ class MatchRun(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chains:
-    """Runs in chains: those of chain c are ``runs[begins[c]:begins[c + 1]]``.
+    """Chains of runs: those of chain c are ``runs[begins[c]:begins[c + 1]]``.
 
-    ``runs``: int64 (R, 3), the columns of ``MatchRun``; those of a chain have no word in common.
+    ``runs``: int64 (R, 3), the columns of ``MatchRun``; runs of a chain do not overlap.
     ``begins``: int64 (C + 1,).
     """
 
@@ -53,7 +53,7 @@ class Chains:
 
 
 def runs_of(pairs: Int64s, width: int) -> Int64s:
-    """Return the runs of consecutive elements of pairs, int64 (P, 2), in the order of the first text.
+    """Return the runs that pairs of elements, int64 (P, 2), make, in the order of the first text.
 
     Returns:
         int64 (R, 3), the columns of ``MatchRun``.
@@ -63,7 +63,7 @@ def runs_of(pairs: Int64s, width: int) -> Int64s:
     one, other = pairs[:, 0], pairs[:, 1]
     order = np.lexsort((one, other - one))
     one, other = one[order], other[order]
-    # On one diagonal, elements less than their width apart have words in common.
+    # On one diagonal, elements at most their width apart make one run.
     same = np.diff(other - one) == 0
     breaks = np.flatnonzero(~(same & (np.diff(one) <= width))) + 1
     starts = np.concatenate(([0], breaks))
@@ -72,33 +72,33 @@ def runs_of(pairs: Int64s, width: int) -> Int64s:
 
 
 def equal_runs(runs: Int64s, a: Elements, b: Elements) -> Int64s:
-    """Return the parts of runs whose words are equal: tolerant elements may have others."""
+    """Return the parts of runs with equal words: paired elements may differ in words."""
     found = [np.zeros((0, 3), np.int64)]
     for begin in range(0, len(runs), _RUNS_AT_ONCE):
         part = runs[begin : begin + _RUNS_AT_ONCE]
         lengths = part[:, 2]
-        at, there = (expanded(part[:, side], lengths) for side in (0, 1))
+        at, there = (expand_ranges(part[:, side], lengths) for side in (0, 1))
         ends = np.cumsum(lengths)
         edge = np.zeros(len(at) + 1, np.bool_)
         edge[ends - lengths] = edge[-1] = True
         same = np.concatenate((a.words[at] == b.words[there], [False]))
-        # What goes on from the word before goes on in the same run.
-        goes_on = same[1:-1] & same[:-2] & ~edge[1:-1]
-        firsts = np.flatnonzero(same[:-1] & ~np.concatenate(([False], goes_on)))
-        lasts = np.flatnonzero(same[:-1] & ~np.concatenate((goes_on, [False])))
+        # Equal words that follow each other make one run.
+        continues = same[1:-1] & same[:-2] & ~edge[1:-1]
+        firsts = np.flatnonzero(same[:-1] & ~np.concatenate(([False], continues)))
+        lasts = np.flatnonzero(same[:-1] & ~np.concatenate((continues, [False])))
         found.append(np.stack((at[firsts], there[firsts], lasts - firsts + 1), axis=1))
     return _in_order(np.concatenate(found))
 
 
 def chains_of(runs: Int64s, gap: int = GAP) -> Chains:
-    """Return runs in chains; of those a run could go on, it takes the one that ends nearest.
+    """Return runs in chains; each run continues the chain whose end is nearest.
 
     Args:
         runs: in the order of the first text.
-        gap: words that may lie between two runs on either side.
+        gap: words that may differ between two runs on either side.
     """
     near = _near_others(runs, gap) if len(runs) > _FEW else np.ones(len(runs), np.bool_)
-    walked = list(_walked((MatchRun(*row) for row in runs[near].tolist()), gap))
+    walked = list(_iter_chains((MatchRun(*row) for row in runs[near].tolist()), gap))
     alone = runs[~near]
     rows = np.array([run for chain in walked for run in chain], np.int64).reshape(-1, 3)
     begins = np.cumsum([0, *map(len, walked)])
@@ -112,17 +112,17 @@ def _in_order(runs: Int64s) -> Int64s:
 
 
 def _near_others(runs: Int64s, gap: int) -> NDArray[np.bool_]:
-    """Tell which runs may go on another or be gone on; the others are chains by themselves.
+    """Return which runs may be neighbours in a chain; the others are chains by themselves.
 
-    Points of all runs are put into square cells so large that what goes on a run begins in a cell beside one
-    of its points. What texts repeat makes runs all over the place, most of which have no neighbour.
+    Points of all runs are put into square cells, so large that the continuation of a run begins in a cell
+    next to one of its points. Repetitions make many runs, most of which have no neighbour.
     """
     counts = runs[:, 2] // _STRIDE + 2
     owner = np.repeat(np.arange(len(runs)), counts)
     steps = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
     points = runs[owner, :2] + np.minimum(steps * _STRIDE, runs[owner, 2])[:, None]
     size = _STRIDE + gap
-    # The cells of a row are neighbours, and no row touches the next.
+    # Cells are numbered row by row, with a gap between rows.
     row = int(points.max()) // size + 3
     keys = points[:, 0] // size * row + points[:, 1] // size
     order = np.argsort(keys, kind="stable")
@@ -138,8 +138,9 @@ def _near_others(runs: Int64s, gap: int) -> NDArray[np.bool_]:
     return found
 
 
-def _walked(runs: Iterable[MatchRun], gap: int) -> Iterator[list[MatchRun]]:
-    # What goes on a chain lies no further than the gap off its diagonal; of equally near ones the elder does.
+def _iter_chains(runs: Iterable[MatchRun], gap: int) -> Iterator[list[MatchRun]]:
+    """Yield the chains of runs, which are in the order of the first text."""
+    # A continuation is at most the gap off the diagonal of its chain. Of equally near chains the older wins.
     by_diagonal: dict[int, list[tuple[int, list[MatchRun]]]] = {}
     for number, run in enumerate(runs):
         own = (run.b - run.a) // (gap + 1)
@@ -159,23 +160,26 @@ def _walked(runs: Iterable[MatchRun], gap: int) -> Iterator[list[MatchRun]]:
         if nearest is None:
             by_diagonal[own].append((number, [run]))
         else:
-            _go_on(by_diagonal[nearest], least[1], by_diagonal[own], run)
+            _continue_chain(by_diagonal[nearest], least[1], by_diagonal[own], run)
     for chains in by_diagonal.values():
         yield from (chain for _, chain in chains)
 
 
-def _go_on(
-    held: list[tuple[int, list[MatchRun]]], born: int, then: list[tuple[int, list[MatchRun]]], run: MatchRun
+def _continue_chain(
+    covered: list[tuple[int, list[MatchRun]]],
+    born: int,
+    then: list[tuple[int, list[MatchRun]]],
+    run: MatchRun,
 ) -> None:
-    """Let the chain born then go on with a run, on whose diagonal it is held from now on."""
-    place = next(at for at, (own, _) in enumerate(held) if own == born)
-    _, chain = held.pop(place)
-    chain.append(_behind(chain[-1], run))
+    """Append a run to a chain, and move the chain to the diagonal of the run."""
+    place = next(at for at, (own, _) in enumerate(covered) if own == born)
+    _, chain = covered.pop(place)
+    chain.append(_after(chain[-1], run))
     then.append((born, chain))
 
 
 def _between(last: MatchRun, run: MatchRun, gap: int) -> int:
-    """Return how many words lie between a run and one that goes on it, -1 where it does not."""
+    """Return how many words are between a run and its continuation; -1 where it is none."""
     over_a, over_b = last.a + last.length - run.a, last.b + last.length - run.b
     shared = max(over_a, over_b, 0)
     if run.a <= last.a or run.length <= shared or shared - min(over_a, over_b) > gap:
@@ -183,31 +187,31 @@ def _between(last: MatchRun, run: MatchRun, gap: int) -> int:
     return 2 * shared - over_a - over_b
 
 
-def _behind(last: MatchRun, run: MatchRun) -> MatchRun:
-    """Return what of a run lies behind another in both texts."""
+def _after(last: MatchRun, run: MatchRun) -> MatchRun:
+    """Return the part of a run after another in both texts."""
     shared = max(last.a + last.length - run.a, last.b + last.length - run.b, 0)
     return MatchRun(run.a + shared, run.b + shared, run.length - shared)
 
 
-#: Equal words in a row by which passages of two texts that are known to be alike begin.
+#: Equal words in a row that a passage of two similar texts needs.
 RUN = 3
 #: Equal words a passage must have in all.
 LEAST = 5
-#: Chains that are held against the passages kept so far at a time.
+#: Chains compared at a time with the passages found so far.
 _CHAINS_AT_ONCE = 1 << 14
 
 
 class Span(NamedTuple):
-    """A stretch of a text or of its tokens, end exclusive."""
+    """A range of a text or of its tokens, end exclusive."""
 
     start: int
     end: int
 
 
 class Passage(NamedTuple):
-    """A passage of two texts that match but for the marked places.
+    """A passage of two texts that match except in the marked spans.
 
-    ``a``, ``b``: characters in each text; ``marks_a``, ``marks_b``: what in them the other lacks, in order;
+    ``a``, ``b``: characters in each text; ``marks_a``, ``marks_b``: the spans that the other lacks, in order;
     ``equal``: canonical tokens in common; ``tokens_a``, ``tokens_b``: the tokens of each text.
     """
 
@@ -223,8 +227,8 @@ class Passage(NamedTuple):
 class FoundPassages(NamedTuple):
     """The passages of two texts, in the order of the first.
 
-    ``left_out``: pairs of equal elements that were not looked at, see ``bounded_pairs``. ``crowded``:
-    elements of which not all near ones were, see ``near_pairs``.
+    ``left_out``: pairs of equal elements that were left out, see ``bounded_pairs``. ``crowded``: elements for
+    which not all similar ones were compared, see ``near_pairs``.
     """
 
     passages: list[Passage]
@@ -238,11 +242,11 @@ def find_passages(
     """Return the matching passages of two texts, in the order of the first.
 
     Args:
-        a: canonical tokens with their places.
+        a: canonical tokens with their positions.
         width: equal words in a row that a passage needs, 1 to 10.
         gap: words that may differ, on either side, between words that match.
 
-    Cost: grows with the lengths: 1 ms for 2 × 1,000 tokens.
+    Cost: linear in the lengths; 1 ms for 2 × 1,000 tokens.
     """
     check_int("width", width, 1, 10)
     check_int("gap", gap)
@@ -253,7 +257,7 @@ def passages_between(a: Elements, b: Elements, *, gap: int = GAP, tolerant: bool
     """Return the passages of two texts, in the order of the first.
 
     Args:
-        tolerant: elements need not be equal, see ``near_pairs``; they must have simhashes.
+        tolerant: elements may be similar instead of equal, see ``near_pairs``; they must have simhashes.
     """
     if not tolerant:
         bounded = bounded_pairs(a, b)
@@ -264,10 +268,9 @@ def passages_between(a: Elements, b: Elements, *, gap: int = GAP, tolerant: bool
 
 
 def passages_of(pairs: Int64s, a: Elements, b: Elements, gap: int = GAP) -> list[Passage]:
-    """Return the passages that pairs of equal elements make, int64 (P, 2), in the order of the first text.
+    """Return the passages that pairs of equal elements, int64 (P, 2), make, in the order of the first text.
 
-    A passage both of whose sides stand in larger ones already is left out: what a text repeats would else be
-    told for each pair of its repetitions.
+    A passage with both sides inside larger ones is left out, as each pair of repetitions would give one.
     """
     return _passages(runs_of(pairs, a.width), a, b, gap)
 
@@ -281,22 +284,22 @@ def _equal(chain: Iterable[MatchRun]) -> int:
     return sum(run.length for run in chain)
 
 
-def _closed(chain: Sequence[MatchRun], a: Elements, b: Elements, gap: int) -> list[MatchRun]:
-    """Return a chain with the single words that match between its runs, and close before and behind it."""
+def _fill_gaps(chain: Sequence[MatchRun], a: Elements, b: Elements, gap: int) -> list[MatchRun]:
+    """Return a chain with the single words that match between its runs, and near its ends."""
     closed: list[MatchRun] = []
     for before, after in pairwise(chain):
         closed.append(before)
         ends = before.a + before.length, before.b + before.length
-        closed += _aligned(a, b, (ends[0], after.a), (ends[1], after.b))
+        closed += _align(a, b, (ends[0], after.a), (ends[1], after.b))
     first, last = chain[0], chain[-1]
     ends = last.a + last.length, last.b + last.length
-    in_front = _aligned(a, b, (max(0, first.a - gap), first.a), (max(0, first.b - gap), first.b))
-    behind = _aligned(a, b, (ends[0], ends[0] + gap), (ends[1], ends[1] + gap))
-    return [*_worth_it(in_front, first), *closed, last, *_worth_it(behind, last)]
+    in_front = _align(a, b, (max(0, first.a - gap), first.a), (max(0, first.b - gap), first.b))
+    behind = _align(a, b, (ends[0], ends[0] + gap), (ends[1], ends[1] + gap))
+    return [*_mostly_equal(in_front, first), *closed, last, *_mostly_equal(behind, last)]
 
 
-def _aligned(a: Elements, b: Elements, one: tuple[int, int], other: tuple[int, int]) -> list[MatchRun]:
-    """Return the equal words of two short stretches of tokens, in one order."""
+def _align(a: Elements, b: Elements, one: tuple[int, int], other: tuple[int, int]) -> list[MatchRun]:
+    """Return the equal words of two short ranges of tokens, in the order of both."""
     words = a.words[slice(*one)].tolist(), b.words[slice(*other)].tolist()
     if not (words[0] and words[1]) or set(words[0]).isdisjoint(words[1]):
         return []
@@ -309,8 +312,8 @@ def _aligned(a: Elements, b: Elements, one: tuple[int, int], other: tuple[int, i
     ]
 
 
-def _worth_it(runs: Sequence[MatchRun], edge: MatchRun) -> list[MatchRun]:
-    """Return the runs before or behind an edge up to which no more words differ than are equal."""
+def _mostly_equal(runs: Sequence[MatchRun], edge: MatchRun) -> list[MatchRun]:
+    """Return the runs before or after an edge, up to where more words differ than are equal."""
     forward = bool(runs) and runs[0].a > edge.a
     best, equal = 0, 0
     outward = runs if forward else runs[::-1]
@@ -326,24 +329,27 @@ def _worth_it(runs: Sequence[MatchRun], edge: MatchRun) -> list[MatchRun]:
 
 
 def _distinct(chains: Chains, a: Elements, b: Elements, gap: int) -> Iterator[list[MatchRun]]:
-    """Yield closed chains, those with most words first, but none that brings too little new on both sides."""
-    held = bytearray(a.tokens), bytearray(b.tokens)
+    """Yield closed chains, those with most words first, without those that add too little on both sides."""
+    covered = bytearray(a.tokens), bytearray(b.tokens)
     firsts, lasts = chains.runs[chains.begins[:-1]], chains.runs[chains.begins[1:] - 1]
     reach = np.maximum(firsts[:, :2] - gap, 0), lasts[:, :2] + lasts[:, 2:] + gap
     order = np.lexsort((*firsts[:, 1::-1].T, -_lengths(chains)))
     for begin in range(0, len(order), _CHAINS_AT_ONCE):
         some = order[begin : begin + _CHAINS_AT_ONCE]
-        # Most of what texts repeat stands in larger passages on both sides; looking each up takes longer.
-        new = [_free(held[side], reach[0][some, side], reach[1][some, side]) for side in (0, 1)]
+        # Most repetitions are inside larger passages on both sides; excluding them together is faster.
+        new = [_uncovered(covered[side], reach[0][some, side], reach[1][some, side]) for side in (0, 1)]
         for number in some[np.maximum(*new) >= LEAST].tolist():
             at = [(int(reach[0][number, side]), int(reach[1][number, side])) for side in (0, 1)]
-            if max(own.count(0, *place) for own, place in zip(held, at, strict=True)) < LEAST:
+            if max(own.count(0, *place) for own, place in zip(covered, at, strict=True)) < LEAST:
                 continue
-            chain = _closed(chains[number], a, b, gap)
-            if _equal(chain) >= LEAST and max(_new(chain, held[side], side) for side in (0, 1)) >= LEAST:
+            chain = _fill_gaps(chains[number], a, b, gap)
+            if (
+                _equal(chain) >= LEAST
+                and max(_new_words(chain, covered[side], side) for side in (0, 1)) >= LEAST
+            ):
                 for run in chain:
                     for side in (0, 1):
-                        held[side][run[side] : run[side] + run.length] = b"\1" * run.length
+                        covered[side][run[side] : run[side] + run.length] = b"\1" * run.length
                 yield chain
 
 
@@ -353,14 +359,14 @@ def _lengths(chains: Chains) -> Int64s:
     return np.diff(sums[chains.begins])
 
 
-def _free(held: bytearray, starts: Int64s, ends: Int64s) -> Int64s:
-    """Return how many of the tokens of each stretch no passage has."""
-    free = np.concatenate(([0], np.cumsum(np.frombuffer(held, np.uint8) == 0)))
-    return free[np.minimum(ends, len(held))] - free[np.minimum(starts, len(held))]
+def _uncovered(covered: bytearray, starts: Int64s, ends: Int64s) -> Int64s:
+    """Return how many tokens of each range are in no passage."""
+    free = np.concatenate(([0], np.cumsum(np.frombuffer(covered, np.uint8) == 0)))
+    return free[np.minimum(ends, len(covered))] - free[np.minimum(starts, len(covered))]
 
 
-def _new(chain: Iterable[MatchRun], held: bytearray, side: int) -> int:
-    return sum(held.count(0, run[side], run[side] + run.length) for run in chain)
+def _new_words(chain: Iterable[MatchRun], covered: bytearray, side: int) -> int:
+    return sum(covered.count(0, run[side], run[side] + run.length) for run in chain)
 
 
 def _passage(chain: Sequence[MatchRun], a: Elements, b: Elements) -> Passage:

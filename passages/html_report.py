@@ -1,4 +1,4 @@
-"""Two texts and their passages as one HTML file, which fetches nothing from anywhere."""
+"""Two texts and their passages as one self-contained HTML file."""
 
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from shinglefold.passages.alignment import Passage, Span
 
-#: Colours that follow each other.
+#: Hues of the passages, in turn.
 _HUES = (48, 150, 205, 280, 340, 15)
 _STYLE = """
 :root{color-scheme:light dark;--ink:#1d2733;--soft:#5d6b7a;--paper:#fff;--line:#dde3ea;--light:88%;--full:85%;
@@ -42,8 +42,8 @@ class Shown(NamedTuple):
     share: float
 
 
-class _Stretch(NamedTuple):
-    """Characters of a text: of a passage by its number, or of none (-1); ``differs`` from the other."""
+class _Range(NamedTuple):
+    """A range of a text, in passage ``passage`` or in none (-1); ``differs``: the other text lacks it."""
 
     start: int
     end: int
@@ -55,7 +55,7 @@ def page(texts: Sequence[Shown], passages: Sequence[Passage], width: int) -> str
     """Return two texts side by side as HTML, their passages coloured and linked; the texts are escaped.
 
     Args:
-        width: words in a row that the shares are of.
+        width: words of an element, of which the shares are.
     """
     a, b = texts
     sides = (
@@ -77,36 +77,36 @@ def _side(
 ) -> str:
     own, other = names
     parts, begun = [], set()
-    for stretch in _stretches(len(shown.text), spans, marks):
-        text = escape(shown.text[stretch.start : stretch.end])
-        if stretch.passage < 0:
+    for part in _ranges(len(shown.text), spans, marks):
+        text = escape(shown.text[part.start : part.end])
+        if part.passage < 0:
             parts.append(text)
             continue
-        number = stretch.passage + 1
-        text = f"<u>{text}</u>" if stretch.differs else text
+        number = part.passage + 1
+        text = f"<u>{text}</u>" if part.differs else text
         anchor = "" if number in begun else f' id="{own}{number}"'
         label = "" if number in begun else f"<sup>{number}</sup>"
         begun.add(number)
-        hue = _HUES[stretch.passage % len(_HUES)]
+        hue = _HUES[part.passage % len(_HUES)]
         parts.append(f'<a href="#{other}{number}"{anchor} style="--hue:{hue}">{label}{text}</a>')
-    told = f"{shown.share:.1%} of {shown.words:,} words stand {width} in a row in the other text, too"
+    caption = f"{shown.share:.1%} of {shown.words:,} words stand {width} in a row in the other text, too"
     return (
-        f'<section lang=""><h2>{escape(shown.name)}</h2><p>{told}</p><div class="text">{"".join(parts)}</div>'
-        "</section>"
+        f'<section lang=""><h2>{escape(shown.name)}</h2><p>{caption}</p>'
+        f'<div class="text">{"".join(parts)}</div></section>'
     )
 
 
-def _stretches(length: int, spans: Sequence[Span], marks: Sequence[Sequence[Span]]) -> Iterator[_Stretch]:
-    """Yield a text cut where passages and what differs in them begin and end, whole and in order.
+def _ranges(length: int, spans: Sequence[Span], marks: Sequence[Sequence[Span]]) -> Iterator[_Range]:
+    """Yield a text in order, cut where passages, and differences in them, begin and end.
 
-    Where passages lie over each other, a character is of the one that began last.
+    Where passages overlap, a character belongs to the one that began last.
     """
     at = 0
     events = sorted((span.start, number) for number, span in enumerate(spans))
     under: list[int] = []
     for place, (start, number) in enumerate(events):
         if at < start and not under:
-            yield _Stretch(at, start, -1, False)
+            yield _Range(at, start, -1, False)
         at = max(at, start)
         under = [one for one in [*under, number] if spans[one].end > at]
         following = events[place + 1][0] if place + 1 < len(events) else length
@@ -117,17 +117,17 @@ def _stretches(length: int, spans: Sequence[Span], marks: Sequence[Sequence[Span
             at = end
             under = [one for one in under if spans[one].end > at]
     if at < length:
-        yield _Stretch(at, length, -1, False)
+        yield _Range(at, length, -1, False)
 
 
-def _marked(start: int, end: int, number: int, marks: Sequence[Span]) -> Iterator[_Stretch]:
+def _marked(start: int, end: int, number: int, marks: Sequence[Span]) -> Iterator[_Range]:
     at = start
     for mark in marks:
         if mark.end <= start or mark.start >= end:
             continue
         if at < mark.start:
-            yield _Stretch(at, mark.start, number, False)
-        yield _Stretch(max(mark.start, start), min(mark.end, end), number, True)
+            yield _Range(at, mark.start, number, False)
+        yield _Range(max(mark.start, start), min(mark.end, end), number, True)
         at = min(mark.end, end)
     if at < end:
-        yield _Stretch(at, end, number, False)
+        yield _Range(at, end, number, False)

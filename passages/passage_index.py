@@ -1,4 +1,4 @@
-"""Where elements are in a collection: an inverted index, instead of a comparison with each document."""
+"""An inverted index of the elements of a collection, and how much two texts have in common."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy as np
 from shinglefold.errors import ConfigError
 from shinglefold.model.values import Int64s, Uint64s
 from shinglefold.passages.alignment import GAP, Passage, passages_between, passages_of
-from shinglefold.passages.seeds import DISTANCE, expanded
+from shinglefold.passages.seeds import DISTANCE, expand_ranges
 from shinglefold.passages.shingle_positions import Elements
 from shinglefold.relatives.hamming_index import HammingIndex
 
@@ -27,38 +27,38 @@ class PassageCoverage:
     passages: tuple[Passage, ...]
 
 
-def matched(name: str, a: Elements, b: Elements, pairs: Int64s) -> PassageCoverage:
-    """Return what pairs of elements say of a text and a document.
+def coverage_of_pairs(name: str, a: Elements, b: Elements, pairs: Int64s) -> PassageCoverage:
+    """Return what a text and a document have in common, by their pairs of equal elements.
 
     Args:
         pairs: int64 (P, 2), ordinals in the text and in the document.
     """
     return PassageCoverage(
-        name, covered(pairs[:, 0], a), covered(pairs[:, 1], b), tuple(passages_of(pairs, a, b))
+        name, covered_share(pairs[:, 0], a), covered_share(pairs[:, 1], b), tuple(passages_of(pairs, a, b))
     )
 
 
-def compared(name: str, a: Elements, b: Elements, gap: int = GAP) -> PassageCoverage:
-    """Return what a text and a document have in common, in time that grows with their lengths alone."""
-    return PassageCoverage(name, *shares(a, b), tuple(passages_between(a, b, gap=gap).passages))
+def coverage_between(name: str, a: Elements, b: Elements, gap: int = GAP) -> PassageCoverage:
+    """Return what a text and a document have in common. Cost: grows with their lengths only."""
+    return PassageCoverage(name, *covered_shares(a, b), tuple(passages_between(a, b, gap=gap).passages))
 
 
-def shares(a: Elements, b: Elements) -> tuple[float, float]:
-    """Return the share of each of two texts that is in elements the other has, too."""
+def covered_shares(a: Elements, b: Elements) -> tuple[float, float]:
+    """Return the share of each of two texts that is in elements of the other, too."""
     return (
-        covered(np.flatnonzero(np.isin(a.hashes, b.hashes)), a),
-        covered(np.flatnonzero(np.isin(b.hashes, a.hashes)), b),
+        covered_share(np.flatnonzero(np.isin(a.hashes, b.hashes)), a),
+        covered_share(np.flatnonzero(np.isin(b.hashes, a.hashes)), b),
     )
 
 
-def covered(ordinals: Int64s, of: Elements) -> float:
+def covered_share(ordinals: Int64s, of: Elements) -> float:
     """Return the share of a text's tokens that are in any of these elements."""
     if not of.tokens:
         return 0.0
-    held = np.zeros(of.tokens, np.bool_)
+    is_covered = np.zeros(of.tokens, np.bool_)
     for place in range(of.width):
-        held[ordinals + place] = True
-    return float(held.mean())
+        is_covered[ordinals + place] = True
+    return float(is_covered.mean())
 
 
 class PassageIndex:
@@ -66,21 +66,21 @@ class PassageIndex:
 
     Args:
         documents: by name; made with one width.
-        tolerant: also find elements whose simhash differs in three bits at most; the documents' elements must
-            have simhashes.
+        tolerant: also find elements whose simhashes differ in at most three bits; all elements must have
+            simhashes.
 
-    Cost: 16 bytes an element and 16 a token; a tolerant one 72 bytes an element more.
+    Cost: 16 bytes for each element and each token; a tolerant index 72 bytes more for each element.
     """
 
     def __init__(self, documents: Sequence[tuple[str, Elements]], tolerant: bool = False) -> None:
         self._names = [name for name, _ in documents]
         self._elements = [elements for _, elements in documents]
         self._begins = np.cumsum([0, *map(len, self._elements)])
-        hashes = _joined([elements.hashes for elements in self._elements])
-        # An element is told by its number in the whole collection; its document is found by the begins.
+        hashes = _concatenated([elements.hashes for elements in self._elements])
+        # An element has a number in the whole collection, from which ``_begins`` gives its document.
         self._order = np.argsort(hashes, kind="stable")
         self._hashes = hashes[self._order]
-        near = _joined([elements.near for elements in self._elements])
+        near = _concatenated([elements.near for elements in self._elements])
         if tolerant and len(near) != len(hashes):
             raise ConfigError("a tolerant index needs elements made with tolerant=True")
         self._near = HammingIndex(near, DISTANCE) if tolerant else None
@@ -89,27 +89,29 @@ class PassageIndex:
         return len(self._names)
 
     def pairs(self, text: Elements) -> tuple[Int64s, Int64s, Int64s]:
-        """Return which elements of the text are which of which document.
+        """Return the pairs of equal elements of the text and of documents.
 
         Returns:
             Three int64 (P,): documents, ordinals in the text, ordinals in the document, in ascending order.
 
-        Cost: x log N and what is found.
+        Cost: x log N, plus the pairs found.
         """
-        asked, numbers = self._equal(text.hashes) if self._near is None else self._near.within(text.near)
+        text_ordinals, numbers = (
+            self._equal(text.hashes) if self._near is None else self._near.within(text.near)
+        )
         documents = np.searchsorted(self._begins, numbers, "right") - 1
         ordinals = numbers - self._begins[documents]
-        order = np.lexsort((ordinals, asked, documents))
-        return documents[order], asked[order], ordinals[order]
+        order = np.lexsort((ordinals, text_ordinals, documents))
+        return documents[order], text_ordinals[order], ordinals[order]
 
     def matches(self, text: Elements, least: float = 0.05) -> list[PassageCoverage]:
         """Return the documents that contain at least this share of the text, the largest share first."""
-        documents, asked, ordinals = self.pairs(text)
+        documents, text_ordinals, ordinals = self.pairs(text)
         found = []
-        for begin, end in _worthwhile(documents, asked, least * text.tokens / text.width):
+        for begin, end in _documents_with_enough(documents, text_ordinals, least * text.tokens / text.width):
             number = int(documents[begin])
-            pairs = np.stack((asked[begin:end], ordinals[begin:end]), axis=1)
-            found.append(matched(self._names[number], text, self._elements[number], pairs))
+            pairs = np.stack((text_ordinals[begin:end], ordinals[begin:end]), axis=1)
+            found.append(coverage_of_pairs(self._names[number], text, self._elements[number], pairs))
         kept = [match for match in found if match.share >= least]
         return sorted(kept, key=lambda match: (-match.share, match.document))
 
@@ -121,24 +123,24 @@ class PassageIndex:
         """
         if name not in self._names:
             raise KeyError(name)
-        documents, asked, ordinals = self.pairs(text)
+        documents, text_ordinals, ordinals = self.pairs(text)
         chosen = documents == self._names.index(name)
-        return np.stack((asked[chosen], ordinals[chosen]), axis=1)
+        return np.stack((text_ordinals[chosen], ordinals[chosen]), axis=1)
 
     def _equal(self, hashes: Uint64s) -> tuple[Int64s, Int64s]:
         first = np.searchsorted(self._hashes, hashes, "left")
         counts = np.searchsorted(self._hashes, hashes, "right") - first
-        return np.repeat(np.arange(len(hashes)), counts), self._order[expanded(first, counts)]
+        return np.repeat(np.arange(len(hashes)), counts), self._order[expand_ranges(first, counts)]
 
 
-def _worthwhile(documents: Int64s, asked: Int64s, least: float) -> list[tuple[int, int]]:
-    """Return where the pairs of each document begin and end that has so many elements of the text.
+def _documents_with_enough(documents: Int64s, text_ordinals: Int64s, least: float) -> list[tuple[int, int]]:
+    """Return begin and end of the pairs of each document that has at least so many elements of the text.
 
-    An element has ``width`` tokens, so that a share of the text takes at least that share of its tokens over
-    the width in elements. Documents without pairs cost nothing.
+    An element has ``width`` tokens, so a share of the text takes at least ``share · tokens / width``
+    elements.
     """
     new_document = np.diff(documents, prepend=-1) != 0
-    distinct = np.cumsum(new_document | (np.diff(asked, prepend=-1) != 0))
+    distinct = np.cumsum(new_document | (np.diff(text_ordinals, prepend=-1) != 0))
     begins = np.flatnonzero(new_document)
     ends = np.append(begins[1:], len(documents))[: len(begins)]
     counts = distinct[ends - 1] - distinct[begins] + 1
@@ -146,5 +148,5 @@ def _worthwhile(documents: Int64s, asked: Int64s, least: float) -> list[tuple[in
     return list(zip(begins[kept].tolist(), ends[kept].tolist(), strict=True))
 
 
-def _joined(parts: Sequence[Uint64s]) -> Uint64s:
+def _concatenated(parts: Sequence[Uint64s]) -> Uint64s:
     return np.concatenate([np.zeros(0, np.uint64), *parts])

@@ -1,4 +1,4 @@
-"""Pairs of equal elements of two texts: pure functions of their hashes."""
+"""Pairs of equal or similar elements of two texts, from which passages grow: pure functions of hashes."""
 
 from typing import NamedTuple
 
@@ -10,9 +10,9 @@ from shinglefold.passages.shingle_positions import Elements
 from shinglefold.relatives.hamming_index import ascending, near_once
 from shinglefold.sketch.hash_mixing import mix64
 
-#: Pairs that one repeated element may have; one that has more is paired in the order of its occurrences.
+#: The most pairs of a repeated element; one with more is paired in the order of its occurrences.
 MOST_PAIRS = 64
-#: Pairs of two texts that are taken whatever the lengths: some tens of milliseconds.
+#: Pairs that two texts of any length may have: some tens of milliseconds.
 FREE_PAIRS = 1 << 16
 
 
@@ -22,35 +22,35 @@ def pairs_between(a: Elements, b: Elements) -> Int64s:
     Returns:
         int64 (P, 2).
 
-    Cost: x log z and what is found, not x·z; a phrase that both repeat a thousand times is found a million
-    times, see ``bounded_pairs``.
+    Cost: x log z, plus the pairs found. A phrase that both repeat a thousand times is found a million times:
+    see ``bounded_pairs``.
     """
     order, first, counts = _places(a, b, np.argsort(a.hashes, kind="stable"))
-    return np.stack((np.repeat(np.arange(len(a)), counts), order[expanded(first, counts)]), axis=1)
+    return np.stack((np.repeat(np.arange(len(a)), counts), order[expand_ranges(first, counts)]), axis=1)
 
 
 class BoundedPairs(NamedTuple):
-    """Pairs of ordinals, int64 (P, 2), and how many more there are that were left out."""
+    """Pairs of ordinals, int64 (P, 2), and how many pairs were left out."""
 
     pairs: Int64s
     left_out: int
 
 
 def bounded_pairs(a: Elements, b: Elements, most: int = FREE_PAIRS) -> BoundedPairs:
-    """Return pairs as ``pairs_between``, but at most ``MOST_PAIRS`` of an element that is repeated.
+    """Return pairs as ``pairs_between``, but at most ``MOST_PAIRS`` of a repeated element.
 
-    Of an element that would have more, the first is paired with the first, the second with the second and so
-    on, which is how copies repeat. Where that still makes more pairs than both texts have elements,
-    an element may have 16, 4 or one.
+    Of an element with more, the first occurrence is paired with the first, the second with the second and so
+    on, as copies repeat in the same order. Where that still makes more pairs than both texts have elements,
+    the limit is 16, 4 or one.
 
     Args:
-        most: pairs that no one minds, whatever the lengths.
+        most: pairs that are allowed whatever the lengths.
 
-    Cost: time and memory grow with the texts' lengths alone.
+    Cost: time and memory grow with the lengths of the texts only.
     """
     ascending = np.argsort(a.hashes, kind="stable")
     order, first, counts = _places(a, b, ascending)
-    rank, own = _repeated(a.hashes, ascending)
+    rank, own = _count_repetitions(a.hashes, ascending)
     products = own * counts
     for limit in (MOST_PAIRS, 16, 4, 1):
         many = products > limit
@@ -58,12 +58,12 @@ def bounded_pairs(a: Elements, b: Elements, most: int = FREE_PAIRS) -> BoundedPa
         if (total := int(kept.sum())) <= max(most, len(a) + len(b)):
             break
     first += np.where(many, rank, 0)
-    pairs = np.stack((np.repeat(np.arange(len(a)), kept), order[expanded(first, kept)]), axis=1)
+    pairs = np.stack((np.repeat(np.arange(len(a)), kept), order[expand_ranges(first, kept)]), axis=1)
     return BoundedPairs(pairs, int(counts.sum()) - total)
 
 
-def _repeated(hashes: Uint64s, order: Int64s) -> tuple[Int64s, Int64s]:
-    """Return how many equal hashes stand before each, and how many there are of it in all."""
+def _count_repetitions(hashes: Uint64s, order: Int64s) -> tuple[Int64s, Int64s]:
+    """Return how many equal hashes precede each hash, and how many equal ones there are in all."""
     begins = np.flatnonzero(np.diff(hashes[order], prepend=~hashes[order[:1]]))
     sizes = np.diff(begins, append=len(hashes))
     rank, own = np.empty(len(hashes), np.int64), np.empty(len(hashes), np.int64)
@@ -72,34 +72,34 @@ def _repeated(hashes: Uint64s, order: Int64s) -> tuple[Int64s, Int64s]:
     return rank, own
 
 
-def expanded(first: Int64s, counts: Int64s) -> Int64s:
-    """Return first, first + 1, … for each count, one after another."""
+def expand_ranges(first: Int64s, counts: Int64s) -> Int64s:
+    """Return ``first, first + 1, …``, ``count`` numbers for each, concatenated."""
     ends = np.cumsum(counts)
     within = np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - counts, counts)
     return np.asarray(np.repeat(first, counts) + within, np.int64)
 
 
 def _places(a: Elements, b: Elements, ascending: Int64s) -> tuple[Int64s, Int64s, Int64s]:
-    """Return the order of b's hashes, and where in it each element of a begins and how often it is there.
+    """Return the order of the hashes of b, and for each element of a its first position and count in it.
 
     Args:
-        ascending: the order of a's.
+        ascending: the order of the hashes of a.
     """
     order = np.argsort(b.hashes, kind="stable")
     hashes = b.hashes[order]
-    # Looked up in ascending order, neighbours are in the cache already.
-    asked = a.hashes[ascending]
+    # Looked up in ascending order, as neighbours are then in the processor's cache.
+    wanted = a.hashes[ascending]
     first, counts = np.empty(len(a), np.int64), np.empty(len(a), np.int64)
-    first[ascending] = np.searchsorted(hashes, asked, "left")
-    counts[ascending] = np.searchsorted(hashes, asked, "right")
+    first[ascending] = np.searchsorted(hashes, wanted, "left")
+    counts[ascending] = np.searchsorted(hashes, wanted, "right")
     return order, first, counts - first
 
 
 #: Bits in which the simhashes of elements may differ.
 DISTANCE = 3
-#: Simhashes that are compared, for each element of both texts and each table of the index.
+#: Simhashes compared for each element of both texts and each table of the index.
 _COMPARED = 2
-#: The least of these, whatever the lengths: some milliseconds.
+#: Simhashes compared for texts of any length: some milliseconds.
 _FREE_COMPARED = 1 << 18
 #: Pairs whose words are compared at a time.
 _AT_ONCE = 1 << 16
@@ -108,8 +108,8 @@ _AT_ONCE = 1 << 16
 class NearPairs(NamedTuple):
     """Pairs of ordinals, int64 (P, 2), in order.
 
-    ``left_out``: how many more there are of elements that were found. ``crowded``: elements of the first text
-    that have so many others nearly alike in a part of their bits that not all were looked at.
+    ``left_out``: how many pairs of elements found were left out. ``crowded``: elements of the first text for
+    which not all candidates were compared, because too many share a part of their bits.
     """
 
     pairs: Int64s
@@ -118,9 +118,9 @@ class NearPairs(NamedTuple):
 
 
 class _Kinds(NamedTuple):
-    """Elements of the same words in whatever order, as one kind each.
+    """Elements grouped by kind: those of one kind have the same words in any order.
 
-    ``order``: int64 (E,), ordinals kind by kind; those of kind k begin at ``begins[k]`` and are ``sizes[k]``.
+    ``order``: int64 (E,), ordinals kind by kind; those of kind k are ``sizes[k]`` from ``begins[k]`` on.
     """
 
     keys: Uint64s
@@ -135,18 +135,17 @@ class _Kinds(NamedTuple):
 
 
 def near_pairs(a: Elements, b: Elements) -> NearPairs:
-    """Return the pairs of elements that are near by their simhashes and share all words but one.
+    """Return the pairs of elements with similar simhashes that share all words but one.
 
-    Simhashes differ in three bits at most. A word that stands several times in an element decides most of
-    them alone, so that they only nominate. Equal elements are paired as ``bounded_pairs`` does, whatever else
-    is found.
+    Simhashes, which may differ in three bits, only nominate: a word that an element repeats decides most of
+    its bits. Equal elements are always paired, as by ``bounded_pairs``.
 
     Args:
         a, b: made with one width, and with simhashes.
 
-    Cost: time and memory grow with the texts' lengths alone. What is given up for that is told: of elements
-    that both texts repeat, pairs as in ``bounded_pairs``; and of elements that share most bits with too many
-    others, all that are not of the same words.
+    Cost: time and memory grow with the lengths of the texts only. So pairs are left out, and counted: those
+    of elements that both texts repeat, as in ``bounded_pairs``; and those with other words of elements that
+    share most bits with too many others.
     """
     sides = _kinds(a), _kinds(b)
     most = max(_FREE_COMPARED, _COMPARED * (len(a) + len(b)))
@@ -162,14 +161,14 @@ def near_pairs(a: Elements, b: Elements) -> NearPairs:
 
 
 def _distinct(pairs: Int64s, size: int) -> Int64s:
-    """Return pairs in order, each once; the second number of each is below ``size``."""
+    """Return pairs in order and without repetition; the second number of each is below ``size``."""
     keys = ascending(pairs[:, 0] * size + pairs[:, 1])
     return np.stack((keys // max(1, size), keys % max(1, size)), axis=1)
 
 
 def _kinds(of: Elements) -> _Kinds:
     sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(mix64(of.words.copy()), dtype=np.uint64)))
-    # A sum is the same in any order of the words.
+    # The sum of the words does not depend on their order.
     keys = sums[of.width :] - sums[: -of.width]
     order = np.argsort(keys[: len(of)], kind="stable")
     distinct, begins, sizes = np.unique(keys[order], return_index=True, return_counts=True)
@@ -182,20 +181,21 @@ def _same(a: _Kinds, b: _Kinds) -> tuple[Int64s, Int64s]:
 
 
 def _words_shared(a: Elements, b: Elements, one: Int64s, other: Int64s) -> Int64s:
-    """Return how many words elements have in common, one that is repeated as often as both have it."""
+    """Return how many words elements have in common, repeated ones counted as often as both have them."""
     shared = np.zeros(len(one), np.int64)
     steps = np.arange(a.width)
     for begin in range(0, len(one), _AT_ONCE):
         part = slice(begin, begin + _AT_ONCE)
         ours, theirs = (
-            _counted(side.words[places[part, None] + steps]) for side, places in ((a, one), (b, other))
+            _number_repetitions(side.words[places[part, None] + steps])
+            for side, places in ((a, one), (b, other))
         )
         shared[part] = (ours[:, :, None] == theirs[:, None, :]).any(axis=2).sum(axis=1)
     return shared
 
 
-def _counted(words: Uint64s) -> Uint64s:
-    """Return the words of each row, uint64 (N, width), so that a second occurrence is another word."""
+def _number_repetitions(words: Uint64s) -> Uint64s:
+    """Return the words of each row, uint64 (N, width); a second occurrence becomes another word."""
     earlier: NDArray[np.uint64] = np.zeros(words.shape, np.uint64)
     for place in range(1, words.shape[1]):
         earlier[:, place] = (words[:, :place] == words[:, place, None]).sum(axis=1)
@@ -203,9 +203,9 @@ def _counted(words: Uint64s) -> Uint64s:
 
 
 def _of_kinds(kinds: Int64s, a: _Kinds, b: _Kinds, most: int) -> tuple[Int64s, int]:
-    """Return the pairs of elements of pairs of kinds, and how many there are in all.
+    """Return the pairs of elements of pairs of kinds, and how many there are without a limit.
 
-    Of kinds that would have too many, the first elements are paired, the second ones, and so on.
+    Of kinds with too many, the first elements are paired, the second ones, and so on.
     """
     ours, theirs = a.sizes[kinds[:, 0]], b.sizes[kinds[:, 1]]
     products = ours * theirs
@@ -214,7 +214,7 @@ def _of_kinds(kinds: Int64s, a: _Kinds, b: _Kinds, most: int) -> tuple[Int64s, i
         kept = np.where(many, np.minimum(ours, theirs), products)
         if int(kept.sum()) <= most:
             break
-    place = expanded(np.zeros(len(kept), np.int64), kept)
+    place = expand_ranges(np.zeros(len(kept), np.int64), kept)
     row = np.repeat(np.arange(len(kept)), kept)
     one = np.where(many[row], place, place // np.maximum(1, theirs[row]))
     other = np.where(many[row], place, place % np.maximum(1, theirs[row]))

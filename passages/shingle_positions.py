@@ -1,4 +1,4 @@
-"""The elements of a text: every w consecutive canonical words, with their place."""
+"""The elements of a text: every w consecutive canonical words with their positions, and those stored."""
 
 from base64 import urlsafe_b64encode
 from collections.abc import Sequence
@@ -11,17 +11,17 @@ from shinglefold.model.values import Int64s, PlacedTokens, Token, Uint64s
 from shinglefold.relatives.simhash import window_simhashes
 from shinglefold.sketch.shingles import shingle_hashes
 
-#: Words of an element: rare enough to be no coincidence, short enough to stand between two edits.
+#: Words of an element: so many that a match is no coincidence, so few that they fit between two edits.
 WIDTH = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Elements:
-    """The elements of a text by their ordinals 0 … E − 1.
+    """The elements of a text, by ordinal 0 … E − 1; element o has the tokens o … o + width − 1.
 
     ``hashes``: uint64 (E,). ``words``: uint64 (T,), the hash of each of its T tokens. ``starts``, ``ends``:
-    int64 (T,), the characters of each token, end exclusive; element o has the tokens o … o + width − 1.
-    ``near``: uint64 (E,), simhashes of the words of each element in whatever order, or empty.
+    int64 (T,), the characters of each token, end exclusive.
+    ``near``: uint64 (E,), simhashes of the words of each element in any order, or empty.
     """
 
     hashes: Uint64s
@@ -46,10 +46,10 @@ def elements_of(
     """Return the elements of a text.
 
     Args:
-        tokens: canonical tokens with their places, so that other endings are the same element. In columns
-            (``Canonicalizer.placed``) a token takes a fifth of the time and a tenth of the memory.
+        tokens: canonical tokens with their positions. In columns (``Canonicalizer.placed``) a token takes a
+            fifth of the time and a tenth of the memory.
         width: words of an element, 1 to 10.
-        tolerant: also take the simhash of each element, so that it is found in a few bits' neighbourhood.
+        tolerant: also compute the simhash of each element, by which similar elements are found.
     """
     placed = in_columns(tokens)
     hashes = shingle_hashes(placed.hashes, width)
@@ -58,7 +58,7 @@ def elements_of(
 
 
 def in_columns(tokens: Sequence[Token] | PlacedTokens) -> PlacedTokens:
-    """Return tokens as columns, which they may be already."""
+    """Return tokens as columns; columns are returned unchanged."""
     if isinstance(tokens, PlacedTokens):
         return tokens
     known: dict[str, int] = {}
@@ -70,19 +70,19 @@ def in_columns(tokens: Sequence[Token] | PlacedTokens) -> PlacedTokens:
     return PlacedTokens(hashes, starts, np.array([token.end for token in tokens], np.int64))
 
 
-#: Of so many consecutive elements at least one is stored: texts with a passage of ``SURE`` words in
-#: common share a stored element, and there are two stored for each 17 words.
+#: Of so many consecutive elements at least one is stored. So texts that share a passage of ``SURE`` words
+#: share a stored element; two elements are stored for each 17 words.
 WINDOW = 16
-#: Words of an unchanged passage that is certain to be found.
+#: Words of an unchanged passage that is found with certainty.
 SURE = WINDOW + WIDTH - 1
-#: Characters of a hash that are stored, 36 bits: they find documents, whose texts then decide.
+#: Stored characters of a hash, 36 bits: they nominate documents, whose texts then decide.
 _CHARACTERS = 6
-#: What stands for a text that is too short for an element, so that it can be told from one never looked at.
+#: Stored for a text that is too short for an element, to distinguish it from one without stored elements.
 NONE = "-"
 
 
 def stored_elements(tokens: Uint64s) -> list[str]:
-    """Return the keywords that are stored of a text, in ascending order of their hashes; never none at all.
+    """Return the keywords to store of a text, in ascending order of their hashes; at least one.
 
     Args:
         tokens: uint64 (T,), hashes of the canonical tokens.
@@ -90,11 +90,11 @@ def stored_elements(tokens: Uint64s) -> list[str]:
     Source: Schleimer, Wilkerson, Aiken, Winnowing: Local Algorithms for Document Fingerprinting (2003). The
     least hash of each window is taken; equal elements count once.
     """
-    return keywords(winnowed(shingle_hashes(tokens, WIDTH))) or [NONE]
+    return keywords(winnow(shingle_hashes(tokens, WIDTH))) or [NONE]
 
 
-def winnowed(hashes: Uint64s, window: int = WINDOW) -> Uint64s:
-    """Return the least of each so many consecutive hashes, each once, ascending."""
+def winnow(hashes: Uint64s, window: int = WINDOW) -> Uint64s:
+    """Return the least hash of each window of consecutive ones, ascending and without repetition."""
     if len(hashes) <= window:
         return hashes[:0] if not len(hashes) else np.array([hashes.min()], np.uint64)
     views = np.lib.stride_tricks.sliding_window_view(hashes, window)
@@ -102,8 +102,8 @@ def winnowed(hashes: Uint64s, window: int = WINDOW) -> Uint64s:
 
 
 def keywords(hashes: Uint64s) -> list[str]:
-    """Return hashes as they are stored."""
-    # The least of many hashes begin with zeros; multiplied they use all of the characters.
+    """Return hashes as keywords, as they are stored."""
+    # The least of many hashes begin with zeros; after multiplication they vary in all characters.
     raw = (hashes * np.uint64(0x9E3779B97F4A7C15)).astype(">u8").tobytes()
     each = (urlsafe_b64encode(raw[at : at + 6]).decode("ascii")[:_CHARACTERS] for at in range(0, len(raw), 8))
     return list(dict.fromkeys(each))

@@ -1,4 +1,4 @@
-"""Searches as sans-IO generators: they yield calls of an engine, blocking or awaited."""
+"""Searches as sans-IO generators of engine calls: run blocking or awaited, one or several together."""
 
 from collections.abc import Awaitable, Generator, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a method of ``Engine``. Its answer is what the method returns."""
+    """One call of a method of ``Engine``; the answer is what the method returns."""
 
     method: Literal["mappings", "all_mappings", "search", "msearch", "open_pit", "close_pit"]
     arguments: tuple[Any, ...]
@@ -30,47 +30,47 @@ Steps = Generator[Call, Any, Result]
 
 
 def run(engine: Engine, steps: Steps[Result]) -> Result:
-    """Run a search on an engine. Its errors are raised at the call, so that the search can clean up."""
+    """Return the result of a search on an engine. Errors are raised at the call, so that it can clean up."""
     return sans_io.run(steps, methodcaller("on", engine))
 
 
 async def run_async(engine: AsyncEngine, steps: Steps[Result]) -> Result:
-    """Run a search on an engine whose methods are awaited.
+    """Return the result of a search on an engine whose methods are awaited.
 
     Raises:
         ConfigError: the engine's methods block.
     """
 
     def answer(call: Call) -> Awaitable[Any]:
-        answered = call.on(engine)
-        if not isawaitable(answered):
+        result = call.on(engine)
+        if not isawaitable(result):
             raise ConfigError(
                 f"engine: {type(engine).__name__} blocks; give one whose methods are awaited, whose class "
                 "begins with Async"
             )
-        return answered
+        return result
 
     return await sans_io.run_async(steps, answer)
 
 
-def run_side_by_side(searches: Sequence[Steps[Result]]) -> Steps[list[Result | ShinglefoldError]]:
-    """Run searches together: whatever they search at a time becomes one request.
+def run_together(searches: Sequence[Steps[Result]]) -> Steps[list[Result | ShinglefoldError]]:
+    """Run searches together; the requests that they wait for at the same time are sent as one.
 
     Returns:
-        for each search its result, or what it raised.
+        for each search its result, or the error that it raised.
     """
     lanes = [_Lane(steps) for steps in searches]
     for lane in lanes:
-        # One after the other: what the first asks about an index, the next ones know.
-        yield from lane.go_on()
+        # One after the other, so that the mappings of an index are read once.
+        yield from lane.advance()
     while waiting := [lane for lane in lanes if lane.search is not None]:
-        for lane, answer in zip(waiting, (yield from _searched(waiting)), strict=True):
-            yield from lane.go_on(answer)
-    return [lane.end() for lane in lanes]
+        for lane, answer in zip(waiting, (yield from _search_together(waiting)), strict=True):
+            yield from lane.advance(answer)
+    return [lane.result() for lane in lanes]
 
 
-def _searched(waiting: "Sequence[_Lane[Any]]") -> Steps[Sequence[Any]]:
-    """Return the answers that lanes wait for, errors among them; never raises, so that all can clean up."""
+def _search_together(waiting: "Sequence[_Lane[Any]]") -> Steps[Sequence[Any]]:
+    """Return the answers that lanes wait for; errors are returned, so that all lanes can clean up."""
     searches = [lane.search for lane in waiting if lane.search is not None]
     try:
         if len(searches) == 1:
@@ -84,25 +84,25 @@ class _Lane(Generic[Result]):
     """One of the searches.
 
     Attributes:
-        search: the arguments of the search it waits for; None before the start and after the end.
+        search: the arguments of the search that it waits for; None before the start and after the end.
     """
 
     def __init__(self, steps: Steps[Result]) -> None:
         self.search: tuple[Any, ...] | None = None
         self._steps = steps
-        self._ended: list[Result | BaseException] = []
+        self._outcome: list[Result | BaseException] = []
 
-    def go_on(self, answer: Any = None) -> Steps[None]:  # noqa: ANN401 - whatever an engine returns
-        """Take an answer, or an error, and go on to the next search; other calls are passed on."""
+    def advance(self, answer: Any = None) -> Steps[None]:  # noqa: ANN401 - whatever an engine returns
+        """Send an answer or an error, and run to the next search; other calls are yielded."""
         self.search = None
         while True:
             try:
                 call = self._next(answer)
             except StopIteration as end:
-                self._ended.append(end.value)
+                self._outcome.append(end.value)
                 return
             except BaseException as error:
-                self._ended.append(error)
+                self._outcome.append(error)
                 return
             if call.method == "search":
                 self.search = call.arguments
@@ -112,9 +112,9 @@ class _Lane(Generic[Result]):
             except BaseException as error:
                 answer = error
 
-    def end(self) -> Result | ShinglefoldError:
-        """Return the result or the error that ended it; raise what is none of ours."""
-        (found,) = self._ended
+    def result(self) -> Result | ShinglefoldError:
+        """Return the result or the error of the search; raise errors of other kinds."""
+        (found,) = self._outcome
         if isinstance(found, BaseException) and not isinstance(found, ShinglefoldError):
             raise found
         return found

@@ -1,4 +1,4 @@
-"""The passages two stored documents have in common, with their places in the fields of both."""
+"""Why two documents fold: their fingerprints, and the passages that their texts share."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,9 +16,8 @@ from shinglefold.model.stored_fingerprint import stored_parts
 from shinglefold.model.values import Fingerprint, PlacedTokens, Token
 from shinglefold.options.validation import check_object, check_strings, expected
 from shinglefold.rerank.fold.clustering import collapse
-from shinglefold.rerank.fold.fingerprint_columns import FingerprintReader
 from shinglefold.rerank.fold.uncertain_pairs import Signatures
-from shinglefold.rerank.hits import Hit, stored_fingerprint, stored_value
+from shinglefold.rerank.hits import FingerprintReader, Hit, stored_fingerprint, stored_value
 from shinglefold.rerank.request.arguments import read_source_filter
 from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.sketch import agreement, estimate, length_ratio
@@ -29,9 +28,9 @@ if TYPE_CHECKING:
     from shinglefold.rerank.fold.text_verification import TextStage
 
 Tokenize = Callable[[str], Sequence[Token] | PlacedTokens]
-#: Tokens between two texts of a document; they match nothing on the other side.
+#: The separator token between the texts of a document, by side; those of the two sides differ.
 _BORDERS = {"a": 1, "b": 2}
-#: Characters of a document that are compared at most: an answer has many documents.
+#: Characters of a document that are compared at most.
 _MOST_CHARACTERS = 1_000_000
 _MOST_FIELDS = 1_000
 
@@ -43,30 +42,30 @@ class PassageTexts(NamedTuple):
     tokenize: Tokenize
 
 
-def shown_fields(source: object, asked: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the fields whose texts are compared: passages show no more than hits do.
+def shown_fields(source: object, named: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the fields whose texts are compared; passages show only what hits show.
 
     Args:
         source: the request's own ``_source`` filter.
-        asked: the fields that the request names for passages, all of which must be shown; () takes those
+        named: the fields that the request names for passages, all of which must be shown; () takes those
             of ``known`` that are shown.
 
     Raises:
         ConfigError: the filter leaves out a field that the request names, or all known ones.
     """
     wanted = read_source_filter(source)
-    shown = tuple(field for field in asked or known if wanted.shows(field))
-    if not shown or (asked and len(shown) < len(asked)):
-        hidden = ", ".join(field for field in asked or known if field not in shown)
+    shown = tuple(field for field in named or known if wanted.shows(field))
+    if not shown or (named and len(shown) < len(named)):
+        hidden = ", ".join(field for field in named or known if field not in shown)
         raise ConfigError(
-            f"passages would show what _source leaves out: {shorten(hidden)}. Let _source show it, name "
-            'other fields ({"explain": {"fields": […]}}), or ask without passages ("explain": true)'
+            f"passages would show fields that _source leaves out: {shorten(hidden)}. Let _source show them, "
+            'name other fields ({"explain": {"fields": […]}}), or ask without passages ("explain": true)'
         )
     return shown
 
 
 class _Part(NamedTuple):
-    """The text of a field, and where it begins in the joined text; ``value``: its index in a list."""
+    """The text of a field, and its start in the joined text; ``value``: its index in a list."""
 
     begin: int
     field: str
@@ -92,7 +91,7 @@ class StoredText:
         """Return the tokens of all parts, with separators between them that match nothing.
 
         Args:
-            side: a different one for each of the two texts compared.
+            side: which of the two texts compared it is.
         """
         from shinglefold.passages.alignment import GAP
         from shinglefold.passages.shingle_positions import in_columns
@@ -117,21 +116,22 @@ def matched_passages(
     """Return the passages that two sources have in common, in the order of the first.
 
     Args:
-        shown: the ``_source`` of the representative; ``member``: that of a hit folded into it.
-        fields: the fields to compare; dots lead into objects. A passage stays within one field on each side,
-            and the two fields may differ.
-        tokenize: a canonicalizer's ``placed``, or its ``tokens``.
+        shown: the ``_source`` of the representative.
+        member: the ``_source`` of a member of its group.
+        fields: the fields to compare, as dotted paths. A passage stays within one field on each side; the two
+            fields may differ.
+        tokenize: ``placed`` or ``tokens`` of a canonicalizer.
 
     Returns:
         for each passage ``equal_tokens`` and, under ``shown`` and ``member``, ``field``, ``start`` and
-        ``end`` in characters of its stored text, ``text``, and under ``differing`` the places and words the
-        other side lacks. Where a field is a list, ``value`` tells which of its texts.
+        ``end`` in characters of the stored text, ``text``, and under ``differing`` the spans that the other
+        side lacks. Where a field is a list, ``value`` is the index of the text.
     """
     # Imported only by searches that show passages.
     from shinglefold.passages.alignment import find_passages
 
     for source in (shown, member):
-        # A whole hit has none of the fields at its top.
+        # A whole hit is a likely mistake: its fields are one level down.
         if not isinstance(source, Mapping) or isinstance(source.get("_source"), Mapping):
             raise expected("source", 'the _source of a hit, hit["_source"]', source)
     check_strings("fields", fields, _MOST_FIELDS)
@@ -141,7 +141,7 @@ def matched_passages(
 
 
 def passage_json(passage: "Passage", **sides: StoredText) -> JSON:
-    """Return a passage of two texts as JSON, with its places on both sides, by their names."""
+    """Return a passage of two texts as JSON, with its spans on both sides, by the names of the sides."""
     (a, one), (b, other) = sides.items()
     return {
         "equal_tokens": passage.equal,
@@ -153,7 +153,7 @@ def passage_json(passage: "Passage", **sides: StoredText) -> JSON:
 def stored_text(
     source: Mapping[str, Any], fields: Sequence[str], tokenize: Tokenize, most: float = inf
 ) -> StoredText:
-    """Return the texts of the fields of a source; dots lead into objects.
+    """Return the texts of the fields of a source, given as dotted paths.
 
     Args:
         most: characters to compare at most.
@@ -186,9 +186,9 @@ def _place(part: _Part, span: "Span") -> JSON:
 
 
 class PairExplanation(NamedTuple):
-    """``told``: the stored facts as JSON; ``texts``: what ``passages`` are places in."""
+    """Why two documents fold: ``facts`` as JSON; their ``texts``, and the ``passages`` in these."""
 
-    told: dict[str, Any]
+    facts: dict[str, Any]
     texts: tuple[str, str]
     passages: "list[Passage]"
 
@@ -215,7 +215,7 @@ def explain_pair(
         SchemeMismatch: one has a fingerprint of another scheme.
     """
     from shinglefold.passages.alignment import find_passages
-    from shinglefold.rerank.fold.text_verification import TextStage
+    from shinglefold.rerank.fold.text_verification import TextStages
 
     prints = [_print(hit, scheme, field, seal) for hit in hits]
     one, other = (_text(hit, texts) for hit in hits)
@@ -223,10 +223,10 @@ def explain_pair(
         canonicalizer.placed(text, declared_language(scheme, hit))
         for text, hit in zip((one, other), hits, strict=True)
     ]
-    stage = TextStage.of(scheme, tuple(texts), canonicalizer, wanted=False)
-    told = _stored_facts(hits, prints, scheme, field, seal)
-    told |= {"text": _text_verdict(hits, scheme, field, seal, stage, folds=told["folds"])}
-    return PairExplanation(told, (one, other), find_passages(*tokens))
+    stage = TextStages(canonicalizer).stage(scheme, tuple(texts), wanted=False)
+    facts = _stored_facts(hits, prints, scheme, field, seal)
+    facts |= {"text": _text_verdict(hits, scheme, field, seal, stage, folds=facts["folds"])}
+    return PairExplanation(facts, (one, other), find_passages(*tokens))
 
 
 def _print(hit: Hit, scheme: Scheme, field: str, seal: Seal | None) -> Fingerprint:
@@ -260,18 +260,18 @@ def declared_language(scheme: Scheme, hit: Hit) -> str | None:
 def _text_verdict(
     hits: Sequence[Hit], scheme: Scheme, field: str, seal: Seal | None, stage: "TextStage", *, folds: bool
 ) -> dict[str, Any]:
-    """Return the verdict of the text stage; ``asked`` where signatures leave the pair uncertain."""
+    """Return the verdict of the text stage; ``asked``: whether signatures leave the pair uncertain."""
     texts = [stage.text_of(hit) for hit in hits]
     similarity = stage.similarity(*texts)
     prints = FingerprintReader(scheme, field, seal=seal).read(hits)
-    doubt, _, _ = Signatures(scheme, FoldOptions(), (0, 1), prints).weigh([(0, 1)])
-    said = stage.decide_texts(doubt, dict(enumerate(texts))).get((0, 1))
+    doubt, _, _ = Signatures(scheme, FoldOptions(), (0, 1), prints).classify([(0, 1)])
+    verdict = stage.decide_texts(doubt, dict(enumerate(texts))).get((0, 1))
     return {
         "similarity": None if similarity is None else round(similarity, 4),
         "needed": stage.needed,
         "asked": bool(doubt),
-        "decided": said is not None,
-        "folds": folds if said is None else said.alike,
+        "decided": verdict is not None,
+        "folds": folds if verdict is None else verdict.alike,
     }
 
 
@@ -305,18 +305,18 @@ def explain(shown: Hit, member: Hit, scheme: Scheme, field: str = "dedup") -> JS
         check_object("hit", hit, "a hit as engines return it")
     scheme = checked_scheme(scheme)
     one, other = _read_fingerprint(shown, field), _read_fingerprint(member, field)
-    told: dict[str, Any] = {"_index": member.get("_index"), "_id": member.get("_id")}
+    facts: dict[str, Any] = {"_index": member.get("_index"), "_id": member.get("_id")}
     if one is None or other is None:
-        return told
-    told |= {
+        return facts
+    facts |= {
         "same_text": bool(one.digest) and (one.scheme, one.digest) == (other.scheme, other.digest),
         "lang": other.lang,
         "scheme": other.scheme,
     }
     if one.scheme == other.scheme:
-        told["shared"] = sorted(set(one.supershingles) & set(other.supershingles))
-        told |= _estimated(one, other, scheme)
-    return told
+        facts["shared"] = sorted(set(one.supershingles) & set(other.supershingles))
+        facts |= _estimated(one, other, scheme)
+    return facts
 
 
 def _read_fingerprint(hit: Hit, field: str) -> Fingerprint | None:

@@ -1,14 +1,26 @@
-"""Reading hits: the values of a field, a date, the stored fingerprint."""
+"""Reads hits: the values of a field, dates, stored fingerprints one by one and as columns."""
 
 from base64 import b64encode
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import blake2b
+from itertools import count
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from shinglefold.documents import SourceFilter, values_at
-from shinglefold.model.stored_fingerprint import stored_parts
+from shinglefold.model.scheme import Scheme
+from shinglefold.model.seal import Seal
+from shinglefold.model.stored_fingerprint import DecodeProblems, Decoder, stored_parts
+from shinglefold.model.values import Bytes, Int64s
+
+if TYPE_CHECKING:
+    from shinglefold.rerank.request.fold_options import Scope
 
 Hit = Mapping[str, Any]
 #: Characters of a date as text.
@@ -17,7 +29,7 @@ _NOTHING: Mapping[str, Any] = {}
 
 
 def field_values(hit: Hit, name: str) -> list[Any]:
-    """Return the values of a field, from ``fields`` where they are, else from ``_source``; [] where none."""
+    """Return the values of a field, from ``fields`` if it is there, else from ``_source``; [] if absent."""
     found = (hit.get("fields") or _NOTHING).get(name)
     if found is None:
         return values_at(hit.get("_source") or _NOTHING, name)
@@ -30,7 +42,7 @@ def identity(hit: Hit) -> tuple[Any, Any, Any]:
 
 
 def mark(hit: Hit) -> str:
-    """Return a short hash of a document's identity, for cursors; hits from a cursor carry it."""
+    """Return a short hash of a document's identity, as cursors hold it."""
     own: str | None = hit.get("mark")
     return own or b64encode(blake2b(repr(identity(hit)).encode(), digest_size=9).digest()).decode()
 
@@ -44,7 +56,7 @@ def with_source(hit: Hit, wanted: SourceFilter) -> dict[str, Any]:
 
 
 def stored_value(source: object, name: str) -> Any:  # noqa: ANN401 - JSON
-    """Return the value at a dotted path; a key may itself hold dots, as in documents stored flat."""
+    """Return the value at a dotted path; keys may contain dots, as in flat documents."""
     if not isinstance(source, Mapping):
         return None
     if name in source:
@@ -54,7 +66,7 @@ def stored_value(source: object, name: str) -> Any:  # noqa: ANN401 - JSON
 
 
 def moment(value: object) -> float | None:
-    """Return a date of a hit in seconds since 1970: ISO 8601 or milliseconds; None for neither."""
+    """Return a date, ISO 8601 or milliseconds, in seconds since 1970; None where it is neither."""
     if isinstance(value, bool) or (isinstance(value, str) and len(value) > _LONGEST_DATE):
         return None
     try:
@@ -71,14 +83,14 @@ def moment(value: object) -> float | None:
 
 
 def stored_fingerprint(hit: Hit, dedup: str) -> dict[str, Any]:
-    """Return the parts of a hit's stored fingerprint (``digest``, ``signature`` …); {} where it has none."""
+    """Return the parts of a hit's stored fingerprint (``digest``, ``signature`` …); {} if it has none."""
     prefix = f"{dedup}."
     stored = stored_values(hit, dedup)
     return {name.removeprefix(prefix): value for name, value in stored.items() if name.startswith(prefix)}
 
 
 def stored_values(hit: Hit, dedup: str) -> Mapping[str, Any]:
-    """Return the doc values; parts of the fingerprint that they lack come from the source."""
+    """Return the doc values of a hit, with missing parts of the fingerprint from its source."""
     fields: Mapping[str, Any] = hit.get("fields") or _NOTHING
     return {**_from_source(hit, dedup), **fields} if "_source" in hit else fields
 
@@ -87,3 +99,152 @@ def _from_source(hit: Hit, dedup: str) -> Mapping[str, Any]:
     """Return the fingerprint as ``docvalue_fields`` would: flat names, every value a list."""
     stored = stored_parts(hit.get("_source"), dedup)
     return {f"{dedup}.{key}": value if isinstance(value, list) else [value] for key, value in stored.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class FingerprintColumns:
+    """The fingerprints of n hits as columns; equal texts have equal codes.
+
+    ``signatures``: uint8 (n, B), zero where not ``signed``. ``shingles``: int64 (n,).
+    ``languages``, ``digests``: int32 (n,), a code each, digest −1 where there is none.
+    ``scopes``: float64 (n, S), a code or seconds; NaN where the hit has no value.
+    ``keywords``: the supershingles of each hit.
+    """
+
+    signatures: Bytes
+    signed: NDArray[np.bool_]
+    shingles: Int64s
+    languages: NDArray[np.int32]
+    digests: NDArray[np.int32]
+    scopes: NDArray[np.float64]
+    keywords: tuple[Sequence[str], ...]
+
+    def __len__(self) -> int:
+        return len(self.signed)
+
+    def take(self, rows: Sequence[int]) -> "FingerprintColumns":
+        """Return the fingerprints of some rows."""
+        index = np.asarray(rows, np.int64)
+        return FingerprintColumns(
+            self.signatures[index],
+            self.signed[index],
+            self.shingles[index],
+            self.languages[index],
+            self.digests[index],
+            self.scopes[index],
+            tuple([self.keywords[row] for row in rows]),
+        )
+
+    def join(self, other: "FingerprintColumns") -> "FingerprintColumns":
+        """Return these fingerprints and then the other ones."""
+        return FingerprintColumns(
+            np.concatenate((self.signatures, other.signatures)),
+            np.concatenate((self.signed, other.signed)),
+            np.concatenate((self.shingles, other.shingles)),
+            np.concatenate((self.languages, other.languages)),
+            np.concatenate((self.digests, other.digests)),
+            np.concatenate((self.scopes, other.scopes)),
+            self.keywords + other.keywords,
+        )
+
+
+@dataclass(slots=True)
+class FingerprintCounts:
+    """Counts of the hits that were read.
+
+    ``unsigned``: hits of this scheme with too little text for a signature, and hits without a fingerprint;
+    ``unreadable``: hits with a damaged fingerprint; ``other_schemes`` and ``languages``: hits by name;
+    ``earlier``: hits that match one on an earlier page of a cursor; ``repeated``: further occurrences of the
+    same document.
+    """
+
+    hits: int = 0
+    repeated: int = 0
+    unsigned: int = 0
+    unreadable: int = 0
+    earlier: int = 0
+    other_schemes: Counter[str] = field(default_factory=Counter)
+    languages: Counter[str] = field(default_factory=Counter)
+
+
+class FingerprintReader:
+    """Reads hits into columns, block by block; equal texts get equal codes in all blocks."""
+
+    def __init__(
+        self, scheme: Scheme, dedup: str, scopes: "Sequence[Scope]" = (), seal: Seal | None = None
+    ) -> None:
+        self.counts = FingerprintCounts()
+        self._dedup = dedup
+        self._decoder = Decoder(scheme, dedup, seal)
+        self._scopes = tuple(scopes)
+        self._codes: dict[object, int] = {}
+        #: Codes by digest; −1 for no text.
+        self._texts: dict[object, int] = {"": -1}
+        self._next_code = count()
+
+    def read(self, hits: Sequence[Hit]) -> FingerprintColumns:
+        """Return the fingerprints of hits; a damaged one counts as none. Cost: about 1 µs a hit."""
+        self.counts.hits += len(hits)
+        rows = [
+            fields
+            if "_source" not in hit and (fields := hit.get("fields"))
+            else stored_values(hit, self._dedup)
+            for hit in hits
+        ]
+        keywords = self._decoder.keywords(rows)
+        problems = DecodeProblems(other_schemes=self.counts.other_schemes)
+        signatures, shingles, languages, digests = self._decoder.decode(rows, keywords, problems)
+        self.counts.unsigned += problems.unsigned
+        self.counts.unreadable += problems.unreadable
+        lengths = np.array(shingles, np.int64)
+        signed = lengths >= 0
+        return FingerprintColumns(
+            np.frombuffer(signatures, np.uint8).reshape(len(rows), self._decoder.size),
+            signed,
+            lengths,
+            self._language_codes(languages),
+            # Each new text takes the next code; codes may be skipped.
+            np.fromiter(map(self._texts.setdefault, digests, self._next_code), np.int32, len(rows)),
+            self._scope_columns(hits),
+            _of_signed(keywords, signed),
+        )
+
+    def _language_codes(self, languages: Sequence[str]) -> NDArray[np.int32]:
+        found = Counter(languages)
+        code = self._codes
+        codes = {language: code.setdefault(language, len(code)) for language in found}
+        del found[""]
+        self.counts.languages.update(found)
+        if len(codes) == 1:
+            return np.full(len(languages), codes[languages[0]], np.int32)
+        return np.fromiter(map(codes.__getitem__, languages), np.int32, len(languages))
+
+    def _scope_columns(self, hits: Sequence[Hit]) -> NDArray[np.float64]:
+        if not self._scopes:
+            return np.empty((len(hits), 0))
+        columns = np.full((len(hits), len(self._scopes)), np.nan)
+        for column, scope in enumerate(self._scopes):
+            for row, hit in enumerate(hits):
+                values = field_values(hit, scope.field)
+                if values:
+                    columns[row, column] = self._scope_value(scope, values)
+        return columns
+
+    def _scope_value(self, scope: "Scope", values: list[Any]) -> float:
+        if scope.within is not None:
+            seconds = moment(values[0])
+            return np.nan if seconds is None else seconds
+        key = (scope.field, *sorted(map(_as_text, values)))
+        return float(self._codes.setdefault(key, len(self._codes)))
+
+
+def _as_text(value: object) -> str:
+    """Return a value as text; 5 and 5.0 are equal, as the mappings of several indices may differ."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _of_signed(keywords: Sequence[Sequence[str]], signed: NDArray[np.bool_]) -> tuple[Sequence[str], ...]:
+    """Return the supershingles of hits with a signature, () for the others."""
+    if not any(keywords):
+        return ((),) * len(keywords)
+    return tuple([words if has else () for words, has in zip(keywords, signed.tolist(), strict=True)])

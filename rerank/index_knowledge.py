@@ -1,10 +1,10 @@
-"""What the mappings of an index say to searches: its recipe, its fields, the texts of its fingerprints.
+"""What searches read in the mappings of an index: its recipe and its fields; checks against both.
 
 Mappings are read once for each name. ``IndexKnowledge`` serves a search that was given its scheme;
 ``IndexRecipes`` takes scheme and field from the index.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -16,8 +16,173 @@ from shinglefold.options.remedies import chain, suggest
 from shinglefold.options.validation import check_str
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.matcher import Matcher
-from shinglefold.rerank.request.field_check import check_fields, check_scopes, knows, named_fields
-from shinglefold.rerank.request.fold_options import FoldOptions
+from shinglefold.rerank.representatives import load_policies
+from shinglefold.rerank.request.fold_options import Explain, FoldOptions
+
+#: Fields of every document that no mapping names.
+_METADATA = ("_id", "_index", "_score", "_seq_no", "_doc", "_shard_doc", "_routing", "_version", "_ignored")
+#: Objects whose keys no mapping names.
+_FLAT = ("flattened", "flat_object", "object")
+_UNMAPPED = ("false", "runtime")
+#: Queries of the shape {QUERY: {FIELD: …}}.
+_BY_FIELD = frozenset(
+    {
+        "term", "terms", "terms_set", "match", "match_phrase", "match_phrase_prefix", "match_bool_prefix",
+        "prefix", "wildcard", "regexp", "fuzzy", "range", "intervals", "span_term",
+    }
+)  # fmt: skip
+#: Keys beside the field there.
+_NOT_FIELDS = frozenset({"boost", "_name"})
+#: Queries that name several fields, and the options that name one.
+_SEVERAL = frozenset(
+    {"multi_match", "query_string", "simple_query_string", "combined_fields", "more_like_this"}
+)
+_ONE = ("field", "default_field")
+
+
+def check_fields(mappings: Iterable[Mapping[str, Any]], index: str, names: Iterable[str], where: str) -> None:
+    """Check that each field is in the mappings of an index, or of one of several.
+
+    Accepted unchecked: names with ``*``, names below objects that are not parsed, and all names in an index
+    that stores new fields without a mapping.
+
+    Raises:
+        ConfigError: a field is missing; the message names the nearest one.
+    """
+    several = list(mappings)
+    for name in names:
+        if not any(knows(one, name) for one in several):
+            known = sorted({path for one in several for path in paths(one)})
+            raise ConfigError.unknown(f"field (in {where}, index {index!r})", name, known)
+
+
+def named_fields(options: FoldOptions) -> list[str]:
+    """Return the fields that the options of a request name or that its policies read."""
+    policies = [name for policy in load_policies(options.representative) for name in policy.fields]
+    passages = options.explain.fields if isinstance(options.explain, Explain) else ()
+    source = options.member_source
+    if isinstance(source, Mapping):
+        source = source.get("includes", source.get("include", ()))
+    members = [source] if isinstance(source, str) else source if isinstance(source, list | tuple) else []
+    return [*(scope.field for scope in options.scope), *policies, *map(str, members), *passages]
+
+
+def knows(mappings: Mapping[str, Any], name: str) -> bool:
+    """Return whether documents of an index with these mappings may have a field."""
+    if not name or "*" in name or name in _METADATA or name in (mappings.get("runtime") or {}):
+        return True
+    node: Mapping[str, Any] = mappings
+    for place, part in enumerate(name.split(".")):
+        if _may_be_unmapped(node, whole=place == 0):
+            return True
+        properties = {**(node.get("properties") or {}), **(node.get("fields") or {})}
+        if part not in properties:
+            return False
+        node = properties[part]
+    return True
+
+
+def check_scopes(mappings: Iterable[Mapping[str, Any]], index: str, names: Iterable[str]) -> None:
+    """Refuse scopes in nested documents: hits don't return their values, so nothing would fold.
+
+    Raises:
+        ConfigError: a scope is such a field.
+    """
+    several = list(mappings)
+    for name in names:
+        if any(is_nested(one, name) for one in several):
+            raise ConfigError(
+                f"index {index!r}: the scope {name!r} is a field of nested documents, whose values hits "
+                "do not return; name a field outside of them"
+            )
+
+
+def mapped_at(mappings: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
+    """Return the mapping of a field by its dotted name; None where there is none, as for multi-fields."""
+    node: Any = mappings
+    for part in name.split("."):
+        node = (node.get("properties") or {}).get(part)
+        if not isinstance(node, Mapping):
+            return None
+    return node  # type: ignore[no-any-return]
+
+
+def is_nested(mappings: Mapping[str, Any], name: str) -> bool:
+    """Return whether a field is in nested documents."""
+    node: Mapping[str, Any] = mappings
+    for part in name.split("."):
+        node = (node.get("properties") or {}).get(part) or {}
+        if node.get("type") == "nested":
+            return True
+    return False
+
+
+def definition_of(mappings: Mapping[str, Any], name: str) -> tuple[str, Mapping[str, Any]] | None:
+    """Return the field in which documents have the values of a field, and its mapping; None where unmapped.
+
+    A multi-field has the values of its parent, an alias those of its target.
+    """
+    node, path = mappings, list[str]()
+    for part in name.split("."):
+        properties, fields = node.get("properties") or {}, node.get("fields") or {}
+        if part in properties:
+            path.append(part)
+        elif part not in fields:
+            return None
+        node = properties[part] if part in properties else fields[part]
+    if node.get("type") == "alias":
+        return definition_of(mappings, str(node.get("path")))
+    return ".".join(path), node
+
+
+def source_of(several: Iterable[Mapping[str, Any]], name: str) -> str:
+    """Return the field in which documents have the values of a field; itself where no mapping has it."""
+    found = (definition_of(mappings, name) for mappings in several)
+    return next((one[0] for one in found if one is not None), name)
+
+
+def paths(mappings: Mapping[str, Any], prefix: str = "") -> Iterable[str]:
+    """Yield the dotted paths of all fields with values, multi-fields included."""
+    for name, definition in (mappings.get("properties") or {}).items():
+        if definition.get("properties") is None:
+            yield f"{prefix}{name}"
+        yield from paths(definition, f"{prefix}{name}.")
+        for sub in definition.get("fields") or ():
+            yield f"{prefix}{name}.{sub}"
+
+
+def _may_be_unmapped(node: Mapping[str, Any], whole: bool) -> bool:
+    """Return whether fields below a node may exist without a mapping."""
+    if node.get("enabled") is False or str(node.get("dynamic", "true")).lower() in _UNMAPPED:
+        return True
+    flat = str(node.get("type", "object")) in _FLAT and not node.get("properties") and not node.get("fields")
+    return flat and not whole
+
+
+def query_fields(query: object) -> Iterator[str]:
+    """Yield the names of the fields in a query; unknown kinds of queries are skipped."""
+    if isinstance(query, Sequence) and not isinstance(query, str):
+        for one in query:
+            yield from query_fields(one)
+    elif isinstance(query, Mapping):
+        for kind, options in query.items():
+            yield from _field_names(str(kind), options)
+
+
+def _field_names(kind: str, options: Any) -> Iterator[str]:  # noqa: ANN401 - JSON
+    if kind in _BY_FIELD and isinstance(options, Mapping):
+        yield from (str(name) for name in options if name not in _NOT_FIELDS)
+    elif kind == "exists" and isinstance(options, Mapping) and isinstance(options.get("field"), str):
+        yield options["field"]
+    elif kind in _SEVERAL and isinstance(options, Mapping):
+        given = options.get("fields", ())
+        several = [given] if isinstance(given, str) else given if isinstance(given, Sequence) else ()
+        single = [options[name] for name in _ONE if isinstance(options.get(name), str)]
+        yield from (str(name).partition("^")[0] for name in (*several, *single))
+    elif isinstance(options, Mapping | list | tuple):
+        # A query within one: bool, constant_score, nested, function_score …
+        yield from query_fields(options)
+
 
 _REMEDY = (
     "Search with the scheme of the index (Recipe.of its mappings has it), "
@@ -28,7 +193,7 @@ _REMEDY = (
 def check_recipe(
     mappings: Mapping[str, Any], index: str, scheme: Scheme, field: str, seal: Seal | None
 ) -> None:
-    """Check the recipe of an index; an index without a recipe may be searched.
+    """Check the recipe of an index; an index without one may be searched.
 
     Raises:
         SchemeMismatch: it was made with another scheme.
@@ -80,22 +245,22 @@ _UNKNOWN: Mappings = MappingProxyType({"dynamic": "false"})
 
 
 class IndexKnowledge:
-    """The mappings of the indices that a search was asked about, checked against its scheme.
+    """The mappings of the indices searched, checked against the scheme of the search.
 
     Attributes:
-        mappings: by the name that an index was searched under.
+        mappings: by the name under which an index was searched.
     """
 
     def __init__(self, scheme: Scheme, field: str, seal: Seal | None) -> None:
         self.mappings: dict[str, Mappings] = {}
         self._scheme, self._field, self._seal = scheme, field, seal
-        #: By a name that stands for several recipes: the mappings of each index.
-        self._each: dict[str, Mapping[str, Mappings]] = {}
+        #: The mappings of each index, by a name that stands for several recipes.
+        self._mappings_by_index: dict[str, Mapping[str, Mappings]] = {}
 
     def check(self, index: str | None, options: FoldOptions) -> Steps[None]:
-        """Refuse an index of another recipe, and options that name a field it lacks.
+        """Check that an index has the recipe of the search and the fields of its options.
 
-        An index without any recipe is searched, and its hits are not folded.
+        An index without a recipe passes; its hits are not folded.
 
         Raises:
             SchemeMismatch: an index was made with another scheme.
@@ -114,17 +279,17 @@ class IndexKnowledge:
         wanted = named_fields(options)
         if all(any(knows(self.mappings[name], field) for name in names) for field in wanted) or not names:
             return
-        # Documents may have brought the field since the mappings were read.
+        # Documents may have added the field since the mappings were read.
         for name in names:
             yield from self._read(name)
         check_fields([self.mappings[name] for name in names], str(index), wanted, "ext.dedup")
 
     def text_fields(self, index: str | None) -> tuple[str, ...]:
-        """Return the fields that fingerprints were made of, as recipes say."""
+        """Return the fields of which fingerprints were made."""
         return signed_fields(self.mappings.get(name, {}) for name in index_names(index))
 
     def text_fields_by_index(self, index: str | None) -> Steps[dict[str, tuple[str, ...]]]:
-        """Return the fields that the fingerprints of each index were made of; {} where all have the same."""
+        """Return the fields of which the fingerprints of each index were made; {} where all have the same."""
         names = index_names(index)
         read = [self.mappings.get(name, {}) for name in names]
         same = len({signed_fields([one]) for one in read}) < 2
@@ -132,16 +297,16 @@ class IndexKnowledge:
             return {}
         found: dict[str, tuple[str, ...]] = {}
         for name in names:
-            if name not in self._each:
-                self._each[name] = (yield from _mappings_of_each(name)) or {}
-            found |= _text_fields(self._each[name])
+            if name not in self._mappings_by_index:
+                self._mappings_by_index[name] = (yield from _mappings_of_each(name)) or {}
+            found |= _text_fields(self._mappings_by_index[name])
         return found
 
     def _read(self, name: str) -> Steps[None]:
         try:
             mappings = yield Call("mappings", (name,))
         except PermissionDenied:
-            # A role may read documents and not mappings; each fingerprint names its scheme, too.
+            # A role may read documents but not mappings. Each fingerprint names its scheme, too.
             self.mappings[name] = _UNKNOWN
             return
         check_recipe(mappings, name, self._scheme, self._field, self._seal)
@@ -151,7 +316,7 @@ class IndexKnowledge:
 class IndexRecipe(NamedTuple):
     """The scheme and the field of fingerprints of an index.
 
-    ``mappings``: of each index that the name stands for, by the names that hits have.
+    ``mappings``: of each index that the name stands for, by its own name.
     """
 
     scheme: Scheme
@@ -160,13 +325,13 @@ class IndexRecipe(NamedTuple):
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields that fingerprints were made of, as recipes say, of all indices together."""
+        """The fields of which the fingerprints of all indices were made."""
         named = (field for fields in self.fields_by_index.values() for field in fields)
         return tuple(dict.fromkeys(named)) or TEXTS
 
     @property
     def fields_by_index(self) -> dict[str, tuple[str, ...]]:
-        """The fields that the fingerprints of each index were made of."""
+        """The fields of which the fingerprints of each index were made."""
         return _text_fields(self.mappings)
 
 
@@ -175,7 +340,7 @@ class IndexRecipes:
 
     Args:
         scheme: None takes that of the index.
-        field: likewise.
+        field: None takes that of the index.
         seal: of the key that indices are sealed with.
     """
 
@@ -186,7 +351,7 @@ class IndexRecipes:
         self._recipes: dict[str, IndexRecipe] = {}
 
     def read(self, index: str) -> Steps[IndexRecipe]:
-        """Return the recipe of an index, asking for its mappings the first time.
+        """Return the recipe of an index; its mappings are read the first time.
 
         Raises:
             ConfigError: the index was not made for fingerprints, its seal does not fit, or its mappings may
@@ -211,9 +376,9 @@ class IndexRecipes:
             if not mappings:
                 raise IndexMissing(f"no index fits {name!r}. Create it first, or check its name.")
             found |= mappings
-        return self._fitting(found)
+        return self._checked_recipe(found)
 
-    def _fitting(self, found: Mapping[str, Mappings]) -> IndexRecipe:
+    def _checked_recipe(self, found: Mapping[str, Mappings]) -> IndexRecipe:
         scheme, field = self._scheme, self._field
         for name, mappings in found.items():
             recipe = Recipe.of(mappings, name)
@@ -228,7 +393,7 @@ def _mappings_of_each(name: str, *, required: bool = False) -> Steps[Mapping[str
     """Return the mappings of each index that a name stands for; None where a role may not read them.
 
     Raises:
-        PermissionDenied: that is so, and they are required.
+        PermissionDenied: a role may not read them, and they are required.
     """
     try:
         return (yield Call("all_mappings", (name,)))  # type: ignore[no-any-return]

@@ -25,26 +25,25 @@ from shinglefold.model.seal import Seal
 from shinglefold.options.remedies import chain, suggest
 from shinglefold.options.validation import check_options, check_str
 from shinglefold.passages.alignment import passages_between
-from shinglefold.passages.passage_index import covered
-from shinglefold.passages.shingle_positions import WIDTH, Elements, elements_of, keywords, winnowed
-from shinglefold.rerank.engine_calls import Steps, run_side_by_side
+from shinglefold.passages.passage_index import covered_share
+from shinglefold.passages.shingle_positions import WIDTH, Elements, elements_of, keywords, winnow
+from shinglefold.rerank.engine_calls import Steps, run_together
 from shinglefold.rerank.explanation import (
     StoredText,
     declared_language,
     passage_json,
     stored_text,
 )
-from shinglefold.rerank.index_knowledge import IndexRecipe, IndexRecipes
-from shinglefold.rerank.request.arguments import check_means, check_several, read_source_filter
-from shinglefold.rerank.request.field_check import mapped_at
+from shinglefold.rerank.index_knowledge import IndexRecipe, IndexRecipes, mapped_at
+from shinglefold.rerank.request.arguments import check_list, check_search_arguments, read_source_filter
 from shinglefold.rerank.similar.candidates import CandidateBlocks, CandidateSearch
 from shinglefold.rerank.similar.query_document import CandidateQueries, FoundDocument, check_candidate_options
 from shinglefold.rerank.similar.results import AsyncPagedSearch, FoundPage, PageReader, SyncPagedSearch
 
 #: Elements of a text in a query at most: servers take 1,024 clauses.
-_ASKED = 1_000
+_MOST_ELEMENTS = 1_000
 #: A query has all elements of a text with no more than these; they find shorter passages than a sample.
-_FEW = 250
+_ALL_ELEMENTS = 250
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +95,11 @@ class QueryText:
         """Return a text with the keywords of its query; a long text is sampled."""
         own = stored_text({"text": text}, ["text"], lambda part: canonicalizer.placed(part, language))
         elements = elements_of(own.tokens("a"), WIDTH)
-        sample = winnowed(elements.hashes)
-        if len(sample) > _ASKED:
-            sample = sample[np.linspace(0, len(sample) - 1, _ASKED).astype(np.int64)]
-        asked = elements.hashes if len(elements) <= _FEW else sample
-        return cls(own, elements, tuple(keywords(asked)), len(sample))
+        sample = winnow(elements.hashes)
+        if len(sample) > _MOST_ELEMENTS:
+            sample = sample[np.linspace(0, len(sample) - 1, _MOST_ELEMENTS).astype(np.int64)]
+        chosen = elements.hashes if len(elements) <= _ALL_ELEMENTS else sample
+        return cls(own, elements, tuple(keywords(chosen)), len(sample))
 
     def queries(self, field: str, options: MatchOptions) -> CandidateQueries | None:
         """Return the queries for documents that may have passages; None where none can.
@@ -138,13 +137,13 @@ class TextMatch(FoundDocument):
 
     def to_json(self) -> JSON:
         """Return the match as JSON, with ``_source`` where it was asked for."""
-        told = FoundDocument.to_json(self) | {
+        result = FoundDocument.to_json(self) | {
             "share": round(self.share, 4),
             "of_document": round(self.of_document, 4),
         }
         if self.source is not None:
-            told["_source"] = self.source
-        return told | {"passages": list(self.passages)}
+            result["_source"] = self.source
+        return result | {"passages": list(self.passages)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +154,7 @@ class PassageQuery:
     """
 
     candidates: CandidateSearch
-    known: IndexRecipe
+    recipe: IndexRecipe
     fields: Mapping[str, tuple[str, ...]]
     options: MatchOptions
     canonicalizer: Canonicalizer
@@ -163,41 +162,41 @@ class PassageQuery:
     @property
     def elements(self) -> str:
         """The field of the stored elements."""
-        return f"{self.known.field}.{PASSAGES}"
+        return f"{self.recipe.field}.{PASSAGES}"
 
-    def matching(self, asked: QueryText, hits: Iterable[Mapping[str, Any]]) -> tuple[list[TextMatch], int]:
+    def matching(self, text: QueryText, hits: Iterable[Mapping[str, Any]]) -> tuple[list[TextMatch], int]:
         """Return the candidates with enough of a text, best first, and how many are unreadable."""
         found, unreadable = [], 0
         for hit in hits:
             stored = self._stored_text(hit)
-            theirs = elements_of(stored.tokens("b"), WIDTH)
-            share = _share(asked.elements, theirs)
+            elements = elements_of(stored.tokens("b"), WIDTH)
+            share = _share(text.elements, elements)
             if not share:
                 unreadable += 1
             elif share >= self.options.min_share:
-                found.append(self._match(asked, hit, stored, theirs, share))
+                found.append(self._match(text, hit, stored, elements, share))
         return sorted(found, key=lambda match: match.place), unreadable
 
     def _stored_text(self, hit: Mapping[str, Any]) -> StoredText:
-        language = declared_language(self.known.scheme, hit)
+        language = declared_language(self.recipe.scheme, hit)
         source = hit.get("_source") or {}
         # The mappings of an index in another cluster are unknown.
-        fields = self.fields.get(hit["_index"]) or self.known.fields
+        fields = self.fields.get(hit["_index"]) or self.recipe.fields
         return stored_text(source, fields, lambda text: self.canonicalizer.placed(text, language))
 
     def _match(
-        self, asked: QueryText, hit: Mapping[str, Any], stored: StoredText, theirs: Elements, share: float
+        self, text: QueryText, hit: Mapping[str, Any], stored: StoredText, elements: Elements, share: float
     ) -> TextMatch:
-        whole = theirs.tokens / max(1, theirs.tokens - stored.borders)
+        whole = elements.tokens / max(1, elements.tokens - stored.borders)
         return TextMatch(
             hit["_index"],
             hit["_id"],
             hit.get("_routing"),
             share,
-            _share(theirs, asked.elements) * whole,
+            _share(elements, text.elements) * whole,
             tuple(
-                passage_json(passage, text=asked.text, document=stored)
-                for passage in passages_between(asked.elements, theirs).passages
+                passage_json(passage, text=text.text, document=stored)
+                for passage in passages_between(text.elements, elements).passages
             ),
             None
             if self.options.source is False
@@ -206,7 +205,7 @@ class PassageQuery:
 
 
 def _share(of: Elements, other: Elements) -> float:
-    return covered(np.flatnonzero(np.isin(of.hashes, other.hashes)), of)
+    return covered_share(np.flatnonzero(np.isin(of.hashes, other.hashes)), of)
 
 
 Driven = TypeVar("Driven", Engine, AsyncEngine)
@@ -221,7 +220,7 @@ class MatchPage(FoundPage[TextMatch]):
     """
 
 
-def read_matches(asked: QueryText, by: PassageQuery, place: str | None) -> Steps[MatchPage]:
+def read_matches(text: QueryText, query: PassageQuery, place: str | None) -> Steps[MatchPage]:
     """Return a page of the documents that have passages of a text.
 
     Blocks of candidates are in the order of the stored elements they share; within a block documents are in
@@ -230,17 +229,17 @@ def read_matches(asked: QueryText, by: PassageQuery, place: str | None) -> Steps
     Raises:
         ConfigError: the place belongs to another search.
     """
-    queries = asked.queries(by.elements, by.options)
+    queries = text.queries(query.elements, query.options)
     if queries is None:
         return MatchPage(stopped_by="nothing_to_compare")
 
     def decide(blocks: CandidateBlocks) -> Steps[tuple[list[TextMatch], int]]:
         # The texts came with the candidates.
         yield from ()
-        return by.matching(asked, blocks.hits)
+        return query.matching(text, blocks.hits)
 
-    query = {"query": queries.ordered, "min_share": by.options.min_share}
-    reader = PageReader(by.candidates, queries, decide, place, query)
+    identifying = {"query": queries.ordered, "min_share": query.options.min_share}
+    reader = PageReader(query.candidates, queries, decide, place, identifying)
     yield from reader.fill()
     return reader.page(MatchPage)
 
@@ -265,7 +264,7 @@ class MatchSteps(Generic[Driven]):
         language: str | None = None,
         seal: Seal | None = None,
     ) -> None:
-        check_means(engine, canonicalizer, seal, awaited=self._awaited)
+        check_search_arguments(engine, canonicalizer, seal, awaited=self._awaited)
         if language is not None:
             check_str("language", language)
         self._engine: Driven = engine
@@ -276,33 +275,33 @@ class MatchSteps(Generic[Driven]):
     def _page(
         self, index: str, wanted: str, options: MatchOptions | None, place: str | None
     ) -> Steps[MatchPage]:
-        by = yield from self._query(index, options)
-        return (yield from read_matches(self._query_text(wanted, by), by, place))
+        query = yield from self._query(index, options)
+        return (yield from read_matches(self._query_text(wanted, query), query, place))
 
     def _batch(
         self, index: str, several: Sequence[str], options: MatchOptions | None
     ) -> Steps[list[MatchPage | ShinglefoldError]]:
-        check_several("texts", several, "texts")
-        by = yield from self._query(index, options)
-        asked = [self._query_text(text, by) for text in several]
-        return (yield from run_side_by_side([read_matches(one, by, None) for one in asked]))
+        check_list("texts", several, "texts")
+        query = yield from self._query(index, options)
+        texts = [self._query_text(text, query) for text in several]
+        return (yield from run_together([read_matches(one, query, None) for one in texts]))
 
-    def _query_text(self, text: str, by: PassageQuery) -> QueryText:
+    def _query_text(self, text: str, query: PassageQuery) -> QueryText:
         if not isinstance(text, str):
             raise InputError(f"expected a text, got {quote(text)}")
-        return QueryText.of(text, by.canonicalizer, self._language)
+        return QueryText.of(text, query.canonicalizer, self._language)
 
     def _query(self, index: str, options: MatchOptions | None) -> Steps[PassageQuery]:
         check_options(options, MatchOptions)
-        known: IndexRecipe = yield from self._recipes.read(index)
-        _check_stored(known)
-        made = self._canonicalizer(known.scheme)
+        recipe: IndexRecipe = yield from self._recipes.read(index)
+        _check_stored(recipe)
+        made = self._canonicalizer(recipe.scheme)
         chosen = options or MatchOptions()
-        texts = [*known.fields, "lang"]
+        texts = [*recipe.fields, "lang"]
         fetched: JSON = {"_source": texts if chosen.source is False else True}
         numbers = self._engine.can.seq_no
         candidates = CandidateSearch(index, chosen.size, chosen.window, chosen.max_window, numbers, fetched)
-        return PassageQuery(candidates, known, known.fields_by_index, chosen, made)
+        return PassageQuery(candidates, recipe, recipe.fields_by_index, chosen, made)
 
     def _canonicalizer(self, scheme: Scheme) -> Canonicalizer:
         if scheme.languages not in self._canonicalizers:
@@ -313,14 +312,14 @@ class MatchSteps(Generic[Driven]):
         return made
 
 
-def _check_stored(known: IndexRecipe) -> None:
+def _check_stored(recipe: IndexRecipe) -> None:
     """Refuse an index that stores no elements of passages.
 
     Raises:
         ConfigError: no document could be found.
     """
-    for name, mappings in known.mappings.items():
-        if mapped_at(mappings, f"{known.field}.{PASSAGES}") is None:
+    for name, mappings in recipe.mappings.items():
+        if mapped_at(mappings, f"{recipe.field}.{PASSAGES}") is None:
             commands = chain([suggest("setup", name, passages=True), suggest("backfill", name)])
             raise ConfigError(f"index {name!r} stores no elements of passages: {commands}")
 

@@ -1,7 +1,8 @@
 """Representative policies: which hit of a group to show, built in and from plugins."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -21,9 +22,10 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RepresentativePolicy:
-    """A cost by which candidates are compared; the least is shown, and the better rank on ties.
+    """A cost function: the candidate with the least cost is shown, on ties the better ranked.
 
-    ``fields`` are read with the window into ``hit["fields"]``; they need doc values (keyword, number, date).
+    ``fields`` are fetched with the window into ``hit["fields"]``; they need doc values (keyword, number,
+    date).
     """
 
     cost: Callable[[Candidate], Any]
@@ -43,7 +45,7 @@ def load_policies(preferences: Iterable[Preference]) -> tuple[RepresentativePoli
 
 
 def choose(policies: Sequence[RepresentativePolicy], candidates: Sequence[Candidate]) -> Candidate:
-    """Return the candidate to show: least by the first policy, then by the second …, then by rank.
+    """Return the candidate to show: the least by the first policy, then by the second …, then by rank.
 
     Raises:
         ConfigError: the policy of a plugin fails, or its costs can't be compared.
@@ -59,15 +61,15 @@ def _factory(name: str) -> Callable[[Preference], RepresentativePolicy]:
     if name in _BUILT_IN:
         return _BUILT_IN[name]
     make = load_plugin(REPRESENTATIVES, "representative policy", name, _BUILT_IN)
-    return lambda preference: _of_plugin(name, make, preference)
+    return lambda preference: _plugin_policy(name, make, preference)
 
 
-def _of_plugin(
+def _plugin_policy(
     name: str, make: Callable[[Preference], object], preference: Preference
 ) -> RepresentativePolicy:
     """Return a plugin's policy; its errors name the plugin."""
 
-    def its(work: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever a plugin returns
+    def guarded(work: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever a plugin returns
         try:
             return work()
         except ShinglefoldError:
@@ -75,12 +77,13 @@ def _of_plugin(
         except Exception as error:
             raise ConfigError(f"the plugin of the representative policy {name!r} fails: {error!r}") from error
 
-    policy = its(lambda: make(preference))
+    policy = guarded(lambda: make(preference))
     if not isinstance(policy, RepresentativePolicy):
         raise ConfigError(
-            f"the plugin of the representative policy {name!r} returns {type(policy).__name__}, no Policy"
+            f"the plugin of the representative policy {name!r} returns {type(policy).__name__}, expected a "
+            "RepresentativePolicy"
         )
-    return replace(policy, cost=lambda one: its(lambda: policy.cost(one)))
+    return replace(policy, cost=lambda one: guarded(lambda: policy.cost(one)))
 
 
 def _rank(_: Preference) -> RepresentativePolicy:
@@ -91,7 +94,7 @@ def _longest(_: Preference) -> RepresentativePolicy:
     return RepresentativePolicy(lambda one: -one.shingles)
 
 
-def _dated(preference: Preference, sign: int) -> RepresentativePolicy:
+def _by_date(preference: Preference, sign: int) -> RepresentativePolicy:
     field = _field(preference)
 
     def cost(one: Candidate) -> tuple[bool, float]:
@@ -101,26 +104,18 @@ def _dated(preference: Preference, sign: int) -> RepresentativePolicy:
     return RepresentativePolicy(cost, (field,))
 
 
-def _newest(preference: Preference) -> RepresentativePolicy:
-    return _dated(preference, -1)
-
-
-def _oldest(preference: Preference) -> RepresentativePolicy:
-    return _dated(preference, 1)
-
-
 def _prefer(preference: Preference) -> RepresentativePolicy:
     field = _field(preference)
     if not preference.values:
         raise ConfigError(
             f'prefer needs values, best first, such as "prefer:{field}=example.org,example.com"'
         )
-    places = {value: place for place, value in reversed(list(enumerate(preference.values)))}
+    positions = {value: place for place, value in reversed(list(enumerate(preference.values)))}
 
     def cost(one: Candidate) -> int:
         return min(
-            (places.get(str(value), len(places)) for value in field_values(one.hit, field)),
-            default=len(places),
+            (positions.get(str(value), len(positions)) for value in field_values(one.hit, field)),
+            default=len(positions),
         )
 
     return RepresentativePolicy(cost, (field,))
@@ -150,11 +145,11 @@ def _field(preference: Preference) -> str:
     return preference.field
 
 
-_BUILT_IN = MappingProxyType(
+_BUILT_IN: Mapping[str, Callable[[Preference], RepresentativePolicy]] = MappingProxyType(
     {
         "rank": _rank,
-        "newest": _newest,
-        "oldest": _oldest,
+        "newest": partial(_by_date, sign=-1),
+        "oldest": partial(_by_date, sign=1),
         "longest": _longest,
         "prefer": _prefer,
         "shortest_url": _shortest_url,

@@ -1,4 +1,4 @@
-"""The folded search: folds what a search finds and returns pages of representatives."""
+"""The folded search: searches an engine, folds the hits and returns pages of representatives."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -11,8 +11,8 @@ from shinglefold.contracts.engine import JSON, AsyncEngine, Engine, Search, sear
 from shinglefold.errors import ConfigError, ShinglefoldError
 from shinglefold.model.scheme import Scheme, checked_scheme
 from shinglefold.model.seal import Seal
-from shinglefold.options.validation import check_str, check_type
-from shinglefold.rerank.engine_calls import Call, Steps, run, run_async, run_side_by_side
+from shinglefold.options.validation import check_object, check_str, check_type
+from shinglefold.rerank.engine_calls import Call, Steps, run, run_async, run_together
 from shinglefold.rerank.explanation import PassageTexts, shown_fields
 from shinglefold.rerank.fold.clustering import folding_of
 from shinglefold.rerank.fold.leader_groups import GroupByLeader, leader_groups
@@ -21,10 +21,10 @@ from shinglefold.rerank.page.native import GroupCoverage, NativeTarget, native_p
 from shinglefold.rerank.page.response import KEY, answer_page
 from shinglefold.rerank.page.strategies import WindowStrategies, begin_cursor, read_page
 from shinglefold.rerank.page.window import WindowReader
-from shinglefold.rerank.request.arguments import check_means, checked_searches
+from shinglefold.rerank.request.arguments import check_search_arguments, checked_searches
 from shinglefold.rerank.request.bodies import SEQ_NO, page_bounds, refuse_collapse, split_request
 from shinglefold.rerank.request.fold_options import Explain, FoldOptions
-from shinglefold.rerank.request.url_parameters import read_parameters, together, with_parameters
+from shinglefold.rerank.request.url_parameters import read_parameters, with_parameters
 
 if TYPE_CHECKING:
     from shinglefold.canon import Canonicalizer
@@ -34,7 +34,7 @@ Driven = TypeVar("Driven", Engine, AsyncEngine)
 
 
 class SearchSteps(Generic[Driven]):
-    """The generators of a folded search; see ``FoldedSearch`` for the arguments."""
+    """The steps of a folded search, blocking and awaited; see ``FoldedSearch`` for the arguments."""
 
     _awaited = False
 
@@ -50,7 +50,7 @@ class SearchSteps(Generic[Driven]):
         canonicalizer: "Canonicalizer | None" = None,
         seal: Seal | None = None,
     ) -> None:
-        check_means(engine, canonicalizer, seal, awaited=self._awaited)
+        check_search_arguments(engine, canonicalizer, seal, awaited=self._awaited)
         check_str("field", field)
         check_str("keep_alive", keep_alive)
         if tiebreaker is not None:
@@ -63,9 +63,9 @@ class SearchSteps(Generic[Driven]):
         self._tiebreaker = tiebreaker
         self._keep_alive = keep_alive
         self._canonicalizer = canonicalizer
-        #: Created when the first request wants texts to decide.
+        #: Created when a request first lets texts decide.
         self._stages: TextStages | None = None
-        self._lead: GroupByLeader = leader_groups
+        self._group_by_leader: GroupByLeader = leader_groups
         self._knowledge = IndexKnowledge(self._scheme, field, seal)
         self._strategies = WindowStrategies(self._can, tiebreaker, keep_alive)
         grouped = GroupCoverage(self._scheme.id, field)
@@ -74,25 +74,25 @@ class SearchSteps(Generic[Driven]):
     @property
     def is_compiled(self) -> bool:
         """Whether pages are folded by compiled code."""
-        return self._lead is not leader_groups
+        return self._group_by_leader is not leader_groups
 
     def compile(self) -> bool:
         """Fold by compiled code from now on, to the same groups, where the extra ``fast`` is installed.
 
-        Worth it where many pages are searched: call it before the first, as a server does when it starts.
+        Call it when a process starts that serves many searches.
 
         Returns:
-            Whether pages are folded by compiled code now.
+            whether pages are folded by compiled code now.
 
-        Cost: 0.6 s, and 1.9 where the code was never compiled on this machine.
+        Cost: 0.6 s; 1.9 s the first time on a machine.
         """
         try:
             from shinglefold.rerank.fold.compiled_groups import compiled_leader_groups
         except ImportError:
             return False
-        # Compiled, or loaded, by the first block that it folds.
+        # The first block that it folds compiles or loads the code.
         folding_of(self._scheme, FoldOptions(), self._field, lead=compiled_leader_groups).add([{}, {}])
-        self._lead = compiled_leader_groups
+        self._group_by_leader = compiled_leader_groups
         return True
 
     def _search_steps(
@@ -100,7 +100,7 @@ class SearchSteps(Generic[Driven]):
         index: str | None,
         body: Mapping[str, Any],
         options: FoldOptions | None,
-        address: Mapping[str, Any] = MappingProxyType({}),
+        url: Mapping[str, Any] = MappingProxyType({}),
     ) -> Steps[JSON]:
         rest, given = split_request(body)
         chosen = FoldOptions.parse(given, options)
@@ -110,15 +110,15 @@ class SearchSteps(Generic[Driven]):
         refuse_collapse(rest)
         yield from self._knowledge.check(index, chosen)
         if chosen.mode == "window":
-            return (yield from self._window(index, rest, chosen, address))
+            return (yield from self._window(index, rest, chosen, url))
         native = yield from native_page(index, rest, chosen, self._native)
         if not isinstance(native, str):
             return native
-        folded = yield from self._window(index, rest, chosen, address)
+        folded = yield from self._window(index, rest, chosen, url)
         return {**folded, KEY: {**folded[KEY], "mode_reason": native}}
 
     def _window(
-        self, index: str | None, rest: JSON, chosen: FoldOptions, address: Mapping[str, Any]
+        self, index: str | None, rest: JSON, chosen: FoldOptions, url: Mapping[str, Any]
     ) -> Steps[JSON]:
         """Answer by folding a window of hits."""
         texts = self._texts(index, rest, chosen)
@@ -130,18 +130,18 @@ class SearchSteps(Generic[Driven]):
             self._scheme,
             self._field,
             seal=self._seal,
-            lead=self._lead,
+            lead=self._group_by_leader,
             texts=texts,
             stage=stage,
             own_order=self._strategies.own_order,
         )
         if chosen.cursor is not False:
-            return (yield from self._scroll(index, rest, chosen, address, reading_of))
-        # Members found by an order of their own are asked for by id.
+            return (yield from self._scroll(index, rest, chosen, url, reading_of))
+        # Members that are fetched in an order of their own are requested by id.
         by_rank = not chosen.inner_hits and chosen.members_from == "results"
         reading = reading_of(numbers=self._strategies.numbers and by_rank)
         try:
-            yield from self._strategies.read(reading, index, str(address.get("routing", "")))
+            yield from self._strategies.read(reading, index, str(url.get("routing", "")))
             return (yield from answer_page(reading, index))
         finally:
             if reading.owns_pit:
@@ -154,7 +154,7 @@ class SearchSteps(Generic[Driven]):
         options: FoldOptions | None,
         parameters: Mapping[str, Any],
     ) -> Steps[JSON]:
-        """Search with the URL parameters that came beside the body."""
+        """Search with URL parameters beside the body."""
         if not parameters:
             return (yield from self._search_steps(index, body, options))
         read = read_parameters(parameters)
@@ -167,9 +167,9 @@ class SearchSteps(Generic[Driven]):
         options: FoldOptions | None,
         parameters: Mapping[str, Any],
     ) -> Steps[list[JSON | ShinglefoldError]]:
-        """Run several searches side by side, each with its own URL parameters and those of all."""
+        """Run several searches together, each with its own URL parameters and those of all."""
         each = [search_parts(one) for one in checked_searches(searches)]
-        return run_side_by_side(
+        return run_together(
             [
                 self._search_with_parameters(index, body, options, {**parameters, **(own or {})})
                 for index, body, own in each
@@ -185,7 +185,7 @@ class SearchSteps(Generic[Driven]):
         if not isinstance(options.explain, Explain) or not options.explain.passages:
             return None
         fields = shown_fields(body.get("_source"), options.explain.fields, self._knowledge.text_fields(index))
-        return PassageTexts(fields, self._canonical().placed)
+        return PassageTexts(fields, self._load_canonicalizer().placed)
 
     def _stage(self, index: str | None, options: FoldOptions) -> "Steps[TextStage | None]":
         """Return what decides uncertain pairs by their texts; None where texts are not compared."""
@@ -205,7 +205,7 @@ class SearchSteps(Generic[Driven]):
         fields = fields or self._knowledge.text_fields(index)
         return self._stages.stage(scheme, fields, wanted=wanted, by_index=each)
 
-    def _canonical(self) -> "Canonicalizer":
+    def _load_canonicalizer(self) -> "Canonicalizer":
         if self._canonicalizer is None:
             from shinglefold.canon import Canonicalizer
 
@@ -217,7 +217,7 @@ class SearchSteps(Generic[Driven]):
         index: str | None,
         body: JSON,
         options: FoldOptions,
-        address: Mapping[str, Any],
+        url: Mapping[str, Any],
         reading_of: Callable[..., WindowReader],
     ) -> Steps[JSON]:
         """Answer with the page that a cursor points to."""
@@ -226,7 +226,7 @@ class SearchSteps(Generic[Driven]):
             raise ConfigError("a cursor needs a total order: give the search a tiebreaker")
         key, alive = self._cursor_key, None if self._can.seq_no else self._keep_alive
         cursor = yield from begin_cursor(
-            index, body, options, self._scheme, address=address, keep_alive=alive, key=key
+            index, body, options, self._scheme, url=url, keep_alive=alive, key=key
         )
         keep = {"keep_alive": self._keep_alive}
         reading = reading_of(cursor=cursor, tie=tie, pit=cursor.pit, keep=keep)
@@ -234,19 +234,19 @@ class SearchSteps(Generic[Driven]):
 
 
 class FoldedSearch(SearchSteps[Engine]):
-    """Searches an engine and folds what it finds.
+    """Searches an engine and folds the hits.
 
     Args:
         engine: any ``Engine``.
         scheme: the scheme the index was made with.
         field: the object field of the fingerprints.
-        tiebreaker: the sort key that makes an order total under a point in time: ``_shard_doc``, or a field
-            of its own value in each document where the engine has none (OpenSearch 2). None reads a longer
-            window from the start instead of going on where the last one ended.
+        tiebreaker: the sort key that makes an order total under a point in time: ``_shard_doc``, or for
+            OpenSearch 2, which lacks it, a field with a unique value in each document. None reads longer
+            windows from the start instead of continuing after the last hit.
         keep_alive: how long a point in time may wait for the next request.
-        cursor_key: seals cursors; processes that serve the same searches need the same one. None makes one.
-        canonicalizer: makes the tokens that matching passages are found by; None makes that of the scheme
-            when passages are asked for.
+        cursor_key: encrypts cursors; processes that serve the same searches need the same key. None creates
+            one.
+        canonicalizer: of the scheme, for matching passages; None creates one on first use.
         seal: of the key the index is sealed with; fingerprints without that seal are unreadable.
     """
 
@@ -262,28 +262,29 @@ class FoldedSearch(SearchSteps[Engine]):
         """Return a page of representatives in the engine's own shape.
 
         Each hit carries its group under ``inner_hits.duplicates``, as after a native collapse: the total
-        counts the hit itself, and the hits attached begin with it. ``dedup`` holds the counters.
-        ``hits.total``, aggregations and all else are the engine's.
+        counts the hit itself, and the attached hits begin with it. ``dedup`` holds the counters. Everything
+        else, such as ``hits.total`` and aggregations, is the engine's.
 
         Args:
             index: one name or several with commas; None where the body names a point in time.
             body: a search request; ``from`` and ``size`` count representatives; ``ext.dedup`` has options.
-            options: for what ``ext.dedup`` leaves open.
-            params: what the engines take in the address (``routing``, ``preference``, ``search_type`` …), in
-                an object, or each as a keyword.
+            options: the options that ``ext.dedup`` does not set.
+            params: URL parameters of the engines (``routing``, ``preference``, ``search_type`` …), in an
+                object, or each as a keyword.
 
         Raises:
             ConfigError: the options or the body are not valid, or name a field that the index lacks; or the
-                index is sealed with another key than the one given.
+                index is sealed with another key.
             SchemeMismatch: an index was made with another scheme.
             RecipeMismatch: an index has its fingerprints in another field.
             EngineError: as the engine raises.
 
-        Cost: two requests where the first window fills the page, and none of a point in time. Passages take
-        one more, and the alignment of each member's text: some ms a thousand words.
+        Cost: two requests where the first window fills the page. Passages take one more, and some ms for each
+        thousand words of the members' texts.
         """
         return run(
-            self._engine, self._search_with_parameters(index, body, options, together(params, parameters))
+            self._engine,
+            self._search_with_parameters(index, body, options, _merge_parameters(params, parameters)),
         )
 
     def msearch(
@@ -294,18 +295,20 @@ class FoldedSearch(SearchSteps[Engine]):
         params: Mapping[str, Any] | None = None,
         **parameters: Any,  # noqa: ANN401 - as the clients take them
     ) -> list[JSON | ShinglefoldError]:
-        """Return a page for each of several searches, their windows read with one request, then their hits.
+        """Return a page for each of several searches, whose requests are sent together.
 
         Args:
-            searches: index and body of each, as for ``search``, and its parameters where it has its own.
-            params: parameters of all of them.
+            searches: index and body of each, as for ``search``, and optionally its own URL parameters.
+            params: URL parameters of all of them.
 
         Returns:
-            the answers in order; what one of them raises stands in its place.
+            the answers in order; the error of a search takes the place of its answer.
 
-        Cost: as many requests as the longest of them takes, in most cases two; points in time add to it.
+        Cost: as many requests as the longest of them takes, in most cases two.
         """
-        return run(self._engine, self._msearch_steps(searches, options, together(params, parameters)))
+        return run(
+            self._engine, self._msearch_steps(searches, options, _merge_parameters(params, parameters))
+        )
 
     def pages(
         self,
@@ -318,9 +321,9 @@ class FoldedSearch(SearchSteps[Engine]):
     ) -> Iterator[JSON]:
         """Yield page after page until the results end; no group is on two of them.
 
-        A point in time that is not read to its end ends with ``keep_alive``.
+        A point in time that is not read to the end expires after ``keep_alive``.
         """
-        rest, chosen = _opened(body, options)
+        rest, chosen = _begin_paging(body, options)
         while chosen.cursor:
             answer = self.search(index, rest, chosen, params=params, **parameters)
             yield answer
@@ -343,7 +346,8 @@ class AsyncFoldedSearch(SearchSteps[AsyncEngine]):
     ) -> JSON:
         """Return a page of representatives; see ``FoldedSearch.search``."""
         return await run_async(
-            self._engine, self._search_with_parameters(index, body, options, together(params, parameters))
+            self._engine,
+            self._search_with_parameters(index, body, options, _merge_parameters(params, parameters)),
         )
 
     async def msearch(
@@ -356,7 +360,7 @@ class AsyncFoldedSearch(SearchSteps[AsyncEngine]):
     ) -> list[JSON | ShinglefoldError]:
         """Return a page for each of several searches; see ``FoldedSearch.msearch``."""
         return await run_async(
-            self._engine, self._msearch_steps(searches, options, together(params, parameters))
+            self._engine, self._msearch_steps(searches, options, _merge_parameters(params, parameters))
         )
 
     async def pages(
@@ -369,14 +373,25 @@ class AsyncFoldedSearch(SearchSteps[AsyncEngine]):
         **parameters: Any,  # noqa: ANN401 - as the clients take them
     ) -> AsyncIterator[JSON]:
         """Yield page after page until the results end; see ``FoldedSearch.pages``."""
-        rest, chosen = _opened(body, options)
+        rest, chosen = _begin_paging(body, options)
         while chosen.cursor:
             answer = await self.search(index, rest, chosen, params=params, **parameters)
             yield answer
             chosen = replace(chosen, cursor=answer[KEY]["cursor"] or False)
 
 
-def _opened(body: Mapping[str, Any], options: FoldOptions | None) -> tuple[JSON, FoldOptions]:
-    """Return a request without our options, and these with a cursor to begin with."""
+def _begin_paging(body: Mapping[str, Any], options: FoldOptions | None) -> tuple[JSON, FoldOptions]:
+    """Return a request without our options, and the options with a new cursor."""
     rest, given = split_request(body)
     return rest, FoldOptions.parse({"cursor": True, **given}, options)
+
+
+def _merge_parameters(params: Mapping[str, Any] | None, more: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the parameters that a caller gave in an object and as keywords.
+
+    Raises:
+        ConfigError: ``params`` is no object.
+    """
+    if params is None:
+        return more
+    return {**check_object("params", params, 'an object, such as {"routing": "a"}'), **more}

@@ -32,7 +32,7 @@ from shinglefold.model.seal import Seal, check_sealed
 from shinglefold.model.values import Int64s
 from shinglefold.options.remedies import chain, suggest
 from shinglefold.options.validation import check_engine, check_str, check_type
-from shinglefold.rerank.request.field_check import check_fields, source_of
+from shinglefold.rerank.index_knowledge import check_fields, source_of
 from shinglefold.runtime.backoff import retry_unavailable
 from shinglefold.runtime.signals import Interrupts
 

@@ -79,8 +79,8 @@ def all_pairs(
         found.add(rows)
 
     def add(rows: Rows) -> None:
-        for expanded in copies.of_pairs(rows):
-            found.add(expanded)
+        for expand_ranges in copies.of_pairs(rows):
+            found.add(expand_ranges)
 
     skipped = _Search(table, duplicates, options, monitor, add).run()
     skipped.copies = copies.left_out

@@ -10,11 +10,6 @@ from shinglefold.model.scheme import Scheme, checked_scheme
 from shinglefold.model.seal import Seal, check_seal
 from shinglefold.model.values import Int64s
 from shinglefold.options.validation import check_options, check_str
-from shinglefold.rerank.fold.fingerprint_columns import (
-    FingerprintColumns,
-    FingerprintCounts,
-    FingerprintReader,
-)
 from shinglefold.rerank.fold.leader_groups import (
     GroupByLeader,
     LeaderGroups,
@@ -23,7 +18,14 @@ from shinglefold.rerank.fold.leader_groups import (
     places,
 )
 from shinglefold.rerank.fold.matcher import ROWS, Compared, Matcher, nonzero
-from shinglefold.rerank.hits import Hit, identity, mark
+from shinglefold.rerank.hits import (
+    FingerprintColumns,
+    FingerprintCounts,
+    FingerprintReader,
+    Hit,
+    identity,
+    mark,
+)
 from shinglefold.rerank.representatives import Candidate, choose, load_policies
 from shinglefold.rerank.request.arguments import hits_of
 from shinglefold.rerank.request.fold_options import FoldOptions
@@ -34,7 +36,7 @@ BLOCK = 1000
 
 
 class Group(NamedTuple):
-    """A group by places in the list of hits: its representative, and all members, that one included.
+    """A group, by positions in the list of hits: the representative, and all members including it.
 
     Groups are in the order of their best-ranked members.
     """
@@ -44,14 +46,14 @@ class Group(NamedTuple):
 
 
 class Collapsed(NamedTuple):
-    """The groups of a list of hits, and counts of what is in it."""
+    """The groups of a list of hits, and counts of the hits."""
 
     groups: tuple[Group, ...]
     counts: FingerprintCounts
 
     @property
     def folded(self) -> int:
-        """How many hits are not shown."""
+        """How many hits are not representatives."""
         return sum([len(members) for _, members in self.groups]) - len(self.groups)
 
 
@@ -66,13 +68,13 @@ def collapse(
 
     Args:
         hits: with the stored fingerprint in ``fields`` (as ``docvalue_fields`` return it) or in ``_source``;
-            or the whole response.
-        scheme: the scheme of the index; hits of another one are counted and not folded.
+            a whole response will do, too.
+        scheme: the scheme of the index; hits of other schemes are counted and not folded.
         field: the object field of the fingerprint.
         seal: of the key the index is sealed with; fingerprints without that seal are unreadable.
 
     A document that is in the list twice, as after several searches, counts where it ranks best; its other
-    places are in no group. Equal ids of different indices are different documents.
+    positions are in no group. Equal ids of different indices are different documents.
 
     With ``leader`` linkage no two representatives match, and every member matches its representative.
 
@@ -101,7 +103,7 @@ def folding_of(
     """Return the folding for the linkage of the options.
 
     Args:
-        earlier: hits shown on earlier pages, into which hits fold too; for ``leader`` linkage.
+        earlier: hits shown on earlier pages; hits that match them are left out. For ``leader`` linkage.
         lead: groups hits by leader where no policy chooses the representative.
     """
     if options.linkage == "connected":
@@ -110,32 +112,32 @@ def folding_of(
 
 
 class _Folding:
-    def __init__(
-        self, scheme: Scheme, options: FoldOptions, field: str = "dedup", seal: Seal | None = None
-    ) -> None:
+    """The hits of a folding and their fingerprints."""
+
+    def __init__(self, scheme: Scheme, options: FoldOptions, field: str, seal: Seal | None) -> None:
         self.hits: list[Hit] = []
         self._matcher = Matcher.of(scheme, options)
         self._policies = load_policies(options.representative)
         self._reader = FingerprintReader(scheme, field, options.scope, seal)
-        #: The identities of the first ``_named`` hits.
+        #: The identities of the first ``_identified`` hits.
         self._seen: set[tuple[object, ...]] = set()
-        self._named = 0
+        self._identified = 0
         self._repeated = 0
 
     def _free(self, hits: Sequence[Hit]) -> bytearray:
-        """Add the next hits and return a byte for each: 0 where the document was in the list before."""
+        """Add the next hits; return a byte for each: 0 where the document is in the list already."""
         begin = len(self.hits)
         self.hits.extend(hits)
         free = bytearray(b"\1") * len(hits)
         ids = {hit.get("_id") for hit in hits}
         if ids == {None}:
-            # Hits without ids can't be recognized.
+            # Hits without ids can't be compared.
             return free
         if len(self.hits) == len(ids):
             # The first hits: their identities matter only when more follow.
             return free
-        self._seen.update(map(identity, self.hits[self._named : begin]))
-        self._named = len(self.hits)
+        self._seen.update(map(identity, self.hits[self._identified : begin]))
+        self._identified = len(self.hits)
         names = [identity(hit) for hit in hits]
         if len(set(names)) < len(names) or not self._seen.isdisjoint(names):
             for place, name in enumerate(names):
@@ -147,7 +149,7 @@ class _Folding:
 
     def columns(self, places: Sequence[int]) -> FingerprintColumns:
         """Return the fingerprints of some hits."""
-        # Reading again must not count again.
+        # Hits must not be counted twice.
         seen, self._reader.counts = self._reader.counts, FingerprintCounts()
         prints = self._reader.read([self.hits[place] for place in places])
         self._reader.counts = seen
@@ -164,8 +166,8 @@ class _Folding:
 class LeaderFolding(_Folding):
     """Leader clustering, block by block; later blocks do not change the groups of earlier ones.
 
-    In rank order, each hit that is in no group begins one. A policy chooses the representative among that
-    hit and the free hits of its block that match it. The members are the free hits that match the
+    In rank order, each free hit (one in no group) begins a group. A policy chooses the representative among
+    that hit and the free hits of its block that match it. The members are the free hits that match the
     representative. Hits of later blocks join the first group whose representative they match.
     """
 
@@ -173,11 +175,11 @@ class LeaderFolding(_Folding):
         self,
         scheme: Scheme,
         options: FoldOptions,
-        field: str = "dedup",
-        earlier: Sequence[Hit] = (),
-        seal: Seal | None = None,
+        field: str,
+        earlier: Sequence[Hit],
+        seal: Seal | None,
         *,
-        lead: GroupByLeader = leader_groups,
+        lead: GroupByLeader,
     ) -> None:
         super().__init__(scheme, options, field, seal)
         self._lead = lead
@@ -187,7 +189,7 @@ class LeaderFolding(_Folding):
         self._prints = self._reader.read(earlier) if earlier else None
         self._reader.counts = FingerprintCounts()
         self._earlier = len(earlier)
-        self._known = {mark(hit) for hit in earlier}
+        self._earlier_marks = {mark(hit) for hit in earlier}
         self._joined = 0
         self._waiting: tuple[FingerprintColumns, int] | None = None
 
@@ -207,7 +209,7 @@ class LeaderFolding(_Folding):
         return Collapsed(groups, self._reader.counts)
 
     def columns(self, places: Sequence[int]) -> FingerprintColumns:
-        """Return the fingerprints of some hits; those of the last block are not read again."""
+        """Return the fingerprints of some hits; those of the last block are still in memory."""
         if self._waiting is not None and all(place >= self._waiting[1] for place in places):
             prints, base = self._waiting
             return prints.take([place - base for place in places])
@@ -219,21 +221,21 @@ class LeaderFolding(_Folding):
         prints = self._reader.read(hits)
         self._reader.counts.repeated = self._repeated
         block = self._matcher.prepare(prints)
-        if self._known:
-            self._leave_out_known(hits, free)
+        if self._earlier_marks:
+            self._leave_out_earlier(hits, free)
         self._join_groups(block, base, free)
         self._begin_groups(block, base, free)
         self._waiting = prints, base
 
-    def _leave_out_known(self, hits: Sequence[Hit], free: bytearray) -> None:
-        """Skip hits shown on earlier pages: a hit without a signature does not match itself."""
+    def _leave_out_earlier(self, hits: Sequence[Hit], free: bytearray) -> None:
+        """Leave out hits of earlier pages by identity: those without a signature do not match themselves."""
         for place, hit in enumerate(hits):
-            if free[place] and mark(hit) in self._known:
+            if free[place] and mark(hit) in self._earlier_marks:
                 free[place] = 0
                 self._reader.counts.earlier += 1
 
     def _join_groups(self, block: Compared, base: int, free: bytearray) -> None:
-        """Let hits join the groups of earlier blocks."""
+        """Add hits to the groups of earlier blocks."""
         shown = self._shown_prints()
         if shown is None:
             return
@@ -254,7 +256,7 @@ class LeaderFolding(_Folding):
             self._members[shown - self._earlier].append(place)
 
     def _shown_prints(self) -> FingerprintColumns | None:
-        """Return the fingerprints of all representatives; those of the last block are added only now."""
+        """Return the fingerprints of all representatives, with those of the last block added."""
         begun = self._shown[self._joined :]
         if self._waiting is not None and begun:
             block, base = self._waiting
@@ -264,7 +266,7 @@ class LeaderFolding(_Folding):
         return self._prints
 
     def _begin_groups(self, block: Compared, base: int, free: bytearray) -> None:
-        """Make new groups of the free hits of a block."""
+        """Begin new groups with the free hits of a block."""
         waiting = [place for place, one in enumerate(free) if one]
         for shown, members in self._new_groups(block, base, waiting):
             self._shown += [base + one for one in shown] if base else shown
@@ -280,7 +282,7 @@ class LeaderFolding(_Folding):
             yield [shown], [members]
 
     def _next_group(self, neighbours: Neighbours, block: Compared, base: int) -> tuple[int, list[int]]:
-        """Take the next group out of the free hits: the representative chosen by policy, and its members."""
+        """Remove the next group from the free hits; return its representative by policy, and its members."""
         shown = leader = (neighbours.free & -neighbours.free).bit_length() - 1
         if near := neighbours.of(leader):
             shown = self._choose(places(near | 1 << leader), block.prints, base)
@@ -291,21 +293,19 @@ class LeaderFolding(_Folding):
 class ConnectedFolding(_Folding):
     """Connected components: a hit that matches any member is a member.
 
-    Later hits may connect two groups, so nothing is decided before the end.
+    Later hits may connect two groups, so groups are final only at the end.
     """
 
-    def __init__(
-        self, scheme: Scheme, options: FoldOptions, field: str = "dedup", seal: Seal | None = None
-    ) -> None:
+    def __init__(self, scheme: Scheme, options: FoldOptions, field: str, seal: Seal | None) -> None:
         super().__init__(scheme, options, field, seal)
-        self._once = bytearray()
+        self._first_occurrence = bytearray()
 
     def __len__(self) -> int:
         return len(self.collapsed().groups)
 
     def add(self, hits: Sequence[Hit]) -> None:
         """Add the next hits in rank order."""
-        self._once += self._free(hits)
+        self._first_occurrence += self._free(hits)
 
     def collapsed(self) -> Collapsed:
         """Return the groups of all hits."""
@@ -313,7 +313,7 @@ class ConnectedFolding(_Folding):
         prints = self._reader.read(self.hits)
         members: dict[int, list[int]] = {}
         for place, label in enumerate(connected(*_pairs(self._matcher, prints), len(prints)).tolist()):
-            if self._once[place]:
+            if self._first_occurrence[place]:
                 members.setdefault(label, []).append(place)
         found = (Group(self._representative(group, prints), tuple(group)) for group in members.values())
         return Collapsed(tuple(found), self._reader.counts)

@@ -1,7 +1,7 @@
 """Compiled leader clustering: the groups of ``leader_groups``, in less time. Imports numba.
 
-A leader is compared with later hits by as many bits as rule out unrelated pairs, several hits an instruction.
-The few that remain are compared value by value.
+A leader is compared with later hits by as many bits as rule out unrelated pairs, several hits per
+instruction. The remaining few are compared value by value.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from shinglefold.rerank.fold.matcher import Compared, Matcher
 from shinglefold.runtime.optional_imports import compile_function
 from shinglefold.sketch import lowest_bits
 
-#: What the bits of a word are counted by: a half of it, then a quarter … an eighth at a time.
+#: Masks to count the bits of a word: pairs, fours, bytes.
 _PAIRS, _FOURS, _BYTES = (np.uint64(0x0101010101010101 * part) for part in (0x55, 0x33, 0x0F))
 _SUM = np.uint64(0x0101010101010101)
 _1, _2, _4, _56 = map(np.uint64, (1, 2, 4, 56))
@@ -30,10 +30,10 @@ def compiled_leader_groups(matcher: Matcher, block: Compared, waiting: list[int]
     leaders = np.full(count, count if len(waiting) == count else -1, np.int32)
     if len(waiting) < count:
         leaders[waiting] = count
-    words = _words(prints.signatures, matcher.bits)
+    words = _as_words(prints.signatures, matcher.bits)
     _lead(
         words,
-        np.empty((matcher.telling or words.shape[1] // matcher.bits, count), np.uint64),
+        np.empty((matcher.sufficient_words or words.shape[1] // matcher.bits, count), np.uint64),
         (prints.signed, prints.languages, prints.shingles, prints.digests),
         prints.scopes,
         np.array(matcher.spans, np.float64),
@@ -51,7 +51,7 @@ def compiled_leader_groups(matcher: Matcher, block: Compared, waiting: list[int]
     yield list(members), list(members.values())
 
 
-def _words(signatures: Bytes, bits: int) -> Uint64s:
+def _as_words(signatures: Bytes, bits: int) -> Uint64s:
     """Return packed signatures as words, uint64 (N, W), padded with zeros to whole bit planes."""
     count, size = signatures.shape
     padded = np.zeros((count, -(-size // (8 * bits)) * 8 * bits), np.uint8)
@@ -88,7 +88,7 @@ def _lead(words, planes, columns, scopes, spans, bits, lowest, most, ratio, acro
                     near = one + other <= 0 or 2.0 * min(one, other) / (one + other) >= ratio
                 near = near and _differing(words[leader], words[hit], bits, lowest) <= most
             for scope in range(len(spans)):
-                # NaN, no value, compares false: such a hit is in nobody's scope.
+                # NaN stands for no value and compares false.
                 near = near and abs(scopes[leader, scope] - scopes[hit, scope]) <= spans[scope]
             if near:
                 leaders[hit] = leader
@@ -96,7 +96,7 @@ def _lead(words, planes, columns, scopes, spans, bits, lowest, most, ratio, acro
 
 @compile_function
 def _count(planes, leader, begin, differing):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Count of each hit from a place on the bits of the planes that differ from the leader's."""
+    """Count for each hit from ``begin`` on the bits of the planes that differ from those of the leader."""
     differing[begin:] = 0
     for plane in range(len(planes)):
         row, own = planes[plane], planes[plane, leader]

@@ -1,6 +1,7 @@
-"""Groups by leader within a block, and the neighbours of its free hits.
+"""Leader clustering within a block of hits.
 
-Sets of hits are integers whose bit p stands for place p: at this size faster than arrays.
+A free hit is in no group. Sets of hits are integers whose bit p stands for position p; at this size they are
+faster than arrays.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -10,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shinglefold.model.values import Int64s
-from shinglefold.rerank.fold.matcher import ROWS, Compared, Mask, Matcher, crowded, nonzero
+from shinglefold.rerank.fold.matcher import ROWS, Compared, Mask, Matcher, is_dense, nonzero
 
 #: Pairs compared at a time for candidates.
 _PAIRS = 1 << 16
-#: Members of a set up to which extracting them one by one beats unpacking all bits.
+#: Members of a set up to which extracting them one by one is faster than unpacking all bits.
 _FEW = 16
-#: Hits compared first where one may decide about most, and the factor for the next round.
+#: Hits compared in the first round, where one leader may take most hits, and the growth of each round.
 _FIRST, _GROWTH = 16, 4
 #: Groups in rank order: the leader of each, and all its members.
 LeaderGroups = tuple[list[int], list[list[int]]]
@@ -27,11 +28,11 @@ GroupByLeader = Callable[[Matcher, Compared, list[int]], Iterator[LeaderGroups]]
 class Neighbours:
     """Finds the free hits of a block that match one of them.
 
-    A hit is compared when it is first asked for, together with the free hits after it. Hits that joined a
-    group in the meantime are never compared again.
+    A hit is compared on first use, together with the free hits after it. Hits that have joined a group are
+    not compared again.
 
     Args:
-        free: the hits in no group yet.
+        free: the set of free hits.
     """
 
     def __init__(self, matcher: Matcher, block: Compared, free: int) -> None:
@@ -41,7 +42,7 @@ class Neighbours:
         self._decided: dict[int, int] = {}
 
     def of(self, place: int) -> int:
-        """Return the free hits that match a free hit, without itself."""
+        """Return the other free hits that match a free hit."""
         if place not in self._decided:
             waiting = [row for row in places(self.free) if row >= place and row not in self._decided]
             rows, begin, near = self._decide(waiting)
@@ -57,7 +58,7 @@ class Neighbours:
         """Compare the first of some free hits with all after them.
 
         Returns:
-            these hits, and bool (R, m): which they match of the m hits from a place on, the second value.
+            these hits; the first position compared; and bool (R, m): which of the m hits from there match.
         """
         begin = (self.free & -self.free).bit_length() - 1
         rows = np.array(waiting[: rows_at_once(len(self._block) - begin)], np.int64)
@@ -66,27 +67,27 @@ class Neighbours:
             if not len(rows[part]):
                 break
             found = self._matcher.candidates(self._block, rows[part], self._block, begin)
-            if crowded(found):
+            if is_dense(found):
                 near = found if not part.start else near[:ROWS]
                 break
             near[part] = found
         rows = rows[: len(near)]
-        decide = self._matcher.all_of if crowded(near) else self._matcher.those_of
+        decide = self._matcher.decide_dense if is_dense(near) else self._matcher.decide_sparse
         return rows, begin, decide(near, self._block, rows, self._block, begin)
 
 
 def leader_groups(matcher: Matcher, block: Compared, waiting: list[int]) -> Iterator[LeaderGroups]:
-    """Yield the groups of free hits in rank order. The leader of a group is the first hit left.
+    """Yield the groups of free hits in rank order. The leader of a group is the first free hit.
 
-    Most hits match no other and are groups by themselves. Where most hits are alike, a few leaders take most
-    of them: these are compared first, and then only the rest.
+    Most hits match no other. Where most hits are alike, a few leaders take most of them; so these are
+    compared first, and then only the rest.
     """
-    few, doubtful = _FIRST, False
+    few, dense = _FIRST, False
     while waiting:
         whole = len(waiting) == len(block)
-        left = block if whole else block.take(waiting)
-        near, doubtful = _near(matcher, left, few, doubtful)
-        found, free = _of_sets(near) if crowded(near) else _of_pairs(near)
+        unassigned = block if whole else block.take(waiting)
+        near, dense = _near(matcher, unassigned, few, dense)
+        found, free = _groups_of_sets(near) if is_dense(near) else _groups_of_pairs(near)
         if whole:
             yield found
         else:
@@ -97,73 +98,73 @@ def leader_groups(matcher: Matcher, block: Compared, waiting: list[int]) -> Iter
         few *= _GROWTH
 
 
-def _near(matcher: Matcher, block: Compared, few: int, doubtful: bool) -> tuple[Mask, bool]:
+def _near(matcher: Matcher, block: Compared, few: int, dense: bool) -> tuple[Mask, bool]:
     """Return which later hits each of the first hits matches, and whether most pairs were candidates.
 
     Args:
-        few: how many hits to compare where these have many candidates.
-        doubtful: whether to treat all pairs as candidates.
+        few: how many hits to compare where they have many candidates.
+        dense: whether to treat all pairs as candidates.
     """
     count = len(block)
     most = rows_at_once(count)
-    if doubtful:
+    if dense:
         # A small rest would cost as much in a round of its own.
         rows = np.arange(min(count if count <= 2 * few else few, most))
-        return matcher.all_of(_behind(rows, count), block, rows, block, 0), True
+        return matcher.decide_dense(_later(rows, count), block, rows, block, 0), True
     near = np.zeros((min(most, count), count), np.bool_)
     begin = 0
     for end in _ends(min(few, len(near)), len(near)):
-        found = matcher.behind(block, begin, end)
-        if begin and crowded(found):
+        found = matcher.later_candidates(block, begin, end)
+        if begin and is_dense(found):
             near = near[:begin]
             break
         near[begin:end, begin:] = found
-        if crowded(found):
+        if is_dense(found):
             near = near[:end]
             break
         begin = end
     rows = np.arange(len(near))
-    if not crowded(near):
-        return matcher.those_of(near, block, rows, block, 0), False
-    return matcher.all_of(near, block, rows, block, 0), bool(2 * np.count_nonzero(near) > near.size)
+    if not is_dense(near):
+        return matcher.decide_sparse(near, block, rows, block, 0), False
+    return matcher.decide_dense(near, block, rows, block, 0), bool(2 * np.count_nonzero(near) > near.size)
 
 
 def _ends(first: int, last: int) -> list[int]:
-    """Return where the parts of the rows end that are compared together."""
+    """Return the ends of the parts of the rows that are compared together."""
     return list(dict.fromkeys((first, (first + last) // 2, last)))
 
 
-def _behind(rows: Int64s, count: int) -> Mask:
+def _later(rows: Int64s, count: int) -> Mask:
     """Return bool (R, count): which hits come after each row."""
     return np.arange(count) > rows[:, None]
 
 
-def _of_sets(near: Mask) -> tuple[LeaderGroups, Sequence[int]]:
-    """Return the groups of leaders with many matches, and for each hit 1 where it is in no group."""
+def _groups_of_sets(near: Mask) -> tuple[LeaderGroups, Sequence[int]]:
+    """Return the groups where leaders have many matches, and for each hit 1 where it stays free."""
     count = near.shape[1]
     free = (1 << count) - 1
     leaders, members = [], []
     for place, group in enumerate(sets(near)):
         if free >> place & 1:
-            taken = group & free | 1 << place
-            free &= ~taken
+            group_set = group & free | 1 << place
+            free &= ~group_set
             leaders.append(place)
-            members.append(places(taken))
-    left = bytearray(count)
+            members.append(places(group_set))
+    unassigned = bytearray(count)
     for place in places(free):
-        left[place] = 1
-    return (leaders, members), left
+        unassigned[place] = 1
+    return (leaders, members), unassigned
 
 
-def _of_pairs(near: Mask) -> tuple[LeaderGroups, Sequence[int]]:
-    """Return the groups of leaders with few matches, and for each hit 1 where it is in no group."""
+def _groups_of_pairs(near: Mask) -> tuple[LeaderGroups, Sequence[int]]:
+    """Return the groups where leaders have few matches, and for each hit 1 where it stays free."""
     rows, count = near.shape
     free = bytearray(b"\1") * count
     members = [[place] for place in range(rows)]
     row, column = nonzero(near)
     for one, other in zip(row.tolist(), column.tolist(), strict=True):
         if free[one] and free[other]:
-            # A leader stays free for now: no later one matches it.
+            # The leader stays free for now, as no later one matches it.
             free[other] = 0
             members[one].append(other)
     first = free[:rows]
@@ -172,7 +173,7 @@ def _of_pairs(near: Mask) -> tuple[LeaderGroups, Sequence[int]]:
 
 
 def places(bits: int) -> list[int]:
-    """Return the places of a set, in order."""
+    """Return the positions in a set, ascending."""
     if bits.bit_count() > _FEW:
         packed = np.frombuffer(bits.to_bytes(-(-bits.bit_length() // 8), "little"), np.uint8)
         many: list[int] = np.unpackbits(packed, bitorder="little").nonzero()[0].tolist()
@@ -186,7 +187,7 @@ def places(bits: int) -> list[int]:
 
 
 def sets(rows: NDArray[np.bool_], begin: int = 0) -> list[int]:
-    """Return the set of each row, bool (R, n), whose first column stands for place ``begin``."""
+    """Return the set of each row, bool (R, n); the first column stands for position ``begin``."""
     packed = np.packbits(rows, axis=1, bitorder="little")
     size, data = packed.shape[1], packed.tobytes()
     return [

@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 from shinglefold.errors import ConfigError
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.values import Int64s, Uint64s
-from shinglefold.rerank.fold.fingerprint_columns import FingerprintColumns
+from shinglefold.rerank.hits import FingerprintColumns
 from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.sketch import agreement_rows, bit_planes, differing, estimate, length_ratio
 
 Mask = NDArray[np.bool_]
-#: Rows compared at a time where all pairs are decided: intermediate results stay in the cache.
+#: Rows compared at a time, so that intermediate results stay in the processor's cache.
 ROWS = 64
 #: Pairs up to which lengths are compared pair by pair.
 _FEW_PAIRS = 1 << 13
-#: Standard deviations by which unrelated pairs must exceed the bits in which matching pairs may differ: one
-#: false candidate costs as much as comparing a word of bits of all pairs.
+#: Standard deviations by which unrelated pairs must exceed the bits in which matching pairs may differ. One
+#: false candidate costs as much as comparing one word of all pairs.
 _DEVIATIONS = 5
 #: Candidates per hit up to which they are decided one by one.
 _DENSE = 16
@@ -30,7 +30,7 @@ _PLANES = ("plane", "planes")
 
 @dataclass(frozen=True)
 class Compared:
-    """Fingerprints prepared for comparison; derived data is computed on first use.
+    """Fingerprints prepared for comparison; derived columns are computed on first use.
 
     Args:
         prints: the fingerprints.
@@ -51,12 +51,12 @@ class Compared:
 
     @cached_property
     def planes(self) -> Uint64s:
-        """Every bit of the values, packed in the same order: uint64 (bits, words, n)."""
+        """Every bit of the values, packed alike: uint64 (bits, words, n)."""
         return bit_planes(self.prints.signatures, self.bits)
 
     @cached_property
     def places(self) -> dict[str, list[int]]:
-        """By supershingle, the hits that have it."""
+        """The hits that have a supershingle, by supershingle."""
         places: dict[str, list[int]] = {}
         for place, words in enumerate(self.prints.keywords):
             for word in set(words):
@@ -70,7 +70,7 @@ class Compared:
         return len(set(texts)) < len(texts)
 
     def take(self, rows: list[int]) -> "Compared":
-        """Return the fingerprints of some rows, with their derived data."""
+        """Return the fingerprints of some rows, with their derived columns."""
         taken = Compared(self.prints.take(rows), self.bits)
         made = taken.__dict__
         for name in _PLANES:
@@ -79,7 +79,7 @@ class Compared:
         return taken
 
     def join(self, other: "Compared") -> "Compared":
-        """Return these fingerprints and then the other ones, with the derived data of both."""
+        """Return these fingerprints and then the other ones, with derived columns that both have."""
         joined = Compared(self.prints.join(other.prints), self.bits)
         made = joined.__dict__
         for name in _PLANES:
@@ -92,9 +92,9 @@ class Compared:
 class Matcher:
     """The decision of one request under one scheme.
 
-    Two hits match when their digests are equal, or when both have a signature, are of one language, of
-    similar length, share ``min_shared`` supershingles and agree in at least ``need`` of their values. Either
-    way every scope must hold, and a hit without a value for a scope matches none.
+    Two hits match when their digests are equal. They also match when both have a signature, one language and
+    similar lengths, share ``min_shared`` supershingles and agree in at least ``need`` of their values. In
+    both cases all scopes must be equal; a hit without a value for a scope matches none.
     """
 
     values: int
@@ -107,14 +107,14 @@ class Matcher:
 
     @classmethod
     def of(cls, scheme: Scheme, options: FoldOptions) -> "Matcher":
-        """Return the decision of a request; the scheme fills in what it leaves open.
+        """Return the decision of a request; the scheme has the defaults.
 
         Raises:
             ConfigError: neither resemblance nor supershingles are required, so everything would match.
         """
         sketch, decision = scheme.sketch, scheme.decision
-        least = _given(options.min_resemblance, decision.min_resemblance)
-        shared = _given(options.min_shared, 0 if least > 0 else decision.min_shared)
+        least = _or_default(options.min_resemblance, decision.min_resemblance)
+        shared = _or_default(options.min_shared, 0 if least > 0 else decision.min_shared)
         if least <= 0 and shared < 1:
             raise ConfigError("min_resemblance 0 and min_shared 0 would fold everything: raise one of them")
         return cls(
@@ -122,7 +122,7 @@ class Matcher:
             bits=sketch.bits,
             need=_agreement_for(least, sketch.values, sketch.bits),
             min_shared=int(shared),
-            min_length_ratio=_given(options.min_length_ratio, decision.min_length_ratio),
+            min_length_ratio=_or_default(options.min_length_ratio, decision.min_length_ratio),
             across_languages=options.across_languages,
             spans=tuple(0.0 if scope.within is None else scope.within for scope in options.scope),
         )
@@ -142,30 +142,29 @@ class Matcher:
         for at in range(0, len(rows), ROWS):
             part = rows[at : at + ROWS]
             near = self.candidates(ones, part, others, begin)
-            decide = self.all_of if crowded(near) else self.those_of
+            decide = self.decide_dense if is_dense(near) else self.decide_sparse
             found.append(decide(near, ones, part, others, begin))
         return np.concatenate(found)
 
     def candidates(self, ones: Compared, rows: Int64s, others: Compared, begin: int) -> Mask:
         """Return which pairs may match by their signatures.
 
-        One bit of each value is compared, and only of as many values as rule out unrelated pairs, which
-        agree in half of the bits. Two signatures agree in at least as many bits as values, so no match is
-        lost, and few pairs remain.
+        Compares one bit of each value, and of only as many values as rule out unrelated pairs, which agree in
+        half of the bits. Signatures agree in at least as many bits as values, so no match is lost.
         """
-        words = self.telling
+        words = self.sufficient_words
         near = self._agreeing(ones.plane[:, :words], rows, others.plane[:, :words], begin)
         if self.min_shared:
             near &= _shared(ones.prints, rows, others, begin) >= self.min_shared
-        return _without_itself(near, ones, rows, others, begin)
+        return _without_self(near, ones, rows, others, begin)
 
-    def behind(self, block: Compared, begin: int, end: int) -> Mask:
+    def later_candidates(self, block: Compared, begin: int, end: int) -> Mask:
         """Return which later hits may match each hit from ``begin`` to ``end`` by their signatures.
 
         Returns:
-            bool (end − begin, n − begin), as ``candidates`` has them.
+            bool (end − begin, n − begin).
         """
-        plane = block.plane[:, : self.telling]
+        plane = block.plane[:, : self.sufficient_words]
         count = end - begin
         if self.need:
             near = differing(plane[:, :, begin:end], plane[:, :, begin:]) <= self.values - self.need
@@ -177,38 +176,38 @@ class Matcher:
         near[:, :count] &= places > places[:, None]
         return near
 
-    def all_of(self, near: Mask, ones: Compared, rows: Int64s, others: Compared, begin: int) -> Mask:
+    def decide_dense(self, near: Mask, ones: Compared, rows: Int64s, others: Compared, begin: int) -> Mask:
         """Return which candidates match, comparing all pairs at once; for many candidates."""
         near = near & self._agreeing(ones.planes, rows, others.planes, begin)
         near &= self._alike(ones, rows, others, begin)
-        return self._beside_signatures(near, ones, rows, others, begin)
+        return self._apply_digests_and_scopes(near, ones, rows, others, begin)
 
-    def those_of(self, near: Mask, ones: Compared, rows: Int64s, others: Compared, begin: int) -> Mask:
+    def decide_sparse(self, near: Mask, ones: Compared, rows: Int64s, others: Compared, begin: int) -> Mask:
         """Return which candidates match, comparing one by one; for few candidates. Writes to ``near``."""
         self._decide(near, ones.prints, rows, others.prints, begin)
-        return self._beside_signatures(near, ones, rows, others, begin)
+        return self._apply_digests_and_scopes(near, ones, rows, others, begin)
 
-    def _beside_signatures(
+    def _apply_digests_and_scopes(
         self, near: Mask, ones: Compared, rows: Int64s, others: Compared, begin: int
     ) -> Mask:
-        """Add pairs with equal digests, and remove pairs of different scopes."""
+        """Add pairs with equal digests; remove pairs of different scopes."""
         if others is not ones or ones.repeated:
             texts = ones.prints.digests[rows, None]
             near |= (texts == others.prints.digests[None, begin:]) & (texts >= 0)
-            near = _without_itself(near, ones, rows, others, begin)
+            near = _without_self(near, ones, rows, others, begin)
         for column, span in enumerate(self.spans):
-            # NaN, for no value, compares false: such a hit matches none.
+            # NaN stands for no value and compares false.
             here = ones.prints.scopes[rows, column, None]
             near &= np.abs(here - others.prints.scopes[None, begin:, column]) <= span
         return near
 
     @property
-    def telling(self) -> int | None:
+    def sufficient_words(self) -> int | None:
         """How many words of a bit plane rule out unrelated pairs; None: all."""
-        return _words_that_tell(self.values, self.bits, self.values - self.need)
+        return _sufficient_words(self.values, self.bits, self.values - self.need)
 
     def _agreeing(self, ones: Uint64s, rows: Int64s, others: Uint64s, begin: int) -> Mask:
-        """Return which pairs differ in no more values than matching pairs may, judged by bit planes."""
+        """Return which pairs differ in no more bits of these planes than matching pairs may."""
         if not self.need:
             return np.ones((len(rows), others.shape[2] - begin), np.bool_)
         return differing(ones[:, :, rows], others[:, :, begin:]) <= self.values - self.need
@@ -220,10 +219,10 @@ class Matcher:
         if not self.across_languages:
             alike &= here.languages[rows, None] == there.languages[None, begin:]
         if self.min_length_ratio:
-            alike &= self._as_long(ones, rows, others, begin)
+            alike &= self._similar_lengths(ones, rows, others, begin)
         return alike
 
-    def _as_long(self, ones: Compared, rows: Int64s, others: Compared, begin: int) -> Mask:
+    def _similar_lengths(self, ones: Compared, rows: Int64s, others: Compared, begin: int) -> Mask:
         """Return which pairs have similar lengths."""
         own, lengths = ones.prints.shingles[rows, None], others.prints.shingles[None, begin:]
         if own.size * lengths.size <= _FEW_PAIRS:
@@ -231,7 +230,7 @@ class Matcher:
         least, most = length_bounds(own[:, 0], self.min_length_ratio)
         return (lengths >= least[:, None]) & (lengths <= most[:, None])
 
-    def of_pairs(
+    def matches_of_pairs(
         self, prints: FingerprintColumns, one: Int64s, other: Int64s, agreeing: NDArray[np.integer[Any]]
     ) -> Mask:
         """Return which of these pairs of hits match: bool (P,).
@@ -283,17 +282,17 @@ class Matcher:
 
 
 def nonzero(near: Mask) -> tuple[Int64s, Int64s]:
-    """Return the places of all True in row order; several times faster than ``numpy.nonzero`` in 2-D."""
+    """Return rows and columns of all True in row order, several times faster than ``numpy.nonzero``."""
     row, column = np.divmod(np.flatnonzero(near), np.int64(max(1, near.shape[1])))
     return row, column
 
 
-def crowded(near: Mask) -> bool:
+def is_dense(near: Mask) -> bool:
     """Return whether hits have so many candidates that comparing all pairs at once is cheaper."""
     return bool(np.count_nonzero(near) > _DENSE * len(near))
 
 
-def _given(value: float | None, otherwise: float) -> float:
+def _or_default(value: float | None, otherwise: float) -> float:
     return otherwise if value is None else value
 
 
@@ -305,10 +304,13 @@ def _agreement_for(resemblance: float, values: int, bits: int) -> int:
 
 
 @lru_cache(64)
-def _words_that_tell(values: int, bits: int, most: int) -> int | None:
-    """Return how many words of 64 values each differ in more than ``most`` bits between nearly all strangers.
+def _sufficient_words(values: int, bits: int, most: int) -> int | None:
+    """Return how many words of 64 values rule out nearly all unrelated pairs: these differ in more bits.
 
-    None where all values do not tell them. Half of the bits differ, ± half a square root of their number.
+    None where even all values do not. Of n bits n/2 differ, ± √n/2.
+
+    Args:
+        most: bits in which matching pairs may differ.
     """
     for words in range(1, values * bits // (64 * bits) + 1):
         compared = 64 * words
@@ -317,17 +319,17 @@ def _words_that_tell(values: int, bits: int, most: int) -> int | None:
     return None
 
 
-def _without_itself(near: Mask, ones: Compared, rows: Int64s, others: Compared, begin: int) -> Mask:
+def _without_self(near: Mask, ones: Compared, rows: Int64s, others: Compared, begin: int) -> Mask:
     if ones is others:
         near[np.arange(len(rows)), rows - begin] = False
     return near
 
 
 def length_bounds(shingles: Int64s, ratio: float) -> tuple[Int64s, Int64s]:
-    """Return the least and the most shingles of a text that is long enough, and not too long, for each.
+    """Return the least and the greatest number of shingles whose length ratio to each is sufficient.
 
-    The ratio falls on either side of equal lengths, so what it allows is a stretch; its ends are calculated
-    and then looked for about there, so that rounding decides as it does for one pair.
+    The bounds are calculated and then searched for among their neighbours, so that rounding decides as
+    ``length_ratio`` does.
 
     Args:
         shingles: int64 (n,), below 2**51.
@@ -343,7 +345,7 @@ def length_bounds(shingles: Int64s, ratio: float) -> tuple[Int64s, Int64s]:
 
 
 def _shared(ones: FingerprintColumns, rows: Int64s, others: Compared, begin: int) -> NDArray[np.uint16]:
-    """Count the common supershingles of pairs, uint16 (R, m − begin)."""
+    """Return the number of supershingles that pairs share, uint16 (R, m − begin)."""
     counts = np.zeros((len(rows), len(others)), np.uint16)
     for row, place in enumerate(rows.tolist()):
         for word in set(ones.keywords[place]):

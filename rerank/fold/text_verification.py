@@ -1,4 +1,4 @@
-"""The text stage: decides by their texts the pairs that signatures leave uncertain."""
+"""The text stage: decides uncertain pairs by their texts."""
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,20 +21,20 @@ from shinglefold.sketch import Texts, Words, alike_by_text
 if TYPE_CHECKING:
     from shinglefold.canon import Canonicalizer
 
-#: Cached texts, and the most bytes of one (1,000 words): pages show the same hits again. Verdicts are cached
-#: for pairs of any length, 150 bytes each.
+#: Texts in the cache, the most bytes of one (1,000 words), and verdicts in the cache, 150 bytes each. Pages
+#: show the same hits again.
 _KEPT, _LONGEST_KEPT, _DECIDED = 2000, 4000, 20_000
-#: Two texts by their hashes, and whether equal tokens count wherever they are.
+#: Two texts by their hashes, and whether equal tokens count in any order.
 _Names = tuple[bytes, bytes, bool]
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
 class TextVerdict(NamedTuple):
-    """What the texts of a pair say: whether they are alike, and their edit similarity.
+    """Whether the texts of a pair are alike, and their edit similarity.
 
-    The similarity is 0 where it is below what is needed. ``same_facts``: whether their numbers are the same,
-    where these count.
+    The similarity is 0 where it is below the threshold. ``same_facts``: whether their numbers are equal,
+    where facts count.
     """
 
     alike: bool
@@ -43,10 +43,10 @@ class TextVerdict(NamedTuple):
 
     def to_json(self, needed: float) -> JSON:
         """Return the verdict as JSON for explanations."""
-        told: JSON = {"similarity": round(self.similarity, 4)} if self.similarity else {}
+        result: JSON = {"similarity": round(self.similarity, 4)} if self.similarity else {}
         if not self.same_facts:
-            told["facts"] = "differ"
-        return {**told, "needed": needed, "decided": True}
+            result["facts"] = "differ"
+        return {**result, "needed": needed, "decided": True}
 
 
 class _Dictionaries:
@@ -54,22 +54,22 @@ class _Dictionaries:
 
     def __init__(self, scheme: Scheme, canonical: "Canonicalizer | None") -> None:
         self._scheme, self._given = scheme, canonical
-        self._known: dict[bytes, bytes] = {}
+        self._written: dict[bytes, bytes] = {}
         self._tokens: dict[bytes, bytes] = {}
         self._verdicts: dict[tuple[_Names, float], tuple[bool, float]] = {}
         self.missing = ""
 
     @cached_property
     def both(self) -> "tuple[Canonicalizer, Canonicalizer]":
-        """Words as written, and canonical tokens."""
+        """The canonicalizer of words as written, and that of canonical tokens."""
         from shinglefold.canon import Canonicalizer
 
         return Canonicalizer.as_written(self._scheme), self._given or Canonicalizer.of(self._scheme)
 
     def forget(self) -> None:
         """Clear the caches."""
-        for known in (self._known, self._tokens, self._verdicts):
-            known.clear()
+        for cache in (self._written, self._tokens, self._verdicts):
+            cache.clear()
 
     def alike(
         self, pairs: Sequence[_Names], texts: Mapping[bytes, str], least: float
@@ -79,18 +79,18 @@ class _Dictionaries:
         Args:
             texts: by their hashes.
         """
-        known = self._verdicts
-        told = {pair: found for pair in pairs if (found := known.get((pair, least))) is not None}
-        new = [pair for pair in dict.fromkeys(pairs) if pair not in told]
+        cache = self._verdicts
+        verdicts = {pair: found for pair in pairs if (found := cache.get((pair, least))) is not None}
+        new = [pair for pair in dict.fromkeys(pairs) if pair not in verdicts]
         if new:
-            told |= zip(new, self._decide(new, texts, least), strict=True)
-            _keep(known, {(pair, least): told[pair] for pair in new}, _DECIDED)
-        return [told[pair] for pair in pairs]
+            verdicts |= zip(new, self._decide(new, texts, least), strict=True)
+            _add_to_cache(cache, {(pair, least): verdicts[pair] for pair in new}, _DECIDED)
+        return [verdicts[pair] for pair in pairs]
 
     def _decide(
         self, pairs: Sequence[_Names], texts: Mapping[bytes, str], least: float
     ) -> Iterator[tuple[bool, float]]:
-        """Compare words first: few pairs remain for canonical tokens, which cost more to make."""
+        """Compare words as written first: few pairs remain for canonical tokens, which cost more."""
         alike, similarity = self._compare(pairs, texts, least, anywhere=False)
         hopeful = np.array([pair[2] for pair in pairs])
         rest = np.flatnonzero(hopeful & ~alike & ~np.isnan(similarity)).tolist()
@@ -108,29 +108,29 @@ class _Dictionaries:
         others = np.array([row[other] for _, other, _ in pairs], np.int64)
         own = {name: texts[name] for name in row}
         written = self.written(own)
-        said = Texts(written, self._words(self._tokens, self.both[1], own) if anywhere else written)
-        return alike_by_text(said, ones, others, least, np.full(len(pairs), anywhere))
+        tokens = Texts(written, self._words(self._tokens, self.both[1], own) if anywhere else written)
+        return alike_by_text(tokens, ones, others, least, np.full(len(pairs), anywhere))
 
     def written(self, texts: Mapping[bytes, str]) -> Words:
         """Return the words of texts as written."""
-        return self._words(self._known, self.both[0], texts)
+        return self._words(self._written, self.both[0], texts)
 
-    def _words(self, known: dict[bytes, bytes], tool: "Canonicalizer", texts: Mapping[bytes, str]) -> Words:
+    def _words(self, cache: dict[bytes, bytes], tool: "Canonicalizer", texts: Mapping[bytes, str]) -> Words:
         """Return the words of texts, from the cache where they are in it."""
-        said = {name: found for name in texts if (found := known.get(name)) is not None}
-        new = {name: text for name, text in texts.items() if name not in said}
+        words = {name: found for name in texts if (found := cache.get(name)) is not None}
+        new = {name: text for name, text in texts.items() if name not in words}
         if new:
             batch = tool.hash_batch(list(new.values()))
-            said |= zip(new, Words.of(batch.hashes, batch.offsets).bytes_of(), strict=True)
-            _keep(known, {name: said[name] for name in new if len(said[name]) <= _LONGEST_KEPT}, _KEPT)
-        return Words.packed([said[name] for name in texts])
+            words |= zip(new, Words.of(batch.hashes, batch.offsets).bytes_of(), strict=True)
+            _add_to_cache(cache, {key: words[key] for key in new if len(words[key]) <= _LONGEST_KEPT}, _KEPT)
+        return Words.packed([words[name] for name in texts])
 
 
-def _keep(known: dict[Key, Value], new: Mapping[Key, Value], most: int) -> None:
-    """Add new entries to a cache; where it would grow too large, clear it first."""
-    if len(known) + len(new) > most:
-        known.clear()
-    known.update(new)
+def _add_to_cache(cache: dict[Key, Value], new: Mapping[Key, Value], most: int) -> None:
+    """Add entries to a cache; clear it first where it would grow too large."""
+    if len(cache) + len(new) > most:
+        cache.clear()
+    cache.update(new)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +138,9 @@ class TextStage:
     """Decides pairs of texts as the command ``pairs`` does.
 
     Attributes:
-        fields: the fields whose texts are compared, those that fingerprints were made of.
+        fields: the fields whose texts are compared, those of the fingerprints.
         by_index: the same by index name, where several indices are searched.
-        wanted: whether the caller asked for it; else signatures decide where a dictionary is missing.
+        wanted: whether the caller requires texts; else signatures decide where a dictionary is missing.
     """
 
     scheme: Scheme
@@ -148,18 +148,6 @@ class TextStage:
     _dictionaries: _Dictionaries
     wanted: bool = True
     by_index: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-    @classmethod
-    def of(
-        cls,
-        scheme: Scheme,
-        fields: tuple[str, ...],
-        canonicalizer: "Canonicalizer | None" = None,
-        *,
-        wanted: bool = True,
-    ) -> "TextStage":
-        """Return the stage of a scheme; its dictionaries are loaded on first use."""
-        return cls(scheme, fields, _Dictionaries(scheme, canonicalizer), wanted)
 
     @property
     def needed(self) -> float:
@@ -170,7 +158,7 @@ class TextStage:
         """Load the dictionaries and return whether that worked.
 
         Raises:
-            ShinglefoldError: one is missing or has another version, and the caller asked for texts.
+            ShinglefoldError: one is missing or has another version, and the caller requires texts.
         """
         try:
             return bool(self._dictionaries.both)
@@ -188,31 +176,30 @@ class TextStage:
     def decide_texts(
         self, pairs: Sequence[Pair], texts: Mapping[int, str], hopeful: Container[Pair] | None = None
     ) -> dict[Pair, TextVerdict]:
-        """Return the verdicts on pairs of texts; pairs that lack a text, or have one too long, are left out.
+        """Return the verdicts on pairs of texts; pairs with an unknown or too long text are left out.
 
         Args:
-            hopeful: pairs whose equal tokens count wherever they are; None means all.
+            hopeful: pairs whose equal tokens count in any order; None means all.
 
-        Cost: 5 to 40 µs a pair of usual texts, and some 100 µs to read each text the first time; 15 µs for a
-        cached pair.
+        Cost: 5 to 40 µs for a pair of usual texts, and some 100 µs for each new text; 15 µs for a cached
+        pair.
         """
         known = [(a, b) for a, b in pairs if texts.get(a) and texts.get(b)]
         if not known or not self.ready():
             return {}
         name = {place: _text_hash(texts[place]) for pair in known for place in pair}
-        asked = [(name[a], name[b], hopeful is None or (a, b) in hopeful) for a, b in known]
-        said = self._dictionaries.alike(asked, {name[place]: texts[place] for place in name}, self.needed)
+        named = [(name[a], name[b], hopeful is None or (a, b) in hopeful) for a, b in known]
+        alike = self._dictionaries.alike(named, {name[place]: texts[place] for place in name}, self.needed)
         same = self._same_facts(known, texts)
-        told = zip(known, said, same, strict=True)
-        # Facts are known of texts that are too long, too.
+        # The facts of texts that are too long are known, too.
         return {
-            pair: TextVerdict(alike and equal, 0.0 if isnan(share) else share, equal)
-            for pair, (alike, share), equal in told
+            pair: TextVerdict(matches and equal, 0.0 if isnan(share) else share, equal)
+            for pair, (matches, share), equal in zip(known, alike, same, strict=True)
             if not (isnan(share) and equal)
         }
 
     def _same_facts(self, pairs: Sequence[Pair], texts: Mapping[int, str]) -> list[bool]:
-        """Return for each pair whether its numbers are equal; True where they don't count."""
+        """Return for each pair whether its numbers are equal; True where facts do not count."""
         if self.scheme.decision.facts == "any":
             return [True] * len(pairs)
         from shinglefold.canon.numeric_facts import numbers_of
@@ -231,11 +218,11 @@ class TextStage:
         return None if isnan(found) else float(found)
 
     def text(self, source: Mapping[str, Any], index: str = "") -> str:
-        """Return what a document says in the fields that its index makes fingerprints of."""
+        """Return the text of a document: the fields that its index makes fingerprints of."""
         return _join_fields(source, self.by_index.get(index, self.fields))
 
     def text_of(self, hit: Hit) -> str:
-        """Return what the document of a hit says."""
+        """Return the text of the document of a hit."""
         return self.text(hit.get("_source") or {}, hit["_index"])
 
 
@@ -250,15 +237,15 @@ def _join_fields(source: Mapping[str, Any], fields: Sequence[str]) -> str:
 
 
 class TextStages:
-    """Makes the stages of searches, which load the dictionaries of a scheme once.
+    """Creates text stages that share the dictionaries of a scheme.
 
     Args:
-        canonicalizer: of the scheme that is searched with; None makes one when a text is first read.
+        canonicalizer: of the scheme; None creates one when a text is first read.
     """
 
     def __init__(self, canonicalizer: "Canonicalizer | None" = None) -> None:
         self._canonicalizer = canonicalizer
-        self._known: dict[str, _Dictionaries] = {}
+        self._dictionaries: dict[str, _Dictionaries] = {}
 
     def stage(
         self,
@@ -268,12 +255,12 @@ class TextStages:
         wanted: bool = True,
         by_index: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
     ) -> TextStage:
-        """Return the stage of a scheme for texts in these fields; ``by_index``: those of each index."""
-        if scheme.id not in self._known:
-            self._known[scheme.id] = _Dictionaries(scheme, self._canonicalizer)
-        return TextStage(scheme, fields, self._known[scheme.id], wanted, by_index)
+        """Return the stage of a scheme for texts in these fields; ``by_index``: the fields of each index."""
+        if scheme.id not in self._dictionaries:
+            self._dictionaries[scheme.id] = _Dictionaries(scheme, self._canonicalizer)
+        return TextStage(scheme, fields, self._dictionaries[scheme.id], wanted, by_index)
 
     def forget(self) -> None:
         """Clear the caches of all schemes."""
-        for dictionaries in self._known.values():
+        for dictionaries in self._dictionaries.values():
             dictionaries.forget()

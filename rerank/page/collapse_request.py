@@ -1,4 +1,4 @@
-"""The collapse request: which searches the engine can collapse by group number, and their bodies."""
+"""Requests of native pages: what the engine can collapse by group number, and how groups are counted."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
@@ -13,15 +13,15 @@ from shinglefold.rerank.request.arguments import DUPLICATES, InnerHits
 from shinglefold.rerank.request.bodies import narrowable, sort_keys
 from shinglefold.rerank.request.fold_options import FoldOptions, Preference
 
-#: Options that took effect when documents got their group numbers.
-_DECIDED = ("min_shared", "min_resemblance", "min_length_ratio", "scope", "across_languages", "linkage")
-#: Parts of a body that engines refuse beside a collapse, or that make counts differ from the hits.
-_BESIDE = ("search_after", "rescore", "min_score", "post_filter", "slice", "terminate_after")
+#: Options that were applied when documents got their group numbers.
+_FIXED_OPTIONS = ("min_shared", "min_resemblance", "min_length_ratio", "scope", "across_languages", "linkage")
+#: Parts of a body that engines refuse together with a collapse, or that make counts differ from the hits.
+_EXCLUDED = ("search_after", "rescore", "min_score", "post_filter", "slice", "terminate_after")
 #: Options that need a window, and why.
-_WINDOWED = {
-    "cursor": "a cursor reads windows, as engines can't go on behind a collapse; page with from and size",
-    "explain": "explain compares what a window has read",
-    "members_from": "members from the index are looked for beside a window",
+_WINDOW_OPTIONS = {
+    "cursor": "a cursor reads windows, as engines can't continue after a collapse; page with from and size",
+    "explain": "explain compares the hits of a window",
+    "members_from": "members from the index are attached to a window",
 }
 _DEFAULTS = {field.name: field.default for field in fields(FoldOptions)}
 #: Policies that engines can sort by: the field they name, or the number of shingles.
@@ -41,38 +41,38 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _AGGREGATIONS = ("aggs", "aggregations")
 
 
-def obstacles(body: Mapping[str, Any], options: FoldOptions) -> list[str]:
-    """Return the reasons why an engine can't answer a request by its own collapse; [] where it can."""
-    return list(_obstacles(body, options))
-
-
 def policy_sort(options: FoldOptions, dedup: str) -> list[JSON]:
     """Return the sort of the members of a group by which the first one is the representative.
 
     Args:
-        options: for which ``obstacles`` is empty. Policies after ``rank`` have no effect.
+        options: without ``obstacles``. Policies after ``rank`` have no effect.
     """
     names = [preference.name for preference in options.representative]
     before = options.representative[: names.index("rank")] if "rank" in names else options.representative
     return [_key(preference, dedup) for preference in before]
 
 
-def _obstacles(body: Mapping[str, Any], options: FoldOptions) -> Iterator[str]:
+def obstacles(body: Mapping[str, Any], options: FoldOptions) -> Iterator[str]:
+    """Yield the reasons why an engine can't answer a request by its own collapse."""
     chosen = {name for name, default in _DEFAULTS.items() if getattr(options, name) != default}
-    yield from (f"{name} was decided when documents were given groups" for name in _DECIDED if name in chosen)
-    yield from (reason for name, reason in _WINDOWED.items() if name in chosen)
+    yield from (
+        f"{name} was applied when documents got their group numbers"
+        for name in _FIXED_OPTIONS
+        if name in chosen
+    )
+    yield from (reason for name, reason in _WINDOW_OPTIONS.items() if name in chosen)
     if options.verify == "text":
-        yield "texts are asked beside a window"
+        yield "texts are compared in a window"
     for preference in options.representative:
         if preference.name not in ("rank", *_SORTS):
-            yield f"representative {preference.name!r} can't be said as an engine's sort"
+            yield f"representative {preference.name!r} can't be expressed as an engine's sort"
     if any(one.name == DUPLICATES for one in options.inner_hits):
-        yield f"inner_hits of the name {DUPLICATES!r} would be those that every group has"
-    yield from (f"{name} can't stand beside a collapse" for name in _BESIDE if name in body)
+        yield f"the inner_hits name {DUPLICATES!r} is taken by the members of each group"
+    yield from (f"{name} can't be combined with a collapse" for name in _EXCLUDED if name in body)
     if not narrowable(body):
         yield "nearest neighbours and fused rankings are folded by window"
     if "pit" in body:
-        yield "under a point in time of the request's own nobody can tell its index"
+        yield "the index of a point in time is unknown"
 
 
 def _key(preference: Preference, dedup: str) -> JSON:
@@ -94,10 +94,10 @@ def page_request(body: Mapping[str, Any], options: FoldOptions, dedup: str, coun
     """Return a request that lets the engine collapse by group number.
 
     Args:
-        counting: aggregations that count groups.
+        counting: the aggregations that count groups.
     """
     field = group_field(dedup)
-    asked = {key: value for key, value in body.items() if key not in _AGGREGATIONS}
+    request = {key: value for key, value in body.items() if key not in _AGGREGATIONS}
     aggregations = _aggregations(body)
     if options.facets == "groups":
         distinct = {"cardinality": {"field": field, "precision_threshold": PRECISION}}
@@ -106,16 +106,16 @@ def page_request(body: Mapping[str, Any], options: FoldOptions, dedup: str, coun
     if inner := _inner_hits(body, options, dedup):
         collapse["inner_hits"] = inner
     aggregations = {**aggregations, **counting}
-    return {**asked, "collapse": collapse} | ({"aggs": aggregations} if aggregations else {})
+    return {**request, "collapse": collapse} | ({"aggs": aggregations} if aggregations else {})
 
 
 def attaches_members(options: FoldOptions, dedup: str) -> bool:
-    """Return whether the hits carry their members, so that the engine counts these too."""
+    """Return whether hits come with their members, whose numbers the engine then returns, too."""
     return options.members > 0 or bool(policy_sort(options, dedup))
 
 
 def ungrouped_request(scheme: str, dedup: str, body: Mapping[str, Any] = _NOTHING) -> JSON:
-    """Return the request that counts the results of another without a group number of a scheme."""
+    """Return the request that counts those results of another that lack a group number of a scheme."""
     grouped = [{"exists": {"field": group_field(dedup)}}, {"term": {f"{dedup}.scheme": scheme}}]
     lacking: JSON = {"must_not": [{"bool": {"filter": grouped}}]}
     finds = query_parts(body)
@@ -125,7 +125,7 @@ def ungrouped_request(scheme: str, dedup: str, body: Mapping[str, Any] = _NOTHIN
 
 
 def _inner_hits(body: Mapping[str, Any], options: FoldOptions, dedup: str) -> list[JSON]:
-    own = {one.name: _own(one, body) for one in options.inner_hits}
+    own = {one.name: _engine_inner_hits(one, body) for one in options.inner_hits}
     if attaches_members(options, dedup):
         own[DUPLICATES] = _members(body, options, dedup)
     return [{"name": name, **one} for name, one in own.items()]
@@ -134,22 +134,22 @@ def _inner_hits(body: Mapping[str, Any], options: FoldOptions, dedup: str) -> li
 def _members(body: Mapping[str, Any], options: FoldOptions, dedup: str) -> JSON:
     keys, policies = sort_keys(body), policy_sort(options, dedup)
     shown = {name: body[name] for name in _SHOWN if name in body}
-    asked = {**shown, "size": options.members + 1, "track_scores": body.get("track_scores", not keys)}
+    request = {**shown, "size": options.members + 1, "track_scores": body.get("track_scores", not keys)}
     ranked = keys or ([{"_score": "desc"}] if policies else [])
-    return asked | ({"sort": [*policies, *ranked]} if policies or keys else {})
+    return request | ({"sort": [*policies, *ranked]} if policies or keys else {})
 
 
-def _own(one: InnerHits, body: Mapping[str, Any]) -> JSON:
+def _engine_inner_hits(one: InnerHits, body: Mapping[str, Any]) -> JSON:
     """Return the ``inner_hits`` of the request in the shape that engines take."""
-    asked = {"from": one.start, "size": one.size, **dict(one.search or {})}
-    return asked | ({"_source": body["_source"]} if "_source" in body else {})
+    request = {"from": one.start, "size": one.size, **dict(one.search or {})}
+    return request | ({"_source": body["_source"]} if "_source" in body else {})
 
 
 def _aggregations(body: Mapping[str, Any]) -> Mapping[str, Any]:
     found: Mapping[str, Any] = next((body[name] for name in _AGGREGATIONS if name in body), {})
     for name in (TOTAL, SAMPLE):
         if name in found:
-            raise ConfigError(f"aggs: {name!r} is the name of what folding adds; give yours another")
+            raise ConfigError(f"aggs: the name {name!r} is used by folding; choose another")
     return found
 
 
@@ -161,24 +161,27 @@ def _with_groups(name: str, one: Any, distinct: JSON) -> Any:  # noqa: ANN401 - 
     below = {sub: _with_groups(sub, part, distinct) for sub, part in inner.items()}
     if "terms" in one:
         if FACET in below:
-            raise ConfigError(f"aggs: {name!r} has a {FACET!r} of its own; give it another name")
+            raise ConfigError(
+                f"aggs: {name!r} has a sub-aggregation {FACET!r}, a name that folding uses; choose another"
+            )
         below[FACET] = distinct
     rest = {key: value for key, value in one.items() if key not in _AGGREGATIONS}
     return {**rest, "aggs": below} if below else rest
 
 
-#: Results of a shard below which the request of a page counts their groups itself. A sampler allocates as
-#: many places in advance, and a bucket of the answer takes some 40 bytes.
-MOST = 2000
+#: Results of a shard below which the request of the page also counts their groups. A sampler allocates as
+#: many entries in advance, and a bucket of the answer takes some 40 bytes.
+SAMPLE_SIZE = 2000
 _SHARED = "shared"
-#: Contrary outcomes in a row after which the prediction changes.
-_SURE = 3
+#: Wrong predictions in a row after which the prediction changes.
+_CHANGE_AFTER = 3
 
 
 class GroupCounts(NamedTuple):
-    """Results by group number, 1 for a group that is missing, and the number of groups of all results.
+    """Results by group number, and the number of groups of all results.
 
-    ``groups`` is None where they were not counted; ``exact``: whether it is no estimate.
+    A group missing in ``members`` has one result. ``groups`` is None where they were not counted; ``exact``:
+    whether it is no estimate.
     """
 
     members: Mapping[int, int]
@@ -202,17 +205,16 @@ class ResultSizes:
     def note(self, index: str | None, *, few: bool) -> None:
         """Record whether a search of an index had few results."""
         leaning = self._leaning.get(index, 0) + (1 if few else -1)
-        self._leaning[index] = max(-_SURE, min(_SURE - 1, leaning))
+        self._leaning[index] = max(-_CHANGE_AFTER, min(_CHANGE_AFTER - 1, leaning))
 
 
 class GroupCounter:
     """Counts the groups of a page, with as few requests as possible.
 
-    Where members are attached, the engine returns their counts. Otherwise a sampler aggregation in the
-    request of the page counts the groups of few results. For many results an aggregation takes as long as
-    the page or longer, because the engine otherwise skips most of them. Then a request beside the page
-    counts all groups, which servers answer from their cache the next time, and another one counts the
-    members of the groups on the page.
+    Where members are attached, the engine returns their counts. Otherwise, for few results, a sampler
+    aggregation in the request of the page counts their groups. For many results an aggregation takes as long
+    as the page or longer, because without it the engine skips most of them. Then one more request counts all
+    groups, which servers cache, and another one the members of the groups on the page.
 
     Args:
         partial: records what answers lack.
@@ -222,8 +224,8 @@ class GroupCounter:
 
     Attributes:
         aggregations: of the request of the page.
-        beside: requests to send together with it. Without ``track_total_hits`` groups are not counted either:
-            the engine would visit every hit.
+        extra: requests to send together with it. With ``track_total_hits`` false groups are not counted
+            either: the engine would visit every hit.
     """
 
     def __init__(
@@ -245,33 +247,33 @@ class GroupCounter:
         few = samples and sizes.few(index)
         self._sampled = few and not attached
         self.aggregations: JSON = {}
-        self.beside: list[JSON] = []
+        self.extra: list[JSON] = []
         if self._sampled:
             self.aggregations = _sample(dedup)
         elif body.get("track_total_hits") is not False:
             if few:
                 self.aggregations = _distinct(dedup)
             else:
-                self.beside.append(self._total_request())
+                self.extra.append(self._total_request())
 
-    def counted(self, answer: JSON, beside: Sequence[JSON], groups: Sequence[int]) -> Steps[GroupCounts]:
+    def counted(self, answer: JSON, extra: Sequence[JSON], groups: Sequence[int]) -> Steps[GroupCounts]:
         """Return the counts of a page from its answers, with further requests where they are needed."""
-        for one in beside:
+        for one in extra:
             self._partial.note(one)
         if self._sampled:
             return (yield from self._by_sample(answer, groups))
         few = self._samples and _is_few(answer)
         # Without a total, the next search tries a sample again.
         self._sizes.note(self._index, few=few is not False)
-        total = _read_distinct(beside[0] if beside else answer)
+        total = _read_distinct(extra[0] if extra else answer)
         if self._attached or not groups:
             return GroupCounts({}, total)
         if few:
-            (told,) = yield from self._search([count_request(self._body, _sample(self._dedup))])
-            if (found := _read_sample(told)) is not None:
+            (counts,) = yield from self._search([count_request(self._body, _sample(self._dedup))])
+            if (found := _read_sample(counts)) is not None:
                 return found
-        (told,) = yield from self._search([self._members_request(groups)])
-        return GroupCounts(_read_members(told), total)
+        (counts,) = yield from self._search([self._members_request(groups)])
+        return GroupCounts(_counts(counts["aggregations"][_SHARED]), total)
 
     def _by_sample(self, answer: JSON, groups: Sequence[int]) -> Steps[GroupCounts]:
         found = _read_sample(answer)
@@ -282,11 +284,11 @@ class GroupCounter:
         if groups:
             bodies.append(self._members_request(groups))
         answers = yield from self._search(bodies)
-        members = _read_members(answers[-1]) if groups else {}
+        members = _counts(answers[-1]["aggregations"][_SHARED]) if groups else {}
         return GroupCounts(members, _read_distinct(answers[0]) if answers else None)
 
     def _search(self, bodies: Sequence[JSON]) -> Steps[list[JSON]]:
-        answers = yield from together(self._index, bodies)
+        answers = yield from search_all(self._index, bodies)
         for answer in answers:
             self._partial.note(answer)
         return answers
@@ -304,7 +306,7 @@ class GroupCounter:
         return count_request({**self._body, "query": within}, counted)
 
 
-def together(index: str | None, bodies: Sequence[JSON]) -> Steps[list[JSON]]:
+def search_all(index: str | None, bodies: Sequence[JSON]) -> Steps[list[JSON]]:
     """Return the answers to several searches, sent as one request.
 
     Raises:
@@ -324,26 +326,31 @@ def together(index: str | None, bodies: Sequence[JSON]) -> Steps[list[JSON]]:
 
 
 def _sample(dedup: str) -> JSON:
-    """Return the aggregation that counts the groups of few results; of many it samples the best.
+    """Return the aggregation that counts the groups of few results, and of the best ones of many.
 
-    Groups with one result are left out, which keeps the answer short.
+    Groups with one result are left out to keep the answer short.
     """
-    shared = {"field": group_field(dedup), "min_doc_count": 2, "size": MOST // 2, "shard_size": MOST}
-    return {SAMPLE: {"sampler": {"shard_size": MOST}, "aggs": {_SHARED: {"terms": shared}}}}
+    shared = {
+        "field": group_field(dedup),
+        "min_doc_count": 2,
+        "size": SAMPLE_SIZE // 2,
+        "shard_size": SAMPLE_SIZE,
+    }
+    return {SAMPLE: {"sampler": {"shard_size": SAMPLE_SIZE}, "aggs": {_SHARED: {"terms": shared}}}}
 
 
 def _read_sample(answer: Mapping[str, Any]) -> GroupCounts | None:
     """Return the counts of a sample; None where there may be more results than it has."""
     found = answer["aggregations"][SAMPLE]
     results: int = found["doc_count"]
-    if results >= MOST:
+    if results >= SAMPLE_SIZE:
         return None
     members = _counts(found[_SHARED])
     return GroupCounts(members, results - sum(members.values()) + len(members), exact=True)
 
 
 def _distinct(dedup: str) -> JSON:
-    """Return the aggregation that counts all groups: practically exact for some thousands."""
+    """Return the aggregation that counts all groups, almost exactly up to ``PRECISION``."""
     return {TOTAL: {"cardinality": {"field": group_field(dedup), "precision_threshold": PRECISION}}}
 
 
@@ -354,22 +361,17 @@ def _read_distinct(answer: Mapping[str, Any]) -> int | None:
 
 
 def _is_few(answer: Mapping[str, Any]) -> bool | None:
-    """Return whether a sample has all results of an answer; None where the answer has no total."""
+    """Return whether a sample holds all results of an answer; None where the answer has no total."""
     total = answer["hits"].get("total")
-    return None if total is None else total["relation"] == "eq" and total["value"] < MOST
+    return None if total is None else total["relation"] == "eq" and total["value"] < SAMPLE_SIZE
 
 
 def count_request(body: Mapping[str, Any], aggregations: JSON) -> JSON:
     """Return the request that counts among the results of another.
 
-    Without the total OpenSearch reports early termination although aggregations saw all results.
+    Without a total OpenSearch reports early termination although aggregations saw all results.
     """
     return {**query_parts(body), "size": 0, "track_total_hits": True, "aggs": aggregations}
-
-
-def _read_members(answer: Mapping[str, Any]) -> Mapping[int, int]:
-    """Return the results by group from the answer to ``_members_request``."""
-    return _counts(answer["aggregations"][_SHARED])
 
 
 def _counts(terms: Mapping[str, Any]) -> dict[int, int]:

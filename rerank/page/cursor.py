@@ -18,11 +18,11 @@ from shinglefold.rerank.request.fold_options import FoldOptions
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-#: Characters of the longest cursor.
+#: The most characters of a cursor.
 LONGEST = 15_900
 _VERSION = b"\2"
 _NONCE = 12
-#: What may change from page to page: it affects neither which hits there are nor how they fold.
+#: Parts that may change between pages: they decide neither the hits nor how these fold.
 _FREE_KEYS = {"size", "_source", "highlight", "fields", "docvalue_fields", "aggs", "aggregations", "suggest"}
 _FREE_KEYS |= {"track_total_hits", "stored_fields", "script_fields", "explain", "version", "profile"}
 _FREE_OPTIONS = (
@@ -46,7 +46,7 @@ class Cursor:
     where the engine needs one. ``after``: sort values of the hit before the next block; None at the start.
     ``behind``: the number of hits up to it.
     ``count``: how many hits were shown. ``shown``: what folding needs of the latest of them, in order:
-    ``mark``, ``rank`` and fields. The others are among the first ``old`` hits and are found there again.
+    ``mark``, ``rank`` and fields. The others are among the first ``old`` hits, which are read again.
     ``total``: ``groups_total`` of the first page.
     """
 
@@ -65,20 +65,20 @@ class Cursor:
         return self.after is None and not self.count
 
     def renewed(self, pit: str | None) -> "Cursor":
-        """Return a cursor that begins with the first hit again, and leaves out all that was shown."""
+        """Return a cursor that begins at the first hit again and leaves out what was shown."""
         return replace(self, pit=pit, after=None, behind=0)
 
-    def forgetting(self, count: int) -> "Cursor":
-        """Return a cursor without the oldest hits shown; they will be found again."""
+    def without_oldest(self, count: int) -> "Cursor":
+        """Return a cursor without the ``count`` oldest hits shown, which will be read again."""
         ranks = [int(hit["rank"]) + 1 for hit in self.shown[:count]]
         return replace(self, shown=self.shown[count:], old=max([self.old, *ranks]))
 
 
-def seal(cursor: Cursor, key: bytes) -> str:
+def encrypt_cursor(cursor: Cursor, key: bytes) -> str:
     """Encrypt and authenticate a cursor.
 
     Returns:
-        text of at most ``LONGEST`` characters; the oldest hits shown are left out where there is no room.
+        text of at most ``LONGEST`` characters; the oldest hits shown are left out where it would be longer.
 
     Raises:
         ConfigError: a sort value alone is too long.
@@ -92,12 +92,12 @@ def seal(cursor: Cursor, key: bytes) -> str:
                 "the cursor would be too long: the hits are sorted by a value of many thousand characters; "
                 "sort by a shorter field"
             )
-        # Drop the share that is too much, so that a few rounds suffice.
-        cursor = cursor.forgetting(max(1, len(cursor.shown) * (len(text) - LONGEST) // len(text)))
+        # Drop the excess share, so that a few rounds suffice.
+        cursor = cursor.without_oldest(max(1, len(cursor.shown) * (len(text) - LONGEST) // len(text)))
 
 
-def unseal(text: str, key: bytes) -> Cursor:
-    """Undo ``seal``.
+def decrypt_cursor(text: str, key: bytes) -> Cursor:
+    """Decrypt a cursor that ``encrypt_cursor`` encrypted.
 
     Raises:
         ConfigError: the text was changed, or sealed with another key.
@@ -109,9 +109,9 @@ def unseal(text: str, key: bytes) -> Cursor:
         packed = _cipher(key).decrypt(raw[:_NONCE], raw[_NONCE:], _VERSION)
     except (Base64Error, ValueError, InvalidTag):
         raise ConfigError(
-            "the cursor was changed or was made with another key or by another version: send it back as it "
-            "came, and give all processes that serve one search the same cursor_key; or begin again with a "
-            "cursor of true"
+            "the cursor was changed, or was made with another key or by another version: send it back "
+            "unchanged, and give all processes that serve one search the same cursor_key; or begin again "
+            "with a cursor of true"
         ) from None
     parts = json.loads(zlib.decompress(packed))
     return Cursor(**{**parts, "shown": tuple(parts["shown"])})
@@ -136,17 +136,17 @@ def request_digest(
     body: Mapping[str, Any],
     options: FoldOptions,
     scheme: str,
-    address: Mapping[str, Any] = MappingProxyType({}),
+    url: Mapping[str, Any] = MappingProxyType({}),
 ) -> str:
-    """Return a digest of everything that decides which hits a search has and how they fold.
+    """Return a digest of everything that decides the hits of a search and how they fold.
 
     Args:
-        address: the URL parameters of the search.
+        url: the URL parameters of the search.
     """
     kept = {name: value for name, value in body.items() if name not in _FREE_KEYS}
-    ways = {name: value for name, value in asdict(options).items() if name not in _FREE_OPTIONS}
-    told: list[object] = [index, kept, ways, scheme]
-    if address:
-        told.append({name: str(value) for name, value in address.items()})
-    text = json.dumps(told, sort_keys=True, default=str)
+    chosen = {name: value for name, value in asdict(options).items() if name not in _FREE_OPTIONS}
+    parts: list[object] = [index, kept, chosen, scheme]
+    if url:
+        parts.append({name: str(value) for name, value in url.items()})
+    text = json.dumps(parts, sort_keys=True, default=str)
     return blake2b(text.encode(), digest_size=12).hexdigest()

@@ -1,4 +1,4 @@
-"""Members that a page fetches with searches of their own: ``inner_hits``, and copies from the index."""
+"""Members of a page that take searches of their own: ``inner_hits``, and copies from the index."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,7 +13,7 @@ from shinglefold.rerank.fold.clustering import Group
 from shinglefold.rerank.hits import Hit, identity, with_source
 from shinglefold.rerank.page.window import WindowReader
 from shinglefold.rerank.request.arguments import DUPLICATES, InnerHits, read_source_filter
-from shinglefold.rerank.request.bodies import as_asked, hits_query, narrowable
+from shinglefold.rerank.request.bodies import hits_query, narrowable, without_unwanted_id
 from shinglefold.rerank.similar.decision import CandidateDecision, TextSource, decide_by_texts
 from shinglefold.rerank.similar.query_document import QueryDocument, candidate_queries, decisive_fields
 
@@ -21,15 +21,14 @@ from shinglefold.rerank.similar.query_document import QueryDocument, candidate_q
 _AT_ONCE = 100
 #: Candidates compared for each representative.
 _CANDIDATES = 100
-#: Parts of a request that shape its hits and do not depend on the query.
+#: Parts of a request that shape its hits and do not depend on its query.
 _SHOWN = ("_source", "fields", "version", "seq_no_primary_term")
 
 
 def inner_hits_of(reading: WindowReader, groups: Sequence[Group], index: str | None) -> Steps[list[JSON]]:
     """Return for each group the hits of every ``inner_hits`` of the request, by name."""
-    asked = reading.options.inner_hits
     found: list[JSON] = [{} for _ in groups]
-    wanted = [(place, group, one) for place, group in enumerate(groups) for one in asked]
+    wanted = [(place, group, one) for place, group in enumerate(groups) for one in reading.options.inner_hits]
     for begin in range(0, len(wanted), _AT_ONCE):
         part = wanted[begin : begin + _AT_ONCE]
         searches = [reading.under_pit(index, _body(reading, group, one)) for _, group, one in part]
@@ -59,12 +58,12 @@ def _slice(group: Group, one: InnerHits) -> Sequence[int]:
 
 
 def _ranked_here(reading: WindowReader, one: InnerHits) -> bool:
-    """Return whether hits keep the rank of the results and a query for this group alone can't produce it."""
+    """Return whether hits keep the order of the results, which a query for one group can't produce."""
     return one.by_rank and not narrowable(reading.body)
 
 
 def _query(reading: WindowReader, hits: Sequence[Hit]) -> JSON:
-    """Return the request's query narrowed to some hits, so that scores and highlights are its own."""
+    """Return the request's query narrowed to some hits, which keeps its scores and highlights."""
     chosen = hits_query(hits, reading.shards)
     query = reading.body.get("query")
     if query is None or not narrowable(reading.body):
@@ -73,10 +72,10 @@ def _query(reading: WindowReader, hits: Sequence[Hit]) -> JSON:
 
 
 def _inner_hits_answer(
-    reading: WindowReader, group: Group, one: InnerHits, answered: Mapping[str, object]
+    reading: WindowReader, group: Group, one: InnerHits, answer: Mapping[str, object]
 ) -> JSON:
     """Return the hits of a group in the shape of ``inner_hits``; the total is that of the whole group."""
-    hits: list[JSON] = list(answered["hits"])  # type: ignore[call-overload]
+    hits: list[JSON] = list(answer["hits"])  # type: ignore[call-overload]
     if _ranked_here(reading, one):
         hits = _in_rank(reading, _slice(group, one), hits)
     if "sort" not in (one.search or {}):
@@ -86,7 +85,7 @@ def _inner_hits_answer(
     relation = "eq" if reading.complete else "gte"
     return {
         "total": {"value": len(group.members), "relation": relation},
-        "max_score": answered.get("max_score"),
+        "max_score": answer.get("max_score"),
         "hits": [with_source(hit, wanted) for hit in hits],
     }
 
@@ -120,22 +119,22 @@ def with_copies(
 
     Cost: two requests: the keywords of the representatives, and one ``_msearch`` for the copies.
     """
-    asked = yield from _query_documents(reading, groups, index)
-    found = yield from _find_copies(reading, asked, index)
+    documents = yield from _query_documents(reading, groups, index)
+    found = yield from _find_copies(reading, documents, index)
     known = {identity(hit) for hit in reading.hits}
-    told, added = [], 0
+    result, added = [], 0
     for hit, copies in zip(page, found, strict=True):
         new = [one for one in copies.hits if identity(one) not in known]
         known |= {identity(one) for one in new}
         added += len(new)
-        told.append(_attach(reading, hit, new, complete=copies.complete))
-    return told, {"members": added, "incomplete": sum(not copies.complete for copies in found)}
+        result.append(_attach(reading, hit, new, complete=copies.complete))
+    return result, {"members": added, "incomplete": sum(not copies.complete for copies in found)}
 
 
 def _query_documents(
     reading: WindowReader, groups: Sequence[Group], index: str | None
 ) -> Steps[list[QueryDocument | None]]:
-    """Return each representative with everything needed to compare it; None where it can have no copies."""
+    """Return each representative as query document; None where it can have no copies."""
     shown = [reading.hits[group.representative] for group in groups]
     if not shown:
         return []
@@ -151,25 +150,25 @@ def _query_documents(
 
 def _query_document(reading: WindowReader, hit: Hit) -> QueryDocument | None:
     try:
-        asked = QueryDocument.of_hit(hit, reading.field, reading.options.scope)
+        document = QueryDocument.of_hit(hit, reading.field, reading.options.scope)
     except InputError:
         return None
     if reading.stage is not None:
-        asked = replace(asked, text=reading.stage.text_of(hit))
-    made, seal = asked.print, reading.seal
+        document = replace(document, text=reading.stage.text_of(hit))
+    made, seal = document.print, reading.seal
     if made.scheme != reading.scheme.id or (made.seal and seal is None):
         return None
-    return None if seal is not None and not seal.fits(made) else asked
+    return None if seal is not None and not seal.fits(made) else document
 
 
 def _find_copies(
-    reading: WindowReader, asked: Sequence[QueryDocument | None], index: str | None
+    reading: WindowReader, documents: Sequence[QueryDocument | None], index: str | None
 ) -> Steps[list[_Copies]]:
     options = reading.options
     decision = CandidateDecision(reading.scheme, options, reading.field, reading.seal, reading.stage)
     filters = () if options.member_filter is None else (options.member_filter,)
     searches = []
-    for one in asked:
+    for one in documents:
         queries = one and candidate_queries(
             one, reading.scheme, reading.field, decision.min_shared,
             seal=reading.seal, scopes=options.scope, filters=filters,
@@ -182,21 +181,21 @@ def _find_copies(
             raise answer
         refuse_small_windows(answer)
         reading.record_response(answer)
-    asking = [one for one, _ in searches]
-    nominees, _ = decision.nominate(asking, [answer["hits"]["hits"] for answer in answers])
-    name, beside = reading.under_pit(index, {})
-    source = TextSource(reading.stage, name, reading.shards, reading.partial, beside)
-    matches = yield from decide_by_texts(asking, nominees, source)
+    searched = [one for one, _ in searches]
+    nominees, _ = decision.nominate(searched, [answer["hits"]["hits"] for answer in answers])
+    name, extra = reading.under_pit(index, {})
+    source = TextSource(reading.stage, name, reading.shards, reading.partial, extra)
+    matches = yield from decide_by_texts(searched, nominees, source)
     found = iter(
         _Copies([dict(match.hit) for match in own], len(answer["hits"]["hits"]) < _CANDIDATES)
         for own, answer in zip(matches, answers, strict=True)
     )
-    known = set(map(id, asking))
-    return [next(found) if id(one) in known else _Copies([], complete=True) for one in asked]
+    known = set(map(id, searched))
+    return [next(found) if id(one) in known else _Copies([], complete=True) for one in documents]
 
 
 def _copies_body(reading: WindowReader, query: JSON) -> JSON:
-    """Return the search for copies; it returns of them what the request returns of its hits."""
+    """Return the search for copies; they have the parts that the request returns of its hits."""
     shown = {name: reading.body[name] for name in _SHOWN if name in reading.body}
     fields = [
         *decisive_fields(reading.field, reading.options.scope),
@@ -213,18 +212,18 @@ def _copies_body(reading: WindowReader, query: JSON) -> JSON:
 
 
 def _attach(reading: WindowReader, hit: JSON, copies: Sequence[JSON], *, complete: bool) -> JSON:
-    told = hit["inner_hits"][DUPLICATES]["hits"]
-    total = {"value": told["total"]["value"] + len(copies)}
-    total["relation"] = told["total"]["relation"] if complete else "gte"
-    room = reading.options.members + 1 - len(told["hits"])
+    inner = hit["inner_hits"][DUPLICATES]["hits"]
+    total = {"value": inner["total"]["value"] + len(copies)}
+    total["relation"] = inner["total"]["relation"] if complete else "gte"
+    room = reading.options.members + 1 - len(inner["hits"])
     wanted = read_source_filter(reading.options.member_source)
-    listed = [*told["hits"], *(with_source(_as_member(reading, one), wanted) for one in copies[:room])]
-    told = {**told, "total": total, "hits": listed}
-    return {**hit, "inner_hits": {**hit["inner_hits"], DUPLICATES: {"hits": told}}}
+    listed = [*inner["hits"], *(with_source(_as_member(reading, one), wanted) for one in copies[:room])]
+    inner = {**inner, "total": total, "hits": listed}
+    return {**hit, "inner_hits": {**hit["inner_hits"], DUPLICATES: {"hits": inner}}}
 
 
 def _as_member(reading: WindowReader, copy: JSON) -> JSON:
-    """Return a copy in the shape of a member: the fields that the request wants, and no score."""
+    """Return a copy in the shape of a member: with the fields of the request, and without a score."""
     patterns = [
         str(one["field"] if isinstance(one, Mapping) else one)
         for one in (*(reading.body.get("docvalue_fields") or ()), *(reading.body.get("fields") or ()))
@@ -236,4 +235,4 @@ def _as_member(reading: WindowReader, copy: JSON) -> JSON:
     }
     kept: dict[str, Any] = {name: value for name, value in copy.items() if name not in ("fields", "_score")}
     kept |= {"_score": None, "found_by_query": False}
-    return as_asked(kept | ({"fields": fields} if fields else {}), reading.body)
+    return without_unwanted_id(kept | ({"fields": fields} if fields else {}), reading.body)

@@ -1,4 +1,4 @@
-"""A page collapsed by the engine itself, in the shape of a page folded by window."""
+"""Pages that the engine collapses by stored group numbers, in the shape of pages folded by window."""
 
 from collections.abc import Mapping, Sequence
 from time import monotonic
@@ -10,7 +10,7 @@ from shinglefold.model.scheme import Scheme
 from shinglefold.options.remedies import chain, suggest
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.hits import identity, with_source
-from shinglefold.rerank.index_knowledge import index_names
+from shinglefold.rerank.index_knowledge import index_names, mapped_at
 from shinglefold.rerank.page.collapse_request import (
     PRECISION,
     SAMPLE,
@@ -23,18 +23,18 @@ from shinglefold.rerank.page.collapse_request import (
     obstacles,
     page_request,
     policy_sort,
-    together,
+    search_all,
     ungrouped_request,
 )
+from shinglefold.rerank.page.response import KEY
 from shinglefold.rerank.page.window import PartialAnswer
 from shinglefold.rerank.request.arguments import DUPLICATES, read_source_filter
 from shinglefold.rerank.request.bodies import page_bounds, sort_keys
-from shinglefold.rerank.request.field_check import mapped_at
 from shinglefold.rerank.request.fold_options import FoldOptions
 
-#: Seconds after which coverage is counted again. Documents written meanwhile without a group number are
-#: noticed as soon as a page shows them.
-_BELIEVED = 30.0
+#: Seconds after which coverage is counted again. A page that shows a document without a group number resets
+#: it.
+_VALID_SECONDS = 30.0
 
 
 class GroupCoverage:
@@ -51,7 +51,7 @@ class GroupCoverage:
     def __init__(self, scheme: str, dedup: str) -> None:
         self._scheme = scheme
         self._dedup = dedup
-        self._known: dict[str | None, tuple[float, str]] = {}
+        self._checked: dict[str | None, tuple[float, str]] = {}
         self.sizes = ResultSizes()
 
     def obstacle(self, index: str | None, mappings: Mapping[str, Mapping[str, Any]]) -> Steps[str]:
@@ -62,26 +62,26 @@ class GroupCoverage:
 
         Cost: one count every half minute.
         """
-        when, told = self._known.get(index, (0.0, ""))
-        if index in self._known and monotonic() - when < _BELIEVED:
-            return told
-        told = self._lacking_field(index, mappings) or (yield from self._lacking_groups(index))
-        self._known[index] = monotonic(), told
-        return told
+        when, reason = self._checked.get(index, (0.0, ""))
+        if index in self._checked and monotonic() - when < _VALID_SECONDS:
+            return reason
+        reason = self._lacking_field(index, mappings) or (yield from self._lacking_groups(index))
+        self._checked[index] = monotonic(), reason
+        return reason
 
     def doubt(self, index: str | None) -> None:
         """Count the coverage of an index again at the next search."""
-        self._known.pop(index, None)
+        self._checked.pop(index, None)
 
     def _lacking_field(self, index: str | None, mappings: Mapping[str, Mapping[str, Any]]) -> str:
         names = index_names(index)
         if not names:
-            return f"nobody can tell the mappings of {index!r}"
+            return f"the mappings of {index!r} can't be read"
         for name in names:
             field = group_field(self._dedup)
             if (mapped_at(mappings.get(name, {}), field) or {}).get("type") != "long":
                 remedy = suggest("setup", name, groups=True)
-                return f"index {name!r} has no numbers of groups ({field}, a long); add them: {remedy}"
+                return f"index {name!r} has no group numbers ({field}, a long); add them: {remedy}"
         return ""
 
     def _lacking_groups(self, index: str | None) -> Steps[str]:
@@ -91,11 +91,9 @@ class GroupCoverage:
             return ""
         documents = f"1 document of {index!r} has" if count == 1 else f"{count:,} documents of {index!r} have"
         commands = [suggest(command, index or "") for command in ("backfill", "regroup")]
-        return f"{documents} no group of the scheme {self._scheme}; number them: {chain(commands)}"
+        return f"{documents} no group number of the scheme {self._scheme}; number them: {chain(commands)}"
 
 
-#: The key of the counters, as on pages folded by window.
-_KEY = "dedup"
 _METHOD = "distinct numbers of groups, counted by the engine's cardinality"
 
 
@@ -120,7 +118,7 @@ def native_page(
     Raises:
         ConfigError: the mode is ``native``, and the engine can't.
     """
-    reasons = obstacles(body, options)
+    reasons = list(obstacles(body, options))
     if not reasons and (lacking := (yield from target.grouped.obstacle(index, target.mappings))):
         reasons = [lacking]
     if not reasons:
@@ -128,11 +126,11 @@ def native_page(
         if page is not None:
             return page
         target.grouped.doubt(index)
-        reasons = ["documents that this query finds have no group yet"]
+        reasons = ["documents that this query finds have no group number yet"]
     if options.mode == "native":
         raise ConfigError(
-            'mode "native" can\'t be had here; leave out what stands against it, or give mode "auto", which '
-            f"folds a window where it must: {'; '.join(reasons)}"
+            'mode "native" is not possible here; change the request, or give mode "auto", which folds a '
+            f"window instead: {'; '.join(reasons)}"
         )
     if options.facets == "groups":
         raise ConfigError(f'facets "groups" are counted natively, and here {"; ".join(reasons)}')
@@ -164,25 +162,25 @@ class _Page:
         )
 
     def answer(self) -> Steps[JSON | None]:
-        """Return the response; None where some results have no group number and would all be one group."""
+        """Return the response; None where results lack a group number, which would make them one group."""
         start = page_bounds(self._body)[0]
         request = page_request(self._body, self._options, self._dedup, self._counting.aggregations)
-        bodies = [request, *self._counting.beside]
+        bodies = [request, *self._counting.extra]
         if start:
-            # Results without a group number are visible on the first page; later pages may come after them.
+            # The first page shows results without a group number; later ones may begin behind them.
             bodies.append(ungrouped_request(self._scheme.id, self._dedup, self._body))
-        answer, *beside = yield from together(self._index, bodies)
-        lacking = beside.pop()["hits"]["total"]["value"] if start else 0
+        answer, *extra = yield from search_all(self._index, bodies)
+        lacking = extra.pop()["hits"]["total"]["value"] if start else 0
         hits = answer["hits"]["hits"]
         numbers = [number for hit in hits if (number := self._number(hit)) is not None]
         if lacking or len(numbers) < len(hits):
             return None
         self._partial.note(answer)
-        counted = yield from self._counting.counted(answer, beside, numbers)
+        counted = yield from self._counting.counted(answer, extra, numbers)
         page = [
             self._hit(hit, counted.members.get(number, 1)) for hit, number in zip(hits, numbers, strict=True)
         ]
-        return self._answer_with(answer, page, counted)
+        return self._response(answer, page, counted)
 
     def _number(self, hit: JSON) -> int | None:
         values = (hit.get("fields") or {}).get(self._field) or [None]
@@ -192,20 +190,20 @@ class _Page:
     def _hit(self, head: JSON, count: int) -> JSON:
         """Return the hit of a group in the shape of a page folded by window."""
         inner = dict(head.get("inner_hits") or {})
-        told = inner.pop(DUPLICATES, None)
+        attached = inner.pop(DUPLICATES, None)
         own = self._without_group(head)
-        if told is None:
+        if attached is None:
             members = {"total": {"value": count, "relation": "eq"}, "max_score": head.get("_score")}
             return own | {"inner_hits": {**inner, DUPLICATES: {"hits": {**members, "hits": [own]}}}}
-        members = told["hits"]
+        members = attached["hits"]
         hits = [self._member(hit) for hit in members["hits"]]
         shown = hits[0] if self._policies else own
         others = [hit for hit in hits if identity(hit) != identity(shown)][: self._options.members]
         wanted = read_source_filter(self._options.member_source)
         listed = [with_source(hit, wanted) for hit in (shown, *others)]
         scores = [score for hit in (own, *listed) if (score := hit.get("_score")) is not None]
-        told = {"total": members["total"], "max_score": max(scores, default=None), "hits": listed}
-        return shown | {"inner_hits": {**inner, DUPLICATES: {"hits": told}}}
+        attached = {"total": members["total"], "max_score": max(scores, default=None), "hits": listed}
+        return shown | {"inner_hits": {**inner, DUPLICATES: {"hits": attached}}}
 
     def _without_group(self, hit: JSON) -> JSON:
         """Return a hit without the field and inner hits that collapsing added."""
@@ -222,14 +220,14 @@ class _Page:
         rest = {name: value for name, value in hit.items() if name != "sort"}
         return {**rest, "sort": keys} if sort_keys(self._body) else rest
 
-    def _answer_with(self, answer: JSON, page: list[JSON], counted: GroupCounts) -> JSON:
+    def _response(self, answer: JSON, page: list[JSON], counted: GroupCounts) -> JSON:
         given = (answer.get("aggregations") or {}).items()
         aggregations = {name: found for name, found in given if name not in (TOTAL, SAMPLE)}
-        told = {name: value for name, value in answer.items() if name != "aggregations"}
+        result = {name: value for name, value in answer.items() if name != "aggregations"}
         if aggregations:
-            told["aggregations"] = aggregations
-        told |= {**self._partial.header, "hits": {**answer["hits"], "hits": page}}
-        return told | {_KEY: self._counters(page, counted)}
+            result["aggregations"] = aggregations
+        result |= {**self._partial.header, "hits": {**answer["hits"], "hits": page}}
+        return result | {KEY: self._counters(page, counted)}
 
     def _counters(self, page: Sequence[JSON], counted: GroupCounts) -> JSON:
         start, size = page_bounds(self._body)

@@ -1,4 +1,4 @@
-"""How the window of a search is read: with ties broken or not, and under which point in time."""
+"""How the hits of a page are read: as a window, under a point in time, or from a cursor."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,22 +17,22 @@ from shinglefold.model.scheme import Scheme
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.clustering import Group
 from shinglefold.rerank.hits import Hit, mark, stored_fingerprint
-from shinglefold.rerank.page.cursor import Cursor, request_digest, seal, unseal
+from shinglefold.rerank.page.cursor import Cursor, decrypt_cursor, encrypt_cursor, request_digest
 from shinglefold.rerank.page.response import KEY, answer_page
 from shinglefold.rerank.page.window import WindowReader
-from shinglefold.rerank.request.bodies import SEQ_NO, can_go_on, page_bounds, place_key, resumable
+from shinglefold.rerank.request.bodies import SEQ_NO, can_continue, page_bounds, place_key, resumable
 from shinglefold.rerank.request.fold_options import FoldOptions
 
 
 class WindowStrategies:
-    """Chooses the cheapest way to read a window, and learns from what an engine refuses.
+    """Chooses the cheapest way to read a window, and remembers what an engine refused.
 
     Args:
         tiebreaker: the sort key that makes an order total under a point in time; None where there is none.
         keep_alive: how long a point in time lives after each request.
 
     Attributes:
-        numbers: whether hits can be read by sequence number instead of id.
+        numbers: whether hits can be identified by sequence number instead of id.
         own_order: the sort key of the engine's own order of equal hits; None where it has none.
     """
 
@@ -46,27 +46,27 @@ class WindowStrategies:
         self._several: dict[tuple[str | None, str], bool] = {}
 
     def read(self, reading: WindowReader, index: str | None, routing: str) -> Steps[None]:
-        """Read until the page is full or there is reason to stop.
+        """Read until ``reading.stopped_by`` has a reason.
 
-        A point in time that is opened here stays open: the page is fetched under it, too. The caller closes
-        it where ``reading.owns_pit``, whether this returns or raises.
+        The page is fetched under a point in time that is opened here. The caller closes it where
+        ``reading.owns_pit``, also after an exception.
 
         Raises:
-            UnsupportedQuery: the request names a point in time, and an index beside it.
+            UnsupportedQuery: the request names both a point in time and an index.
         """
         if "pit" in reading.body:
             if index is not None:
-                # Its own index and filters hold; those of the name given would be passed over.
+                # The engine would ignore the index, and the filters of an alias.
                 raise UnsupportedQuery("search: a point in time has its index; give None as index")
             yield from self._read_given_pit(reading)
             return
         yield from self._read_first(index, reading, routing)
         if reading.stopped_by is None:
-            # What is sorted by its place may have another one a moment later.
-            moves = place_key(reading.body) is not None
-            if reading.tie is not None and not moves:
+            # The position in a segment changes when segments merge.
+            order_changes = place_key(reading.body) is not None
+            if reading.tie is not None and not order_changes:
                 yield from reading.read_on(index)
-            elif (tie := reading.tie or self.own_order) is not None and can_go_on(reading.body, tie):
+            elif (tie := reading.tie or self.own_order) is not None and can_continue(reading.body, tie):
                 yield from self._read_under_pit(index, reading, tie)
         yield from reading.read_more(index)
 
@@ -75,21 +75,21 @@ class WindowStrategies:
 
         One shard has one order of its own, and breaking ties costs a fifth of the window.
         """
-        settles = self._seq_no and can_go_on(reading.body, SEQ_NO)
-        tie = SEQ_NO if settles and self._several.get((index, routing)) else None
+        breaks_ties = self._seq_no and can_continue(reading.body, SEQ_NO)
+        tie = SEQ_NO if breaks_ties and self._several.get((index, routing)) else None
         try:
             yield from self._read_window(index, reading, tie)
         except WindowTooLarge:
-            if not settles or tie is not None:
+            if not breaks_ties or tie is not None:
                 raise
-            # The index allows only smaller ones: in steps.
+            # The index allows only smaller windows: read in steps.
             yield from reading.read(index, SEQ_NO)
             return
         if reading.first is None:
             # The index allows only smaller windows, which are read next.
             return
         several = reading.shards > 1
-        if settles and several != (tie is not None):
+        if breaks_ties and several != (tie is not None):
             self._several[index, routing] = several
             yield from reading.read(index, SEQ_NO if several else None)
 
@@ -103,7 +103,7 @@ class WindowStrategies:
                 raise
             reading.require_ids()
             yield from reading.read(index, tie)
-            # The same query with ids is fine: it was the numbers that this engine does not know.
+            # The query works with ids, so this engine lacks sequence numbers.
             self.numbers = False
 
     def _read_given_pit(self, reading: WindowReader) -> Steps[None]:
@@ -111,16 +111,16 @@ class WindowStrategies:
         pit = reading.body["pit"]
         tie = self._tiebreaker or (SEQ_NO if self._seq_no else None)
         if not (isinstance(pit, Mapping) and isinstance(pit.get("id"), str)):
-            # The engine says what is wrong with it.
+            # Let the engine report what is wrong with it.
             yield Call("search", (None, dict(reading.body)))
-        if tie is not None and can_go_on(reading.body, tie):
+        if tie is not None and can_continue(reading.body, tie):
             yield from reading.read_under(pit["id"], dict(pit), tie)
         else:
             yield from reading.read_more(None)
             reading.use_pit(pit["id"], dict(pit))
 
     def _read_under_pit(self, index: str | None, reading: WindowReader, tie: str) -> Steps[None]:
-        """Read on under a point in time of our own; nothing where the engine opens none."""
+        """Read on under a new point in time; do nothing where the engine opens none."""
         try:
             pit = yield Call("open_pit", (index, self._keep_alive))
         except EngineError:
@@ -129,8 +129,8 @@ class WindowStrategies:
 
 
 _ENDED = (
-    "the cursor can't be read on from, its point in time has probably ended ({}). Send the same cursor with "
-    '"renew": true to go on without what was shown, or begin again with a cursor of true'
+    "the cursor can't be continued; its point in time has probably ended ({}). Send the same cursor with "
+    '"renew": true to continue after what was shown, or begin again with a cursor of true'
 )
 
 
@@ -140,26 +140,26 @@ def begin_cursor(
     options: FoldOptions,
     scheme: Scheme,
     *,
-    address: Mapping[str, Any],
+    url: Mapping[str, Any],
     keep_alive: str | None,
     key: bytes,
 ) -> Steps[Cursor]:
-    """Return the cursor to read from: a new one, the one the request brings, or that one renewed.
+    """Return the cursor to read from: a new one, that of the request, or that one renewed.
 
     Args:
-        address: the URL parameters of the search.
-        keep_alive: of the point in time; None reads without one.
+        url: the URL parameters of the search.
+        keep_alive: of the point in time; None reads without a point in time.
 
     Raises:
-        ConfigError: the search can't be paged by cursor, or the cursor is not one of this search.
+        ConfigError: the search can't be paged by cursor, or the cursor belongs to another search.
     """
-    _refuse(index, body, options, moves=keep_alive is None)
-    digest = request_digest(index, body, options, scheme.id, address)
-    cursor = unseal(options.cursor, key) if isinstance(options.cursor, str) else Cursor(digest)
+    _check_can_page(index, body, options, order_changes=keep_alive is None)
+    digest = request_digest(index, body, options, scheme.id, url)
+    cursor = decrypt_cursor(options.cursor, key) if isinstance(options.cursor, str) else Cursor(digest)
     if cursor.request != digest:
         raise ConfigError(
-            "the cursor belongs to another search: query, order, index, routing and the like, and folding "
-            "must stay as they were; begin again with a cursor of true"
+            "the cursor belongs to another search: query, order, index, routing and folding must stay "
+            "the same; begin again with a cursor of true"
         )
     if isinstance(options.cursor, str) and not options.renew:
         return cursor
@@ -171,18 +171,18 @@ def read_page(reading: WindowReader, index: str | None, cursor: Cursor, key: byt
     """Read the page a cursor points to and return the answer with the next cursor, None after the last page.
 
     Raises:
-        EngineError: the engine's own, or the cursor's point in time has ended; the message says how to go on.
+        EngineError: as the engine raises, or the point in time of the cursor has ended.
     """
     begun = not isinstance(reading.options.cursor, str) or reading.options.renew
     try:
         if cursor.old:
-            yield from reading.recall(index, cursor.old)
+            yield from reading.read_shown(index, cursor.old)
         yield from reading.read_on(index)
         answer = yield from answer_page(reading, index)
     except BaseException as error:
         if reading.pit is not None and begun:
             yield Call("close_pit", (reading.pit,))
-        elif reading.pit is not None and _has_ended(error):
+        elif reading.pit is not None and _pit_has_ended(error):
             kind = PitExpired if isinstance(error, PitExpired) else EngineError
             raise kind(_ENDED.format(error)) from error
         raise
@@ -191,64 +191,66 @@ def read_page(reading: WindowReader, index: str | None, cursor: Cursor, key: byt
         following = replace(following, total=answer[KEY]["groups_total"])
     elif reading.pit is not None:
         yield Call("close_pit", (reading.pit,))
-    answer[KEY]["cursor"] = following and seal(following, key)
+    answer[KEY]["cursor"] = following and encrypt_cursor(following, key)
     return answer
 
 
 def next_cursor(cursor: Cursor, reading: WindowReader) -> Cursor | None:
     """Return the cursor of the page after the one just read; None where there is none.
 
-    It points to the beginning of the block in which the next group begins. So reading on finds the same
-    blocks, and the same groups, as reading everything at once.
+    It points to the beginning of the block in which the next group begins. So the following pages have the
+    same blocks and groups as one long page.
     """
     groups = reading.collapsed().groups
     done = groups[: reading.needed]
-    border = len(reading.hits)
+    block_start = len(reading.hits)
     if len(done) < len(groups):
-        border = reading.border(groups[len(done)].members[0])
+        block_start = reading.block_start(groups[len(done)].members[0])
     elif reading.ended or reading.broken:
         return None
     shown = [_shown_group(reading, group, cursor.behind) for group in done]
     return replace(
         cursor,
-        after=reading.hits[border - 1]["sort"] if border else cursor.after,
-        behind=cursor.behind + border,
+        after=reading.hits[block_start - 1]["sort"] if block_start else cursor.after,
+        behind=cursor.behind + block_start,
         count=cursor.count + len(done),
         shown=(*cursor.shown, *shown),
     )
 
 
 def _shown_group(reading: WindowReader, group: Group, behind: int) -> JSON:
-    """Return what later pages need to know of a group that was shown."""
+    """Return what later pages need of a group that was shown."""
     hit = reading.hits[group.representative]
     return {"mark": mark(hit), "rank": behind + group.members[0], "fields": _kept_fields(reading, hit)}
 
 
-def _has_ended(error: BaseException) -> bool:
+def _pit_has_ended(error: BaseException) -> bool:
     return isinstance(error, EngineError) and not isinstance(error, UnsupportedQuery | EngineUnavailable)
 
 
-def _refuse(index: str | None, body: Mapping[str, Any], options: FoldOptions, *, moves: bool) -> None:
-    """Refuse searches that a cursor can't page.
+def _check_can_page(
+    index: str | None, body: Mapping[str, Any], options: FoldOptions, *, order_changes: bool
+) -> None:
+    """Raise ``ConfigError`` where a cursor can't page a search.
 
     Args:
-        moves: whether a hit's ``_doc`` may change between pages.
+        order_changes: whether the ``_doc`` of a hit may change between pages.
     """
     if options.linkage != "leader":
         raise ConfigError("a cursor needs leader linkage: later hits may join connected groups already shown")
     if index is None or {"pit", "search_after"} & body.keys() or page_bounds(body)[0]:
-        raise ConfigError("a cursor says by itself where to read: leave from, search_after and pit out")
+        raise ConfigError("a cursor has its own position: leave out from, search_after and pit")
     if not page_bounds(body)[1]:
-        raise ConfigError("a cursor needs a page to fill: give a size from 1")
+        raise ConfigError("a cursor needs a page to fill: give a size of at least 1")
     if not resumable(body):
         raise ConfigError(
-            "kNN, hybrid, rank fusion, rescore and random_score without a seed can't be read on from a hit: "
-            "page with from and size"
+            "kNN, hybrid, rank fusion, rescore and random_score without a seed can't be continued from a "
+            "hit: page with from and size"
         )
-    if moves and (key := place_key(body)):
+    if order_changes and (key := place_key(body)):
         raise ConfigError(
-            f"sort: {key} is another order whenever the engine merges segments, so that a cursor would lose "
-            'hits or repeat them. Sort by a field, or, where any order will do, by "_seq_no": that of changes'
+            f"sort: the order of {key} changes when the engine merges segments, so a cursor would lose or "
+            'repeat hits. Sort by a field, or, where any order will do, by "_seq_no", the order of changes'
         )
 
 

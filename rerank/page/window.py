@@ -13,25 +13,24 @@ from shinglefold.model.seal import Seal
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.explanation import PassageTexts
 from shinglefold.rerank.fold.clustering import Collapsed, ConnectedFolding, LeaderFolding, folding_of
-from shinglefold.rerank.fold.fingerprint_columns import FingerprintColumns
 from shinglefold.rerank.fold.leader_groups import GroupByLeader, leader_groups
 from shinglefold.rerank.fold.matcher import Matcher
-from shinglefold.rerank.hits import Hit
+from shinglefold.rerank.hits import FingerprintColumns, Hit
 from shinglefold.rerank.page.cursor import Cursor
-from shinglefold.rerank.page.seq_no import without_ids
+from shinglefold.rerank.page.fetch import without_ids
 from shinglefold.rerank.request.bodies import (
     after_hit,
+    complete_tie_groups,
     limit_of,
     narrowable,
     page_bounds,
+    raisable_k,
     rank_window,
-    ranked_window,
-    reach,
     total_order,
-    whole_runs,
-    widened,
     window_body,
     window_fields,
+    with_greater_k,
+    with_rank_window,
 )
 from shinglefold.rerank.request.fold_options import FoldOptions
 
@@ -39,13 +38,13 @@ if TYPE_CHECKING:
     from shinglefold.rerank.fold.text_verification import TextStage
 
 
-#: What is lacking where a server gives fewer hits than it counts.
+#: Named in ``lacks`` where a server returns fewer hits than it counted.
 CUT = "cut_hits"
 _HEADER = ("timed_out", "terminated_early", "_shards", "_clusters")
 StoppedBy = Literal[
     "page_full", "end_of_results", "window_cap", "partial_answer", "k_reached", "rank_window_reached"
 ]
-#: Hits asked for at once: one more must still be below what servers allow unless told.
+#: Hits requested at once at most; with one more a window is as large as servers allow by default.
 _MOST = 9_999
 
 
@@ -67,10 +66,10 @@ def missing(answer: Mapping[str, Any]) -> JSON:
 
 
 class PartialAnswer:
-    """What the answers to one search lack together: the greatest of each number.
+    """What the answers to the requests of one search lack: the greatest of each number.
 
     Attributes:
-        header: the parts of a partial answer in which the engine says so; {} where all were complete.
+        header: the parts of partial answers in which the engine reports it; {} where all are complete.
     """
 
     def __init__(self) -> None:
@@ -84,7 +83,7 @@ class PartialAnswer:
         """Record what an answer lacks and return whether it is partial.
 
         Args:
-            cut: hits it lacks besides.
+            cut: hits missing besides.
         """
         lacks = missing(answer) | ({CUT: cut} if cut else {})
         for name, value in lacks.items():
@@ -95,27 +94,27 @@ class PartialAnswer:
 
 
 class WindowReader:
-    """Reads the hits of one search and folds them, as far as its page needs them.
+    """Reads the hits of one search and folds them, until the page is full.
 
-    Hits are folded block by block. A block ends after ``window`` hits, or earlier where the last ones equal
-    the next in all sort values. So the groups depend neither on the size of the requests nor on where
-    reading began.
+    Hits are folded block by block. A block ends after ``window`` hits, or earlier where the last ones have
+    the same sort values as the next. So groups depend neither on the size of requests nor on where reading
+    began.
 
     Args:
-        texts: compares the texts whose matching passages the page shows.
-        stage: decides on the uncertain pairs of the page.
-        numbers: whether to read sequence numbers instead of ids where both will do.
+        texts: finds the matching passages that the page shows.
+        stage: decides the uncertain pairs of the page.
+        numbers: whether to read sequence numbers instead of ids where possible.
         own_order: the sort key of the engine's own order of equal hits, where it has one.
-        tie: the last key of the order; None leaves the order, and its ties, to the engine.
-        pit: the point in time to read under, and ``keep`` the rest of what a request says of it.
-        most: hits that the index allows to ask for at once, as far as is known.
+        tie: the last sort key; None leaves the order, and its ties, to the engine.
+        pit: the point in time to read under; ``keep``: the other keys of ``pit`` in a body.
+        most: hits that the index is known to allow in one request.
 
     Attributes:
-        first: the answer to the first request: totals and aggregations are taken from it.
+        first: the answer to the first request; it has totals and aggregations.
         partial: what answers lack.
-        owns_pit: whether the point in time was opened for this reading, and is to be closed with it.
-        ended: whether these are all hits there are; ``broken``: all that a partial answer has.
-        deepened: whether nearest neighbours were looked for beyond the request's own k.
+        owns_pit: whether the point in time was opened for this page, and is to be closed after it.
+        ended: whether the results end here; ``broken``: whether a partial answer ends here.
+        k_raised: whether ``k`` was raised above that of the request.
     """
 
     def __init__(
@@ -149,7 +148,7 @@ class WindowReader:
         self.first: JSON | None = None
         self.partial = PartialAnswer()
         self.ended = self.broken = False
-        self.deepened = False
+        self.k_raised = False
         self._lead = lead
         self._own_order = own_order
         self._rank_window = rank_window(body)
@@ -174,12 +173,12 @@ class WindowReader:
 
     @property
     def order(self) -> str:
-        """What decides between equal hits: the last key of the order, or ``engine`` for its own way."""
+        """The sort key that breaks ties, or ``engine`` where the engine does."""
         return "engine" if self.tie in (None, self._own_order) else str(self.tie)
 
     @property
     def complete(self) -> bool:
-        """Whether all hits there are were read, and no answer lacked anything."""
+        """Whether all hits were read, and no answer lacked anything."""
         return self.ended and not self.partial
 
     @property
@@ -189,7 +188,7 @@ class WindowReader:
 
     @property
     def shards(self) -> int:
-        """How many shards were read: in each, documents have numbers of their own."""
+        """How many shards were searched; sequence numbers are unique within a shard."""
         count: int = (self.first or {}).get("_shards", {}).get("total", 0)
         return count
 
@@ -200,11 +199,11 @@ class WindowReader:
 
     @property
     def stopped_by(self) -> StoppedBy | None:
-        """Why there is nothing more to read, or None where there is."""
+        """Why reading stops; None where there is more to read."""
         if self._full():
             return "page_full"
         if self.ended:
-            return "k_reached" if limit_of(self.body) == "k" and not self.deepened else "end_of_results"
+            return "k_reached" if limit_of(self.body) == "k" and not self.k_raised else "end_of_results"
         if self.broken:
             return "partial_answer"
         if self._rank_window is not None and len(self.hits) >= self._rank_window:
@@ -219,12 +218,12 @@ class WindowReader:
         """Return the fingerprints of some hits."""
         return self._folding.columns(places)
 
-    def border(self, place: int) -> int:
+    def block_start(self, place: int) -> int:
         """Return where the block of a hit begins."""
         return max((begin for begin in self._borders if begin <= place), default=0)
 
     def first_size(self) -> int:
-        """Return how many hits to ask for first: all there may be where later ones may join groups."""
+        """Return how many hits to request first: up to the cap where later ones may join groups."""
         if self.options.linkage == "connected":
             return self.options.max_window
         blocks = -(-self.needed // self.options.window)
@@ -240,11 +239,11 @@ class WindowReader:
             yield from self._read_runs(index)
 
     def require_ids(self) -> None:
-        """Read ids from now on, never sequence numbers alone."""
+        """Read ids instead of sequence numbers from now on."""
         self.numbers = False
 
     def read_again(self, index: str | None) -> Steps[None]:
-        """Read the same number of hits again, with ids: these do not change when documents are updated."""
+        """Read as many hits again with ids, which do not change when documents are updated."""
         self.require_ids()
         size = max(len(self.hits), self.first_size())
         self._restart()
@@ -254,14 +253,14 @@ class WindowReader:
             yield from self.read_on(index)
 
     def read_more(self, index: str | None) -> Steps[None]:
-        """Read ever longer windows from the first hit on, for queries without ``search_after``."""
+        """Read longer windows from the first hit on, for queries without ``search_after``."""
         while self.stopped_by is None:
             size = max(2 * len(self.hits), self.first_size())
-            self.deepened = reach(self.body) is not None
+            self.k_raised = raisable_k(self.body) is not None
             yield from self._read_from_start(index, min(size, self._cap))
 
     def read_on(self, index: str | None) -> Steps[None]:
-        """Read until there is a reason to stop; each request continues where the last one ended."""
+        """Read until ``stopped_by`` has a reason; each request continues where the last one ended."""
         while self.stopped_by is None:
             yield from self._read_runs(index)
 
@@ -284,9 +283,9 @@ class WindowReader:
             return index, body
         return None, {**body, "pit": {**self.keep, "id": self.pit}}
 
-    def recall(self, index: str | None, count: int) -> Steps[None]:
+    def read_shown(self, index: str | None, count: int) -> Steps[None]:
         """Read the first ``count`` hits and remember their representatives as shown on earlier pages."""
-        # Read as a cursor reads, in whole blocks: a block cut short, or a run of equals, would show others.
+        # Read in whole blocks, as with a cursor: a block cut short would have other representatives.
         before = WindowReader(
             self.body,
             self.options,
@@ -299,7 +298,7 @@ class WindowReader:
             pit=self.pit,
             keep=self.keep,
         )
-        # Nobody asks for totals, and nothing but the count ends it.
+        # Totals are not needed, and only the count ends the reading.
         before.first, before._cap, before.size = {}, maxsize, count
         before._restart()
         while before.stopped_by is None and len(before.hits) < count:
@@ -320,16 +319,16 @@ class WindowReader:
         self._fold((), last=True)
 
     def _read_runs(self, index: str | None) -> Steps[None]:
-        """Read on from the last hit; leave out trailing hits whose ties may continue in the next answer."""
+        """Read on from the last hit; leave out trailing hits that may have equals in the next answer."""
         left = max(self._cap - self._taken, 0)
         size = max(1, min(self._size, left, self.most)) if self._taken else min(self._size, self.most)
         answer = yield from self._search_run(index, size)
         if answer is None:
             return
         hits = self._record_hits(answer, size + 1)
-        count = whole_runs(hits, size)
+        count = complete_tie_groups(hits, size)
         if hits and not count:
-            # More hits are equal than were asked for.
+            # More hits are equal than were requested.
             self._capped = bool(self._taken) or size >= self.most
             self._size = 2 * size
         self._pending += hits[:count]
@@ -345,7 +344,7 @@ class WindowReader:
         self.pit = answer.get("pit_id", self.pit)
 
     def _search_run(self, index: str | None, size: int) -> Steps[JSON | None]:
-        """Return the answer to a request; None where the index allows only smaller ones."""
+        """Return the answer to a request; None where the index allows only smaller windows."""
         window = self._window(size + 1) | {"sort": total_order(self.body, str(self.tie))}
         window |= self._after or after_hit(self.body, str(self.tie))
         try:
@@ -360,35 +359,35 @@ class WindowReader:
         return answer
 
     def _window(self, size: int) -> JSON:
-        body = widened(self.body, size) if self.deepened else ranked_window(self.body, size)
+        body = with_greater_k(self.body, size) if self.k_raised else with_rank_window(self.body, size)
         window = window_body(body, size, self._fields, first=self.first is None)
         return without_ids(window) if self.numbers else window
 
-    def _record_hits(self, answer: JSON, asked: int) -> list[JSON]:
+    def _record_hits(self, answer: JSON, size: int) -> list[JSON]:
         """Return the hits of an answer and record whether they are all there are."""
         self._is_fresh = False
         if self.first is None:
             self.first = answer
         hits: list[JSON] = answer["hits"]["hits"]
-        # The same is done to later answers, whose hits nobody counts.
-        broken = self.partial.note(answer, self._cut(answer, asked)) or CUT in self.partial.lacks
-        k = None if self.deepened else reach(self.body)
-        self.ended = len(hits) < asked and not broken and (k is None or k >= asked)
-        self.broken = len(hits) < asked and broken
+        # A pipeline that removes hits does so in later answers, too, which have no totals.
+        broken = self.partial.note(answer, self._cut(answer, size)) or CUT in self.partial.lacks
+        k = None if self.k_raised else raisable_k(self.body)
+        self.ended = len(hits) < size and not broken and (k is None or k >= size)
+        self.broken = len(hits) < size and broken
         return hits
 
-    def _cut(self, answer: JSON, asked: int) -> int:
-        """Return how many hits that the server counted are missing at least: a search pipeline removed them.
+    def _cut(self, answer: JSON, size: int) -> int:
+        """Return the least number of counted hits that are missing, because a search pipeline removed them.
 
-        Totals do not bound the hits where anything but a query finds them, after ``search_after``, and in
-        answers that say what they lack (Elasticsearch counts on after ``terminate_after``).
+        0 where totals do not bound the hits: where not only a query finds them, after ``search_after``, and
+        in partial answers (Elasticsearch counts on after ``terminate_after``).
         """
         total = answer["hits"].get("total")
         found = len(answer["hits"]["hits"])
         if self._after or "search_after" in self.body or not narrowable(self.body) or missing(answer):
             return 0
         counted = total["value"] if isinstance(total, Mapping) else 0
-        return max(0, min(asked, counted) - found)
+        return max(0, min(size, counted) - found)
 
     def _full(self) -> bool:
         return isinstance(self._folding, LeaderFolding) and len(self._folding) >= self.needed
@@ -423,8 +422,8 @@ class WindowReader:
         window = self.options.window
         if self.tie is None:
             return window
-        count = whole_runs(hits[: window + 1], window)
+        count = complete_tie_groups(hits[: window + 1], window)
         while not count and window < len(hits):
             window += 1
-            count = whole_runs(hits[: window + 1], window)
+            count = complete_tie_groups(hits[: window + 1], window)
         return count or len(hits)

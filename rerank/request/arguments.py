@@ -1,4 +1,4 @@
-"""Checks of what callers pass and of values that only requests have, before any work is done."""
+"""Checks and parses what callers pass, before any request is sent; ``inner_hits`` among it."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,9 +25,9 @@ from shinglefold.rerank.hits import Hit
 MOST_SCOPES, MOST_POLICIES, MOST_FIELDS = 16, 16, 32
 #: Values a policy may prefer, and patterns of a source filter.
 MOST_VALUES, MOST_PATTERNS = 1000, 1000
-#: Characters of a short form such as ``prefer:host=a.org,b.org``.
+#: Characters of a short form, such as ``prefer:host=a.org,b.org``.
 MOST_TEXT = 10_000
-#: Objects and lists within each other, and bits of a whole number, in a request.
+#: Levels of nesting of a request, and bits of an integer in it.
 MOST_LEVELS, _BITS = 100, 256
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)")
 _LONGEST_SPAN = 20
@@ -39,7 +39,7 @@ def hits_of(given: Sequence[Hit] | Mapping[str, Any]) -> Sequence[Hit]:
     """Return the hits of a response; a list of hits is returned unchanged.
 
     Raises:
-        ConfigError: it is neither.
+        ConfigError: it is neither of them.
     """
     hits: Any = given
     for _ in ("the response", "its hits"):
@@ -51,7 +51,7 @@ def hits_of(given: Sequence[Hit] | Mapping[str, Any]) -> Sequence[Hit]:
     return hits
 
 
-def check_means(engine: object, canonicalizer: object, seal: object, *, awaited: bool) -> None:
+def check_search_arguments(engine: object, canonicalizer: object, seal: object, *, awaited: bool) -> None:
     """Check the arguments that a search is created with.
 
     Raises:
@@ -66,14 +66,14 @@ def check_means(engine: object, canonicalizer: object, seal: object, *, awaited:
     check_seal(seal)
 
 
-def check_several(name: str, several: object, what: str) -> None:
-    """Raise ``ConfigError`` unless it is a list: one id or text would be taken for its letters."""
+def check_list(name: str, several: object, what: str) -> None:
+    """Raise ``ConfigError`` unless it is a list: one id or text would be read letter by letter."""
     if not isinstance(several, list | tuple):
         raise expected(name, f"a list of {what}", several)
 
 
 def checked_searches(searches: Iterable[Search]) -> list[Search]:
-    """Return several searches.
+    """Return searches as a list.
 
     Raises:
         ConfigError: one of them is no pair of an index and a body.
@@ -128,18 +128,16 @@ def _patterns(given: Mapping[str, Any], name: str) -> tuple[str, ...]:
 
 
 def check_levels(body: Mapping[str, Any]) -> None:
-    """Raise ``ConfigError`` where a request is nested too deeply, or has a number that no engine can parse.
+    """Raise ``ConfigError`` where a request is nested too deeply, or has an integer that no engine can parse.
 
-    Cost: about 50 ns a value; without recursion or copies.
+    Cost: about 50 ns a value.
     """
     level: list[Any] = [body]
     for _ in range(MOST_LEVELS):
         level = [one for part in level for one in _parts(part) if _is_part(one)]
         if not level:
             return
-    raise ConfigError(
-        f"the request has more than {MOST_LEVELS} objects and lists within each other: make it flatter"
-    )
+    raise ConfigError(f"the request has more than {MOST_LEVELS} levels of objects and lists: make it flatter")
 
 
 def _parts(part: Any) -> Iterable[Any]:  # noqa: ANN401 - JSON
@@ -152,11 +150,11 @@ def _is_part(value: object) -> bool:
     return isinstance(value, Mapping | list | tuple)
 
 
-#: The name of inner hits that have none, which is that of the members every group has.
+#: The default name of inner hits; the members of every group have it.
 DUPLICATES = "duplicates"
-#: Inner hits of different names, and hits down to the last one of a group.
-_MOST, _DEEPEST = 10, 1000
-#: What inner hits say as a search says it.
+#: ``inner_hits`` of a request, and the greatest ``from`` and ``size`` of one.
+_MOST_INNER_HITS, _DEEPEST = 10, 1000
+#: Keys that inner hits share with a search.
 _SEARCH = (
     "sort", "fields", "docvalue_fields", "stored_fields", "script_fields", "highlight", "version",
     "seq_no_primary_term", "explain", "track_scores",
@@ -166,11 +164,11 @@ _KNOWN = ("name", "from", "size", "_source", "collapse", *_SEARCH)
 
 @dataclass(frozen=True, slots=True)
 class InnerHits:
-    """Which hits of a group are told under a name, and what of them.
+    """One ``inner_hits`` object: which hits of a group are shown under a name, and what of them.
 
-    ``start``, ``size``: from and size, among all hits of the group, the one shown included. ``source``: a
-    ``_source`` filter that shows part of what the request's own shows. ``search``: what else a search may
-    say of its hits: their order, fields, highlights, versions, a second level of collapse.
+    ``start``, ``size``: the engines' ``from`` and ``size``, counted among all hits of the group, the
+    representative included. ``source``: a ``_source`` filter within that of the request. ``search``: the
+    other keys: order, fields, highlights, versions, a second level of collapse.
     """
 
     name: str = DUPLICATES
@@ -188,7 +186,7 @@ class InnerHits:
 
     @classmethod
     def parse(cls, given: object) -> "InnerHits":
-        """Read one of the engines' ``inner_hits`` objects."""
+        """Parse one of the engines' ``inner_hits`` objects."""
         if not isinstance(given, Mapping):
             raise ConfigError(f'inner_hits: expected {{"name": …, "size": …}}, got {quote(given)}')
         check_known("key of inner_hits", given, _KNOWN)
@@ -204,40 +202,41 @@ class InnerHits:
         )
 
     def source_filter(self) -> SourceFilter:
-        """Return what members show of what the request shows."""
+        """Return the filter of the members' sources."""
         return read_source_filter(self.source)
 
     @property
     def by_rank(self) -> bool:
-        """Whether the hits stand in the order of the results."""
+        """Whether the hits are in the order of the results."""
         return not {"sort", "collapse"} & (self.search or {}).keys()
 
     def body(self, query: JSON, source: Any) -> JSON:  # noqa: ANN401 - JSON
         """Return the search for the hits of a group.
 
         Args:
-            query: finds all of them; ``source``: the request's own ``_source``, None for none.
+            query: matches all of them.
+            source: the ``_source`` of the request; None where it has none.
         """
         asked = {"query": query, "from": self.start, "size": self.size, "track_total_hits": False}
         return asked | ({} if source is None else {"_source": source}) | dict(self.search or {})
 
 
 def read_inner_hits(given: object) -> tuple[InnerHits, ...]:
-    """Read ``inner_hits``, one or a list of them.
+    """Parse ``inner_hits``, one or a list of them.
 
     Raises:
         ConfigError: two have the same name, there are too many, or one is not valid.
     """
     several = given if isinstance(given, list | tuple) else [given]
-    check_count("inner_hits", several, _MOST)
+    check_count("inner_hits", several, _MOST_INNER_HITS)
     found = tuple(one if isinstance(one, InnerHits) else InnerHits.parse(one) for one in several)
     check_names(found)
     return found
 
 
 def check_names(several: Sequence[InnerHits]) -> None:
-    """Raise ``ConfigError`` where two inner hits have the same name, or none of them has one."""
-    check_count("inner_hits", several, _MOST)
+    """Raise ``ConfigError`` where two inner hits have the same name."""
+    check_count("inner_hits", several, _MOST_INNER_HITS)
     names = [one.name for one in several]
     for name in names:
         if names.count(name) > 1:

@@ -1,9 +1,9 @@
-"""Splits a request into the body of a window to fold and the body of a page to fetch."""
+"""The bodies of a search's requests: the window to fold, the page to fetch, their order and their depth."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from shinglefold.contracts.engine import JSON, Capabilities
+from shinglefold.contracts.engine import JSON
 from shinglefold.errors import ConfigError, quote
 from shinglefold.options.validation import check_int
 from shinglefold.rerank.representatives import load_policies
@@ -13,14 +13,15 @@ from shinglefold.rerank.request.fold_options import FoldOptions
 #: The greatest ``k`` and number of candidates that engines take.
 _MOST = 10_000
 _NEAREST = ("knn", "neural")
-#: What ranks lists by their ranks, and so needs to know how long a list to look at.
+#: Retrievers that fuse or rerank lists; each reads ``rank_window_size`` hits of a list.
 _FUSING = ("rrf", "linear", "text_similarity_reranker")
-_BESIDE = {"query", "knn", "retriever", "rank", "sub_searches"}
+#: Parts that find hits beside the query.
+_BESIDE_QUERY = {"knn", "retriever", "rank", "sub_searches"}
 Limit = Literal["k", "rank_window_size"]
 
 
 def limit_of(body: Mapping[str, Any]) -> Limit | None:
-    """Return which number of a request bounds how many hits there are; None where none does."""
+    """Return which number of a request limits its hits; None where none does."""
     if rank_window(body) is not None:
         return "rank_window_size"
     beside = [body.get("knn"), *_knn_of(body.get("retriever"))]
@@ -28,14 +29,14 @@ def limit_of(body: Mapping[str, Any]) -> Limit | None:
 
 
 def has_nearest(query: object) -> bool:
-    """Tell whether a query looks for nearest neighbours anywhere in it."""
+    """Return whether a query contains a search for nearest neighbours."""
     return any(
         _knn_spec(part[name]) is not None for part in _objects(query) for name in _NEAREST if name in part
     )
 
 
-def has_chance(query: object) -> bool:
-    """Tell whether a query ranks hits by chance, in each request by another: ``random_score`` has no seed."""
+def has_random_order(query: object) -> bool:
+    """Return whether each request ranks hits differently: a ``random_score`` has no seed."""
     scores = (part["random_score"] for part in _objects(query) if "random_score" in part)
     return any(isinstance(score, Mapping) and score.get("seed") is None for score in scores)
 
@@ -52,25 +53,25 @@ def _objects(query: object) -> Iterator[Mapping[Any, Any]]:
             waiting += part
 
 
-def reach(body: Mapping[str, Any]) -> int | None:
-    """Return the ``k`` of a search that is for nearest neighbours and nothing else, so that it may be raised.
+def raisable_k(body: Mapping[str, Any]) -> int | None:
+    """Return the ``k`` that may be raised: of a search for nearest neighbours alone; else None.
 
-    Beside a query, a greater ``k`` would change the order of the first hits, as more of them get a score.
+    Beside a query, a greater ``k`` gives more hits a score and so changes the order of the first ones.
     """
-    found = _alone(body)
+    found = _only_knn(body)
     k = (found or {}).get("k")
     return k if isinstance(k, int) else None
 
 
-def widened(body: Mapping[str, Any], size: int) -> Mapping[str, Any]:
-    """Return a request whose numbers allow so many hits, as far as they may be raised."""
-    if reach(body) is not None:
+def with_greater_k(body: Mapping[str, Any], size: int) -> Mapping[str, Any]:
+    """Return a request with ``k`` raised to ``size``, where ``raisable_k`` allows it."""
+    if raisable_k(body) is not None:
         return {name: _with_k(name, value, min(size, _MOST)) for name, value in body.items()}
     return body
 
 
-def ranked_window(body: Mapping[str, Any], size: int) -> Mapping[str, Any]:
-    """Return a request for ``size`` hits whose lists are looked at so far, where it leaves that open."""
+def with_rank_window(body: Mapping[str, Any], size: int) -> Mapping[str, Any]:
+    """Return a request with ``size`` as its ``rank_window_size``, where it names none."""
     for name in ("retriever", "rank"):
         ((kind, spec),) = (body.get(name) or {"": {}}).items()
         if kind in _FUSING and "rank_window_size" not in spec:
@@ -79,7 +80,7 @@ def ranked_window(body: Mapping[str, Any], size: int) -> Mapping[str, Any]:
 
 
 def rank_window(body: Mapping[str, Any]) -> int | None:
-    """Return how far lists that are fused or ranked again are looked at, where a request says so."""
+    """Return the ``rank_window_size`` of a request; None where it names none."""
     for name in ("retriever", "rank"):
         for spec in (body.get(name) or {}).values():
             size = spec.get("rank_window_size") if isinstance(spec, Mapping) else None
@@ -88,9 +89,9 @@ def rank_window(body: Mapping[str, Any]) -> int | None:
     return None
 
 
-def _alone(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return what says how to look for nearest neighbours, where nothing else finds hits."""
-    if len(_BESIDE & body.keys()) != 1:
+def _only_knn(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the search for nearest neighbours of a request; None where something else finds hits, too."""
+    if len(({"query"} | _BESIDE_QUERY) & body.keys()) != 1:
         return None
     if "knn" in body:
         return body["knn"] if isinstance(body["knn"], Mapping) else None
@@ -136,30 +137,22 @@ def _knn_of(retriever: object) -> Iterator[object]:
         yield retriever.get("knn")
 
 
-#: The number of a document's last change.
+#: The number of a document's last change. As last sort key it makes an order total: servers number the
+#: changes of each shard, so at most as many hits are equal as there are shards. Every copy of a shard has the
+#: same numbers; they survive refreshes and merges. ``_shard_doc`` is no substitute: OpenSearch 2 has none,
+#: and that of OpenSearch 3.8 is the same for hits of different indices.
 SEQ_NO = "_seq_no"
-#: A hit's place, for engines of one shard that number no changes; under a point in time.
-PLACE = "_shard_doc"
 
 
-def tie_key(can: Capabilities) -> str:
-    """Return the last key of an order that ``whole_runs`` makes total on an engine.
-
-    Not ``_shard_doc`` where there are shards: OpenSearch 2 has none, and OpenSearch 3.8's is the same for
-    hits of different indices.
-    """
-    return SEQ_NO if can.seq_no else PLACE
-
-
-def whole_runs(hits: Sequence[Mapping[str, Any]], most: int) -> int:
-    """Return how many hits of an answer to take, so that the walk may go on from the last one taken.
+def complete_tie_groups(hits: Sequence[Mapping[str, Any]], most: int) -> int:
+    """Return how many hits of an answer to take, so that ``search_after`` the last of them skips none.
 
     Args:
-        hits: in order, with their ``sort`` values; one more than ``most`` was asked for.
+        hits: in order, with their ``sort`` values; ``most + 1`` were requested.
 
     Returns:
-        all where there are no more than ``most``: the walk is over. Else at most ``most``, and the next hit's
-        sort values differ from the last one's. 0: all these are equal; ask for more.
+        all where there are at most ``most``: the results end. Else at most ``most``: the next hit's sort
+        values differ from those of the last one taken. 0 where all are equal: request more.
     """
     if len(hits) <= most:
         return len(hits)
@@ -169,17 +162,16 @@ def whole_runs(hits: Sequence[Mapping[str, Any]], most: int) -> int:
     return taken
 
 
-#: Parts that only the hits shown need.
+#: Parts that only the hits of a page need.
 _PAGE_ONLY = {"_source", "highlight", "fields", "docvalue_fields", "stored_fields", "script_fields"}
 _PAGE_ONLY |= {"explain", "version", "seq_no_primary_term"}
 #: Parts that describe the whole result; requested once.
 _ONCE = {"aggs", "aggregations", "suggest", "profile"}
 #: Parts that decide hits and order; left out when the page is fetched by id.
-_BESIDE_QUERY = {"knn", "retriever", "rank", "sub_searches"}
-_SETTLED = {"query", "rescore", "post_filter", "min_score", "sort", "search_after", "pit", "track_scores"}
-_SETTLED |= {"track_total_hits", "indices_boost", "terminate_after", "from", "size"} | _BESIDE_QUERY
+_QUERY_PARTS = {"query", "rescore", "post_filter", "min_score", "sort", "search_after", "pit", "track_scores"}
+_QUERY_PARTS |= {"track_total_hits", "indices_boost", "terminate_after", "from", "size"} | _BESIDE_QUERY
 _KEYWORDS = ".supershingles"
-#: The greatest whole number engines count hits with.
+#: The greatest number of hits that engines count.
 _MOST_HITS = 2**31 - 1
 #: Above every sequence number.
 _GREATEST = 2**63 - 1
@@ -214,10 +206,10 @@ def split_request(body: Mapping[str, Any]) -> tuple[JSON, Mapping[str, Any]]:
 
 
 def refuse_collapse(body: Mapping[str, Any]) -> None:
-    """Raise ``ConfigError`` where a request collapses hits itself."""
+    """Raise ``ConfigError`` where a request has a ``collapse`` of its own."""
     if "collapse" in body:
         raise ConfigError(
-            '"collapse" and folding exclude each other: remove it, or say "fold": false in ext.dedup'
+            '"collapse" and folding exclude each other: remove it, or set "fold": false in ext.dedup'
         )
 
 
@@ -225,7 +217,7 @@ def page_bounds(body: Mapping[str, Any]) -> tuple[int, int]:
     """Return ``from`` and ``size`` of a request.
 
     Raises:
-        ConfigError: one is no whole number from 0, or above what any engine takes.
+        ConfigError: one is no whole number, negative, or above what any engine takes.
     """
     bounds = body.get("from", 0), body.get("size", 10)
     for name, value in zip(("from", "size"), bounds, strict=True):
@@ -269,12 +261,12 @@ def narrowable(body: Mapping[str, Any]) -> bool:
 
 def resumable(body: Mapping[str, Any]) -> bool:
     """Return whether ``search_after`` can continue a search: its order is one sort, equal in each request."""
-    return narrowable(body) and "rescore" not in body and not has_chance(body.get("query"))
+    return narrowable(body) and "rescore" not in body and not has_random_order(body.get("query"))
 
 
 def place_key(body: Mapping[str, Any]) -> str | None:
     """Return the sort key that is a position in segments, which changes when segments merge; else None."""
-    return next((name for key in sort_keys(body) if (name := str(_name(key))) in _PLACES), None)
+    return next((name for key in sort_keys(body) if (name := str(_key_name(key))) in _PLACES), None)
 
 
 def sort_keys(body: Mapping[str, Any]) -> list[Any]:
@@ -291,7 +283,7 @@ def sort_keys(body: Mapping[str, Any]) -> list[Any]:
 def total_order(body: Mapping[str, Any], tie: str) -> list[Any]:
     """Return the request's sort with a tiebreaker, so that reading on repeats no hit."""
     keys = sort_keys(body) or [{"_score": "desc"}]
-    named = {_name(key) for key in keys}
+    named = {_key_name(key) for key in keys}
     return [_with_missing(keys[0]), *keys[1:], *([] if tie in named else [{tie: "asc"}])]
 
 
@@ -304,7 +296,7 @@ def after_hit(body: Mapping[str, Any], tie: str) -> JSON:
     return {"search_after": after if len(after) == len(keys) else [*after, _GREATEST]}
 
 
-def can_go_on(body: Mapping[str, Any], tie: str) -> bool:
+def can_continue(body: Mapping[str, Any], tie: str) -> bool:
     """Return whether reading can continue from a hit; the request's own ``search_after`` must fit."""
     after = body.get("search_after")
     if not resumable(body):
@@ -313,7 +305,7 @@ def can_go_on(body: Mapping[str, Any], tie: str) -> bool:
     return after is None or len(after) == total or (tie == SEQ_NO and len(after) == total - 1)
 
 
-def _name(key: object) -> object:
+def _key_name(key: object) -> object:
     return next(iter(key)) if isinstance(key, Mapping) and key else key
 
 
@@ -325,27 +317,12 @@ def _with_missing(key: Any) -> Any:  # noqa: ANN401 - JSON
     """
     if not isinstance(key, str | Mapping):
         return key
-    name = str(_name(key))
+    name = str(_key_name(key))
     given = key[name] if isinstance(key, Mapping) else {}
     options = given if isinstance(given, Mapping) else {"order": given}
     if name.startswith("_") or "missing" in options:
         return key
     return {name: {**options, "missing": "_last"}}
-
-
-def page_body(
-    body: Mapping[str, Any],
-    hits: Sequence[Mapping[str, Any]],
-    source: Any = None,  # noqa: ANN401 - JSON
-    shards: int = 1,
-) -> JSON:
-    """Return the body that fetches the hits of a page by id, with everything the request wants of them.
-
-    Args:
-        source: a ``_source`` filter instead of the request's.
-        shards: their number; with several an id may name several documents.
-    """
-    return chosen_body(body, hits_query(hits, shards), len(hits), source)
 
 
 def with_ids(body: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -355,7 +332,7 @@ def with_ids(body: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**{key: value for key, value in body.items() if key != "stored_fields"}, "_source": False}
 
 
-def as_asked(hit: JSON, body: Mapping[str, Any]) -> JSON:
+def without_unwanted_id(hit: JSON, body: Mapping[str, Any]) -> JSON:
     """Return a hit without the id where the request wants none."""
     return {key: hit[key] for key in hit if key not in ("_id", "_routing")} if _bare(body) else hit
 
@@ -371,11 +348,11 @@ def hits_query(hits: Sequence[Mapping[str, Any]], shards: int) -> JSON:
     names: dict[tuple[Any, Any], list[Any]] = {}
     for hit in hits:
         names.setdefault((hit.get("_index"), hit.get("_routing")), []).append(hit["_id"])
-    ways = [_together(*place, ids) for place, ids in names.items()]
+    ways = [_ids_in_index(*place, ids) for place, ids in names.items()]
     return ways[0] if len(ways) == 1 else {"bool": {"should": ways, "minimum_should_match": 1}}
 
 
-def _together(index: object, routing: object, ids: Sequence[Any]) -> JSON:
+def _ids_in_index(index: object, routing: object, ids: Sequence[Any]) -> JSON:
     places = {"_index": index, "_routing": routing}
     filters = [{"term": {name: value}} for name, value in places.items() if value is not None]
     # A document without routing is not the one of the same id with a routing.
@@ -397,7 +374,7 @@ def chosen_body(
     page = {
         key: value
         for key, value in body.items()
-        if key not in _SETTLED | _ONCE and key not in ("from", "size")
+        if key not in _QUERY_PARTS | _ONCE and key not in ("from", "size")
     }
     query = body.get("query")
     if query is None or not narrowable(body):

@@ -1,4 +1,4 @@
-"""What a request may say about folding: ``ext.dedup`` of a search body, arguments, flags."""
+"""The options of folding, as ``ext.dedup`` of a search body, arguments or flags give them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
@@ -42,7 +42,7 @@ VerifiedBy = Literal["signature", "text"]
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """A policy of choosing whom to show: its name, the field it reads, the values it prefers."""
+    """A representative policy of a request: its name, the field it reads, the values it prefers."""
 
     name: str
     field: str = ""
@@ -55,7 +55,7 @@ class Preference:
 
     @classmethod
     def parse(cls, given: object) -> "Preference":
-        """Read ``"rank"``, ``"newest:published"``, ``"prefer:host=a.org,b.org"`` or the same as JSON.
+        """Parse ``"rank"``, ``"newest:published"``, ``"prefer:host=a.org,b.org"`` or the same as JSON.
 
         As JSON: ``{"newest": "published"}``, ``{"prefer": {"field": "host", "values": ["a.org"]}}``.
         """
@@ -79,7 +79,7 @@ class Preference:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Fold only hits with the same value of a field or, with ``within``, so many seconds apart at most."""
+    """A field whose value hits must share to fold; with ``within``, at most so many seconds apart."""
 
     field: str
     within: float | None = None
@@ -90,7 +90,7 @@ class Scope:
 
     @classmethod
     def parse(cls, given: object) -> "Scope":
-        """Read ``"host"``, ``"published:7d"``, ``{"field": "host"}`` or with ``"within": "7d"``."""
+        """Parse ``"host"``, ``"published:7d"``, ``{"field": "host"}`` or the same with ``"within": "7d"``."""
         if isinstance(given, str) and given:
             field, _, span = check_name("scope", given).partition(":")
             return cls(field, seconds(span) if span else None)
@@ -104,10 +104,11 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """What to say of each member attached beside the figures.
+    """What an explanation of a member holds beside the estimates.
 
-    ``passages``: the passages its stored text has in common with that of the hit shown, with their places.
-    ``fields``: whose text is compared; none takes those the index names, else ``title`` and ``body``.
+    ``passages``: the passages that its stored text shares with that of the representative.
+    ``fields``: the fields whose texts are compared; () takes those of the recipe, else ``title`` and
+    ``body``.
     """
 
     passages: bool = True
@@ -119,7 +120,7 @@ class Explain:
 
     @classmethod
     def parse(cls, given: object) -> "bool | Explain":
-        """Read true, false, ``{"passages": true}`` or with ``"fields": ["title", "body"]``."""
+        """Parse true, false, ``{"passages": true}`` or the same with ``"fields": ["title", "body"]``."""
         if isinstance(given, bool | Explain):
             return given
         if not isinstance(given, Mapping):
@@ -130,10 +131,10 @@ class Explain:
         )
 
 
-def _check_made(name: str, given: object, kind: type) -> None:
+def _check_parsed(name: str, given: object, kind: type) -> None:
     if not isinstance(given, list | tuple) or not all(isinstance(one, kind) for one in given):
-        made = kind.__name__
-        raise expected(name, f"a tuple of {made}; {made}.parse makes one of text", given)
+        kind_name = kind.__name__
+        raise expected(name, f"a tuple of {kind_name}; {kind_name}.parse reads text", given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,29 +142,29 @@ class FoldOptions:
     """How to fold the hits of one search.
 
     ``min_shared``: supershingles a member must share with its representative. None takes 0 where a
-    resemblance is asked for: the signatures then decide alone and miss nothing; else the scheme's own.
-    ``min_resemblance``, ``min_length_ratio``: 0…1; None takes the scheme's.
-    ``linkage``: ``leader``: each member resembles the representative shown; ``connected``: chains count too.
-    ``representative``: policies in order of weight; none means the best-ranked is shown.
+    resemblance is required, as signatures then decide alone and miss nothing; else that of the scheme.
+    ``min_resemblance``, ``min_length_ratio``: 0…1; None takes those of the scheme.
+    ``linkage``: ``leader``: each member resembles its representative; ``connected``: chains count too.
+    ``representative``: policies in order of weight; () shows the best-ranked hit.
     ``members``: how many folded hits to attach to each representative; ``member_source``: their ``_source``
-    filter in the engines' own forms, None for the request's.
+    filter in the engines' own forms; None takes that of the request.
     ``window``: hits read at first; ``max_window``: hits read at most to fill a page.
     ``scope``: fold only within the same host, language or time span.
     ``across_languages``: compare hits of different languages too.
     ``fold``: False shows every hit ("show omitted results").
-    ``explain``: say of each member attached why it was folded; an ``Explain`` may show what matches.
-    ``cursor``: True begins endless paging, a cursor from an answer goes on; ``renew`` goes on with a cursor
+    ``explain``: explain why each attached member was folded; an ``Explain`` may add the matching passages.
+    ``cursor``: True begins endless paging, the cursor of an answer continues it; ``renew`` continues one
     whose point in time has ended.
     ``inner_hits``: members in the engines' own form, with orders and names of their own.
-    ``mode``: ``window`` reads the first hits and folds them; ``native`` lets the engine collapse by the
-    numbers of groups that documents carry; ``auto`` does so where it can, and says what it did.
-    ``facets``: ``groups`` counts in the buckets of terms the groups beside the documents (native only).
-    ``members_from``: ``index`` attaches and counts copies that the query itself did not find;
+    ``mode``: ``window`` reads the first hits and folds them; ``native`` lets the engine collapse by stored
+    group numbers; ``auto`` does so where it can, and the answer has the mode and the reason.
+    ``facets``: ``groups`` adds the number of groups to the buckets of terms aggregations (native only).
+    ``members_from``: ``index`` also attaches and counts copies that the query did not find;
     ``member_filter``: a query that these must match.
-    ``verify``: ``text`` has the texts decide on pairs of the page whose estimates are in doubt, ``signature``
-    nowhere. None asks them for copies from the index alone, whose texts are read anyway.
+    ``verify``: with ``text`` the texts decide uncertain pairs of the page, with ``signature`` none. None lets
+    them decide on copies from the index only, whose texts are read anyway.
     ``facts``: with ``numbers`` hits whose words with digits differ do not fold on the page.
-    ``closed``: a request may set only what ``untrusted`` lets visitors set; it stands in no body.
+    ``closed``: requests may set only what ``untrusted`` lets visitors set; no body can set it.
     """
 
     min_shared: int | None = None
@@ -196,7 +197,7 @@ class FoldOptions:
         check_fraction("min_length_ratio", self.min_length_ratio)
         for name, known in _CHOICES.items():
             if name != "verify" or self.verify is not None:
-                check_choice(_SAID.get(name, name), getattr(self, name), get_args(known))
+                check_choice(_LABELS.get(name, name), getattr(self, name), get_args(known))
         if not (self.member_filter is None or isinstance(self.member_filter, Mapping)):
             raise ConfigError(f"filter of members: expected a query, got {quote(self.member_filter)}")
         if self.member_filter is not None and self.members_from != "index":
@@ -204,13 +205,13 @@ class FoldOptions:
                 'filter of members: those among the results are filtered by the query; add "from": "index"'
             )
         _check_facts(self.facts, self.verify)
-        _check_made("representative", self.representative, Preference)
-        _check_made("scope", self.scope, Scope)
+        _check_parsed("representative", self.representative, Preference)
+        _check_parsed("scope", self.scope, Scope)
         check_count("representative", self.representative, MOST_POLICIES)
         check_count("scope", self.scope, MOST_SCOPES)
         check_int("members", self.members, 0, 1000)
         read_source_filter(self.member_source)
-        _check_made("inner_hits", self.inner_hits, InnerHits)
+        _check_parsed("inner_hits", self.inner_hits, InnerHits)
         check_names(self.inner_hits)
         check_int("window", self.window, 1, 1000)
         check_int("max_window", self.max_window, 1, 10_000)
@@ -229,7 +230,7 @@ class FoldOptions:
 
     @classmethod
     def parse(cls, given: Mapping[str, Any], base: "FoldOptions | None" = None) -> "FoldOptions":
-        """Read the JSON of ``ext.dedup``; what it does not name is as in ``base``, else the default.
+        """Parse the JSON of ``ext.dedup``; other options are those of ``base``, else the defaults.
 
         ``representative`` and ``scope`` have short forms, alone or in a list: see their classes. ``members``
         is a number, or ``{"size": 3, "_source": ["title"]}``.
@@ -246,7 +247,7 @@ class FoldOptions:
         if base is not None and base.closed:
             _check_allowed(given)
         values = {
-            name: _READERS.get(name, _same)(value) for name, value in given.items() if name != "members"
+            name: _READERS.get(name, _unchanged)(value) for name, value in given.items() if name != "members"
         }
         if "members" in given:
             values |= _members(given["members"])
@@ -257,15 +258,15 @@ class FoldOptions:
 
     @classmethod
     def untrusted(cls, given: Mapping[str, Any], base: "FoldOptions | None" = None) -> "FoldOptions":
-        """Read options that a visitor of an application sent; what they leave open is as in ``base``.
+        """Parse options that a visitor of an application sent; other options are those of ``base``.
 
         A visitor may set ``fold``, ``members``, ``min_resemblance``, ``min_length_ratio``,
-        ``across_languages``, ``window``, ``max_window``, ``cursor`` and ``renew``, and neither attach more
-        members nor read more hits than ``base`` does. What names fields, scopes, policies and explanations,
-        is the application's. A search under these options takes no more than that from ``ext.dedup`` either.
+        ``across_languages``, ``window``, ``max_window``, ``cursor`` and ``renew``; ``members``, ``window``
+        and ``max_window`` up to those of ``base``. Only the application sets fields, scopes, policies and
+        explanations. Searches with these options restrict ``ext.dedup`` in the same way.
 
         Raises:
-            ConfigError: the visitor may not set this, or it is not valid.
+            ConfigError: an option is reserved for the application, or not valid.
         """
         return cls.parse(given, replace(base or cls(), closed=True))
 
@@ -273,7 +274,7 @@ class FoldOptions:
 def _check_facts(facts: Facts, verify: VerifiedBy | None) -> None:
     if facts == "numbers" and verify != "text":
         raise ConfigError(
-            "facts: numbers stand in the texts, which nothing asks here; "
+            "facts: numbers are compared in the texts, which this search does not read; "
             'add "verify": "text" (search --verify text)'
         )
 
@@ -282,7 +283,7 @@ def _check_allowed(given: Mapping[str, Any]) -> None:
     for name in given:
         if name not in VISITORS:
             raise ConfigError(
-                f"{quote(name)} is for the application to set; a request may set {', '.join(VISITORS)}"
+                f"{quote(name)} is reserved for the application; a request may set {', '.join(VISITORS)}"
             )
     _check_members(given.get("members"))
 
@@ -291,7 +292,7 @@ def _check_members(given: object) -> None:
     for name in ("from", "filter"):
         if isinstance(given, Mapping) and name in given:
             raise ConfigError(
-                f"{name} of members is for the application to set; a request may set their size"
+                f"{name} of members is reserved for the application; a request may set their size"
             )
 
 
@@ -301,11 +302,11 @@ def _check_caps(chosen: FoldOptions, base: FoldOptions) -> None:
             raise ConfigError(f"{name}: at most {getattr(base, name)} here, got {getattr(chosen, name)}")
 
 
-def _same(value: Any) -> Any:  # noqa: ANN401 - JSON
+def _unchanged(value: Any) -> Any:  # noqa: ANN401 - JSON
     return value
 
 
-def _each(name: str, parse: Callable[[object], Any], most: int) -> Callable[[object], tuple[Any, ...]]:
+def _list_of(name: str, parse: Callable[[object], Any], most: int) -> Callable[[object], tuple[Any, ...]]:
     def read(given: object) -> tuple[Any, ...]:
         several = given if isinstance(given, list | tuple) else [given]
         check_count(name, several, most)
@@ -314,7 +315,7 @@ def _each(name: str, parse: Callable[[object], Any], most: int) -> Callable[[obj
     return read
 
 
-#: Options that no body has a word for.
+#: Options without a key of this name in bodies.
 _NOT_IN_BODIES = ("member_source", "members_from", "member_filter", "closed")
 _CHOICES: Mapping[str, Any] = MappingProxyType(
     {
@@ -326,8 +327,8 @@ _CHOICES: Mapping[str, Any] = MappingProxyType(
         "facts": Facts,
     }
 )
-_SAID = MappingProxyType({"members_from": "from of members", "verify": "way to verify"})
-#: What visitors may set, and what of it only up to what the application has.
+_LABELS = MappingProxyType({"members_from": "from of members", "verify": "way to verify"})
+#: Options that visitors may set; ``_CAPPED`` up to the values of the application.
 VISITORS = (
     "fold", "members", "min_resemblance", "min_length_ratio", "across_languages",
     "window", "max_window", "cursor", "renew",
@@ -335,15 +336,15 @@ VISITORS = (
 _CAPPED = ("members", "window", "max_window")
 _READERS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
     {
-        "representative": _each("representative", Preference.parse, MOST_POLICIES),
-        "scope": _each("scope", Scope.parse, MOST_SCOPES),
+        "representative": _list_of("representative", Preference.parse, MOST_POLICIES),
+        "scope": _list_of("scope", Scope.parse, MOST_SCOPES),
         "explain": Explain.parse,
         "inner_hits": read_inner_hits,
     }
 )
 
 
-#: What an object ``members`` says → the option it is.
+#: Keys of an object ``members`` → options.
 _MEMBERS: Mapping[str, str] = MappingProxyType(
     {"size": "members", "_source": "member_source", "from": "members_from", "filter": "member_filter"}
 )

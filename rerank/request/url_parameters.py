@@ -1,4 +1,4 @@
-"""URL parameters of a search: which go with which of our requests, and which are better said in the body."""
+"""URL parameters of a search: which requests each one goes with, and which move into the body."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,11 +7,11 @@ from typing import Any
 from shinglefold.contracts.engine import JSON
 from shinglefold.contracts.shard_failures import check_complete
 from shinglefold.errors import ConfigError, EngineError, IndexMissing, quote
-from shinglefold.options.validation import check_name, check_object
+from shinglefold.options.validation import check_name
 from shinglefold.rerank.engine_calls import Call, Steps
 
 _PARTIAL = "allow_partial_search_results"
-#: What says where to search. Under a point in time that was settled when it was opened.
+#: Where to search. Under a point in time it was fixed when that was opened.
 _WHERE = frozenset(
     {
         "routing",
@@ -22,7 +22,7 @@ _WHERE = frozenset(
         "ignore_throttled",
     }
 )
-#: What says how to search, under a point in time as well.
+#: How to search; under a point in time, too.
 _HOW = frozenset(
     {
         "search_type", _PARTIAL, "request_cache", "batched_reduce_size",
@@ -30,10 +30,10 @@ _HOW = frozenset(
         "cancel_after_time_interval", "typed_keys", "include_named_queries_score",
     }
 )  # fmt: skip
-#: Of these, what decides which hits there are, and in which order.
+#: Of these, those that decide the hits and their order.
 _DECISIVE = _WHERE | {"search_type", "search_pipeline"}
 _NOT_UNDER_PIT = frozenset({"ccs_minimize_roundtrips"})
-#: What a body says by the same word; natively, too, the address wins.
+#: Keys of a body by the same name; as in the engines, the URL wins.
 _IN_BODY = frozenset(
     {
         "from", "size", "timeout", "terminate_after", "track_scores", "track_total_hits", "version",
@@ -42,7 +42,7 @@ _IN_BODY = frozenset(
 )  # fmt: skip
 _LISTS = frozenset({"stored_fields", "docvalue_fields", "stats"})
 _SOURCE = frozenset({"_source", "_source_includes", "_source_excludes"})
-#: A query in Lucene's syntax and what goes with it, by their names in the body.
+#: A query in Lucene's syntax and its options → their names in the body.
 _QUERY = {
     "q": "query", "df": "default_field", "analyzer": "analyzer", "analyze_wildcard": "analyze_wildcard",
     "default_operator": "default_operator", "lenient": "lenient",
@@ -58,9 +58,9 @@ _SCROLL = (
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """The parameters of a request: ``url`` stays with what is asked, ``body`` was said for the body.
+    """The parameters of a search: ``url`` goes with its requests, ``body`` into their bodies.
 
-    ``as_numbers``: totals of the answer are plain numbers.
+    ``as_numbers``: return totals as plain numbers.
     """
 
     url: Mapping[str, Any]
@@ -68,7 +68,7 @@ class Parameters:
     as_numbers: bool = False
 
     def for_call(self, call: Call) -> Call:
-        """Return a call with the parameters that go with it."""
+        """Return a call with its URL parameters."""
         if call.method == "search":
             return Call("search", self._with_url_parameters(call.arguments))
         if call.method == "msearch":
@@ -80,17 +80,17 @@ class Parameters:
 
     @property
     def decisive(self) -> dict[str, Any]:
-        """Those that decide which hits there are, and in which order."""
+        """Those that decide the hits and their order."""
         return self._select(_DECISIVE)
 
     def check_complete(self, call: Call, answer: Any) -> Any:  # noqa: ANN401 - whatever an engine returns
-        """Return an answer; in one to several searches, errors stand for those that must not be partial.
+        """Return an answer; in that to an ``msearch`` each partial one is replaced by an error.
 
-        Servers refuse by themselves what lacks shards where the request says so, but not always: a point in
-        time may have been opened without some, or something on the way may answer in a server's name.
+        Checked only where the request forbids partial answers. Servers then refuse most of them, but not all:
+        a point in time may have been opened without some shards, and a proxy may answer.
 
         Raises:
-            EngineError: the answer is partial, and the request wants it whole or not at all.
+            EngineError: the answer is partial, and the request forbids that.
         """
         if _truth(self.url.get(_PARTIAL, True)) is not False:
             return answer
@@ -106,22 +106,11 @@ class Parameters:
         return {name: value for name, value in self.url.items() if name in names}
 
 
-def together(params: Mapping[str, Any] | None, more: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the parameters that a caller gave in an object and by name.
-
-    Raises:
-        ConfigError: what should be the object is none.
-    """
-    if params is None:
-        return more
-    return {**check_object("params", params, 'an object, such as {"routing": "a"}'), **more}
-
-
 def read_parameters(given: Mapping[str, Any]) -> Parameters:
-    """Read URL parameters by their names in the engines' interface, also as their clients spell them.
+    """Parse URL parameters, named as in the engines' API or as their clients spell them.
 
     Raises:
-        ConfigError: a name that nobody knows, or one that makes no sense for a folded search.
+        ConfigError: a name is unknown, or has no meaning for a folded search.
     """
     named = {name.rstrip("_") if name in ("from_",) else name: value for name, value in given.items()}
     for name in ("source_includes", "source_excludes"):
@@ -137,8 +126,8 @@ def read_parameters(given: Mapping[str, Any]) -> Parameters:
         body["sort"] = _sort(named["sort"])
     if "q" in named:
         body["query"] = {"query_string": {_QUERY[name]: named[name] for name in _QUERY if name in named}}
-    elif lonely := sorted(_QUERY.keys() & named.keys()):
-        raise ConfigError(f"{', '.join(lonely)}: goes with a query in q; give one, or leave it out")
+    elif orphans := sorted(_QUERY.keys() & named.keys()):
+        raise ConfigError(f"{', '.join(orphans)}: needs a query in q; give one, or leave it out")
     if _SOURCE & named.keys():
         body["_source"] = _source(named)
     url = {name: value for name, value in named.items() if name in _ON_URL}
@@ -146,7 +135,7 @@ def read_parameters(given: Mapping[str, Any]) -> Parameters:
 
 
 def with_parameters(steps: Steps[JSON], parameters: Parameters) -> Steps[JSON]:
-    """Run a search, each of its requests sent with the parameters that go with it."""
+    """Run a search and add its URL parameters to each request."""
     tolerant = _truth(parameters.url.get("ignore_unavailable", False)) is True
     try:
         call = next(steps)
@@ -183,7 +172,7 @@ def _value(name: str, value: Any) -> Any:  # noqa: ANN401 - JSON
 
 
 def _truth(value: Any) -> Any:  # noqa: ANN401 - JSON
-    """Return a value with the words for true and false read."""
+    """Return a value; the texts of true and false become booleans."""
     return {"true": True, "false": False, "": True}.get(value, value) if isinstance(value, str) else value
 
 
@@ -192,11 +181,11 @@ def _names(name: str, value: object) -> list[Any]:
         return check_name(name, value, 10_000).split(",")
     if isinstance(value, list | tuple):
         return list(value)
-    raise ConfigError(f"{name}: expected names with commas between them, got {quote(value)}")
+    raise ConfigError(f"{name}: expected names separated by commas, got {quote(value)}")
 
 
 def _sort(value: object) -> list[Any]:
-    """Return the keys of a sort; as text they are ``field:asc`` with commas between them."""
+    """Return the keys of a sort; as text they are ``field:asc``, separated by commas."""
     keys: list[Any] = []
     for key in _names("sort", value):
         field, _, order = key.rpartition(":") if isinstance(key, str) else (key, "", "")
@@ -223,17 +212,17 @@ def _source(named: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON
 
 
 def _with_plain_totals(answer: JSON) -> JSON:
-    """Return an answer with plain numbers for totals, those of inner hits included."""
+    """Return an answer with totals as plain numbers, those of inner hits included."""
     hits = answer.get("hits")
     if not isinstance(hits, Mapping):
         return answer
     total = hits.get("total")
-    # Natively -1 stands for a total that was not counted.
-    told = {**hits, "total": total.get("value", -1) if isinstance(total, Mapping) else -1}
-    told["hits"] = [
+    # Engines return -1 for a total that was not counted.
+    plain = {**hits, "total": total.get("value", -1) if isinstance(total, Mapping) else -1}
+    plain["hits"] = [
         {**hit, "inner_hits": {name: _with_plain_totals(inner) for name, inner in hit["inner_hits"].items()}}
         if "inner_hits" in hit
         else hit
         for hit in hits.get("hits", ())
     ]
-    return {**answer, "hits": told}
+    return {**answer, "hits": plain}

@@ -1,4 +1,4 @@
-"""Reads candidates block by block, each once, those that share most first; and where a page ended."""
+"""Reads candidates: block by block for pages, those that share most first, or all at once for a look-up."""
 
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -15,7 +15,7 @@ from shinglefold.model.seal import Seal
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.index_knowledge import IndexRecipe
 from shinglefold.rerank.page.window import PartialAnswer, missing
-from shinglefold.rerank.request.bodies import SEQ_NO, whole_runs
+from shinglefold.rerank.request.bodies import SEQ_NO, complete_tie_groups
 from shinglefold.rerank.similar.decision import CandidateDecision, TextSource, decide_by_texts
 from shinglefold.rerank.similar.query_document import (
     CandidateQueries,
@@ -31,19 +31,19 @@ _LONGEST = 10_000
 
 @dataclass(frozen=True, slots=True)
 class PagePosition:
-    """Where a page begins: after which candidate its block begins, and the last match shown of that block.
+    """Where a page begins: its block, and the last match of that block on the page before.
 
-    ``after``: sort values, None for the first block. ``last``: as ``Match.place`` has it, None at the start
-    of the block.
+    ``after``: sort values of the candidate before the block, None for the first block. ``last``: the
+    ``Match.place`` of that match, None at the start of the block.
     """
 
     after: tuple[Any, ...] | None = None
     last: tuple[float, str, str, str] | None = None
 
     def to_text(self, query: Mapping[str, Any]) -> str:
-        """Return the position as text that fits one query only."""
-        told = json.dumps([_name(query), self.after, self.last], separators=(",", ":"))
-        return urlsafe_b64encode(told.encode()).decode("ascii")
+        """Return the position as text that is valid for this query only."""
+        encoded = json.dumps([_name(query), self.after, self.last], separators=(",", ":"))
+        return urlsafe_b64encode(encoded.encode()).decode("ascii")
 
     @classmethod
     def parse(cls, text: str, query: Mapping[str, Any]) -> "PagePosition":
@@ -61,10 +61,10 @@ class PagePosition:
                 last = float(resemblance), str(index), str(id_), str(routing)
             place = cls(None if after is None else tuple(after), last)
         except (ValueError, TypeError, UnicodeEncodeError):
-            raise ConfigError("not a place in a list of copies; give `next` of a page as it is") from None
+            raise ConfigError("not a place in a list of copies; pass `next` of a page unchanged") from None
         if name != _name(query):
             raise ConfigError(
-                "this place is in the copies of another document, or of other options; "
+                "this place belongs to the copies of another document, or to other options; "
                 "begin with the first page"
             )
         return place
@@ -76,7 +76,7 @@ def _name(query: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CandidateSearch:
-    """How candidates are read, whatever they are candidates for.
+    """How candidates are read, for copies and for passages alike.
 
     Attributes:
         index: one name or several with commas.
@@ -84,7 +84,7 @@ class CandidateSearch:
         window: candidates read at a time.
         max_window: candidates read at most for a page.
         numbers: whether the engine numbers changes; hits then have their ``_seq_no``, which breaks ties.
-        fetched: what the body says of the fields that hits have.
+        fetched: the parts of the body that choose the fields of hits.
     """
 
     index: str
@@ -155,7 +155,7 @@ class CandidateBlocks:
         taken, more = 0, 1
         while not taken:
             hits, most = yield from self._in_order(begin, more)
-            taken = whole_runs(hits, most)
+            taken = complete_tie_groups(hits, most)
             if not hits:
                 break
             # At most as many hits in a row have equal values as there are shards.
@@ -168,15 +168,15 @@ class CandidateBlocks:
     def _in_order(self, begin: Sequence[Any] | None, more: int) -> Steps[tuple[list[JSON], int]]:
         """Return the candidates of a block and some more in total order; all but one may be used."""
         while True:
-            asked = self.size + more
+            size = self.size + more
             try:
                 hits = yield from self._hits(
-                    {**in_total_order(self._ordered, self._tie, begin), "size": asked}
+                    {**in_total_order(self._ordered, self._tie, begin), "size": size}
                 )
             except WindowTooLarge:
                 self._narrow()
             else:
-                return hits, asked - 1
+                return hits, size - 1
 
     def _hits(self, body: JSON) -> Steps[list[JSON]]:
         answer = yield Call("search", (self._index, body))
@@ -201,18 +201,18 @@ class SimilarQuery:
     """How the copies of documents are found in an index: how candidates are read, and what decides."""
 
     candidates: CandidateSearch
-    known: IndexRecipe
+    recipe: IndexRecipe
     options: SimilarOptions
     decision: CandidateDecision
     seal: Seal | None
     verify: Verify = "signature"
 
-    def queries(self, asked: QueryDocument) -> CandidateQueries | None:
-        """Return the queries for the candidates of a document, None where it can have none."""
+    def queries(self, document: QueryDocument) -> CandidateQueries | None:
+        """Return the queries for the candidates of a document; None where it can have none."""
         return candidate_queries(
-            asked,
-            self.known.scheme,
-            self.known.field,
+            document,
+            self.recipe.scheme,
+            self.recipe.field,
             self.decision.min_shared,
             seal=self.seal,
             scopes=self.options.scope,
@@ -236,9 +236,9 @@ class LookupResult:
 
 
 def look_up(
-    asked: Sequence[QueryDocument], by: SimilarQuery, parameters: Parameters | None = None
+    documents: Sequence[QueryDocument], query: SimilarQuery, parameters: Parameters | None = None
 ) -> Steps[list[LookupResult]]:
-    """Find the stored copies of documents with one ``_msearch``, and a second where windows are too small.
+    """Return the stored copies of documents with one ``_msearch``, and a second where windows are too small.
 
     Raises:
         EngineError: one of the searches failed.
@@ -246,22 +246,27 @@ def look_up(
     Cost: the engine reads the postings of some 20 keywords a document and two doc values a candidate;
     deciding takes about 30 µs a document.
     """
-    places, queries = _askable(asked, by)
-    answers = yield from _answers(by, [query.quick for query in queries], parameters)
-    full = [at for at, answer in enumerate(answers) if len(answer["hits"]["hits"]) >= by.candidates.window]
+    each = {place: query.queries(one) for place, one in enumerate(documents)}
+    # Documents without keywords can have no candidates.
+    queries = {place: one for place, one in each.items() if one is not None}
+    places = list(queries)
+    answers = yield from _answers(query, [one.quick for one in queries.values()], parameters)
+    full = [at for at, answer in enumerate(answers) if len(answer["hits"]["hits"]) >= query.candidates.window]
     # There are more than fit: read those that share most.
-    better = yield from _answers(by, [queries[at].ordered for at in full], parameters)
+    better = yield from _answers(query, [queries[places[at]].ordered for at in full], parameters)
     for at, answer in zip(full, better, strict=True):
         answers[at] = answer
-    hits: list[list[JSON]] = [[] for _ in asked]
-    lacks: list[JSON] = [{} for _ in asked]
+    hits: list[list[JSON]] = [[] for _ in documents]
+    lacks: list[JSON] = [{} for _ in documents]
     for place, answer in zip(places, answers, strict=True):
         hits[place], lacks[place] = answer["hits"]["hits"], missing(answer)
-    nominees, _ = by.decision.nominate(asked, hits)
-    source = TextSource(by.decision.stage, by.candidates.index, _shards(answers), partial := PartialAnswer())
-    matches = yield from decide_by_texts(asked, nominees, source)
+    nominees, _ = query.decision.nominate(documents, hits)
+    source = TextSource(
+        query.decision.stage, query.candidates.index, _shards(answers), partial := PartialAnswer()
+    )
+    matches = yield from decide_by_texts(documents, nominees, source)
     return [
-        LookupResult(tuple(found), len(read), len(read) < by.candidates.window, {**lack, **partial.lacks})
+        LookupResult(tuple(found), len(read), len(read) < query.candidates.window, {**lack, **partial.lacks})
         for found, read, lack in zip(matches, hits, lacks, strict=True)
     ]
 
@@ -270,21 +275,15 @@ def _shards(answers: Sequence[JSON]) -> int:
     return max((answer.get("_shards", {}).get("total", 1) for answer in answers), default=1)
 
 
-def _askable(asked: Sequence[QueryDocument], by: SimilarQuery) -> tuple[list[int], list[CandidateQueries]]:
-    """Return the places of documents that can have candidates, and their queries."""
-    found = [(place, queries) for place, one in enumerate(asked) if (queries := by.queries(one)) is not None]
-    return [place for place, _ in found], [queries for _, queries in found]
-
-
-def _answers(by: SimilarQuery, queries: Sequence[JSON], parameters: Parameters | None) -> Steps[list[Any]]:
+def _answers(query: SimilarQuery, queries: Sequence[JSON], parameters: Parameters | None) -> Steps[list[Any]]:
     more = () if parameters is None else (parameters,)
-    bodies = [by.candidates.body(query) for query in queries]
+    bodies = [query.candidates.body(one) for one in queries]
     if not bodies:
         return []
     if len(bodies) == 1:
-        answers = [(yield Call("search", (by.candidates.index, bodies[0], *more)))]
+        answers = [(yield Call("search", (query.candidates.index, bodies[0], *more)))]
     else:
-        answers = yield Call("msearch", ([(by.candidates.index, body, *more) for body in bodies],))
+        answers = yield Call("msearch", ([(query.candidates.index, body, *more) for body in bodies],))
     for answer in answers:
         if isinstance(answer, EngineError):
             raise answer

@@ -13,15 +13,16 @@ from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.model.values import Int64s
 from shinglefold.rerank.engine_calls import Call, Steps
-from shinglefold.rerank.fold.fingerprint_columns import (
-    FingerprintColumns,
-    FingerprintCounts,
-    FingerprintReader,
-)
 from shinglefold.rerank.fold.matcher import Mask, Matcher, nonzero
 from shinglefold.rerank.fold.text_verification import TextStage, TextVerdict
 from shinglefold.rerank.fold.uncertain_pairs import UncertaintyBand
-from shinglefold.rerank.hits import Hit, identity
+from shinglefold.rerank.hits import (
+    FingerprintColumns,
+    FingerprintCounts,
+    FingerprintReader,
+    Hit,
+    identity,
+)
 from shinglefold.rerank.page.window import PartialAnswer
 from shinglefold.rerank.request.bodies import hits_query
 from shinglefold.rerank.request.fold_options import FoldOptions
@@ -30,7 +31,7 @@ from shinglefold.sketch import agreement_rows, estimate
 
 
 class Nominee(NamedTuple):
-    """A candidate that may match; ``doubtful``: its text decides; ``kept``: the verdict of signatures."""
+    """A candidate that may match; ``doubtful``: its text decides; ``kept``: its signature matches."""
 
     match: Match
     doubtful: bool
@@ -62,7 +63,7 @@ class CandidateDecision:
         stage: TextStage | None = None,
     ) -> None:
         self.stage = stage
-        self._zone = None if stage is None else UncertaintyBand.of(scheme, options)
+        self._band = None if stage is None else UncertaintyBand.of(scheme, options)
         self._scheme = scheme
         self._scopes = options.scope
         self._dedup = dedup
@@ -74,7 +75,7 @@ class CandidateDecision:
         self._here = replace(matcher, min_shared=self.min_shared)
 
     def nominate(
-        self, asked: Sequence[QueryDocument], candidates: Sequence[Sequence[Hit]]
+        self, documents: Sequence[QueryDocument], candidates: Sequence[Sequence[Hit]]
     ) -> tuple[list[list[Nominee]], FingerprintCounts]:
         """Return for each document the candidates that may match, the most similar first, and counts.
 
@@ -82,51 +83,56 @@ class CandidateDecision:
         """
         found: list[list[Nominee]] = []
         reader = FingerprintReader(self._scheme, self._dedup, self._scopes, self._seal)
-        for begin in range(0, len(asked), _ROWS):
+        for begin in range(0, len(documents), _ROWS):
             part = slice(begin, begin + _ROWS)
-            found += self._nominees(reader, asked[part], candidates[part])
+            found += self._nominees(reader, documents[part], candidates[part])
         return found, reader.counts
 
-    def among(self, asked: Sequence[QueryDocument]) -> list[tuple[int, int, float]]:
-        """Return the pairs of these documents that match: two places, and the resemblance."""
+    def among(self, documents: Sequence[QueryDocument]) -> list[tuple[int, int, float]]:
+        """Return the pairs of these documents that match: two positions, and the resemblance."""
         reader = FingerprintReader(self._scheme, self._dedup, self._scopes, self._seal)
-        prints = reader.read([one.as_hit(self._dedup) for one in asked])
-        rows = np.arange(len(asked))
+        prints = reader.read([one.as_hit(self._dedup) for one in documents])
+        rows = np.arange(len(documents))
         near, doubt = (
             np.triu(mask, 1)
             for mask in self._masks(lambda how: _with_themselves(how, prints, rows), self.min_shared)
         )
         if self.stage is not None:
-            doubtful = [(a, b) for a, b in np.argwhere(doubt).tolist() if asked[a].text and asked[b].text]
-            texts = {place: asked[place].text for pair in doubtful for place in pair}
-            for pair, said in self.stage.decide_texts(doubtful, texts).items():
-                near[pair] = said.alike
+            doubtful = [
+                (a, b) for a, b in np.argwhere(doubt).tolist() if documents[a].text and documents[b].text
+            ]
+            texts = {place: documents[place].text for pair in doubtful for place in pair}
+            for pair, verdict in self.stage.decide_texts(doubtful, texts).items():
+                near[pair] = verdict.alike
         ones, others = nonzero(near)
         alike = self._resemblances(prints, ones.tolist(), prints, others.tolist())
-        return [(*pair, told[0]) for pair, told in zip(_pairs(ones, others), alike, strict=True)]
+        return [(*pair, own[0]) for pair, own in zip(_pairs(ones, others), alike, strict=True)]
 
     def _nominees(
-        self, reader: FingerprintReader, asked: Sequence[QueryDocument], candidates: Sequence[Sequence[Hit]]
+        self,
+        reader: FingerprintReader,
+        documents: Sequence[QueryDocument],
+        candidates: Sequence[Sequence[Hit]],
     ) -> list[list[Nominee]]:
         hits = [hit for several in candidates for hit in several]
-        found: list[list[Nominee]] = [[] for _ in asked]
+        found: list[list[Nominee]] = [[] for _ in documents]
         if not hits:
             return found
         theirs = reader.read(hits)
         # Query documents must not be counted.
         seen = reader.counts
         reader.counts = FingerprintCounts()
-        ours = reader.read([one.as_hit(self._dedup) for one in asked])
+        ours = reader.read([one.as_hit(self._dedup) for one in documents])
         reader.counts = seen
         near, doubt = self._compare(ours, theirs, list(map(len, candidates)))
-        doubt &= np.array([bool(one.text) for one in asked])[:, None]
+        doubt &= np.array([bool(one.text) for one in documents])[:, None]
         rows, columns = nonzero(near | doubt)
         kept, doubtful = near[rows, columns].tolist(), doubt[rows, columns].tolist()
         ones, others = rows.tolist(), columns.tolist()
         alike = self._resemblances(ours, ones, theirs, others)
-        told = zip(ones, others, alike, doubtful, kept, strict=True)
-        for row, place, (resemblance, error, same), *decided in told:
-            if asked[row].own != identity(hits[place]):
+        pairs = zip(ones, others, alike, doubtful, kept, strict=True)
+        for row, place, (resemblance, error, same), *decided in pairs:
+            if documents[row].own != identity(hits[place]):
                 match = self._match(hits[place], resemblance, error, same)
                 found[row].append(Nominee(match, *decided))
         return [sorted(several, key=lambda one: one.match.place) for several in found]
@@ -134,9 +140,9 @@ class CandidateDecision:
     def _masks(self, decide: Callable[[Matcher], Mask], min_shared: int) -> tuple[Mask, Mask]:
         """Return the pairs that match by signature, and the uncertain ones."""
         near = decide(self._here if min_shared else self._counted)
-        if self._zone is None:
+        if self._band is None:
             return near, np.zeros_like(near)
-        possible, sure = (decide(replace(one, min_shared=min_shared)) for one in self._zone)
+        possible, sure = (decide(replace(one, min_shared=min_shared)) for one in self._band)
         return near, possible & ~sure
 
     def _compare(
@@ -146,23 +152,25 @@ class CandidateDecision:
         own: Mask = np.zeros((len(ours), len(theirs)), np.bool_)
         for row, (begin, end) in enumerate(_spans(counts)):
             own[row, begin:end] = True
-        ready = self._counted.prepare(ours), self._counted.prepare(theirs)
+        prepared = self._counted.prepare(ours), self._counted.prepare(theirs)
         rows = np.arange(len(ours))
-        near, doubt = self._masks(lambda how: how.those_of(own.copy(), ready[0], rows, ready[1], 0), 0)
+        near, doubt = self._masks(
+            lambda how: how.decide_sparse(own.copy(), prepared[0], rows, prepared[1], 0), 0
+        )
         return near & own, doubt & own
 
     def _resemblances(
         self, ours: FingerprintColumns, ones: Sequence[int], theirs: FingerprintColumns, others: Sequence[int]
     ) -> list[tuple[float, float, bool]]:
-        """Return of pairs resemblance, standard error, and whether the texts are equal."""
+        """Return for each pair resemblance, standard error, and whether the texts are equal."""
         sketch = self._scheme.sketch
         agreeing = agreement_rows(
             ours.signatures[ones], theirs.signatures[others], sketch.bits, sketch.values
         )
         same = ours.digests[ones] == theirs.digests[others]
         same &= ours.digests[ones] >= 0
-        told, errors = estimate(agreeing, sketch.values, sketch.bits)
-        columns = np.where(same, 1.0, told), np.where(same, 0.0, errors), same
+        estimates, errors = estimate(agreeing, sketch.values, sketch.bits)
+        columns = np.where(same, 1.0, estimates), np.where(same, 0.0, errors), same
         return list(zip(*(column.tolist() for column in columns), strict=True))
 
     def _match(self, hit: Hit, resemblance: float, error: float, same: bool) -> Match:
@@ -180,8 +188,8 @@ class CandidateDecision:
 
 
 def _with_themselves(matcher: Matcher, prints: FingerprintColumns, rows: Int64s) -> Mask:
-    ready = matcher.prepare(prints)
-    return matcher.matches(ready, rows, ready)
+    prepared = matcher.prepare(prints)
+    return matcher.matches(prepared, rows, prepared)
 
 
 def _spans(counts: Sequence[int]) -> Iterator[tuple[int, int]]:
@@ -198,23 +206,23 @@ _AT_ONCE = 100
 
 
 def decide_by_texts(
-    asked: Sequence[QueryDocument], nominees: Sequence[Sequence[Nominee]], source: "TextSource"
+    documents: Sequence[QueryDocument], nominees: Sequence[Sequence[Nominee]], source: "TextSource"
 ) -> Steps[list[list[Match]]]:
     """Return the copies of each document; the texts decide uncertain candidates where both are known.
 
-    Cost: one request for each hundred uncertain candidates whose text no answer has.
+    Cost: one request for each hundred uncertain candidates whose text was not returned with them.
     """
     stage = source.stage
     doubtful = [(row, one.match) for row, several in enumerate(nominees) for one in several if one.doubtful]
     if stage is None or not doubtful or not stage.ready():
         return [[one.match for one in several if one.kept] for several in nominees]
     texts = yield from _texts([match.hit for _, match in doubtful], stage, source)
-    said = _text_verdicts(asked, doubtful, texts, stage)
+    verdicts = _text_verdicts(documents, doubtful, texts, stage)
     return [
         [
             match
             for one in several
-            if (match := _apply_verdict(one, said.get((row, one.match.identity)))) is not None
+            if (match := _apply_verdict(one, verdicts.get((row, one.match.identity)))) is not None
         ]
         for row, several in enumerate(nominees)
     ]
@@ -224,10 +232,10 @@ class TextSource:
     """Fetches the texts of candidates.
 
     Args:
-        stage: None reads no texts.
+        stage: None fetches no texts.
         index: None where the body names a point in time.
         shards: the number of shards searched for candidates.
-        beside: further parts of the request body.
+        extra: further parts of the request body.
     """
 
     def __init__(
@@ -236,10 +244,10 @@ class TextSource:
         index: str | None,
         shards: int,
         partial: PartialAnswer,
-        beside: Mapping[str, Any] | None = None,
+        extra: Mapping[str, Any] | None = None,
     ) -> None:
         self.stage, self.partial = stage, partial
-        self._index, self._shards, self._beside = index, shards, beside or {}
+        self._index, self._shards, self._extra = index, shards, extra or {}
 
     def read(self, hits: Sequence[Hit], fields: Sequence[str]) -> Steps[list[JSON]]:
         """Return hits by id with some fields of their sources."""
@@ -247,7 +255,7 @@ class TextSource:
         for begin in range(0, len(hits), _AT_ONCE):
             part = hits[begin : begin + _AT_ONCE]
             body = {"query": hits_query(part, self._shards), "size": len(part), "track_total_hits": False}
-            answer = yield Call("search", (self._index, {**body, **self._beside, "_source": list(fields)}))
+            answer = yield Call("search", (self._index, {**body, **self._extra, "_source": list(fields)}))
             refuse_small_windows(answer)
             self.partial.note(answer)
             found += answer["hits"]["hits"]
@@ -265,7 +273,7 @@ def _texts(hits: Iterable[Hit], stage: TextStage, source: TextSource) -> Steps[d
 
 
 def _text_verdicts(
-    asked: Sequence[QueryDocument],
+    documents: Sequence[QueryDocument],
     doubtful: Sequence[tuple[int, Match]],
     texts: Mapping[Any, str],
     stage: TextStage,
@@ -274,12 +282,12 @@ def _text_verdicts(
     # Query documents get negative places.
     stored = {name: at for at, name in enumerate(dict.fromkeys(match.identity for _, match in doubtful))}
     known = {at: texts.get(name, "") for name, at in stored.items()}
-    known |= {row - len(asked): asked[row].text for row, _ in doubtful}
-    pairs = {(row - len(asked), stored[match.identity]): (row, match.identity) for row, match in doubtful}
-    return {pairs[pair]: said for pair, said in stage.decide_texts(sorted(pairs), known).items()}
+    known |= {row - len(documents): documents[row].text for row, _ in doubtful}
+    pairs = {(row - len(documents), stored[match.identity]): (row, match.identity) for row, match in doubtful}
+    return {pairs[pair]: verdict for pair, verdict in stage.decide_texts(sorted(pairs), known).items()}
 
 
-def _apply_verdict(one: Nominee, said: TextVerdict | None) -> Match | None:
-    if not one.doubtful or said is None:
+def _apply_verdict(one: Nominee, verdict: TextVerdict | None) -> Match | None:
+    if not one.doubtful or verdict is None:
         return one.match if one.kept else None
-    return replace(one.match, similarity=said.similarity) if said.alike else None
+    return replace(one.match, similarity=verdict.similarity) if verdict.alike else None

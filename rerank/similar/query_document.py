@@ -1,4 +1,4 @@
-"""A document whose copies are searched for, and one that was found."""
+"""What a search for copies takes: the document, its options, and the queries that nominate candidates."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, get_args
 
 from shinglefold.contracts.engine import JSON
 from shinglefold.errors import ConfigError, InputError, quote
-from shinglefold.model.scheme import Decision, Facts, Scheme, Verify, verified_by
+from shinglefold.model.scheme import Facts, Scheme, Verify, verified_by
 from shinglefold.model.seal import Seal
 from shinglefold.model.values import UNDETERMINED, Fingerprint
 from shinglefold.options.validation import check_choice, check_fraction, check_int
@@ -22,9 +22,9 @@ class QueryDocument:
 
     Args:
         print: its fingerprint, with supershingles, signature and digest.
-        values: a list for each field that a scope names.
-        own: index, id and routing where it is a stored document, which is not its own copy.
-        text: its text where that is known, to decide uncertain pairs.
+        values: a list of values for each field of a scope.
+        own: index, id and routing of a stored document, which is not its own copy; else None.
+        text: its text, which decides uncertain pairs; empty where it is unknown.
     """
 
     print: Fingerprint
@@ -111,24 +111,20 @@ class Match(FoundDocument):
         """The resemblance."""
         return self.resemblance
 
-    def with_hit(self, hit: Hit) -> "Match":
-        """Return the match with its document as another search returned it."""
-        return replace(self, hit=hit)
-
     def to_json(self) -> JSON:
         """Return the match as JSON, with ``_source`` where it was asked for."""
-        told = FoundDocument.to_json(self) | {
+        result = FoundDocument.to_json(self) | {
             "resemblance": round(self.resemblance, 4),
             "standard_error": round(self.standard_error, 4),
             "same_text": self.same_text,
         }
         if self.similarity is not None:
-            told["similarity"] = round(self.similarity, 4)
+            result["similarity"] = round(self.similarity, 4)
         if self.group is not None:
-            told["group"] = self.group
+            result["group"] = self.group
         if "_source" in self.hit:
-            told["_source"] = self.hit["_source"]
-        return told
+            result["_source"] = self.hit["_source"]
+        return result
 
 
 class CandidateQueries(NamedTuple):
@@ -146,7 +142,7 @@ class CandidateQueries(NamedTuple):
     def sharing(
         cls, field: str, values: Sequence[str], least: int, filters: Sequence[Mapping[str, Any]]
     ) -> "CandidateQueries":
-        """Return the queries for documents that have at least so many of these values in a field."""
+        """Return the queries for documents that have at least ``least`` of these values in a field."""
         ordered: JSON = {
             "should": [{"constant_score": {"filter": {"term": {field: value}}}} for value in values],
             "minimum_should_match": least,
@@ -158,7 +154,7 @@ class CandidateQueries(NamedTuple):
 
 
 def candidate_queries(
-    asked: QueryDocument,
+    document: QueryDocument,
     scheme: Scheme,
     dedup: str,
     min_shared: int,
@@ -175,12 +171,12 @@ def candidate_queries(
         min_shared: supershingles that a candidate shares unless its text is equal; at least 1.
         filters: queries that a candidate must match, too.
     """
-    words = list(dict.fromkeys(asked.print.supershingles))
+    words = list(dict.fromkeys(document.print.supershingles))
     field = f"{dedup}.supershingles" if words else f"{dedup}.digest"
-    values = words or stored_digests(asked.print, scheme, seal)
+    values = words or stored_digests(document.print, scheme, seal)
     if not values:
         return None
-    narrowed = [*filters, *_same_values(asked, scopes)]
+    narrowed = [*filters, *_same_values(document, scopes)]
     # A document with fewer keywords than must be shared has copies only where the text is equal.
     return CandidateQueries.sharing(field, values, min(min_shared, len(words)) if words else 1, narrowed)
 
@@ -203,7 +199,7 @@ def stored_digests(made: Fingerprint, scheme: Scheme, seal: Seal | None) -> list
 
 
 def decisive_fields(dedup: str, scopes: Sequence[Scope]) -> list[str]:
-    """Return the doc values that a candidate is decided by, its group number among them."""
+    """Return the doc values to fetch of candidates: what decides on them, and the group number."""
     parts = [f"{dedup}.digest", f"{dedup}.signature", f"{dedup}.group", *(scope.field for scope in scopes)]
     return list(dict.fromkeys(parts))
 
@@ -214,25 +210,25 @@ def in_total_order(body: Mapping[str, Any], tie: str, after: Sequence[Any] | Non
     return ordered | ({} if after is None else {"search_after": list(after)})
 
 
-def _same_values(asked: QueryDocument, scopes: Sequence[Scope]) -> list[JSON]:
+def _same_values(document: QueryDocument, scopes: Sequence[Scope]) -> list[JSON]:
     """Return filters for the scopes, so that fewer candidates are read."""
     return [
         {"terms": {scope.field: list(values)}}
         for scope in scopes
-        if scope.within is None and (values := asked.values.get(scope.field))
+        if scope.within is None and (values := document.values.get(scope.field))
     ]
 
 
-#: Candidates that may be read at a time: one more must still be below what servers allow unless told.
+#: Candidates read at a time at most; with one more a window is as large as servers allow by default.
 _MOST = 9_999
-#: Candidates read for a page at most: more take another page.
+#: Candidates read for a page at most.
 _CAP = 1_000_000
 
 
 def check_candidate_options(
     *, size: int, smallest: int, window: int, max_window: int, source: object, filters: object
 ) -> None:
-    """Check how candidates are to be read.
+    """Check the options by which candidates are read.
 
     Args:
         smallest: the least ``size`` of a page.
@@ -256,11 +252,12 @@ class SimilarOptions:
     """The options of a search for copies.
 
     ``min_shared``, ``min_resemblance``, ``min_length_ratio``, ``across_languages``, ``scope``: what decides,
-    as in ``FoldOptions``; None takes the scheme's. At least one supershingle must be shared in any case.
-    ``verify``: what decides on candidates: ``keywords``, that they are; ``signature``; or ``text``: of pairs
-    that signatures leave in doubt the texts, where both are at hand. ``min_similarity``: the edit similarity
-    that these must reach. None takes what a threshold given is of, else the scheme's. ``facts``: ``numbers``
-    leaves out copies whose words with digits differ.
+    as in ``FoldOptions``; None takes that of the scheme. At least one supershingle must be shared in any
+    case.
+    ``verify``: what decides on candidates: ``keywords`` accepts all, ``signature`` compares signatures,
+    ``text`` also the texts of uncertain pairs, where both are known. None takes what a given threshold is
+    for, else that of the scheme. ``min_similarity``: the edit similarity that texts must reach. ``facts``:
+    ``numbers`` leaves out copies whose words with digits differ.
     ``filters``: queries that a copy must match, too.
     ``size``: copies on a page.
     ``window``: candidates read at a time, 1 to 9,999; ``max_window``: candidates read at most for a page.
@@ -294,20 +291,17 @@ class SimilarOptions:
         if self.verify is not None:
             check_choice("way to verify", self.verify, get_args(Verify))
         check_choice("facts", self.facts, get_args(Facts))
-        self.judged(Scheme())
+        self.with_verification(Scheme())
         self.folding()
 
-    def decided_by(self, scheme: Decision) -> Verify:
-        """Return what decides candidates under the decision of a scheme.
+    def with_verification(self, scheme: Scheme) -> Scheme:
+        """Return the scheme with the verification and the similarity of these options.
 
         Raises:
             ConfigError: two thresholds are given, and ``verify`` does not say which decides.
         """
-        return verified_by(scheme, self.verify, self.min_resemblance, self.min_similarity)
-
-    def judged(self, scheme: Scheme) -> Scheme:
-        """Return the scheme with the verification and the similarity of these options."""
-        chosen: dict[str, Any] = {"verify": self.decided_by(scheme.decision)}
+        verify = verified_by(scheme.decision, self.verify, self.min_resemblance, self.min_similarity)
+        chosen: dict[str, Any] = {"verify": verify}
         if self.facts != "any":
             chosen["facts"] = self.facts
         if self.min_similarity is not None:
@@ -318,7 +312,7 @@ class SimilarOptions:
         """Return the equivalent options of a folded search.
 
         Args:
-            verify: with ``keywords`` estimates and lengths are ignored.
+            verify: with ``keywords`` resemblance and lengths are ignored.
         """
         least = 0.0 if verify == "keywords" else None
         return FoldOptions(

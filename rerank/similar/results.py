@@ -1,4 +1,4 @@
-"""A page of documents found, filled block by block until it is full or no candidates are left."""
+"""Pages of documents found: read block by block, for one query or for several."""
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ class FoundPage(Generic[M]):
     """A page of documents found among candidates.
 
     ``matches``: the best first. ``total``: how many are known, all of them where ``exact``. ``candidates``:
-    how many documents were compared; ``unreadable`` of them lack what decides. ``next``: the position of the
+    how many documents were compared; ``unreadable`` of them could not be. ``next``: the position of the
     next page, None after the last. ``lacks``: what the answers lack; {} where they are complete.
     """
 
@@ -42,7 +42,7 @@ class FoundPage(Generic[M]):
 
     def to_json(self) -> JSON:
         """Return the page as JSON."""
-        told: JSON = {
+        result: JSON = {
             "total": {"value": self.total, "relation": "eq" if self.exact else "gte"},
             "candidates": self.candidates,
             "stopped_by": self.stopped_by,
@@ -50,26 +50,26 @@ class FoundPage(Generic[M]):
             "next": self.next,
         }
         if self.unreadable:
-            told["unreadable"] = self.unreadable
+            result["unreadable"] = self.unreadable
         if self.lacks:
-            told["partial"] = self.lacks
-        return told
+            result["partial"] = self.lacks
+        return result
 
 
 class PageReader(Generic[M]):
     """Reads candidates block by block until a page of documents is found.
 
     Args:
-        place: where the page begins, as text; None begins with the first page.
-        query: what the place belongs to; a place of another query is refused.
+        place: where the page begins, as text; None for the first page.
+        query: identifies the search that a place belongs to.
 
     Attributes:
-        shown: what is on the page.
-        count: what was found in the blocks read, that before the page left out.
+        shown: the documents of the page.
+        count: documents found in the blocks read, without those before the page.
         ended: whether there are no more candidates.
 
     Raises:
-        ConfigError: the place belongs to another query, or is none.
+        ConfigError: the place is not valid, or belongs to another query.
     """
 
     def __init__(
@@ -153,8 +153,8 @@ class SimilarPage(FoundPage[Match]):
     """The copies of a document, the most alike first.
 
     ``unreadable`` candidates have a damaged fingerprint, or lack the seal of the index. ``among``: the
-    documents of the same batch that match this one, by place and resemblance. ``verify``: what decided;
-    ``unasked``: why signatures decided where texts should have.
+    documents of the same batch that match this one, by position and resemblance. ``verify``: what decided;
+    ``unasked``: why signatures decided instead of texts.
     """
 
     among: tuple[tuple[int, float], ...] = ()
@@ -164,15 +164,15 @@ class SimilarPage(FoundPage[Match]):
     def to_json(self) -> JSON:
         """Return the page as JSON."""
         # Not super(): ``slots=True`` replaces the class, and super() would name the old one.
-        told = FoundPage.to_json(self) | {"verify": self.verify}
+        result = FoundPage.to_json(self) | {"verify": self.verify}
         if self.unasked:
-            told["unasked"] = self.unasked
+            result["unasked"] = self.unasked
         if self.among:
-            told["among"] = [{"place": at, "resemblance": round(alike, 4)} for at, alike in self.among]
-        return told
+            result["among"] = [{"place": at, "resemblance": round(alike, 4)} for at, alike in self.among]
+        return result
 
 
-def read_page(asked: QueryDocument, by: SimilarQuery, place: str | None) -> Steps[SimilarPage]:
+def read_page(document: QueryDocument, query: SimilarQuery, place: str | None) -> Steps[SimilarPage]:
     """Return a page of the copies of a document.
 
     Blocks of candidates are in the order of the supershingles they share; within a block copies are in the
@@ -181,49 +181,51 @@ def read_page(asked: QueryDocument, by: SimilarQuery, place: str | None) -> Step
     Raises:
         ConfigError: the place belongs to another search.
     """
-    queries = by.queries(asked)
+    queries = query.queries(document)
     if queries is None:
         return SimilarPage(stopped_by="nothing_to_compare")
 
     def decide(blocks: CandidateBlocks) -> Steps[tuple[list[Match], int]]:
-        nominees, counts = by.decision.nominate([asked], [blocks.hits])
-        source = TextSource(by.decision.stage, by.candidates.index, blocks.shards, blocks.partial)
-        (matches,) = yield from decide_by_texts([asked], nominees, source)
+        nominees, counts = query.decision.nominate([document], [blocks.hits])
+        source = TextSource(query.decision.stage, query.candidates.index, blocks.shards, blocks.partial)
+        (matches,) = yield from decide_by_texts([document], nominees, source)
         return matches, counts.unreadable
 
-    reader = PageReader(by.candidates, queries, decide, place, queries.ordered)
+    reader = PageReader(query.candidates, queries, decide, place, queries.ordered)
     yield from reader.fill()
-    shown = yield from _with_sources(reader.shown, by, reader.blocks)
+    shown = yield from _with_sources(reader.shown, query, reader.blocks)
     return replace(
         reader.page(SimilarPage),
         matches=tuple(shown),
-        verify=_verified_by(asked, by),
-        unasked="" if by.decision.stage is None else by.decision.stage.missing,
+        verify=_verified_by(document, query),
+        unasked="" if query.decision.stage is None else query.decision.stage.missing,
     )
 
 
-def _verified_by(asked: QueryDocument, by: SimilarQuery) -> Verify:
+def _verified_by(document: QueryDocument, query: SimilarQuery) -> Verify:
     """Return what decided: signatures where the text of the document was not known."""
-    stage = by.decision.stage
-    if by.verify == "text" and (not asked.text or stage is None or stage.missing):
+    stage = query.decision.stage
+    if query.verify == "text" and (not document.text or stage is None or stage.missing):
         return "signature"
-    return by.verify
+    return query.verify
 
 
-def _with_sources(matches: Sequence[Match], by: SimilarQuery, blocks: CandidateBlocks) -> Steps[list[Match]]:
+def _with_sources(
+    matches: Sequence[Match], query: SimilarQuery, blocks: CandidateBlocks
+) -> Steps[list[Match]]:
     """Return copies with the requested sources; documents deleted meanwhile are left out."""
-    if by.options.source is False or not matches:
+    if query.options.source is False or not matches:
         return list(matches)
     hits: dict[object, Mapping[str, object]] = {}
-    at_once = min(by.candidates.window, blocks.size)
+    at_once = min(query.candidates.window, blocks.size)
     for begin in range(0, len(matches), at_once):
         part = [match.hit for match in matches[begin : begin + at_once]]
         body = {"query": hits_query(part, blocks.shards), "size": len(part), "track_total_hits": False}
-        source = True if by.options.source is None else by.options.source
-        answer = yield Call("search", (by.candidates.index, {**body, "_source": source}))
+        source = True if query.options.source is None else query.options.source
+        answer = yield Call("search", (query.candidates.index, {**body, "_source": source}))
         blocks.partial.note(answer)
         hits |= {identity(hit): hit for hit in answer["hits"]["hits"]}
-    return [match.with_hit(found) for match in matches if (found := hits.get(match.identity)) is not None]
+    return [replace(match, hit=hits[match.identity]) for match in matches if match.identity in hits]
 
 
 Wanted = TypeVar("Wanted")
@@ -232,11 +234,11 @@ Page = TypeVar("Page", bound=FoundPage[Any])
 
 
 class PagedSearch(ABC, Generic[Wanted, Options, Page]):
-    """A search whose results come page by page, for one thing wanted or for several."""
+    """A search whose results come page by page, for one query or for several."""
 
     @abstractmethod
     def _page(self, index: str, wanted: Wanted, options: Options | None, place: str | None) -> Steps[Page]:
-        """Return a page of what is found for one."""
+        """Return a page of the results of one."""
 
     @abstractmethod
     def _batch(
@@ -253,18 +255,18 @@ class SyncPagedSearch(PagedSearch[Wanted, Options, Page]):
     def find(
         self, index: str, wanted: Wanted, options: Options | None = None, *, place: str | None = None
     ) -> Page:
-        """Return a page of what is found for one.
+        """Return a page of the results of one query.
 
         Args:
             index: one name or several with commas.
-            wanted: what the class says.
+            wanted: see the class.
             place: ``next`` of the page before.
 
         Raises:
             ConfigError: the index was not made for this; an option is not valid.
-            EngineError: as the engine raises; and what the class says.
+            EngineError: as the engine raises; and the errors of the class.
 
-        Cost: one request where the candidates fit into one window, and what the class says.
+        Cost: one request where the candidates fit into one window, plus the cost of the class.
         """
         return run(self._engine, self._page(index, wanted, options, place))
 
@@ -294,7 +296,7 @@ class AsyncPagedSearch(PagedSearch[Wanted, Options, Page]):
     async def find(
         self, index: str, wanted: Wanted, options: Options | None = None, *, place: str | None = None
     ) -> Page:
-        """Return a page of what is found for one; see ``SyncPagedSearch.find``."""
+        """Return a page of the results of one query; see ``SyncPagedSearch.find``."""
         return await run_async(self._engine, self._page(index, wanted, options, place))
 
     async def pages(self, index: str, wanted: Wanted, options: Options | None = None) -> AsyncIterator[Page]:

@@ -10,11 +10,10 @@ from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.model.values import Fingerprint
 from shinglefold.options.validation import check_options, check_str, expected
-from shinglefold.rerank.engine_calls import Call, Steps, run, run_async, run_side_by_side
+from shinglefold.rerank.engine_calls import Call, Steps, run, run_async, run_together
 from shinglefold.rerank.fold.text_verification import TextStages
-from shinglefold.rerank.index_knowledge import IndexRecipes
-from shinglefold.rerank.request.arguments import check_means, check_several
-from shinglefold.rerank.request.field_check import check_fields, check_scopes
+from shinglefold.rerank.index_knowledge import IndexRecipes, check_fields, check_scopes
+from shinglefold.rerank.request.arguments import check_list, check_search_arguments
 from shinglefold.rerank.similar.candidates import CandidateSearch, LookupResult, SimilarQuery, look_up
 from shinglefold.rerank.similar.decision import CandidateDecision
 from shinglefold.rerank.similar.query_document import QueryDocument, SimilarOptions, decisive_fields
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 #: A stored document by its id, or index and id; or a fingerprint; or a query document.
 Wanted = str | tuple[str, str] | Fingerprint | QueryDocument
 Driven = TypeVar("Driven", Engine, AsyncEngine)
-#: Documents of one id that are fetched: over several indices, and in one that is named.
+#: Documents fetched for one id: from several indices, and from one named index.
 _SAME_ID, _ALL = 10, 1000
 
 
@@ -53,7 +52,7 @@ class SimilarSteps(Generic[Driven]):
         seal: Seal | None = None,
         canonicalizer: "Canonicalizer | None" = None,
     ) -> None:
-        check_means(engine, canonicalizer, seal, awaited=self._awaited)
+        check_search_arguments(engine, canonicalizer, seal, awaited=self._awaited)
         if field is not None:
             check_str("field", field)
         self._engine: Driven = engine
@@ -64,24 +63,24 @@ class SimilarSteps(Generic[Driven]):
     def _page(
         self, index: str, wanted: Wanted, options: SimilarOptions | None, place: str | None
     ) -> Steps[SimilarPage]:
-        by = yield from self._query(index, options)
-        asked = yield from self._query_document(wanted, by)
-        return (yield from read_page(asked, by, place))
+        query = yield from self._query(index, options)
+        document = yield from self._query_document(wanted, query)
+        return (yield from read_page(document, query, place))
 
     def _batch(
         self, index: str, several: Sequence[Wanted], options: SimilarOptions | None
     ) -> Steps[list[SimilarPage | ShinglefoldError]]:
-        check_several("what is wanted", several, "ids, pairs of index and id, or fingerprints")
-        by = yield from self._query(index, options)
-        found = yield from run_side_by_side([self._query_document(wanted, by) for wanted in several])
-        asked = {at: one for at, one in enumerate(found) if isinstance(one, QueryDocument)}
-        pages = yield from run_side_by_side([read_page(one, by, None) for one in asked.values()])
-        among = _among(list(asked), by.decision.among(list(asked.values())))
-        told: dict[int, SimilarPage | ShinglefoldError] = dict(zip(asked, pages, strict=True))
-        told |= {at: one for at, one in enumerate(found) if not isinstance(one, QueryDocument)}
+        check_list("what is wanted", several, "ids, pairs of index and id, or fingerprints")
+        query = yield from self._query(index, options)
+        found = yield from run_together([self._query_document(wanted, query) for wanted in several])
+        documents = {at: one for at, one in enumerate(found) if isinstance(one, QueryDocument)}
+        pages = yield from run_together([read_page(one, query, None) for one in documents.values()])
+        among = _among(list(documents), query.decision.among(list(documents.values())))
+        results: dict[int, SimilarPage | ShinglefoldError] = dict(zip(documents, pages, strict=True))
+        results |= {at: one for at, one in enumerate(found) if not isinstance(one, QueryDocument)}
         return [
             replace(page, among=tuple(among.get(at, ()))) if isinstance(page, SimilarPage) else page
-            for at, page in sorted(told.items())
+            for at, page in sorted(results.items())
         ]
 
     def _look_up(
@@ -91,49 +90,49 @@ class SimilarSteps(Generic[Driven]):
         options: SimilarOptions | None,
         parameters: Parameters | None,
     ) -> Steps[list[LookupResult]]:
-        check_several("what is wanted", several, "fingerprints")
-        by = yield from self._query(index, options)
-        asked = [self._check_comparable(_as_query_document(one), by) for one in several]
-        return (yield from look_up(asked, by, parameters))
+        check_list("what is wanted", several, "fingerprints")
+        query = yield from self._query(index, options)
+        documents = [self._check_comparable(_as_query_document(one), query) for one in several]
+        return (yield from look_up(documents, query, parameters))
 
     def _query(self, index: str, options: SimilarOptions | None) -> Steps[SimilarQuery]:
         check_options(options, SimilarOptions)
-        known = yield from self._recipes.read(index)
+        recipe = yield from self._recipes.read(index)
         chosen = options or SimilarOptions()
         scopes = [scope.field for scope in chosen.scope]
-        if scopes and known.mappings:
-            check_fields(known.mappings.values(), index, scopes, "scope")
-            check_scopes(known.mappings.values(), index, scopes)
-        scheme = chosen.judged(known.scheme)
+        if scopes and recipe.mappings:
+            check_fields(recipe.mappings.values(), index, scopes, "scope")
+            check_scopes(recipe.mappings.values(), index, scopes)
+        scheme = chosen.with_verification(recipe.scheme)
         verify = scheme.decision.verify
         stage = None
         if verify == "text":
             wanted = "text" in (chosen.verify, None if chosen.min_similarity is None else "text")
-            stage = self._stages.stage(scheme, known.fields, wanted=wanted, by_index=known.fields_by_index)
-        decision = CandidateDecision(scheme, chosen.folding(verify), known.field, self._seal, stage)
-        fetched = {"_source": False, "docvalue_fields": decisive_fields(known.field, chosen.scope)}
+            stage = self._stages.stage(scheme, recipe.fields, wanted=wanted, by_index=recipe.fields_by_index)
+        decision = CandidateDecision(scheme, chosen.folding(verify), recipe.field, self._seal, stage)
+        fetched = {"_source": False, "docvalue_fields": decisive_fields(recipe.field, chosen.scope)}
         numbers = self._engine.can.seq_no
         candidates = CandidateSearch(index, chosen.size, chosen.window, chosen.max_window, numbers, fetched)
-        return SimilarQuery(candidates, known, chosen, decision, self._seal, verify)
+        return SimilarQuery(candidates, recipe, chosen, decision, self._seal, verify)
 
-    def _query_document(self, wanted: Wanted, by: SimilarQuery) -> Steps[QueryDocument]:
+    def _query_document(self, wanted: Wanted, query: SimilarQuery) -> Steps[QueryDocument]:
         if isinstance(wanted, Fingerprint | QueryDocument):
-            return self._check_comparable(_as_query_document(wanted), by)
-        stored = yield from _fetch_document(wanted, by)
-        asked = QueryDocument.of_hit(stored, by.known.field, by.options.scope)
-        stage = by.decision.stage
+            return self._check_comparable(_as_query_document(wanted), query)
+        stored = yield from _fetch_document(wanted, query)
+        document = QueryDocument.of_hit(stored, query.recipe.field, query.options.scope)
+        stage = query.decision.stage
         text = "" if stage is None else stage.text_of(stored)
-        return self._check_comparable(replace(asked, text=text), by)
+        return self._check_comparable(replace(document, text=text), query)
 
-    def _check_comparable(self, asked: QueryDocument, by: SimilarQuery) -> QueryDocument:
+    def _check_comparable(self, document: QueryDocument, query: SimilarQuery) -> QueryDocument:
         """Return the document with a fingerprint that can be compared with those of the index.
 
         Raises:
             SchemeMismatch: it was made with another scheme.
             InputError: it lacks supershingles, or the seal of the index.
         """
-        made, scheme = asked.print, by.known.scheme
-        what = f"document {asked.own[1]!r}" if asked.own else "a fingerprint asked for"
+        made, scheme = document.print, query.recipe.scheme
+        what = f"document {document.own[1]!r}" if document.own else "a fingerprint given"
         if made.scheme != scheme.id:
             raise SchemeMismatch(made.scheme, scheme.id, what, "Make it with the scheme of the index.")
         if made.signature and not made.supershingles:
@@ -141,11 +140,11 @@ class SimilarSteps(Generic[Driven]):
                 f"{what} has no supershingles (its _source leaves them out): give the fingerprint of its text"
             )
         if self._seal is None:
-            return asked
+            return document
         # A stored fingerprint must have the seal; one that a caller brings is sealed here.
-        if (made.seal or asked.own) and not self._seal.fits(made):
+        if (made.seal or document.own) and not self._seal.fits(made):
             raise InputError(f"{what} does not have the seal of the index: backfill it, or index it again")
-        return replace(asked, print=self._seal.sealed(made))
+        return replace(document, print=self._seal.sealed(made))
 
 
 def _as_query_document(wanted: object) -> QueryDocument:
@@ -156,25 +155,25 @@ def _as_query_document(wanted: object) -> QueryDocument:
     return QueryDocument(wanted)
 
 
-def _fetch_document(wanted: str | tuple[str, str], by: SimilarQuery) -> Steps[JSON]:
+def _fetch_document(wanted: str | tuple[str, str], query: SimilarQuery) -> Steps[JSON]:
     """Return a stored document with its fingerprint and the values of scopes.
 
     It is fetched by a search, so that the caller sees no more than searches show.
     """
     index, id_ = (None, wanted) if isinstance(wanted, str) else _index_and_id(wanted)
-    field = by.known.field
-    parts = [f"{field}.digest", f"{field}.signature", *(scope.field for scope in by.options.scope)]
+    field = query.recipe.field
+    parts = [f"{field}.digest", f"{field}.signature", *(scope.field for scope in query.options.scope)]
     body = {
         "query": {"ids": {"values": [id_]}},
         "size": _SAME_ID if index is None else _ALL,
-        "_source": [f"{field}.supershingles", *(stage.fields if (stage := by.decision.stage) else ())],
+        "_source": [f"{field}.supershingles", *(stage.fields if (stage := query.decision.stage) else ())],
         "docvalue_fields": parts,
     }
-    answer = yield Call("search", (by.candidates.index, body))
+    answer = yield Call("search", (query.candidates.index, body))
     hits = [hit for hit in answer["hits"]["hits"] if index is None or hit["_index"] == index]
     if not hits:
-        where = by.candidates.index if index is None else index
-        raise InputError(f"no document {id_!r} in the index {where!r}, as far as searches see it by now")
+        where = query.candidates.index if index is None else index
+        raise InputError(f"no document {id_!r} in the index {where!r}, or searches do not see it yet")
     if len(hits) > 1:
         raise _ambiguous(id_, hits)
     return hits[0]  # type: ignore[no-any-return]
@@ -191,7 +190,7 @@ def _ambiguous(id_: str, hits: Sequence[JSON]) -> InputError:
     if len(set(names)) < len(names):
         return InputError(
             f"there are several documents {id_!r} in one index, under several routings: give the fingerprint "
-            "of the one that is meant"
+            "of the right one"
         )
     return InputError(
         f"there are several documents {id_!r}, in {', '.join(names)}: name one of these indices"
@@ -201,7 +200,7 @@ def _ambiguous(id_: str, hits: Sequence[JSON]) -> InputError:
 def _among(
     places: Sequence[int], pairs: Sequence[tuple[int, int, float]]
 ) -> dict[int, list[tuple[int, float]]]:
-    """Return by place in the batch which others match it, the most similar first."""
+    """Return for each position in the batch the positions that match it, the most similar first."""
     found: dict[int, list[tuple[int, float]]] = {}
     for one, other, alike in pairs:
         found.setdefault(places[one], []).append((places[other], alike))
@@ -213,9 +212,9 @@ class SimilarSearch(SimilarSteps[Engine], SyncPagedSearch[Wanted, SimilarOptions
     """Finds the copies of documents in an index; reads the recipe of each index once.
 
     ``wanted`` is the id of a stored document, (index, id) where several indices have it, a fingerprint, or a
-    ``QueryDocument``, which has the values of scopes as well. ``find_each`` also compares the documents of
-    the batch with each other: ``SimilarPage.among``. ``InputError`` says that there is no such document, or
-    that it can't be compared. An id costs one more request, and so do sources. Arguments: ``SimilarSteps``.
+    ``QueryDocument``, which also has the values of scopes. ``find_each`` also compares the documents of the
+    batch with each other: ``SimilarPage.among``. Raises ``InputError`` where there is no such document, or it
+    can't be compared. An id costs one more request, and so do sources. Arguments: ``SimilarSteps``.
     """
 
     def look_up(
@@ -233,7 +232,7 @@ class SimilarSearch(SimilarSteps[Engine], SyncPagedSearch[Wanted, SimilarOptions
         Each match has its group number and, on servers, what guards a write (``seq_no``, ``primary_term``).
 
         Args:
-            parameters: what the engine takes in the address, such as ``preference``.
+            parameters: URL parameters, such as ``preference``.
 
         Raises:
             as ``find``; an error of one search is raised for all.
@@ -290,7 +289,7 @@ def find_similar(
     """Return the copies of a document of an index, or of each of a list, wherever they rank.
 
     Args:
-        wanted: an id, index and id, a fingerprint, an ``QueryDocument``, or a list of those.
+        wanted: an id, index and id, a fingerprint, a ``QueryDocument``, or a list of those.
         more: single options by name, such as ``min_resemblance=0.8``.
 
     For several calls keep a ``SimilarSearch``, which reads the recipe of an index once.

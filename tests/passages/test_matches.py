@@ -11,7 +11,12 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.errors import ConfigError
 from shinglefold.model.values import PlacedTokens
 from shinglefold.passages.alignment import LEAST, chains_of, passages_between, runs_of
-from shinglefold.passages.passage_index import PassageIndex, compared, matched, shares
+from shinglefold.passages.passage_index import (
+    PassageIndex,
+    coverage_between,
+    coverage_of_pairs,
+    covered_shares,
+)
 from shinglefold.passages.seeds import MOST_PAIRS, bounded_pairs, pairs_between
 from shinglefold.passages.shingle_positions import elements_of
 from shinglefold.registry import make_scheme
@@ -54,7 +59,7 @@ def test_the_index_answers_what_comparing_with_each_document_does(text, collecti
         pairs = pairs_between(asked, one)
         assert (name in found) == bool(len(pairs))
         if len(pairs):
-            assert found[name] == matched(name, asked, one, pairs)
+            assert found[name] == coverage_of_pairs(name, asked, one, pairs)
 
 
 @given(texts, texts, widths)
@@ -81,8 +86,8 @@ def test_chains_hold_every_pair_and_their_runs_are_equal_words_apart_from_each_o
 def test_shares_are_what_windows_cover(one, other, width):
     a, b = elements(one, width), elements(other, width)
     pairs = pairs_between(a, b)
-    match = matched("b", a, b, pairs)
-    assert (match.share, match.of_document) == shares(a, b)
+    match = coverage_of_pairs("b", a, b, pairs)
+    assert (match.share, match.of_document) == covered_shares(a, b)
     held = {place for at, _ in pairs.tolist() for place in range(at, at + width)}
     assert match.share == pytest.approx(len(held) / len(one) if one else 0.0)
     assert list(match.passages) == sorted(match.passages)
@@ -107,13 +112,13 @@ def test_what_both_texts_repeat_has_no_more_pairs_than_their_lengths_allow(perio
     assert len(bounded) + left_out == len(whole)
     assert len(bounded) <= MOST_PAIRS * min(len(a), len(b))
     assert {*map(tuple, bounded.tolist())} <= {*map(tuple, whole.tolist())}
-    assert shares(a, b) == ((1, 1) if len(a) and len(b) else (0, 0))
+    assert covered_shares(a, b) == ((1, 1) if len(a) and len(b) else (0, 0))
 
 
 def test_a_phrase_repeated_ten_thousand_times_is_one_passage_and_takes_no_time():
     a, b = elements([1, 2, 3, 4] * 10_000), elements([5, *[1, 2, 3, 4] * 9_000])
     with soon(walks=40):
-        match = compared("b", a, b)
+        match = coverage_between("b", a, b)
     assert max(passage.equal for passage in match.passages) == 36_000
     assert match.share == 1
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from support.servers.choose import examples
 from support.sketches import random_tokens
 
-from shinglefold.passages.shingle_positions import NONE, SURE, WINDOW, keywords, stored_elements, winnowed
+from shinglefold.passages.shingle_positions import NONE, SURE, WINDOW, keywords, stored_elements, winnow
 
 numbers = st.lists(st.integers(0, 10**6), max_size=80)
 
@@ -29,7 +29,7 @@ def test_of_each_window_the_least_is_kept_and_nothing_else(hashes, window):
     wanted = (
         {min(hashes[at : at + window]) for at in range(max(1, len(hashes) - window + 1))} if hashes else set()
     )
-    assert set(winnowed(array, window).tolist()) == wanted
+    assert set(winnow(array, window).tolist()) == wanted
 
 
 def test_there_are_two_stored_for_each_window_and_a_word():

@@ -32,7 +32,7 @@ def _borders(hits, most):
             call = steps.send(answer)
         except StopIteration:
             assert len(reading.hits) == _COUNT
-            return [reading.border(place) for place in range(_COUNT)]
+            return [reading.block_start(place) for place in range(_COUNT)]
         _, asked = call.arguments
         after = asked.get("search_after", [-1])
         found = [hit for hit in hits if hit["sort"] > after][: asked["size"]]

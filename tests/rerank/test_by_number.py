@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from shinglefold.rerank.page import response
+from shinglefold.rerank.page import fetch
 from shinglefold.rerank.page.window import PartialAnswer, WindowReader
 
 
@@ -29,7 +29,7 @@ def _stored(number):
 )
 @pytest.mark.parametrize("pit", [None, "p1"])
 def test_each_hit_is_fetched_once_and_stands_at_its_place(monkeypatch, at_once, requests, pit):
-    monkeypatch.setattr(response, "_AT_ONCE", at_once)
+    monkeypatch.setattr(fetch, "_AT_ONCE", at_once)
     hits = [_read(8), _read(1), _read(5), _read(3)]
     reading = SimpleNamespace(
         hits=hits,
@@ -40,7 +40,7 @@ def test_each_hit_is_fetched_once_and_stands_at_its_place(monkeypatch, at_once, 
         record_response=PartialAnswer().note,
     )
     reading.under_pit = partial(WindowReader.under_pit, reading)
-    steps = response._by_number(reading, {"query": {"match_all": {}}}, [0, 2, 3], "pages", None)
+    steps = fetch._by_seq_no(reading, {"query": {"match_all": {}}}, [0, 2, 3], "pages", None)
     asked = []
     call = next(steps)
     try:

@@ -12,7 +12,7 @@ from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import mappings
 from shinglefold.rerank import FoldedSearch, FoldOptions
-from shinglefold.rerank.page.cursor import LONGEST, Cursor, seal, unseal
+from shinglefold.rerank.page.cursor import LONGEST, Cursor, decrypt_cursor, encrypt_cursor
 
 COUNT, PAGE = 1000, 80
 KEY = b"a key that several processes share"
@@ -54,7 +54,7 @@ def test_at_any_depth_a_cursor_is_short_and_no_group_comes_again(deep):
         assert answer["dedup"]["groups"] + answer["dedup"]["folded"] == answer["dedup"]["window"]
     assert shown == FIRST
     assert max(map(len, cursors)) < 16_000
-    assert unseal(cursors[-2], KEY).old > 500
+    assert decrypt_cursor(cursors[-2], KEY).old > 500
     assert answer["dedup"]["groups_total"] == {"value": len(shown), "relation": "eq"}
 
 
@@ -82,18 +82,18 @@ def test_a_page_that_ends_with_its_block_has_the_next_one_read_and_no_more(deep)
 @pytest.mark.parametrize("window", [PAGE, 2 * PAGE])
 def test_what_was_found_again_ends_where_it_was_forgotten(deep, window):
     (first,) = _answers(deep, window=window)
-    forgotten = unseal(first["dedup"]["cursor"], KEY).forgetting(PAGE)
+    forgotten = decrypt_cursor(first["dedup"]["cursor"], KEY).without_oldest(PAGE)
     assert (forgotten.old, forgotten.shown) == (PAGE, ())
-    assert _ranks(_next(deep, seal(forgotten, KEY), window=window))[0] == PAGE
+    assert _ranks(_next(deep, encrypt_cursor(forgotten, KEY), window=window))[0] == PAGE
 
 
 def test_a_renewed_cursor_counts_from_the_first_hit_and_forgets_none_of_the_old_ones(deep):
     *_, third = _answers(deep, pages=3)
     renewed = _next(deep, third["dedup"]["cursor"], renew=True)
     assert _ranks(renewed) == [*range(3 * PAGE, 4 * PAGE)]
-    assert unseal(renewed["dedup"]["cursor"], KEY).behind == 4 * PAGE
+    assert decrypt_cursor(renewed["dedup"]["cursor"], KEY).behind == 4 * PAGE
     shown = ({"mark": "a", "rank": 3, "fields": {}},)
-    assert Cursor("a request", old=500, shown=shown).forgetting(1).old == 500
+    assert Cursor("a request", old=500, shown=shown).without_oldest(1).old == 500
 
 
 def test_a_renewed_cursor_shows_what_came_meanwhile(stored, deep):
@@ -145,7 +145,7 @@ def test_a_point_in_time_is_read_by_the_name_that_the_last_answer_gave_it(stored
     folded = FoldedSearch(renaming, SCHEME, cursor_key=KEY)
     answers = [*folded.pages("pages", BODY, FoldOptions(window=window))]
     assert [rank for answer in answers for rank in _ranks(answer)] == FIRST
-    assert unseal(answers[-2]["dedup"]["cursor"], KEY).old
+    assert decrypt_cursor(answers[-2]["dedup"]["cursor"], KEY).old
     assert not renaming.known
 
 
@@ -164,5 +164,5 @@ def test_nothing_can_be_read_in_a_cursor(deep):
 def test_a_sort_value_too_long_for_a_cursor_is_told():
     text = "".join(map(chr, range(0x4E00, 0x4E00 + 12_000)))
     with pytest.raises(ConfigError, match="shorter field"):
-        seal(Cursor("a request", after=[text]), KEY)
-    assert len(seal(Cursor("a request", after=[text[:100]]), KEY)) < LONGEST
+        encrypt_cursor(Cursor("a request", after=[text]), KEY)
+    assert len(encrypt_cursor(Cursor("a request", after=[text[:100]]), KEY)) < LONGEST

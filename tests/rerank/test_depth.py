@@ -8,10 +8,10 @@ from shinglefold.rerank import FoldedSearch, FoldOptions
 from shinglefold.rerank.request.bodies import (
     has_nearest,
     limit_of,
+    raisable_k,
     rank_window,
-    ranked_window,
-    reach,
-    widened,
+    with_greater_k,
+    with_rank_window,
 )
 
 VECTOR = [1.0, 0.0]
@@ -37,18 +37,18 @@ FUSED = {"retriever": {"rrf": {"retrievers": [], "rank_window_size": 30}}}
 
 @pytest.mark.parametrize("body", ALONE.values(), ids=ALONE)
 def test_a_search_for_neighbours_alone_may_look_deeper(body):
-    assert (limit_of(body), reach(body)) == ("k", 5)
-    deeper = widened(body, 80)
-    assert reach(deeper) == 80
-    assert reach(widened(body, 3)) == 5
-    assert reach(widened(body, 100_000)) == 10_000
+    assert (limit_of(body), raisable_k(body)) == ("k", 5)
+    deeper = with_greater_k(body, 80)
+    assert raisable_k(deeper) == 80
+    assert raisable_k(with_greater_k(body, 3)) == 5
+    assert raisable_k(with_greater_k(body, 100_000)) == 10_000
     assert "'num_candidates': 50" not in str(deeper)
 
 
 @pytest.mark.parametrize("body", BESIDE.values(), ids=BESIDE)
 def test_beside_a_query_the_number_stays(body):
-    assert (limit_of(body), reach(body)) == ("k", None)
-    assert widened(body, 80) == body
+    assert (limit_of(body), raisable_k(body)) == ("k", None)
+    assert with_greater_k(body, 80) == body
 
 
 @pytest.mark.parametrize("field", ["knn", "neural"])
@@ -61,8 +61,8 @@ def test_a_field_of_that_name_is_no_search_for_neighbours(field):
 def test_fused_lists_are_looked_at_as_far_as_the_window_where_nothing_is_said():
     open_ = {"retriever": {"rrf": {"retrievers": []}}}
     assert rank_window(open_) is None
-    assert rank_window(ranked_window(open_, 200)) == 200
-    assert ranked_window(FUSED, 200) == FUSED
+    assert rank_window(with_rank_window(open_, 200)) == 200
+    assert with_rank_window(FUSED, 200) == FUSED
     assert rank_window(FUSED) == 30
 
 
@@ -88,7 +88,7 @@ class Nearest:
         self.windows.append(body)
         window = rank_window(body)
         assert window is None or window >= body["size"]
-        found = {None: len(self.hits), "k": reach(body) or 8, "rank_window_size": window}[limit_of(body)]
+        found = {None: len(self.hits), "k": raisable_k(body) or 8, "rank_window_size": window}[limit_of(body)]
         return self._answer(self.hits[: min(found, body["size"])], found)
 
     def _answer(self, hits, found=0):
@@ -116,7 +116,7 @@ def test_a_page_that_k_fills_is_read_once():
     engine = Nearest(COPIES)
     found = FoldedSearch(engine, SCHEME).search("pages", {**OPENSEARCH, "size": 2})
     assert len(found["hits"]["hits"]) == 2
-    assert [reach(window) for window in engine.windows] == [5]
+    assert [raisable_k(window) for window in engine.windows] == [5]
 
 
 def test_the_results_end_where_there_are_no_more_neighbours():

@@ -4,7 +4,7 @@ import pytest
 
 from shinglefold.errors import ConfigError
 from shinglefold.rerank import FoldOptions
-from shinglefold.rerank.request.field_check import check_fields, check_scopes, knows, named_fields
+from shinglefold.rerank.index_knowledge import check_fields, check_scopes, knows, named_fields
 
 MAPPINGS = {
     "runtime": {"day": {"type": "keyword"}},

@@ -8,8 +8,8 @@ from support.hits import SCHEME, hits_of, specs
 from support.servers.choose import examples
 
 from shinglefold.model.scheme import Scheme
-from shinglefold.rerank.fold.fingerprint_columns import FingerprintReader
 from shinglefold.rerank.fold.matcher import Matcher, length_bounds
+from shinglefold.rerank.hits import FingerprintReader
 from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.sketch import agreement_matrix, length_ratio, pack
 
@@ -73,8 +73,8 @@ def test_deciding_all_at_once_equals_deciding_one_by_one(made, shared, across, s
     matcher = Matcher.of(SCHEME, options)
     compared, rows = matcher.prepare(prints), np.arange(len(prints))
     near = matcher.candidates(compared, rows, compared, 0)
-    at_once = matcher.all_of(near, compared, rows, compared, 0)
-    assert (at_once == matcher.those_of(near, compared, rows, compared, 0)).all()
+    at_once = matcher.decide_dense(near, compared, rows, compared, 0)
+    assert (at_once == matcher.decide_sparse(near, compared, rows, compared, 0)).all()
 
 
 @given(specs, specs, st.integers(0, 10))

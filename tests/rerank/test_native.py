@@ -106,7 +106,7 @@ def test_totals_say_how_exact_they_are(engine):
 def test_counts_are_the_same_for_few_and_many_results_however_they_were_guessed(
     engine, monkeypatch, most, guessed
 ):
-    monkeypatch.setattr("shinglefold.rerank.page.collapse_request.MOST", most)
+    monkeypatch.setattr("shinglefold.rerank.page.collapse_request.SAMPLE_SIZE", most)
     monkeypatch.setattr(ResultSizes, "few", lambda _self, _index: guessed == "few")
     told = native(engine, asked(size=12), members=0)
     for hit in told["hits"]["hits"]:
@@ -163,9 +163,9 @@ def test_buckets_of_terms_count_groups_on_request(engine):
 @pytest.mark.parametrize(
     ("body", "options", "said"),
     [
-        ({}, {"min_resemblance": 0.8}, "min_resemblance was decided"),
-        ({"ext": {"dedup": {"scope": "host"}}}, {}, "scope was decided"),
-        ({"ext": {"dedup": {"representative": "prefer:host=a.org"}}}, {}, "'prefer' can't be said"),
+        ({}, {"min_resemblance": 0.8}, "min_resemblance was applied"),
+        ({"ext": {"dedup": {"scope": "host"}}}, {}, "scope was applied"),
+        ({"ext": {"dedup": {"representative": "prefer:host=a.org"}}}, {}, "'prefer' can't be expressed"),
         ({"ext": {"dedup": {"cursor": True}}}, {}, "from and size"),
         ({}, {"explain": True}, "explain compares"),
         ({"search_after": [3]}, {}, "search_after"),
@@ -221,7 +221,7 @@ def test_documents_written_without_a_group_later_are_noticed_by_the_page_that_fi
 
 
 def test_an_index_without_numbers_of_groups_says_so(library):
-    with pytest.raises(ConfigError, match="no numbers of groups"):
+    with pytest.raises(ConfigError, match="no group numbers"):
         FoldedSearch(library.engine, SCHEME).search("pages", library.body(1), FoldOptions(mode="native"))
 
 

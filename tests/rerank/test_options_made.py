@@ -11,15 +11,13 @@ from shinglefold.rerank.similar import SimilarOptions
 @pytest.mark.parametrize("made", [FoldOptions, SimilarOptions])
 @pytest.mark.parametrize("scope", ["host", ("host",), [Scope("host"), "lang"], None])
 def test_a_scope_that_is_none_is_told_how_one_is_made(made, scope):
-    with pytest.raises(
-        ConfigError, match=r"scope: expected a tuple of Scope; Scope\.parse makes one of text"
-    ):
+    with pytest.raises(ConfigError, match=r"scope: expected a tuple of Scope; Scope\.parse reads text"):
         made(scope=scope)
     assert made(scope=(Scope("host"),)).scope
 
 
 def test_a_policy_of_choosing_whom_to_show_is_told_likewise():
-    with pytest.raises(ConfigError, match=r"Preference\.parse makes one of text"):
+    with pytest.raises(ConfigError, match=r"Preference\.parse reads text"):
         FoldOptions(representative="newest:date")
 
 

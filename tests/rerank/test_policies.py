@@ -130,7 +130,7 @@ def test_a_policy_of_others_is_found_by_its_entry_point(copies, install):
     [
         (lambda preference: preference["field"], r"'theirs' fails: TypeError\("),
         (lambda _: RepresentativePolicy(lambda one: 1 / 0), r"'theirs' fails: ZeroDivisionError\("),
-        (lambda _: lambda one: one.rank, "'theirs' returns function, no Policy"),
+        (lambda _: lambda one: one.rank, "'theirs' returns function, expected a RepresentativePolicy"),
         (lambda _: RepresentativePolicy(lambda one: None if one.rank else 1), "costs that can't be compared"),
     ],
     ids=["making", "cost", "no policy", "no order"],

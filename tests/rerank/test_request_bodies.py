@@ -4,7 +4,8 @@ import pytest
 
 from shinglefold.rerank import FoldOptions
 from shinglefold.rerank.request.bodies import (
-    page_body,
+    chosen_body,
+    hits_query,
     resumable,
     split_request,
     total_order,
@@ -13,6 +14,10 @@ from shinglefold.rerank.request.bodies import (
 )
 
 HITS = [{"_index": "a", "_id": "1"}, {"_index": "b", "_id": "2"}]
+
+
+def page_body(body):
+    return chosen_body(body, hits_query(HITS, shards=1), len(HITS))
 
 
 @pytest.mark.parametrize(
@@ -90,7 +95,7 @@ def test_a_page_keeps_the_query_and_narrows_it_to_its_hits():
         "highlight": {"fields": {"title": {}}},
         "rescore": {"x": 1},
     }
-    assert page_body(body, HITS) == {
+    assert page_body(body) == {
         "query": {"bool": {"must": [query], "filter": [{"ids": {"values": ["1", "2"]}}]}},
         "highlight": {"fields": {"title": {}}},
         "size": 2,
@@ -100,14 +105,14 @@ def test_a_page_keeps_the_query_and_narrows_it_to_its_hits():
 
 def test_beside_other_ways_of_finding_the_query_stays_for_the_highlighter():
     body = {"query": {"match": {"a": "b"}}, "knn": {"field": "v"}, "highlight": {"fields": {"a": {}}}}
-    page = page_body(body, HITS)
+    page = page_body(body)
     assert page["query"] == {"ids": {"values": ["1", "2"]}}
     assert page["highlight"]["highlight_query"] == {"match": {"a": "b"}}
     assert "knn" not in page
 
 
 def test_a_hybrid_query_can_not_be_narrowed_nor_highlight():
-    page = page_body({"query": {"hybrid": {"queries": []}}, "highlight": {"fields": {"a": {}}}}, HITS)
+    page = page_body({"query": {"hybrid": {"queries": []}}, "highlight": {"fields": {"a": {}}}})
     assert page["query"] == {"ids": {"values": ["1", "2"]}}
     assert page["highlight"] == {"fields": {"a": {}}}
 

@@ -1,6 +1,6 @@
 import pytest
 
-from shinglefold.rerank.page.seq_no import SeqNoFetch, Untold, are_numbered, without_ids
+from shinglefold.rerank.page.fetch import AmbiguousSeqNo, SeqNoFetch, are_numbered, without_ids
 
 _QUERY = {"match": {"title": "страница"}}
 
@@ -41,7 +41,7 @@ def test_in_one_shard_made_of_several_another_document_of_a_number_stands_for_no
     """An index made by ``_shrink`` has each number as often as the other had shards."""
     numbered = SeqNoFetch({"query": _QUERY}, 1, "dedup")
     for others in ([_fetched(1, "b")], [_fetched(1), _fetched(1, "b")], [_fetched(1), _fetched(1)]):
-        with pytest.raises(Untold):
+        with pytest.raises(AmbiguousSeqNo):
             numbered.found([_read(1)], others)
     (hit,) = numbered.found([_read(1)], [_fetched(1)])
     assert hit["_id"] == "1a"
@@ -68,7 +68,7 @@ def test_an_answer_that_has_all_it_may_have_is_untold_as_there_may_be_more(hits)
     copies = [_fetched(0, index=f"other{at}") for at in range(3 * hits - hits)]
     several = [*(_fetched(number) for number in range(hits)), *copies]
     assert len(numbered.found(read, several)) == hits
-    with pytest.raises(Untold):
+    with pytest.raises(AmbiguousSeqNo):
         numbered.found(read, [*several, _fetched(0, index="one more")])
     assert size == len(several) + 1
 
@@ -101,15 +101,15 @@ def test_what_was_asked_for_is_kept():
 
 
 def test_a_hit_that_changed_meanwhile_is_untold():
-    with pytest.raises(Untold):
+    with pytest.raises(AmbiguousSeqNo):
         SeqNoFetch({}, 1, "dedup").found([_read(1)], [])
 
 
 def test_copies_of_one_number_in_two_shards_are_untold():
     numbered = SeqNoFetch({}, 2, "dedup")
-    with pytest.raises(Untold):
+    with pytest.raises(AmbiguousSeqNo):
         numbered.request([_read(1), _read(1)], None)
-    with pytest.raises(Untold):
+    with pytest.raises(AmbiguousSeqNo):
         numbered.found([_read(1)], [_fetched(1), _fetched(1)])
 
 

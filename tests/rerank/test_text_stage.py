@@ -15,10 +15,10 @@ from shinglefold.model.scheme import Scheme
 from shinglefold.registry import make_scheme
 from shinglefold.rerank import FoldedSearch, FoldOptions
 from shinglefold.rerank.fold.clustering import Group
-from shinglefold.rerank.fold.fingerprint_columns import FingerprintReader
 from shinglefold.rerank.fold.matcher import Matcher
-from shinglefold.rerank.fold.text_verification import TextStage
+from shinglefold.rerank.fold.text_verification import TextStage, TextStages
 from shinglefold.rerank.fold.uncertain_pairs import Signatures, apply_text_verdicts, pairs_of
+from shinglefold.rerank.hits import FingerprintReader
 from shinglefold.rerank.request.fold_options import Scope
 from shinglefold.sketch import agreement_rows
 
@@ -71,7 +71,7 @@ def _body(**dedup: Any) -> dict[str, Any]:
 
 
 def test_the_page_is_what_the_texts_say(search: FoldedSearch, scheme: Scheme, pages: list[dict[str, Any]]):
-    stage = TextStage.of(scheme, ("body",), Canonicalizer.of(scheme))
+    stage = TextStages(Canonicalizer.of(scheme)).stage(scheme, ("body",))
     sources = dict(enumerate(pages))
     by_signature = _shown(search.search("pages", _body()))
     answer = search.search("pages", _body(verify="text"))
@@ -107,7 +107,7 @@ def test_pages_go_on_from_each_other(search: FoldedSearch, pages: list[dict[str,
 def test_without_a_threshold_nothing_is_in_doubt(scheme: Scheme):
     options = FoldOptions(min_resemblance=0.0, min_shared=1)
     prints = FingerprintReader(scheme, "dedup").read([{}, {}])
-    assert Signatures(scheme, options, (0, 1), prints).weigh([(0, 1)]) == ([], set(), set())
+    assert Signatures(scheme, options, (0, 1), prints).classify([(0, 1)]) == ([], set(), set())
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_pairs_one_by_one_match_as_all_of_a_page_do(
         prints.signatures[one], prints.signatures[other], scheme.sketch.bits, scheme.sketch.values
     )
     whole = matcher.matches(ready, rows, ready)[one, other]
-    assert matcher.of_pairs(prints, one, other, agreeing).tolist() == whole.tolist()
+    assert matcher.matches_of_pairs(prints, one, other, agreeing).tolist() == whole.tolist()
     assert 0 < whole.sum() < len(whole)
 
 
@@ -152,7 +152,7 @@ def test_alike_groups_join_the_better_ranked_and_others_part():
         1,
     )
     assert apply_text_verdicts(GROUPS, {}).groups == GROUPS
-    assert apply_text_verdicts(GROUPS, {(0, 2): False}, part=False).groups == GROUPS
+    assert apply_text_verdicts(GROUPS, {(0, 2): False}, may_leave=False).groups == GROUPS
 
 
 def test_an_explained_page_tells_of_members_whose_texts_decided(search: FoldedSearch):
@@ -168,7 +168,7 @@ def test_an_explained_page_tells_of_members_whose_texts_decided(search: FoldedSe
 
 
 def test_words_that_were_read_lately_say_the_same_again(scheme: Scheme, pages: list[dict[str, Any]]):
-    stage = TextStage.of(scheme, ("body",))
+    stage = TextStages().stage(scheme, ("body",))
     pairs = [(0, at) for at in range(1, len(pages))]
     sources = dict(enumerate(pages))
     first = _decided(stage, pairs, sources)

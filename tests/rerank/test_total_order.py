@@ -4,8 +4,7 @@ import random
 
 import pytest
 
-from shinglefold.contracts.engine import Capabilities
-from shinglefold.rerank.request.bodies import PLACE, SEQ_NO, tie_key, whole_runs
+from shinglefold.rerank.request.bodies import complete_tie_groups
 
 
 def walk(keys, size):
@@ -14,7 +13,7 @@ def walk(keys, size):
     while True:
         wanted = size
         left = [{"sort": [key]} for key in keys if after is None or key > after]
-        while not (count := whole_runs(left[: wanted + 1], wanted)) and left:
+        while not (count := complete_tie_groups(left[: wanted + 1], wanted)) and left:
             wanted *= 2
         taken += [hit["sort"][0] for hit in left[:count]]
         if len(left) <= wanted:
@@ -31,9 +30,5 @@ def test_every_hit_comes_once_whatever_ties_there_are(seed):
 
 def test_a_page_ends_between_hits_that_differ():
     hits = [{"sort": [key]} for key in (1, 2, 2, 3)]
-    assert [whole_runs(hits[: most + 1], most) for most in (1, 2, 3, 4)] == [1, 1, 3, 4]
-    assert whole_runs(hits[1:3], 1) == 0
-
-
-def test_an_engine_that_numbers_changes_is_walked_by_them():
-    assert (tie_key(Capabilities(seq_no=True)), tie_key(Capabilities())) == (SEQ_NO, PLACE)
+    assert [complete_tie_groups(hits[: most + 1], most) for most in (1, 2, 3, 4)] == [1, 1, 3, 4]
+    assert complete_tie_groups(hits[1:3], 1) == 0

@@ -8,7 +8,7 @@ from support.hits import SCHEME, Spec, hits_of, leader_groups
 from support.servers.choose import examples
 
 from shinglefold.rerank import FoldedSearch, FoldOptions, collapse
-from shinglefold.rerank.page.response import METHOD, carried_total, groups_total
+from shinglefold.rerank.page.response import METHOD, groups_total, later_groups_total
 
 #: Mean sizes of groups: all alone, pairs, fives, a mixture of small and large.
 SIZES = {"alone": [1], "pairs": [2], "fives": [5], "mixed": [1, 1, 1, 2, 3, 8]}
@@ -90,10 +90,13 @@ def test_at_the_end_it_is_counted_whatever_the_engine_says():
 
 def test_a_later_page_of_a_cursor_repeats_the_estimate_until_more_were_seen():
     told = {"value": 30, "relation": "estimate", "method": METHOD, "window": 10, "of": {}}
-    assert carried_total(told, 12, ended=False) == told
-    assert carried_total(told, 31, ended=False) == {**told, "value": 31}
-    assert carried_total(told, 28, ended=True) == {"value": 28, "relation": "eq"}
-    assert carried_total({"value": 3, "relation": "gte"}, 5, ended=False) == {"value": 5, "relation": "gte"}
+    assert later_groups_total(told, 12, ended=False) == told
+    assert later_groups_total(told, 31, ended=False) == {**told, "value": 31}
+    assert later_groups_total(told, 28, ended=True) == {"value": 28, "relation": "eq"}
+    assert later_groups_total({"value": 3, "relation": "gte"}, 5, ended=False) == {
+        "value": 5,
+        "relation": "gte",
+    }
 
 
 @given(st.integers(0, 11), st.integers(1, 20), st.integers(2, 30), st.sampled_from(["page", "cap"]))

@@ -42,7 +42,7 @@ def test_a_visitor_may_set_what_shows_no_more(name):
 
 @pytest.mark.parametrize("name", MAY_NOT)
 def test_a_visitor_may_not_name_fields_nor_choose_what_costs_more(name):
-    with pytest.raises(ConfigError, match=f"'{name}' is for the application"):
+    with pytest.raises(ConfigError, match=f"'{name}' is reserved for the application"):
         FoldOptions.untrusted({name: MAY_NOT[name]}, OWN)
 
 
@@ -55,7 +55,7 @@ def test_every_option_is_either_the_visitors_or_the_applications():
 
 @pytest.mark.parametrize("given", [{"from": "index"}, {"size": 1, "filter": {"match_all": {}}}])
 def test_a_visitor_does_not_have_members_looked_for_beyond_the_results(given):
-    with pytest.raises(ConfigError, match="of members is for the application"):
+    with pytest.raises(ConfigError, match="of members is reserved for the application"):
         FoldOptions.untrusted({"members": given}, OWN)
 
 
@@ -75,7 +75,7 @@ def test_the_body_of_a_visitor_is_held_to_the_same(library):
     folded = FoldedSearch(library.engine, SCHEME)
     own = FoldOptions.untrusted({}, FoldOptions(window=100))
     body = library.body(0, ext={"dedup": {"scope": "salary"}})
-    with pytest.raises(ConfigError, match="'scope' is for the application"):
+    with pytest.raises(ConfigError, match="'scope' is reserved for the application"):
         folded.search("pages", body, own)
     body = library.body(0, ext={"dedup": {"window": 20}})
     assert folded.search("pages", body, own)["hits"]["hits"]

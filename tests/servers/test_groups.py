@@ -160,7 +160,7 @@ def test_native_pages_have_each_group_once_with_its_members(engine, grouped, mem
 def test_counts_are_the_same_for_few_and_many_results_however_they_were_guessed(
     engine, grouped, monkeypatch, most, guessed, total
 ):
-    monkeypatch.setattr("shinglefold.rerank.page.collapse_request.MOST", most)
+    monkeypatch.setattr("shinglefold.rerank.page.collapse_request.SAMPLE_SIZE", most)
     monkeypatch.setattr(ResultSizes, "few", lambda _self, _index: guessed == "few")
     search, true = folded(engine), len(set(GROUPS))
     for start in (0, 12):

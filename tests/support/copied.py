@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from shinglefold.canon import Canonicalizer
 from shinglefold.ingest.pipeline.pipeline import Pipeline, default_definition
 from shinglefold.model.recipe import TEXTS, Recipe, with_passages
-from shinglefold.passages.passage_index import shares
+from shinglefold.passages.passage_index import covered_shares
 from shinglefold.passages.shingle_positions import elements_of
 from shinglefold.registry import make_scheme
 
@@ -62,5 +62,5 @@ def make(seed: int = 1, *, chinese: bool = False) -> Copied:
     canonicalizer = Canonicalizer.of(make_scheme())
     theirs = {id_: elements_of(canonicalizer.tokens(text)) for id_, text in documents.items()}
     ours = [elements_of(canonicalizer.tokens(text)) for text in texts]
-    told = [{id_: shares(one, other)[0] for id_, other in theirs.items()} for one in ours]
+    told = [{id_: covered_shares(one, other)[0] for id_, other in theirs.items()} for one in ours]
     return Copied(texts, documents, told)

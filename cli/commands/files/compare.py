@@ -127,7 +127,7 @@ def _compare_files(
     from shinglefold.offline.compare_texts import compare_texts
     from shinglefold.passages.alignment import passages_between
     from shinglefold.passages.html_report import Shown, page
-    from shinglefold.passages.passage_index import shares
+    from shinglefold.passages.passage_index import covered_shares
     from shinglefold.passages.shingle_positions import elements_of
 
     check_page(html, "--html", () if text else (a, b))
@@ -139,7 +139,7 @@ def _compare_files(
     sides = [elements_of(canonicalizer.placed(one, language), width, tolerant) for one in texts]
     matched, left_out, crowded = passages_between(*sides, gap=gap, tolerant=tolerant)
     _warn_of_repetitions(names[0], left_out, crowded)
-    parts = shares(*sides)
+    parts = covered_shares(*sides)
     if html is not None:
         tokens = [side.tokens for side in sides]
         shown = [Shown(*one) for one in zip(names, texts, tokens, parts, strict=True)]
@@ -199,7 +199,7 @@ def _compare_documents(
     from shinglefold.canon import Canonicalizer
     from shinglefold.cli.session.open_index import open_store, seal_of_index, stored_hit
     from shinglefold.rerank.explanation import explain_pair
-    from shinglefold.rerank.request.field_check import check_fields
+    from shinglefold.rerank.index_knowledge import check_fields
 
     if not (a and b):
         raise click.UsageError("an id is empty: name two documents")
@@ -215,10 +215,10 @@ def _compare_documents(
     )
     if invocation.json:
         matched = [passage_json(passage, *found.texts) for passage in found.passages]
-        write_json({**found.told, "passages": matched})
+        write_json({**found.facts, "passages": matched})
         return DONE
     console = make_console()
-    for line in _stored_figures(found.told, scheme):
+    for line in _stored_figures(found.facts, scheme):
         console.print(line)
     console.print()
     print_passages(console, found.passages, found.texts, (a, b), passages)

@@ -245,7 +245,7 @@ def _grouping(target: "Target", recipe: "Recipe", *, numbered: bool) -> tuple[Ma
     """Return the rules of an index for its groups, the fields that they compare, and a warning if lost."""
     from shinglefold.cli.session.recipe import recipe_of_index
     from shinglefold.grouping.rules import Rules
-    from shinglefold.rerank.request.field_check import source_of
+    from shinglefold.rerank.index_knowledge import source_of
 
     try:
         old, found = recipe_of_index(target)

@@ -200,8 +200,8 @@ def search(
     from shinglefold.cli.session.open_index import open_store, seal_of_index
     from shinglefold.engines import is_server
     from shinglefold.rerank import Explain, FoldedSearch
+    from shinglefold.rerank.index_knowledge import check_fields
     from shinglefold.rerank.representatives import load_policies
-    from shinglefold.rerank.request.field_check import check_fields
 
     words = " ".join(query)
     if not words.strip():

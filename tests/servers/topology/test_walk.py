@@ -3,7 +3,7 @@
 import pytest
 from support.topologies import NAMES, laid_out, ranked
 
-from shinglefold.rerank.request.bodies import tie_key, whole_runs
+from shinglefold.rerank.request.bodies import SEQ_NO, complete_tie_groups
 
 COUNT = 120
 #: What the walk is sorted by before ties are settled; every fourth document has no rank.
@@ -26,7 +26,7 @@ def walk(engine, index, body, size, pit):
             window = {**body, **after, "size": wanted + 1, "track_total_hits": False}
             answer = engine.search(None if pit else index, window)
             hits = answer["hits"]["hits"]
-            count = whole_runs(hits, wanted)
+            count = complete_tie_groups(hits, wanted)
             if len(hits) <= wanted:
                 yield from hits
                 return
@@ -41,7 +41,7 @@ def test_every_document_is_met_once(engine, server, topology):
     with laid_out(topology, engine, server, documents, PROPERTIES) as place:
         pit = engine.open_pit(place.target)
         for keys in ORDERS:
-            body = {"query": {"match_all": {}}, "sort": [*keys, {tie_key(engine.can): "asc"}]}
+            body = {"query": {"match_all": {}}, "sort": [*keys, {SEQ_NO: "asc"}]}
             for more in ({}, {"pit": {"id": pit, "keep_alive": "1m"}}):
                 for size in (13, 50):
                     met = [place.number(hit) for hit in walk(engine, place.target, body | more, size, more)]

@@ -1,0 +1,236 @@
+"""Fetches the hits of a page, by sequence number where possible, else by id.
+
+Engines store ids with the sources, so reading 200 ids costs more than everything else that folding reads.
+Sequence numbers are doc values, and unique within a shard. The exception is an index made by ``_shrink``: its
+documents keep the numbers that they had in several shards.
+"""
+
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatch
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from shinglefold.contracts.engine import JSON
+from shinglefold.contracts.shard_failures import refuse_small_windows
+from shinglefold.errors import WindowTooLarge
+from shinglefold.rerank.engine_calls import Call, Steps
+from shinglefold.rerank.hits import Hit, identity
+from shinglefold.rerank.request.bodies import (
+    SEQ_NO,
+    chosen_body,
+    hits_query,
+    sort_keys,
+    with_ids,
+    without_unwanted_id,
+)
+
+if TYPE_CHECKING:
+    from shinglefold.rerank.page.window import WindowReader
+
+#: Hits fetched with one request.
+_AT_ONCE = 1000
+
+#: Parts of a request that depend on its query, beside the hits and their order.
+_QUERY_KEYS = ("highlight", "explain", "script_fields", "rescore")
+_INSIDE_QUERY = ("'_name'", "'inner_hits'")
+Key = tuple[Any, ...]
+#: Hits that a server returns at a time by default.
+_MOST = 10_000
+
+
+class AmbiguousSeqNo(Exception):
+    """Sequence numbers do not identify the hits, or documents changed: read the hits again with ids."""
+
+
+def without_ids(window: JSON) -> JSON:
+    """Return the body of a window with sequence numbers instead of ids; unchanged where it needs sources."""
+    if window["_source"] is not False:
+        return window
+    fields = [*window["docvalue_fields"], SEQ_NO]
+    return {**window, "stored_fields": "_none_", "docvalue_fields": fields}
+
+
+def are_numbered(hits: Sequence[Hit]) -> bool:
+    """Return whether hits were read without ids."""
+    return bool(hits) and "_id" not in hits[0]
+
+
+class SeqNoFetch:
+    """Fetches hits by sequence number and digest, from one shard or several."""
+
+    def __init__(self, body: Mapping[str, Any], shards: int, dedup: str) -> None:
+        self._body = body
+        self._shards = shards or 2
+        self._digest = f"{dedup}.digest"
+        self._dropped = () if body.get("seq_no_primary_term") else (SEQ_NO, "_primary_term")
+
+    def request(self, hits: Sequence[Hit], source: Any) -> JSON:  # noqa: ANN401 - JSON
+        """Return the body that fetches hits with everything that the request returns of them.
+
+        Raises:
+            AmbiguousSeqNo: two hits have the same number and the same text.
+        """
+        keys = [self._key(hit, _number(hit)) for hit in hits]
+        if len(set(keys)) < len(keys):
+            raise AmbiguousSeqNo
+        filters: list[JSON] = [{"terms": {SEQ_NO: sorted({number for _, number, _ in keys})}}]
+        digests = {text for _, _, text in keys}
+        if self._shards > 1 and None not in digests:
+            # Other shards have documents with the same numbers; digests exclude nearly all of them.
+            filters.append({"terms": {self._digest: sorted(map(str, digests))}})
+        body = self._body if _needs_query(self._body) else {**self._body, "query": None}
+        request = chosen_body(body, {"bool": {"filter": filters}}, self._most(hits), source)
+        request["docvalue_fields"] = [*(request.get("docvalue_fields") or ()), self._digest]
+        return {**request, "seq_no_primary_term": True}
+
+    def found(self, hits: Sequence[Hit], answer: Sequence[JSON]) -> list[JSON]:
+        """Return the requested hits of an answer, in their order.
+
+        Raises:
+            AmbiguousSeqNo: a hit is missing, or two match.
+        """
+        if len(answer) >= self._most(hits):
+            # The requested document may be among those cut off.
+            raise AmbiguousSeqNo
+        fetched: dict[Key, JSON] = {}
+        for hit in answer:
+            key = self._key(hit, hit.get(SEQ_NO))
+            if key in fetched:
+                raise AmbiguousSeqNo
+            fetched[key] = hit
+        try:
+            return [self._without_added_fields(fetched[self._key(hit, _number(hit))]) for hit in hits]
+        except KeyError:
+            raise AmbiguousSeqNo from None
+
+    def _most(self, hits: Sequence[Hit]) -> int:
+        """Return a size above the number of documents with these numbers in all shards."""
+        return min(_MOST, len(hits) * self._shards + 1)
+
+    def _key(self, hit: Hit, number: object) -> Key:
+        return hit.get("_index"), number, self._text(hit)
+
+    def _text(self, hit: Hit) -> object:
+        values = (hit.get("fields") or {}).get(self._digest)
+        return values[0] if values else None
+
+    def _without_added_fields(self, hit: JSON) -> JSON:
+        """Return a hit without the fields that were added to identify it."""
+        kept = dict(hit)
+        for name in self._dropped:
+            kept.pop(name, None)
+        if "fields" in kept and not self._wants_digest:
+            kept["fields"] = {name: value for name, value in kept["fields"].items() if name != self._digest}
+            if not kept["fields"]:
+                del kept["fields"]
+        return kept
+
+    @cached_property
+    def _wants_digest(self) -> bool:
+        wanted = [*(self._body.get("docvalue_fields") or ()), *(self._body.get("fields") or ())]
+        names = [one["field"] if isinstance(one, Mapping) else one for one in wanted]
+        return any(fnmatch(self._digest, str(name)) for name in names)
+
+
+def _number(hit: Hit) -> int:
+    try:
+        number: int = hit["fields"][SEQ_NO][0]
+    except (KeyError, IndexError):
+        raise AmbiguousSeqNo from None
+    return number
+
+
+def _needs_query(body: Mapping[str, Any]) -> bool:
+    if any(key in body for key in _QUERY_KEYS):
+        return True
+    query = str(body.get("query"))
+    return any(key in query for key in _INSIDE_QUERY)
+
+
+def fetch_hits(reading: "WindowReader", places: Sequence[int], index: str | None) -> Steps[dict[int, JSON]]:
+    """Return hits with everything that the request returns; documents deleted meanwhile are left out."""
+    found = yield from _by_id(reading, reading.body, places, index, source=None)
+    hits, sort = reading.hits, sort_keys(reading.body)
+    # A request with its own point in time also needs the tiebreaker to continue.
+    keys = slice(None if "pit" in reading.body else len(sort)) if sort else None
+    return {at: _with_ranking(hits[at], body, keys) for at, body in found.items()}
+
+
+def _by_id(
+    reading: "WindowReader",
+    body: Mapping[str, Any],
+    places: Sequence[int],
+    index: str | None,
+    *,
+    source: Any,  # noqa: ANN401 - JSON
+) -> Steps[dict[int, JSON]]:
+    if are_numbered(reading.hits):
+        return (yield from _by_seq_no(reading, body, places, index, source))
+    found: dict[tuple[Any, ...], JSON] = {}
+    done = 0
+    while done < len(places):
+        at_once = min(_AT_ONCE, reading.most)
+        hits = [reading.hits[place] for place in places[done : done + at_once]]
+        try:
+            answer = yield from _search_hits(
+                reading,
+                chosen_body(with_ids(body), hits_query(hits, reading.shards), len(hits), source),
+                index,
+            )
+        except WindowTooLarge:
+            if len(hits) == 1:
+                raise
+            reading.most = len(hits) // 2
+            continue
+        found |= {identity(hit): hit for hit in answer["hits"]["hits"]}
+        done += len(hits)
+    wanted = {place: found.get(identity(reading.hits[place])) for place in places}
+    return {place: without_unwanted_id(hit, body) for place, hit in wanted.items() if hit is not None}
+
+
+def _by_seq_no(
+    reading: "WindowReader",
+    body: Mapping[str, Any],
+    places: Sequence[int],
+    index: str | None,
+    source: Any,  # noqa: ANN401 - JSON
+) -> Steps[dict[int, JSON]]:
+    found: list[JSON] = []
+    numbered = SeqNoFetch(body, reading.shards, reading.field)
+    for begin in range(0, len(places), _AT_ONCE):
+        hits = [reading.hits[place] for place in places[begin : begin + _AT_ONCE]]
+        try:
+            answer = yield from _search_hits(reading, numbered.request(hits, source), index)
+        except WindowTooLarge:
+            # With ids, smaller requests will do.
+            raise AmbiguousSeqNo from None
+        found += numbered.found(hits, answer["hits"]["hits"])
+    return dict(zip(places, found, strict=True))
+
+
+def _search_hits(reading: "WindowReader", request: JSON, index: str | None) -> Steps[JSON]:
+    """Fetch hits that were read before, and record what the answer lacks.
+
+    Raises:
+        WindowTooLarge: the index allows only smaller windows.
+    """
+    answer: JSON = yield Call("search", reading.under_pit(index, request))
+    refuse_small_windows(answer)
+    reading.record_response(answer)
+    return answer
+
+
+def fetch_fields(
+    reading: "WindowReader", places: Sequence[int], index: str | None, fields: Sequence[str]
+) -> Steps[dict[int, JSON]]:
+    """Return some source fields of hits, regardless of the request's own filter."""
+    found = yield from _by_id(reading, {}, places, index, source=list(fields))
+    return {place: hit.get("_source") or {} for place, hit in found.items()}
+
+
+def _with_ranking(hit: Hit, fetched: JSON, keys: slice | None) -> JSON:
+    """Return a fetched hit with the score and sort values of the search that ranked it."""
+    ranked = {**fetched, "_score": hit.get("_score")}
+    if keys is not None and "sort" in hit:
+        ranked["sort"] = hit["sort"][keys]
+    return ranked
