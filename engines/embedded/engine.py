@@ -23,7 +23,7 @@ from shinglefold.engines.embedded.exclusive_access import ExclusiveAccess
 from shinglefold.engines.embedded.query.compiler import compile_query
 from shinglefold.engines.embedded.query.context import Context
 from shinglefold.engines.embedded.schema.analysis import Analysis
-from shinglefold.engines.embedded.schema.body_options import check_parameters, checked
+from shinglefold.engines.embedded.schema.body_options import check_options, check_parameters
 from shinglefold.engines.embedded.schema.bulk_actions import Action, RefusedAction, read_action
 from shinglefold.engines.embedded.schema.catalog import Catalog
 from shinglefold.engines.embedded.schema.tantivy_schema import CommitLimits, is_panic
@@ -35,10 +35,10 @@ from shinglefold.engines.embedded.store.index_folders import (
     delete_folder,
     folder_of,
     folder_size,
+    index_in_folder,
     index_names,
-    no_name,
+    invalid_name_error,
     replace_folder,
-    there,
 )
 from shinglefold.engines.embedded.store.snapshots import Pits, Snapshot
 from shinglefold.errors import (
@@ -130,8 +130,8 @@ class EmbeddedEngine(ExclusiveAccess):
         """Tell whether there is such an index; the embedded engine has no aliases."""
         self._check_open()
         if not isinstance(index, str) or not _NAME.fullmatch(index):
-            raise no_name(self.path, index)
-        return there(self.path / index)
+            raise invalid_name_error(self.path, index)
+        return index_in_folder(self.path / index)
 
     def indices(self, pattern: str = "*") -> list[IndexInfo]:
         """Return the indices a name or a pattern means, by name; sizes are of their folders.
@@ -247,7 +247,7 @@ class EmbeddedEngine(ExclusiveAccess):
         for given in actions:
             try:
                 action = read_action(given)
-                with self._lock, self._whole(action.index):
+                with self._lock, self._name_corrupt_files(action.index):
                     written_over += self._run(action, known)
                 done += 1
             except RefusedAction as refused:
@@ -265,7 +265,7 @@ class EmbeddedEngine(ExclusiveAccess):
 
     def get(self, index: str, id: str) -> JSON | None:  # noqa: A002
         """Return a document as it is now, refreshed or not, or None."""
-        with self._lock, self._whole(index):
+        with self._lock, self._name_corrupt_files(index):
             source = self._index(index).source(id)
         return None if source is None else {"_index": index, "_id": id, "_source": source}
 
@@ -283,7 +283,7 @@ class EmbeddedEngine(ExclusiveAccess):
         request = read_request(body, under_pit)
         with self._lock:
             snapshot, pit = self._pit(index, body["pit"]) if under_pit else (self._searched(index), None)
-        with self._whole(snapshot.name):
+        with self._name_corrupt_files(snapshot.name):
             response = run_search(snapshot, self._analysis, request)
         return response if pit is None else {"pit_id": pit, **response}
 
@@ -359,12 +359,12 @@ class EmbeddedEngine(ExclusiveAccess):
         self._check_open()
         if index is not None:
             raise UnsupportedQuery("search: a point in time has its index; give None as index")
-        pit = checked("pit", given, ("id", "keep_alive"))
+        pit = check_options("pit", given, ("id", "keep_alive"))
         id_ = str(pit.get("id"))
         return self._pits.snapshot(id_, pit.get("keep_alive")), id_
 
     @contextmanager
-    def _whole(self, index: str) -> Iterator[None]:
+    def _name_corrupt_files(self, index: str) -> Iterator[None]:
         """Say which files are damaged, where that is why something went wrong.
 
         Raises:
@@ -396,6 +396,6 @@ class EmbeddedEngine(ExclusiveAccess):
 
 
 def _check_settings(settings: Mapping[str, Any]) -> None:
-    inner = checked("settings", settings, (*_SETTINGS, "index"))
+    inner = check_options("settings", settings, (*_SETTINGS, "index"))
     if "index" in inner:
-        checked("settings index", inner["index"], _SETTINGS)
+        check_options("settings index", inner["index"], _SETTINGS)

@@ -28,7 +28,7 @@ class ExclusiveAccess:
         """Return an index if it is open."""
 
     @abstractmethod
-    def _whole(self, index: str) -> AbstractContextManager[None]:
+    def _name_corrupt_files(self, index: str) -> AbstractContextManager[None]:
         """Name corrupt files if the block fails because of them."""
 
     @contextmanager
@@ -114,5 +114,5 @@ class ExclusiveAccess:
 
     def get_all(self, index: str, ids: Sequence[str]) -> list[JSON | None]:
         """Return the current sources of documents, None for deleted ones; see ``get``."""
-        with self._lock, self._whole(index):
+        with self._lock, self._name_corrupt_files(index):
             return self._index(index).sources(ids)

@@ -9,7 +9,7 @@ from typing import Any
 import tantivy
 
 from shinglefold.engines.embedded.schema.analysis import Analysis
-from shinglefold.engines.embedded.schema.body_options import number, single
+from shinglefold.engines.embedded.schema.body_options import number_option, single_entry
 from shinglefold.engines.embedded.schema.field_types import Field, FieldKind
 from shinglefold.engines.embedded.store.snapshots import Snapshot
 from shinglefold.errors import UnsupportedQuery
@@ -68,7 +68,7 @@ class Context:
 
 def leaf(what: str, body: object, main: str) -> tuple[str, Mapping[str, Any]]:
     """Return field and options of a query on one field; its short form ``{field: value}`` means ``main``."""
-    path, given = single(what, body)
+    path, given = single_entry(what, body)
     return path, given if isinstance(given, Mapping) else {main: given}
 
 
@@ -89,7 +89,7 @@ def constant(query: tantivy.Query, score: float = 1.0) -> tantivy.Query:
 
 def boosted(query: tantivy.Query, given: Mapping[str, Any]) -> tantivy.Query:
     """Return the query with the boost its options ask for."""
-    boost = number("boost", given.get("boost", 1.0))
+    boost = number_option("boost", given.get("boost", 1.0))
     return query if boost == 1.0 else tantivy.Query.boost_query(query, boost)
 
 

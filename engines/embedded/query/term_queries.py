@@ -16,7 +16,7 @@ from shinglefold.engines.embedded.query.context import (
     leaf,
     no_document,
 )
-from shinglefold.engines.embedded.schema.body_options import checked, strings
+from shinglefold.engines.embedded.schema.body_options import check_options, strings_option
 from shinglefold.engines.embedded.schema.field_types import (
     Field,
     FieldKind,
@@ -57,7 +57,7 @@ def value_query(context: Context, own: Field, value: object, what: str) -> Query
 
 def _term(context: Context, body: object) -> Query:
     path, given = leaf("term", body, "value")
-    checked("term", given, ("value", "boost"))
+    check_options("term", given, ("value", "boost"))
     if not isinstance(given.get("value"), str | int | float):
         raise UnsupportedQuery(f"term on {path!r}: expected one value, got {given.get('value')!r}; see terms")
     own = context.field(path, "term")
@@ -91,8 +91,8 @@ def _parts(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
 
 
 def _ids(context: Context, body: object) -> Query:
-    given = checked("ids", body, ("values", "boost"))
-    ids = strings("ids values", given.get("values"))
+    given = check_options("ids", body, ("values", "boost"))
+    ids = strings_option("ids values", given.get("values"))
     if not ids:
         return no_document()
     return boosted(_one_of(context, "_id", [well_formed(id_) for id_ in ids]), given)
@@ -115,7 +115,7 @@ def _one_of(context: Context, column: str, values: Sequence[Indexed], most: int 
 
 
 def _exists(context: Context, body: object) -> Query:
-    given = checked("exists", body, ("field", "boost"))
+    given = check_options("exists", body, ("field", "boost"))
     path = given.get("field")
     if not isinstance(path, str):
         raise UnsupportedQuery(f"exists: expected the name of a field, got {path!r}")
@@ -127,7 +127,7 @@ def _exists(context: Context, body: object) -> Query:
 
 def _prefix(context: Context, body: object) -> Query:
     path, given = leaf("prefix", body, "value")
-    checked("prefix", given, ("value", "boost"))
+    check_options("prefix", given, ("value", "boost"))
     own = context.field(path, "prefix")
     if own is None:
         return no_document()
@@ -139,7 +139,7 @@ def _prefix(context: Context, body: object) -> Query:
 
 def _range_query(context: Context, body: object) -> Query:
     path, given = leaf("range", body, "gte")
-    checked("range", given, (*_BOUNDS, "boost"))
+    check_options("range", given, (*_BOUNDS, "boost"))
     own = context.field(path, "range")
     return boosted(_range(context, own, given), given) if own else no_document()
 
@@ -153,7 +153,7 @@ def _range(context: Context, own: Field, given: Mapping[str, Any]) -> Query:
     if not bounds:
         return _exists(context, {"field": own.path})
     if own.kind is FieldKind.KEYWORD:
-        strings("range bounds", list(bounds.values()))
+        strings_option("range bounds", list(bounds.values()))
         return _terms_where(context, own, "", lambda term: _inside(term, bounds))
     if own.kind is FieldKind.DOUBLE:
         return _double_range(context, own, bounds)
@@ -225,11 +225,11 @@ def _indexed(own: Field, value: object, what: str) -> Indexed | None:
 
 
 def _match_all(_: Context, body: object) -> Query:
-    return boosted(all_documents(), checked("match_all", body, ("boost",)))
+    return boosted(all_documents(), check_options("match_all", body, ("boost",)))
 
 
 def _match_none(_: Context, body: object) -> Query:
-    checked("match_none", body, ())
+    check_options("match_none", body, ())
     return no_document()
 
 

@@ -18,7 +18,7 @@ def unsupported(what: str, name: str, known: Iterable[str]) -> UnsupportedQuery:
     )
 
 
-def checked(what: str, given: object, known: Iterable[str]) -> Mapping[str, Any]:
+def check_options(what: str, given: object, known: Iterable[str]) -> Mapping[str, Any]:
     """Return an object of options after making sure that every key is known.
 
     Raises:
@@ -32,7 +32,7 @@ def checked(what: str, given: object, known: Iterable[str]) -> Mapping[str, Any]
     return found
 
 
-def single(what: str, given: object) -> tuple[str, Any]:
+def single_entry(what: str, given: object) -> tuple[str, Any]:
     """Return key and value of an object that must have exactly one key."""
     if not isinstance(given, Mapping) or len(given) != 1:
         raise expected(what, "an object with exactly one key", given, UnsupportedQuery)
@@ -40,25 +40,25 @@ def single(what: str, given: object) -> tuple[str, Any]:
     return str(key), value
 
 
-def whole(what: str, value: object, low: int = 0) -> int:
+def int_option(what: str, value: object, low: int = 0) -> int:
     """Return a whole number of at least ``low``."""
     check_int(what, value, low, error=UnsupportedQuery)
     return cast("int", value)
 
 
-def number(what: str, value: object, low: float = 0.0) -> float:
+def number_option(what: str, value: object, low: float = 0.0) -> float:
     """Return a number of at least ``low``."""
     check_number(what, value, low, error=UnsupportedQuery)
     return float(cast("float", value))
 
 
-def truth(what: str, value: object) -> bool:
+def bool_option(what: str, value: object) -> bool:
     """Return true or false."""
     check_bool(what, value, UnsupportedQuery)
     return cast("bool", value)
 
 
-def strings(what: str, value: object) -> tuple[str, ...]:
+def strings_option(what: str, value: object) -> tuple[str, ...]:
     """Return strings given as one or as a list."""
     items = [value] if isinstance(value, str) else value
     if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):

@@ -14,7 +14,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from shinglefold.engines.embedded.schema.body_options import checked, truth, unsupported, whole
+from shinglefold.engines.embedded.schema.body_options import (
+    bool_option,
+    check_options,
+    int_option,
+    unsupported,
+)
 from shinglefold.engines.embedded.schema.field_types import SEARCHED, TYPES, Field, looks_like_date
 from shinglefold.errors import EngineUnavailable, UnsupportedQuery, reason_of
 from shinglefold.options.remedies import suggest
@@ -53,9 +58,9 @@ def check_mappings(mappings: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         UnsupportedQuery: a type or an option is not.
     """
-    checked("mappings", mappings, _ROOT)
+    check_options("mappings", mappings, _ROOT)
     if "date_detection" in mappings:
-        truth("date_detection", mappings["date_detection"])
+        bool_option("date_detection", mappings["date_detection"])
     _dynamic("mappings", mappings)
     _check_properties("", mappings.get("properties", {}))
     try:
@@ -146,7 +151,7 @@ def _check_properties(prefix: str, properties: object) -> None:
         if not name or not isinstance(definition, Mapping):
             raise UnsupportedQuery(f"mapping of {path!r}: expected a name and an object with a type")
         if is_object(definition):
-            checked(f"object {path!r}", definition, _OBJECT)
+            check_options(f"object {path!r}", definition, _OBJECT)
             _dynamic(path, definition)
             _check_properties(path + ".", definition.get("properties", {}))
         else:
@@ -159,12 +164,12 @@ def _check_leaf(path: str, definition: Mapping[str, Any]) -> None:
         raise unsupported(f"field type (of {path!r})", kind, (*TYPES, "object"))
     if "analyzer" in definition or "search_analyzer" in definition:
         raise UnsupportedQuery(f"mapping of {path!r}: no analyzer can be named{_WHY_NO_ANALYZER}")
-    checked(f"{kind} field {path!r}", definition, _OPTIONS.get(kind, _VALUE))
+    check_options(f"{kind} field {path!r}", definition, _OPTIONS.get(kind, _VALUE))
     for name in ("index", "doc_values", "norms"):
         if name in definition:
-            truth(f"{name} of {path!r}", definition[name])
+            bool_option(f"{name} of {path!r}", definition[name])
     if "ignore_above" in definition:
-        whole(f"ignore_above of {path!r}", definition["ignore_above"], 1)
+        int_option(f"ignore_above of {path!r}", definition["ignore_above"], 1)
     if definition.get("format", _FORMATS[0]) not in _FORMATS:
         raise unsupported(f"date format (of {path!r})", str(definition["format"]), _FORMATS)
     for sub, own in definition.get("fields", {}).items():

@@ -27,7 +27,7 @@ _ROOM = 64_000_000
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 #: A hit while it is being ranked: score and address.
-Found = tuple[float, tantivy.DocAddress]
+ScoredAddress = tuple[float, tantivy.DocAddress]
 
 
 def make_schema(catalog: Catalog) -> tantivy.Schema:
@@ -51,16 +51,18 @@ def make_schema(catalog: Catalog) -> tantivy.Schema:
     return build.build()
 
 
-def find(searcher: tantivy.Searcher, query: tantivy.Query, limit: int) -> tuple[int, list[Found]]:
+def search_top(
+    searcher: tantivy.Searcher, query: tantivy.Query, limit: int
+) -> tuple[int, list[ScoredAddress]]:
     """Return how many documents a query finds, and the best of them: score and address.
 
     Equal scores are in the order of the index.
     """
     result = searcher.search(query, max(limit, 1))
-    return counted(result), result.hits[:limit]
+    return hit_count(result), result.hits[:limit]
 
 
-def counted(result: tantivy.SearchResult) -> int:
+def hit_count(result: tantivy.SearchResult) -> int:
     """Return how many documents were found; the library's type stubs forget it."""
     return int(result.count)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -71,7 +73,7 @@ def is_panic(error: BaseException) -> bool:
 
 
 @contextmanager
-def translated(doing: str, folder: Path | None = None, *, lost: bool = True) -> Iterator[None]:
+def translate_errors(doing: str, folder: Path | None = None, *, lost: bool = True) -> Iterator[None]:
     """Turn tantivy's and the system's exceptions into this project's.
 
     Args:

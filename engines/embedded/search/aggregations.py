@@ -7,9 +7,14 @@ from typing import Any, TypeVar
 
 import tantivy
 
-from shinglefold.engines.embedded.schema.body_options import checked, single, unsupported, whole
+from shinglefold.engines.embedded.schema.body_options import (
+    check_options,
+    int_option,
+    single_entry,
+    unsupported,
+)
 from shinglefold.engines.embedded.schema.field_types import Field, FieldKind
-from shinglefold.engines.embedded.schema.tantivy_schema import find
+from shinglefold.engines.embedded.schema.tantivy_schema import search_top
 from shinglefold.engines.embedded.search.sorting import has_many
 from shinglefold.engines.embedded.store.snapshots import Snapshot
 from shinglefold.errors import UnsupportedQuery
@@ -43,12 +48,12 @@ def read_collapse(given: object) -> Collapse:
     Raises:
         UnsupportedQuery: it is not valid, or two lists of others have one name.
     """
-    options = checked("collapse", given, ("field", "inner_hits", "max_concurrent_group_searches"))
+    options = check_options("collapse", given, ("field", "inner_hits", "max_concurrent_group_searches"))
     if not isinstance(options.get("field"), str):
         raise UnsupportedQuery(f"collapse: expected the name of a field, got {options.get('field')!r}")
     inner = options.get("inner_hits", ())
     each = inner if isinstance(inner, list | tuple) else [inner]
-    found = Collapse(options["field"], tuple(checked("inner_hits", one, _INNER_HITS) for one in each))
+    found = Collapse(options["field"], tuple(check_options("inner_hits", one, _INNER_HITS) for one in each))
     if len(set(found.names)) < len(found.names):
         raise UnsupportedQuery("collapse: each of several inner_hits needs a name of its own")
     return found
@@ -131,16 +136,16 @@ def aggregate(snapshot: Snapshot, query: tantivy.Query, given: Mapping[str, Any]
 def _read(snapshot: Snapshot, name: str, body: object) -> dict[str, Any]:
     """Return an aggregation as tantivy takes it."""
     inner, rest = split(name, body)
-    kind, options = single(f"aggregation {name!r}", rest)
+    kind, options = single_entry(f"aggregation {name!r}", rest)
     if kind == "cardinality":
         if inner:
             raise UnsupportedQuery(f"aggregation {name!r}: cardinality takes no sub-aggregations")
         return _distinct(snapshot, options)
     if kind != "terms":
         raise unsupported("aggregation", kind, _KINDS)
-    checked("terms aggregation", options, ("field", "size"))
+    check_options("terms aggregation", options, ("field", "size"))
     own = _counted(snapshot, options.get("field"))
-    size = whole("size of terms aggregation", options.get("size", 10), 1)
+    size = int_option("size of terms aggregation", options.get("size", 10), 1)
     made: dict[str, Any] = {"terms": {"field": own.column, "size": size, "segment_size": 65_000}}
     for sub, one in inner.items():
         if "cardinality" not in one:
@@ -151,7 +156,7 @@ def _read(snapshot: Snapshot, name: str, body: object) -> dict[str, Any]:
 
 def _distinct(snapshot: Snapshot, options: Mapping[str, Any]) -> dict[str, Any]:
     # Whatever the threshold, tantivy counts by HyperLogLog++ of the size it has.
-    checked("cardinality aggregation", options, ("field", "precision_threshold"))
+    check_options("cardinality aggregation", options, ("field", "precision_threshold"))
     path = str(options.get("field"))
     own = snapshot.catalog.fields.get(path)
     if own is None or own.kind in (FieldKind.TEXT, FieldKind.BINARY) or not own.has_order:
@@ -203,9 +208,11 @@ def sampled(snapshot: Snapshot, query: tantivy.Query, name: str, body: Mapping[s
     Cost: one pass over the hits, and 0.5 µs for each that is looked at.
     """
     inner, rest = split(name, body)
-    _, options = single(f"aggregation {name!r}", rest)
-    checked("sampler aggregation", options, ("shard_size",))
-    _, hits = find(snapshot.searcher, query, whole("shard_size", options.get("shard_size", 100), 1))
+    _, options = single_entry(f"aggregation {name!r}", rest)
+    check_options("sampler aggregation", options, ("shard_size",))
+    _, hits = search_top(
+        snapshot.searcher, query, int_option("shard_size", options.get("shard_size", 100), 1)
+    )
     addresses = [address for _, address in hits]
     told: dict[str, Any] = {"doc_count": len(addresses)}
     for sub, one in inner.items():
@@ -216,13 +223,13 @@ def sampled(snapshot: Snapshot, query: tantivy.Query, name: str, body: Mapping[s
 def _sampled_terms(
     snapshot: Snapshot, addresses: list[tantivy.DocAddress], name: str, body: Mapping[str, Any]
 ) -> dict[str, Any]:
-    kind, options = single(f"aggregation {name!r}", body)
+    kind, options = single_entry(f"aggregation {name!r}", body)
     if kind != "terms":
         raise unsupported("aggregation within a sample", kind, ("terms",))
-    checked("terms aggregation", options, _TERMS)
+    check_options("terms aggregation", options, _TERMS)
     own = collapse_field(snapshot, str(options.get("field")))
-    least = whole("min_doc_count", options.get("min_doc_count", 1), 1)
-    size = whole("size of terms aggregation", options.get("size", 10), 1)
+    least = int_option("min_doc_count", options.get("min_doc_count", 1), 1)
+    size = int_option("size of terms aggregation", options.get("size", 10), 1)
     found = Counter(value for value in column_values(snapshot, own, addresses) if value is not None)
     several = [(value, count) for value, count in found.items() if count >= least]
     several.sort(key=lambda one: (-one[1], one[0]))

@@ -9,7 +9,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from shinglefold.engines.embedded.query.context import Mark
-from shinglefold.engines.embedded.schema.body_options import checked, strings, truth, unsupported, whole
+from shinglefold.engines.embedded.schema.body_options import (
+    bool_option,
+    check_options,
+    int_option,
+    strings_option,
+    unsupported,
+)
 from shinglefold.errors import UnsupportedQuery
 from shinglefold.model.values import Token
 
@@ -115,18 +121,20 @@ def read_highlight(given: object) -> HighlightOptions:
     Raises:
         UnsupportedQuery: an option is not supported.
     """
-    options = checked("highlight", given, ("fields", *_PER_FIELD))
+    options = check_options("highlight", given, ("fields", *_PER_FIELD))
     fields = options.get("fields")
     if isinstance(fields, list):
         fields = {
-            name: own for item in fields for name, own in checked("highlight fields", item, item).items()
+            name: own
+            for item in fields
+            for name, own in check_options("highlight fields", item, item).items()
         }
     if not isinstance(fields, Mapping) or not fields:
         raise UnsupportedQuery('highlight: fields is missing; name some: {"fields": {"body": {}}}')
     general = {name: value for name, value in options.items() if name != "fields"}
     return HighlightOptions(
         tuple(
-            (name, _style({**general, **checked(f"highlight of {name}", own, _PER_FIELD)}))
+            (name, _style({**general, **check_options(f"highlight of {name}", own, _PER_FIELD)}))
             for name, own in fields.items()
         )
     )
@@ -183,14 +191,14 @@ def _style(given: Mapping[str, Any]) -> Style:
         raise unsupported("order of highlight", str(order), ("none", "score"))
     return Style(
         tags=(_tag(given, "pre_tags", "<em>"), _tag(given, "post_tags", "</em>")),
-        fragment_size=whole("fragment_size", given.get("fragment_size", 100), 1),
-        fragments=whole("number_of_fragments", given.get("number_of_fragments", 5)),
-        no_match_size=whole("no_match_size", given.get("no_match_size", 0)),
+        fragment_size=int_option("fragment_size", given.get("fragment_size", 100), 1),
+        fragments=int_option("number_of_fragments", given.get("number_of_fragments", 5)),
+        no_match_size=int_option("no_match_size", given.get("no_match_size", 0)),
         by_score=order == "score",
-        own_terms_only=truth("require_field_match", given.get("require_field_match", True)),
+        own_terms_only=bool_option("require_field_match", given.get("require_field_match", True)),
     )
 
 
 def _tag(given: Mapping[str, Any], name: str, otherwise: str) -> str:
-    tags = strings(name, given.get(name, otherwise))
+    tags = strings_option(name, given.get(name, otherwise))
     return tags[0] if tags else ""

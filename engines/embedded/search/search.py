@@ -22,7 +22,7 @@ from shinglefold.engines.embedded.schema.field_types import (
     parse_date,
     to_index,
 )
-from shinglefold.engines.embedded.schema.tantivy_schema import counted, find
+from shinglefold.engines.embedded.schema.tantivy_schema import hit_count, search_top
 from shinglefold.engines.embedded.search.aggregations import (
     Collapse,
     aggregate,
@@ -36,7 +36,7 @@ from shinglefold.engines.embedded.search.request import Request, read_request
 from shinglefold.engines.embedded.search.sorting import address_at, make_column, place, places, tantivy_orders
 from shinglefold.engines.embedded.store.record_files import Head, read_head
 from shinglefold.engines.embedded.store.snapshots import Order, Snapshot
-from shinglefold.engines.embedded.store.source_codec import loaded, stored_main
+from shinglefold.engines.embedded.store.source_codec import parse_source, stored_main
 from shinglefold.errors import UnsupportedQuery
 
 
@@ -150,7 +150,7 @@ class _Loader:
         source = head.parts
         if self._whole(head):
             main = stored_main(self.snapshot.searcher, self.snapshot.heads, ranked.address)
-            source = loaded(main) | head.parts
+            source = parse_source(main) | head.parts
         if self.request.source.wanted:
             hit["_source"] = self.request.source.apply(source)
         if fields := self.selection.read(head.parts, source):
@@ -234,7 +234,7 @@ def _ranked(
     wanted = request.start + request.size
     if request.by_rank and request.after is None:
         # One more than nothing, so that there is a best score.
-        count, found = find(snapshot.searcher, query, max(wanted, 1))
+        count, found = search_top(snapshot.searcher, query, max(wanted, 1))
         best = found[0][0] if found else None
         return count, best, [_by_rank(request, *hit) for hit in found[request.start : wanted]]
     order = snapshot.sort_cache.get(key := _order_key(request))
@@ -290,9 +290,9 @@ def _order_key(request: Request) -> str:
 
 def _order(snapshot: Snapshot, query: tantivy.Query, request: Request) -> Order:
     """Return all that is found in order. Cost: about 2 µs a hit and key."""
-    count, _ = find(snapshot.searcher, query, 1)
+    count, _ = search_top(snapshot.searcher, query, 1)
     # One request for all: an order by several fields, or after a cursor, is not tantivy's.
-    _, found = find(snapshot.searcher, query, count)
+    _, found = search_top(snapshot.searcher, query, count)
     columns = [make_column(key, snapshot, query, found) for key in request.sort]
     scores = np.fromiter((score for score, _ in found), np.float32, len(found))
     return Order.of(places(found), scores, columns)
@@ -304,12 +304,12 @@ def _sorted_by_tantivy(
     """Return a page near the top, which tantivy finds without the rest."""
     wanted = max(request.start + request.size, 1)
     if column is None:
-        count, found = find(snapshot.searcher, constant(query), wanted)
+        count, found = search_top(snapshot.searcher, constant(query), wanted)
         keyed: Sequence[tuple[Any, tantivy.DocAddress]] = [(place(address), address) for _, address in found]
     else:
         order = tantivy.Order.Desc if descending else tantivy.Order.Asc
         result = snapshot.searcher.search(query, wanted, order_by_field=column, order=order)
-        count, keyed = counted(result), result.hits
+        count, keyed = hit_count(result), result.hits
     # Whatever follows the first key is the place.
     rest = len(request.sort) - 1
     chosen = keyed[request.start : request.start + request.size]

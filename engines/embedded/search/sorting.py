@@ -10,9 +10,9 @@ import tantivy
 
 from shinglefold.documents.source_filter import values_at
 from shinglefold.engines.embedded.query.context import constant
-from shinglefold.engines.embedded.schema.body_options import checked, single, unsupported
+from shinglefold.engines.embedded.schema.body_options import check_options, single_entry, unsupported
 from shinglefold.engines.embedded.schema.field_types import TYPES, Field, FieldKind, parse_date, to_index
-from shinglefold.engines.embedded.schema.tantivy_schema import MANY, NAMES, Found, find
+from shinglefold.engines.embedded.schema.tantivy_schema import MANY, NAMES, ScoredAddress, search_top
 from shinglefold.engines.embedded.store.document_encoder import indexed_values
 from shinglefold.engines.embedded.store.snapshots import GAP, Places, Snapshot, SortColumn
 from shinglefold.engines.embedded.store.source_codec import stored_source
@@ -58,7 +58,9 @@ def address_at(number: int) -> tantivy.DocAddress:
     return tantivy.DocAddress(number >> 32, number & 0xFFFFFFFF)
 
 
-def make_column(key: SortKey, snapshot: Snapshot, query: tantivy.Query, found: Sequence[Found]) -> SortColumn:
+def make_column(
+    key: SortKey, snapshot: Snapshot, query: tantivy.Query, found: Sequence[ScoredAddress]
+) -> SortColumn:
     """Return one key of an order for every hit.
 
     Raises:
@@ -105,17 +107,17 @@ def has_many(own: Field, snapshot: Snapshot) -> bool:
     return snapshot.searcher.doc_freq(NAMES, MANY + own.path) > 0
 
 
-def places(found: Sequence[Found]) -> Places:
+def places(found: Sequence[ScoredAddress]) -> Places:
     """Return the places of hits in the index."""
     return np.fromiter((place(address) for _, address in found), np.int64, len(found))
 
 
 def _read_key(item: object) -> SortKey:
-    name, options = (item, {}) if isinstance(item, str) else single("sort", item)
+    name, options = (item, {}) if isinstance(item, str) else single_entry("sort", item)
     assert isinstance(name, str)
     if isinstance(options, str):
         options = {"order": options}
-    checked(f"sort by {name}", options, _OPTIONS if name not in ("_score", *_PLACES) else ("order",))
+    check_options(f"sort by {name}", options, _OPTIONS if name not in ("_score", *_PLACES) else ("order",))
     order = options.get("order", "desc" if name == "_score" else "asc")
     if order not in ("asc", "desc"):
         raise unsupported(f"order of sort by {name}", str(order), ("asc", "desc"))
@@ -148,7 +150,7 @@ def _sortable(key: SortKey, snapshot: Snapshot) -> Field | None:
 
 
 def _strings(
-    own: Field, snapshot: Snapshot, query: tantivy.Query, found: Sequence[Found]
+    own: Field, snapshot: Snapshot, query: tantivy.Query, found: Sequence[ScoredAddress]
 ) -> list[str | None]:
     """Return the strings of a keyword field for every hit.
 
@@ -164,7 +166,7 @@ def _strings(
 
 
 def _with_greatest(
-    own: Field, snapshot: Snapshot, query: tantivy.Query, found: Sequence[Found], values: list[Any]
+    own: Field, snapshot: Snapshot, query: tantivy.Query, found: Sequence[ScoredAddress], values: list[Any]
 ) -> list[Any]:
     """Return the values with the greatest instead of the least where a document has several.
 
@@ -173,7 +175,7 @@ def _with_greatest(
     many = tantivy.Query.term_query(snapshot.schema, NAMES, MANY + own.path, "basic")
     both = tantivy.Query.boolean_query([(tantivy.Occur.Must, query), (tantivy.Occur.Must, many)])
     greatest = {}
-    for _, address in find(snapshot.searcher, both, len(found))[1]:
+    for _, address in search_top(snapshot.searcher, both, len(found))[1]:
         source = stored_source(snapshot.searcher, snapshot.heads, address).load()
         greatest[place(address)] = max(indexed_values(own, values_at(source, own.source)))
     return [greatest.get(place(hit[1]), value) for hit, value in zip(found, values, strict=True)]

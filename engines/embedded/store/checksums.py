@@ -13,7 +13,7 @@ from typing import Any
 
 import tantivy
 
-from shinglefold.engines.embedded.schema.tantivy_schema import ADDRESS, find
+from shinglefold.engines.embedded.schema.tantivy_schema import ADDRESS, search_top
 from shinglefold.engines.embedded.store.record_files import (
     PLACE,
     Heads,
@@ -21,7 +21,7 @@ from shinglefold.engines.embedded.store.record_files import (
     addresses,
     read_head,
     record_files,
-    walk,
+    scan_file,
 )
 from shinglefold.engines.embedded.store.source_codec import stored_sources
 from shinglefold.errors import EngineUnavailable
@@ -80,8 +80,8 @@ def _several(
     searcher: tantivy.Searcher, schema: tantivy.Schema, number: int
 ) -> Iterator[list[tantivy.DocAddress]]:
     inside = _inside(schema, number)
-    count, _ = find(searcher, inside, 1)
-    _, found = find(searcher, inside, count)
+    count, _ = search_top(searcher, inside, 1)
+    _, found = search_top(searcher, inside, count)
     for begin in range(0, count, _AT_ONCE):
         yield [place for _, place in found[begin : begin + _AT_ONCE]]
 
@@ -165,7 +165,7 @@ def head_problems(index: tantivy.Index, folder: Path, most: int | None) -> list[
             # Each costs a pass, and an index is opened for every search of a command.
             continue
         try:
-            end = walk(file).end if whole else file.stat().st_size
+            end = scan_file(file).end if whole else file.stat().st_size
         except FileNotFoundError:
             end = 0
         last = last_place(searcher, index.schema, number)

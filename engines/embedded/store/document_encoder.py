@@ -24,7 +24,7 @@ from shinglefold.engines.embedded.schema.field_types import (
     well_formed,
 )
 from shinglefold.engines.embedded.schema.tantivy_schema import MANY, NAMES
-from shinglefold.engines.embedded.store.source_codec import StoredSource, halves, make_source
+from shinglefold.engines.embedded.store.source_codec import StoredSource, encode_source, halves
 
 _DEEPEST = 20
 #: Metadata of the engine; no field may have such a name.
@@ -137,7 +137,7 @@ def prepare(
         ValueError: a value does not fit its mapping, or the source is no JSON.
     """
     ready = PreparedDocument({}) if made is None else made
-    written = make_source(id, source, ready.halves)
+    written = encode_source(id, source, ready.halves)
     walk = _Walk(catalog)
     walk.run(source)
     if walk.new:

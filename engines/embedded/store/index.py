@@ -15,9 +15,9 @@ from shinglefold.engines.embedded.schema.catalog import Catalog, NoColumnLeft
 from shinglefold.engines.embedded.schema.tantivy_schema import (
     TANTIVY,
     CommitLimits,
-    find,
     make_schema,
-    translated,
+    search_top,
+    translate_errors,
 )
 from shinglefold.engines.embedded.store.checksums import (
     live_counts,
@@ -32,9 +32,9 @@ from shinglefold.engines.embedded.store.index_folders import (
     new_folder,
     rebuild_columns,
 )
-from shinglefold.engines.embedded.store.record_files import FOLDER, record_files, walk
+from shinglefold.engines.embedded.store.record_files import FOLDER, record_files, scan_file
 from shinglefold.engines.embedded.store.snapshots import Reader, Snapshot, stamp
-from shinglefold.engines.embedded.store.write_ahead_log import age, files
+from shinglefold.engines.embedded.store.write_ahead_log import journal_age, journal_files
 from shinglefold.engines.embedded.store.writer import CommittedState, IndexWriter
 from shinglefold.errors import EngineError, IndexReadOnly, UnsupportedQuery
 from shinglefold.runtime.durable_files import sync_folder
@@ -82,7 +82,10 @@ class Index:
             EngineUnavailable: the folder can't be written, or another process is making the index.
         """
         check_free(folder)
-        with translated(f"creating {folder.name}", _there(folder), lost=False), new_folder(folder) as part:
+        with (
+            translate_errors(f"creating {folder.name}", _there(folder), lost=False),
+            new_folder(folder) as part,
+        ):
             (part / TANTIVY).mkdir()
             tantivy.Index(make_schema(catalog), path=str(part / TANTIVY))
             replace(catalog, schema=schema_checksum(read_meta(part / TANTIVY))).save(part)
@@ -103,7 +106,7 @@ class Index:
         if self._writer is None:
             if time.monotonic() - self._checked_at > _CHECK_EVERY:
                 self._checked_at = time.monotonic()
-                if age(self.folder) > _CHECK_EVERY:
+                if journal_age(self.folder) > _CHECK_EVERY:
                     self._recover()
             if self._reader.stamp() != self._stamp:
                 self._refresh_snapshot()
@@ -159,7 +162,7 @@ class Index:
         """
         if (writer := self._writer) is None:
             return
-        with self._released_on_error():
+        with self._release_on_error():
             writer.note()
             self._finish_commit(wait=False)
             if writer.due and not writer.committing:
@@ -175,11 +178,11 @@ class Index:
         writer = self._open_writer()
         if writer.committing:
             self._finish_commit(wait=False)
-        with self._released_on_error():
+        with self._release_on_error():
             try:
                 written_over = writer.run(action)
             except NoColumnLeft as error:
-                writer = self._rebuilt(error)
+                writer = self._rebuild(error)
                 written_over = writer.run(action)
             if writer.full:
                 self._commit(writer)
@@ -198,7 +201,7 @@ class Index:
         except NoColumnLeft as error:
             if error.too_many:
                 raise UnsupportedQuery(f"{self.folder.name}: {error}") from error
-            writer = self._rebuilt(error)
+            writer = self._rebuild(error)
             writer.adopt(writer.catalog.with_mappings(mappings))
         self.refresh()
 
@@ -211,14 +214,14 @@ class Index:
         writer = self._open_writer()
         self.refresh()
         found = query()
-        count, _ = find(self._snapshot.searcher, found, 1)
+        count, _ = search_top(self._snapshot.searcher, found, 1)
         writer.delete(found)
         self.refresh()
         return count
 
     def refresh(self) -> None:
         """Commit all writes, and let searches see them and what other processes committed."""
-        with self._released_on_error():
+        with self._release_on_error():
             self._finish_commit(wait=True)
             if self._writer and self._writer.dirty:
                 self._commit(self._writer)
@@ -272,7 +275,7 @@ class Index:
 
         If that fails, searches go on with what is committed.
         """
-        if self._reader.read_only or not files(self.folder):
+        if self._reader.read_only or not journal_files(self.folder):
             return
         with suppress(EngineError):
             self._open_writer()
@@ -285,13 +288,13 @@ class Index:
                     f"the index in {self.folder} is read-only: you may not write to its folder. "
                     "Ask for write access, or copy the folder"
                 )
-            committed = CommittedState(self._stored, self._holds, self._heads_end)
+            committed = CommittedState(self._stored_source, self._contains, self._heads_end)
             self._writer = IndexWriter.open(
                 self.folder, self._tantivy, self._analysis, self._limits, committed
             )
             self._reader.reload()
             self._stale = True
-            with self._released_on_error(always=True):
+            with self._release_on_error(always=True):
                 if self._writer.recover():
                     self._reader.reload()
         return self._writer
@@ -308,7 +311,7 @@ class Index:
             raise
         writer.close()
 
-    def _rebuilt(self, error: NoColumnLeft) -> IndexWriter:
+    def _rebuild(self, error: NoColumnLeft) -> IndexWriter:
         """Rebuild the index with more columns and return a writer; the snapshot stays the same."""
         self._finish_commit(wait=True)
         watched = frozenset[str]()
@@ -332,15 +335,15 @@ class Index:
     def _commit(self, writer: IndexWriter) -> None:
         self._finish_commit(wait=True)
         writer.commit()
-        self._committed(writer)
+        self._after_commit(writer)
 
     def _finish_commit(self, *, wait: bool) -> None:
         """Finish a background commit that has ended, or wait for it."""
-        with self._released_on_error():
+        with self._release_on_error():
             if self._writer and self._writer.finish(wait=wait):
-                self._committed(self._writer)
+                self._after_commit(self._writer)
 
-    def _committed(self, writer: IndexWriter) -> None:
+    def _after_commit(self, writer: IndexWriter) -> None:
         self._reader.reload()
         self._stale = True
         if writer.filled:
@@ -349,7 +352,7 @@ class Index:
                 writer.commit()
                 self._reader.reload()
             try:
-                with translated(f"giving space back in {self.folder.name}", self.folder, lost=False):
+                with translate_errors(f"giving space back in {self.folder.name}", self.folder, lost=False):
                     self._compact(writer)
             except EngineError as error:
                 # All writes are committed.
@@ -360,7 +363,7 @@ class Index:
             self._refresh_snapshot()
 
     @contextmanager
-    def _released_on_error(self, *, always: bool = False) -> Iterator[None]:
+    def _release_on_error(self, *, always: bool = False) -> Iterator[None]:
         """Release the writer if writing fails; the next writer recovers from the journal.
 
         Args:
@@ -380,7 +383,7 @@ class Index:
         searcher, schema = self._tantivy.searcher(), self._tantivy.schema
         lives = live_counts(searcher)
         *full, _ = record_files(self.folder / FOLDER)
-        records = {number: walk(file, contents=False).records for number, file in full}
+        records = {number: scan_file(file, contents=False).records for number, file in full}
         emptied = sparse_files(lives, records)
         for number in emptied:
             relocate(searcher, schema, self._reader.heads, number, writer.rewrite)
@@ -391,10 +394,10 @@ class Index:
             if number not in lives or number in emptied:
                 file.unlink(missing_ok=True)
 
-    def _stored(self, id: str) -> dict[str, Any] | None:  # noqa: A002
+    def _stored_source(self, id: str) -> dict[str, Any] | None:  # noqa: A002
         return self._make_snapshot().source(id)
 
-    def _holds(self, id: str) -> bool:  # noqa: A002
+    def _contains(self, id: str) -> bool:  # noqa: A002
         """Return whether a document is committed, without reading its source."""
         searcher = self._tantivy.searcher()
         if not searcher.num_docs:

@@ -17,7 +17,13 @@ import tantivy
 
 from shinglefold.engines.embedded.schema.analysis import Analysis
 from shinglefold.engines.embedded.schema.catalog import CATALOG, Catalog
-from shinglefold.engines.embedded.schema.tantivy_schema import ADDRESS, TANTIVY, find, make_schema, translated
+from shinglefold.engines.embedded.schema.tantivy_schema import (
+    ADDRESS,
+    TANTIVY,
+    make_schema,
+    search_top,
+    translate_errors,
+)
 from shinglefold.engines.embedded.store.checksums import read_meta, schema_checksum
 from shinglefold.engines.embedded.store.document_encoder import analyse, prepare
 from shinglefold.engines.embedded.store.record_files import Heads, addresses, read_head
@@ -53,7 +59,7 @@ def _is_index(folder: Path) -> bool:
     return (folder / CATALOG).is_file() or (folder / TANTIVY).is_dir()
 
 
-def no_name(path: Path, given: object) -> UnsupportedQuery:
+def invalid_name_error(path: Path, given: object) -> UnsupportedQuery:
     """Return the error for an invalid index name; for a pattern it lists the matching indices."""
     if not isinstance(given, str) or not set(given) & {"*", ","}:
         return UnsupportedQuery(
@@ -85,14 +91,14 @@ def check_free(folder: Path) -> None:
         )
 
 
-def there(folder: Path) -> bool:
+def index_in_folder(folder: Path) -> bool:
     """Return whether an index exists; finishes a replacement that was cut short."""
     if folder.is_dir():
         return _is_index(folder)
     with suppress(OSError):
-        by = _note(folder).read_text("utf-8")
+        by = _replacement_note(folder).read_text("utf-8")
         folder.with_name(by).rename(folder)
-        _note(folder).unlink()
+        _replacement_note(folder).unlink()
     return folder.is_dir()
 
 
@@ -113,8 +119,8 @@ def delete_folder(folder: Path) -> None:
         EngineUnavailable: another process writes to it, or the folder can't be written.
     """
     remove_leftovers(folder.parent)
-    _set_aside(folder, f"deleting {folder.name}", note=False)
-    remove(deleted_path(folder))
+    _hide_index(folder, f"deleting {folder.name}", note=False)
+    remove_folder(deleted_path(folder))
 
 
 def replace_folder(folder: Path, by: Path) -> None:
@@ -125,50 +131,50 @@ def replace_folder(folder: Path, by: Path) -> None:
     """
     doing = f"replacing {folder.name} by {by.name}"
     remove_leftovers(folder.parent)
-    lock = _locked(by, doing)
+    lock = _lock_index(by, doing)
     try:
         if folder.is_dir():
-            _exchange(folder, by, doing)
-        with translated(doing):
+            _note_and_hide(folder, by, doing)
+        with translate_errors(doing):
             by.rename(folder)
-        _note(folder).unlink(missing_ok=True)
+        _replacement_note(folder).unlink(missing_ok=True)
     finally:
         if lock:
             lock.wait_merging_threads()
-    remove(deleted_path(folder))
+    remove_folder(deleted_path(folder))
 
 
-def _exchange(folder: Path, by: Path, doing: str) -> None:
+def _note_and_hide(folder: Path, by: Path, doing: str) -> None:
     """Note the replacement of an index, then hide the index."""
-    with translated(doing):
-        _note(folder).write_text(by.name, "utf-8")
+    with translate_errors(doing):
+        _replacement_note(folder).write_text(by.name, "utf-8")
     try:
-        _set_aside(folder, doing)
+        _hide_index(folder, doing)
     except EngineUnavailable:
-        _note(folder).unlink(missing_ok=True)
+        _replacement_note(folder).unlink(missing_ok=True)
         raise
 
 
-def _set_aside(folder: Path, doing: str, *, note: bool = True) -> None:
+def _hide_index(folder: Path, doing: str, *, note: bool = True) -> None:
     """Hide an index while its lock is held; without a ``note`` nothing takes its place."""
-    lock = _locked(folder, doing)
-    with translated(doing):
+    lock = _lock_index(folder, doing)
+    with translate_errors(doing):
         if not note:
-            _note(folder).unlink(missing_ok=True)
-        remove(deleted_path(folder))
+            _replacement_note(folder).unlink(missing_ok=True)
+        remove_folder(deleted_path(folder))
         folder.rename(deleted_path(folder))
         if lock:
             lock.wait_merging_threads()
 
 
-def _locked(folder: Path, doing: str) -> tantivy.IndexWriter | None:
+def _lock_index(folder: Path, doing: str) -> tantivy.IndexWriter | None:
     """Take the write lock of an index; None if damaged files make writing impossible.
 
     Raises:
         EngineUnavailable: another process has it.
     """
     try:
-        with translated(doing):
+        with translate_errors(doing):
             return tantivy.Index.open(str(folder / TANTIVY)).writer(_LEAST_MEMORY, 1)
     except EngineUnavailable as error:
         if "LockBusy" in str(error.__cause__):
@@ -176,7 +182,7 @@ def _locked(folder: Path, doing: str) -> tantivy.IndexWriter | None:
         return None
 
 
-def _note(folder: Path) -> Path:
+def _replacement_note(folder: Path) -> Path:
     """Return the file that names the replacement of an index."""
     return folder.with_name(f".{folder.name}.replaced-by")
 
@@ -248,17 +254,17 @@ def remove_leftovers(folder: Path) -> None:
     with suppress(OSError):
         for entry in os.scandir(folder):
             if _NAME.fullmatch(entry.name) and entry.is_dir():
-                _clear(Path(entry.path))
+                _remove_if_left(Path(entry.path))
 
 
-def remove(folder: Path) -> None:
+def remove_folder(folder: Path) -> None:
     """Remove the folder of an index, and the link if it is one."""
     shutil.rmtree(folder.resolve(), ignore_errors=True)
     if folder.is_symlink():
         folder.unlink(missing_ok=True)
 
 
-def _clear(left: Path) -> None:
+def _remove_if_left(left: Path) -> None:
     with suppress(OSError):
         names = os.listdir(left)
         # Another process may have made an empty one just now and not locked it yet.
@@ -267,7 +273,7 @@ def _clear(left: Path) -> None:
         held = os.open(left, os.O_RDONLY)
         try:
             if lock(held):
-                remove(left)
+                remove_folder(left)
         finally:
             os.close(held)
 
@@ -291,7 +297,7 @@ def rebuild_columns(
 
     Cost: that of indexing all documents again; mostly it is the first one that brings many fields.
     """
-    with translated(f"adding columns to {folder.name}"):
+    with translate_errors(f"adding columns to {folder.name}"):
         lock = old.index.writer(memory, 1)
         old.reload()
         catalog = replace(Catalog.load(folder), pools=dict(pools), schema=0)
@@ -326,7 +332,7 @@ def _copy(
     catalog: Catalog,
     analysis: Analysis,
 ) -> None:
-    _, found = find(searcher, tantivy.Query.all_query(), searcher.num_docs)
+    _, found = search_top(searcher, tantivy.Query.all_query(), searcher.num_docs)
     for _, place in found:
         source = stored_source(searcher, heads, place)
         ready = prepare(catalog, read_head(source.head).id, source.load())

@@ -39,7 +39,7 @@ VOLUME, _HELD = 64_000_000, 4_000_000
 _NAME = re.compile(r"\d{8}\.records")
 
 
-class Walked(NamedTuple):
+class FileScan(NamedTuple):
     """The result of ``walk``: bytes up to which a file is whole, its size, records in the whole part."""
 
     end: int
@@ -210,7 +210,7 @@ def record_files(folder: Path) -> list[tuple[int, Path]]:
     return [(int(name.partition(".")[0]), folder / name) for name in names]
 
 
-def walk(file: Path, contents: bool = True) -> Walked:
+def scan_file(file: Path, contents: bool = True) -> FileScan:
     """Read a record file through.
 
     Args:
@@ -225,7 +225,7 @@ def walk(file: Path, contents: bool = True) -> Walked:
         for length, count in _batches(opened, size, contents):
             end += length
             records += count
-    return Walked(end, size, records)
+    return FileScan(end, size, records)
 
 
 def _batches(opened: IO[bytes], size: int, contents: bool) -> Iterator[tuple[int, int]]:
@@ -253,7 +253,7 @@ def _last_end(folder: Path, known: int) -> tuple[int, int]:
     number, file = there[-1]
     if known == number << PLACE | file.stat().st_size:
         return number, known & _IN_VOLUME
-    found = walk(file)
+    found = scan_file(file)
     return number, found.end if found.end == found.size else VOLUME
 
 

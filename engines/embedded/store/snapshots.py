@@ -21,7 +21,7 @@ import tantivy
 
 from shinglefold.engines.embedded.schema.catalog import Catalog
 from shinglefold.engines.embedded.schema.field_types import well_formed
-from shinglefold.engines.embedded.schema.tantivy_schema import TANTIVY, translated
+from shinglefold.engines.embedded.schema.tantivy_schema import TANTIVY, translate_errors
 from shinglefold.engines.embedded.store.checksums import (
     META,
     TRIES,
@@ -254,7 +254,7 @@ class Reader:
         check_files(self._files, self._schema, _CHECKED)
         check_journal(folder)
         self._mirror = None if _writable(self._files) else _Mirror(self._files)
-        with translated(f"opening {folder.name}"):
+        with translate_errors(f"opening {folder.name}"):
             self.index = tantivy.Index.open(str(self._mirror.path if self._mirror else self._files))
             # Searches see commits only when ``reload`` is called.
             self.index.config_reader("manual")
@@ -270,7 +270,7 @@ class Reader:
 
     def reload(self) -> None:
         """Let new searchers see what is committed now."""
-        with translated(f"refreshing {self._folder.name}"):
+        with translate_errors(f"refreshing {self._folder.name}"):
             if self._mirror:
                 self._mirror.update()
             self._reload()
@@ -294,7 +294,7 @@ class Reader:
 
     def _check_heads(self, most: int | None) -> None:
         for tried in range(1, TRIES + 1):
-            with translated(f"checking {self._folder.name}"):
+            with translate_errors(f"checking {self._folder.name}"):
                 found = head_problems(self.index, self._folder / FOLDER, most)
             if not found:
                 return
@@ -343,7 +343,7 @@ class _Mirror:
                 f"to read it through ({reason_of(error)}); set TMPDIR to one"
             ) from error
         self.path = Path(self._folder.name)
-        with translated(f"opening {files.parent.name}"):
+        with translate_errors(f"opening {files.parent.name}"):
             self.update()
 
     def update(self) -> None:

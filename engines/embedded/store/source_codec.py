@@ -39,7 +39,7 @@ class StoredSource(NamedTuple):
 
     def load(self) -> dict[str, Any]:
         """Return the document as it was given."""
-        return loaded(self.json()) | read_head(self.head).parts
+        return parse_source(self.json()) | read_head(self.head).parts
 
     def json(self) -> bytes:
         """Return ``main`` uncompressed."""
@@ -51,7 +51,7 @@ class StoredSource(NamedTuple):
             document.add_bytes(SOURCE, self.main)
 
 
-def make_source(
+def encode_source(
     id: str,  # noqa: A002
     source: Mapping[str, Any],
     made: SourceAndHead | None = None,
@@ -64,7 +64,7 @@ def make_source(
     Raises:
         ValueError: it is no JSON.
     """
-    main, parts = made or _both(source)
+    main, parts = made or _split_source(source)
     if len(main) < _LONG:
         return StoredSource(main, _head(id, parts))
     return StoredSource(zlib.compress(main, _LEVEL), _head(id, parts), apart=True)
@@ -73,13 +73,13 @@ def make_source(
 def halves(source: Mapping[str, Any]) -> SourceAndHead | None:
     """Return a source as JSON, split at its top level; None if it is no JSON."""
     try:
-        return _both(source)
+        return _split_source(source)
     except ValueError:
         # The writer makes it again and reports why.
         return None
 
 
-def _both(source: Mapping[str, Any]) -> SourceAndHead:
+def _split_source(source: Mapping[str, Any]) -> SourceAndHead:
     """Return a source as JSON with null for each object at its top level, and these objects.
 
     Raises:
@@ -101,7 +101,7 @@ def _head(id: str, parts: bytes) -> bytes:  # noqa: A002
     return b"[" + _json(id) + b"," + parts + b"]"
 
 
-def loaded(main: bytes) -> dict[str, Any]:
+def parse_source(main: bytes) -> dict[str, Any]:
     """Parse the JSON of a source."""
     said: dict[str, Any] = json.loads(main.decode("utf-8", "surrogatepass"))
     return said

@@ -19,18 +19,23 @@ from shinglefold.contracts.exclusive_writes import PreparedDocument
 from shinglefold.engines.embedded.schema.analysis import Analysis
 from shinglefold.engines.embedded.schema.bulk_actions import Action, RefusedAction, merged
 from shinglefold.engines.embedded.schema.catalog import Catalog, NoColumnLeft
-from shinglefold.engines.embedded.schema.tantivy_schema import ADDRESS, TANTIVY, CommitLimits, translated
+from shinglefold.engines.embedded.schema.tantivy_schema import (
+    ADDRESS,
+    TANTIVY,
+    CommitLimits,
+    translate_errors,
+)
 from shinglefold.engines.embedded.store.checksums import read_meta
 from shinglefold.engines.embedded.store.document_encoder import Prepared, analyse, prepare
 from shinglefold.engines.embedded.store.record_files import FOLDER, RecordAppender
 from shinglefold.engines.embedded.store.write_ahead_log import (
-    Damaged,
+    JournalDamage,
     Memtable,
     WriteAheadLog,
-    damaged,
-    files,
-    read,
-    remove,
+    journal_damage_error,
+    journal_files,
+    read_journal,
+    remove_journal_files,
 )
 from shinglefold.errors import EngineError
 
@@ -105,7 +110,7 @@ class IndexWriter:
         Raises:
             EngineUnavailable: another process holds the lock.
         """
-        with translated(f"writing to {folder.name}"):
+        with translate_errors(f"writing to {folder.name}"):
             lock = index.writer(limits.memory, _THREADS)
             names = [field["name"] for field in read_meta(folder / TANTIVY)["schema"]]
             catalog = Catalog.load(folder).fitted(names)
@@ -187,7 +192,7 @@ class IndexWriter:
         """Delete the committed documents that a query finds."""
         self._flush()
         self._repair()
-        with translated(f"writing to {self.folder.name}"):
+        with translate_errors(f"writing to {self.folder.name}"):
             self._tantivy.delete_documents_by_query(query)
         self._actions += 1
 
@@ -202,14 +207,14 @@ class IndexWriter:
         Raises:
             EngineUnavailable: the journal is damaged.
         """
-        if not (there := files(self.folder)):
+        if not (there := journal_files(self.folder)):
             return False
         try:
-            changes = read(self.folder)
-        except Damaged as error:
-            raise damaged(self.folder, str(error)) from error
+            changes = read_journal(self.folder)
+        except JournalDamage as error:
+            raise journal_damage_error(self.folder, str(error)) from error
         except OSError as error:
-            raise damaged(self.folder, f"it can not be read ({error.strerror})") from error
+            raise journal_damage_error(self.folder, f"it can not be read ({error.strerror})") from error
         try:
             for change in changes:
                 if change.source is None:
@@ -218,11 +223,11 @@ class IndexWriter:
                     self._validate(change.id, change.source.load(), replaces=True)
         except (RefusedAction, NoColumnLeft) as error:
             # The document was accepted before, with the same mappings.
-            raise damaged(self.folder, f"a document in it does not fit ({error})") from error
+            raise journal_damage_error(self.folder, f"a document in it does not fit ({error})") from error
         if self.dirty:
             self.commit()
         with self._writing():
-            remove(self.folder, there)
+            remove_journal_files(self.folder, there)
         return True
 
     def note(self) -> None:
@@ -278,7 +283,7 @@ class IndexWriter:
         """Wait for merges and release the lock; what is neither committed nor in the journal is lost."""
         self.journal.close()
         self._heads.close()
-        with translated(f"closing {self.folder.name}", self.folder):
+        with translate_errors(f"closing {self.folder.name}", self.folder):
             self._tantivy.wait_merging_threads()
 
     def _freeze(self) -> None:
@@ -382,7 +387,7 @@ class IndexWriter:
         """Translate errors of the block; they say how many changes are lost."""
         lost = self._actions + self._committing_actions > 0
         try:
-            with translated(f"writing to {self.folder.name}", self.folder, lost=lost):
+            with translate_errors(f"writing to {self.folder.name}", self.folder, lost=lost):
                 yield
         except EngineError as error:
             error.lost = (
@@ -398,7 +403,7 @@ class IndexWriter:
         """Roll tantivy back to the last commit after a failed one, as heads may be missing."""
         if not self._broken:
             return
-        with translated(f"writing to {self.folder.name}", self.folder):
+        with translate_errors(f"writing to {self.folder.name}", self.folder):
             self._tantivy.rollback()
             self._heads.close()
             self._heads = RecordAppender(self.folder / FOLDER)
