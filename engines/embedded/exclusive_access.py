@@ -35,8 +35,8 @@ class ExclusiveAccess:
     def exclusive(self, index: str) -> Iterator[None]:
         """Hold the write lock of an index; see ``ExclusiveWrites``.
 
-        Other threads of this engine wait meanwhile, for searches too. The lock is released at the end, unless
-        this engine had it before, and also when the process dies.
+        Other threads of this engine wait meanwhile, also to search. The lock is released at the end, unless
+        this engine had it before, or when the process dies.
 
         Raises:
             EngineUnavailable: another process writes to the index.
@@ -69,7 +69,7 @@ class ExclusiveAccess:
             try:
                 own.watch(fields)
                 yield
-                own.note()
+                own.log_changes()
             finally:
                 if not had:
                     own.end()

@@ -111,7 +111,7 @@ def test_every_changed_byte_is_told(tmp_path: Path):
             changed = bytearray(content)
             changed[place] ^= 1 << bit
             file.write_bytes(bytes(changed))
-            with pytest.raises(JournalDamage, match=r"00000001.batches has another content"):
+            with pytest.raises(JournalDamage, match=r"00000001.batches has changed"):
                 read_journal(tmp_path)
 
 
@@ -139,7 +139,7 @@ def test_damage_is_told_by_all_who_open_the_index_with_the_command_that_gives_it
         with pytest.raises(EngineUnavailable, match="journal of the index") as caught:
             engine.search("pages", {})
         assert f"rm -r {killed / 'pages' / 'journal'}" in str(caught.value)
-        with pytest.raises(EngineUnavailable, match="has another content"):
+        with pytest.raises(EngineUnavailable, match="has changed"):
             decided(engine, put(9))
         shutil.rmtree(killed / "pages" / "journal")
         assert stored(engine) == {"0": "w0", "1": "w0"}
@@ -153,7 +153,7 @@ def test_a_check_finds_damage_that_comes_while_an_index_is_open(engine: Embedded
         content = file.read_bytes()
         engine.check("pages")
         file.write_bytes(content[:-3] + b"xx\n")
-        with pytest.raises(EngineUnavailable, match=r"journal/00000001.batches has another content"):
+        with pytest.raises(EngineUnavailable, match=r"journal/00000001.batches has changed"):
             engine.check("pages")
 
 

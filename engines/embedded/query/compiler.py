@@ -1,4 +1,4 @@
-"""The query DSL: which queries there are, and the compound ones."""
+"""Compile the query DSL to tantivy queries: the entry point, text queries and compound queries."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -39,14 +39,14 @@ def _match(context: Context, body: object) -> Query:
     path, given = leaf("match", body, "query")
     check_options("match", given, ("query", "operator", "minimum_should_match", "boost"))
     own = context.field(path, "match")
-    return boosted(_words(context, own, given, "match"), given) if own else no_document()
+    return boosted(_match_query(context, own, given, "match"), given) if own else no_document()
 
 
 def _match_phrase(context: Context, body: object) -> Query:
     path, given = leaf("match_phrase", body, "query")
     check_options("match_phrase", given, ("query", "slop", "boost"))
     own = context.field(path, "match_phrase")
-    return boosted(_phrase(context, own, given, "match_phrase"), given) if own else no_document()
+    return boosted(_phrase_query(context, own, given, "match_phrase"), given) if own else no_document()
 
 
 def _multi_match(context: Context, body: object) -> Query:
@@ -55,7 +55,7 @@ def _multi_match(context: Context, body: object) -> Query:
     kind = given.get("type", "best_fields")
     if kind not in _TYPES:
         raise unsupported("type of multi_match", str(kind), _TYPES)
-    search = _phrase if kind == "phrase" else _words
+    search = _phrase_query if kind == "phrase" else _match_query
     found = []
     for name in strings_option("multi_match fields", given.get("fields", "*")):
         pattern, _, boost = name.partition("^")
@@ -67,7 +67,7 @@ def _multi_match(context: Context, body: object) -> Query:
     return boosted(best_of(found, number_option("tie_breaker", given.get("tie_breaker", 0.0))), given)
 
 
-def _words(context: Context, own: Field, given: Mapping[str, Any], what: str) -> Query:
+def _match_query(context: Context, own: Field, given: Mapping[str, Any], what: str) -> Query:
     operator = str(given.get("operator", "or")).lower()
     if operator not in _OPERATORS:
         raise unsupported(f"operator of {what}", operator, _OPERATORS)
@@ -82,7 +82,7 @@ def _words(context: Context, own: Field, given: Mapping[str, Any], what: str) ->
     return best_of(queries)
 
 
-def _phrase(context: Context, own: Field, given: Mapping[str, Any], what: str) -> Query:
+def _phrase_query(context: Context, own: Field, given: Mapping[str, Any], what: str) -> Query:
     slop = int_option(f"slop of {what}", given.get("slop", 0))
     if own.kind is not FieldKind.TEXT:
         return value_query(context, own, _query_value(given, what), what)
@@ -130,10 +130,10 @@ _DEEPEST = 30
 
 
 def compile_query(context: Context, query: object, depth: int = 0) -> Query:
-    """Return the tantivy query of a query of the DSL.
+    """Return the tantivy query for a query of the DSL.
 
     Raises:
-        UnsupportedQuery: there is no such query or option here, or it is not valid.
+        UnsupportedQuery: the query or an option is not supported, or not valid.
     """
     if depth > _DEEPEST:
         raise UnsupportedQuery(f"queries nested deeper than {_DEEPEST}; nest them less")
@@ -165,7 +165,7 @@ def _bool(context: Context, body: object, depth: int) -> Query:
     occurs = [(tantivy.Occur.Must, clause) for clause in clauses["must"]]
     occurs += [(tantivy.Occur.Must, constant(clause, 0.0)) for clause in clauses["filter"]]
     if not occurs and not wanted:
-        # Without anything required tantivy would want one of the optional ones.
+        # Without required clauses tantivy would require one of the optional ones.
         occurs.append((tantivy.Occur.Must, constant(all_documents(), 0.0)))
     occurs += [(tantivy.Occur.Should, clause) for clause in clauses["should"]]
     occurs += [(tantivy.Occur.MustNot, clause) for clause in clauses["must_not"]]

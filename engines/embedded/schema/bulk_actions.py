@@ -1,4 +1,4 @@
-"""Bulk actions: from the shape of the clients' helpers to one small value."""
+"""Read bulk actions in the shape of the clients' helpers."""
 
 import base64
 import uuid
@@ -10,12 +10,12 @@ from shinglefold.contracts.exclusive_writes import PreparedDocument
 
 _VERBS = ("index", "create", "update", "delete")
 _META = frozenset({"_op_type", "_index", "_id", "_ready"})
-#: Metadata the servers know and this engine does not.
+#: Metadata that servers know and this engine does not.
 _REFUSED = frozenset(
     {"_routing", "routing", "_version", "version", "version_type", "if_seq_no", "if_primary_term", "pipeline",
      "_parent", "parent", "script", "retry_on_conflict", "require_alias", "dynamic_templates"}
 )  # fmt: skip
-#: Names that are of no document's own fields, on servers either.
+#: Names that no field of a document may have; servers refuse them, too.
 _METADATA = frozenset(
     {"_id", "_index", "_routing", "_source", "_version", "_seq_no", "_field_names", "_ignored",
      "_nested_path"}
@@ -24,7 +24,7 @@ _LONGEST_ID = 512
 
 
 class RefusedAction(Exception):
-    """An action that can't be done: HTTP status and reason. It never leaves the engine."""
+    """An action that is refused, with HTTP status and reason. It never leaves the engine."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -34,10 +34,10 @@ class RefusedAction(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One thing to do to one document.
+    """An action on one document.
 
-    ``source`` is the document, or what an update merges into it; ``otherwise`` what an update of a missing
-    document writes, None where it is to fail. ``ready``: what is made of it already.
+    ``source`` is the document, or the partial document of an update. ``otherwise`` is what an update of a
+    missing document writes; None makes it fail. ``ready`` is the document as a worker prepared it.
     """
 
     verb: str
@@ -52,7 +52,7 @@ def read_action(given: Mapping[str, Any]) -> Action:
     """Read an action.
 
     Raises:
-        Refused: it is not valid.
+        RefusedAction: it is not valid.
     """
     verb = given.get("_op_type", "index")
     if verb not in _VERBS:
@@ -72,7 +72,7 @@ def read_action(given: Mapping[str, Any]) -> Action:
 
 
 def merged(old: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a document with an update's changes: objects are merged, everything else is replaced."""
+    """Return a document with the changes of an update: objects are merged, other values replaced."""
     result = dict(old)
     for name, value in changes.items():
         before = result.get(name)
@@ -110,7 +110,7 @@ def _id(verb: str, given: object) -> str:
 
 
 def _rest(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an action's own keys: the helpers take them for the document when there is no ``_source``."""
+    """Return the keys that are not metadata: they are the document if there is no ``_source``."""
     return {name: value for name, value in given.items() if name not in _META}
 
 

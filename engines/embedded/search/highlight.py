@@ -1,7 +1,7 @@
-"""``highlight``: fragments of the source text with the tokens found marked.
+"""``highlight``: fragments of the source text with the matching words marked.
 
-The tokens of a field are canonical (lemmas, folded letters); their offsets say which words of the source they
-come from, so that a word is marked whatever its ending.
+The tokens of a field are canonical (lemmas, folded letters). Their offsets point to the words of the source,
+so a word is marked whatever its ending.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,12 +20,12 @@ from shinglefold.errors import UnsupportedQuery
 from shinglefold.model.values import Token
 
 Spans = Sequence[tuple[int, int]]
-#: How far a fragment's edge is moved to avoid cutting a word.
+#: The most characters by which a fragment's edge is moved in order not to cut a word.
 _REACH = 20
 
 
 class Fragment(NamedTuple):
-    """A part of a text, and how many matches begin in it."""
+    """A part of a text, and the number of matches that begin in it."""
 
     start: int
     end: int
@@ -33,7 +33,7 @@ class Fragment(NamedTuple):
 
 
 def cut(text: str, spans: Spans, size: int) -> list[Fragment]:
-    """Return fragments of about ``size`` characters that hold all spans, in order, without overlap.
+    """Return fragments of about ``size`` characters that contain all spans, in order, without overlap.
 
     Args:
         spans: start and end of the matches, in order.
@@ -43,7 +43,7 @@ def cut(text: str, spans: Spans, size: int) -> list[Fragment]:
     while number < len(spans):
         first = number
         floor = fragments[-1].end if fragments else 0
-        # Matches that fit go into one fragment; what room is left is shared before and after them.
+        # Matches that fit go into one fragment; the remaining room is split before and after them.
         while number + 1 < len(spans) and spans[number + 1][1] - spans[first][0] <= size:
             number += 1
         room = max(size - (spans[number][1] - spans[first][0]), 0)
@@ -60,7 +60,7 @@ def cut(text: str, spans: Spans, size: int) -> list[Fragment]:
 
 
 def wrap(text: str, start: int, end: int, spans: Spans, tags: tuple[str, str]) -> str:
-    """Return a part of a text with the spans inside it between two tags."""
+    """Return a part of a text with tags around the spans inside it."""
     parts = []
     at = start
     for low, high in spans:
@@ -71,7 +71,7 @@ def wrap(text: str, start: int, end: int, spans: Spans, tags: tuple[str, str]) -
 
 
 def _left_edge(text: str, start: int, floor: int, limit: int) -> int:
-    """Return the nearest start of a word at or after ``start``, not beyond the first match."""
+    """Return the next start of a word at or after ``start``, at most the first match."""
     if start == floor:
         return start
     for place in range(start, min(start + _REACH, limit) + 1):
@@ -81,7 +81,7 @@ def _left_edge(text: str, start: int, floor: int, limit: int) -> int:
 
 
 def _right_edge(text: str, end: int, limit: int) -> int:
-    """Return the nearest end of a word at or before ``end``, not before the last match's."""
+    """Return the last end of a word at or before ``end``, at least that of the last match."""
     if end >= len(text) or text[end].isspace():
         return end
     for place in range(end, max(end - _REACH, limit) - 1, -1):
@@ -98,7 +98,7 @@ _PER_FIELD = (
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How one field is highlighted. Sizes are in characters of the source."""
+    """The options of a highlighted field. Sizes are in characters of the source."""
 
     tags: tuple[str, str] = ("<em>", "</em>")
     fragment_size: int = 100
@@ -110,7 +110,7 @@ class Style:
 
 @dataclass(frozen=True, slots=True)
 class HighlightOptions:
-    """The fields to highlight, by name or pattern with ``*``, and how."""
+    """The fields to highlight, by name or pattern with ``*``, and their options."""
 
     fields: tuple[tuple[str, Style], ...]
 
@@ -141,10 +141,10 @@ def read_highlight(given: object) -> HighlightOptions:
 
 
 def highlight(text: str, tokens: Sequence[Token], marks: Sequence[Mark], style: Style) -> list[str]:
-    """Return the fragments of a text in which something was found, marked.
+    """Return the fragments of a text with matches, marked.
 
     Args:
-        tokens: of the text, by offset.
+        tokens: the tokens of the text, by offset.
     """
     spans = list(matches(tokens, marks))
     if not spans:
@@ -158,7 +158,7 @@ def highlight(text: str, tokens: Sequence[Token], marks: Sequence[Mark], style: 
 
 
 def matches(tokens: Sequence[Token], marks: Sequence[Mark]) -> Iterator[tuple[int, int]]:
-    """Yield start and end of every word to mark, in order, each once."""
+    """Yield start and end of every word to mark, in order, without duplicates."""
     singles = {mark.tokens[0] for mark in marks if len(mark.tokens) == 1}
     hits = {number for number, token in enumerate(tokens) if token.text in singles}
     for mark in {mark for mark in marks if len(mark.tokens) > 1}:
@@ -172,7 +172,7 @@ def matches(tokens: Sequence[Token], marks: Sequence[Mark]) -> Iterator[tuple[in
 
 
 def _phrase(tokens: Sequence[Token], mark: Mark) -> Iterator[int]:
-    """Yield the numbers of the tokens of a phrase: side by side, or all within its length and slop."""
+    """Yield the positions of a phrase's tokens: in order, or with slop all within its length plus slop."""
     length = len(mark.tokens)
     wanted = set(mark.tokens)
     for start, token in enumerate(tokens):

@@ -1,4 +1,4 @@
-"""The search body, read once and checked: nothing in it is ignored."""
+"""Read and check the body of a search; nothing in it is ignored."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -44,10 +44,10 @@ _NO_AGGREGATIONS: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A search.
+    """The request of a search.
 
-    ``after`` is the cursor of ``search_after``; ``total`` is True for exact totals, False for none, or the
-    number up to which they are exact; ``bare`` leaves out ``_id`` and source (``stored_fields: "_none_"``).
+    ``after`` is the cursor of ``search_after``. ``total`` is True for an exact total, False for none, or the
+    number up to which it is exact. ``bare`` leaves out ``_id`` and source (``stored_fields: "_none_"``).
     """
 
     query: Any
@@ -66,12 +66,12 @@ class Request:
 
     @property
     def scored(self) -> bool:
-        """Whether hits carry scores: not when they are sorted by other things only."""
+        """Whether hits have scores: not if they are sorted only by other keys."""
         return not self.sort or self.track_scores or any(key.name == "_score" for key in self.sort)
 
     @property
     def by_rank(self) -> bool:
-        """Whether the order is tantivy's own: best first, then by place in the index."""
+        """Whether the order is that of tantivy: by score, then by place in the index."""
         names = [(key.name, key.descending) for key in self.sort]
         return not names or (names[0] == ("_score", True) and names[1:] in ([], *_TIES))
 
@@ -83,7 +83,7 @@ def read_request(body: Mapping[str, Any], under_pit: bool) -> Request:
     """Read a search body.
 
     Raises:
-        UnsupportedQuery: it holds something this engine has not, or that is not valid.
+        UnsupportedQuery: something in it is not supported, or not valid.
     """
     check_options("search", body, _KNOWN)
     sort = read_sort(body.get("sort"), under_pit)

@@ -1,4 +1,4 @@
-"""One index: its folder, its catalog, the snapshot that searches see, and its writer while there is one."""
+"""An open index: its folder, its catalog, the snapshot that searches see, and its writer if there is one."""
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -39,20 +39,21 @@ from shinglefold.engines.embedded.store.writer import CommittedState, IndexWrite
 from shinglefold.errors import EngineError, IndexReadOnly, UnsupportedQuery
 from shinglefold.runtime.durable_files import sync_folder
 
-#: Seconds between checks for a journal, and the age at which its writer counts as dead: it commits sooner.
+#: The seconds between checks for a journal, and the age from which its writer counts as dead. A living one
+#: commits sooner.
 _CHECK_EVERY = 5.0
 
 
 class Index:
-    """An open index. One thread may write at a time; ``EmbeddedEngine`` sees to that.
+    """An open index. ``EmbeddedEngine`` lets only one thread at a time use it.
 
-    ==========  ===============  ==============================================================
-    state       ``_writer``      what holds
-    ==========  ===============  ==============================================================
-    reading     None             any process may write; ``snapshot`` follows what it commits
-    writing     set by ``run``   this process alone may write, until ``close``
-    held        set by ``begin``  the same, until ``end``; see ``ExclusiveAccess``
-    ==========  ===============  ==============================================================
+    =========  =====================  ============================================================
+    state      ``_writer``            meaning
+    =========  =====================  ============================================================
+    reading    None                   any process may write; ``snapshot`` follows its commits
+    writing    set by ``run``         only this process may write, until ``close``
+    exclusive  set by ``begin``       the same, until ``end``; see ``ExclusiveAccess``
+    =========  =====================  ============================================================
     """
 
     def __init__(self, folder: Path, analysis: Analysis, limits: CommitLimits) -> None:
@@ -64,10 +65,10 @@ class Index:
         self._writer: IndexWriter | None = None
         finish_rebuild(folder)
         self._stamp = stamp(folder)
-        #: The address behind the last head this process wrote; saves reading the file.
+        #: The address after the last head that this process wrote; saves reading the file.
         self._heads_end = 0
         #: Whether this process committed more than the snapshot shows.
-        self._stale = False
+        self._snapshot_is_stale = False
         self._reader = Reader(folder, self._catalog)
         self._tantivy = self._reader.index
         self._snapshot = self._make_snapshot()
@@ -76,14 +77,14 @@ class Index:
 
     @classmethod
     def create(cls, folder: Path, catalog: Catalog) -> None:
-        """Make an index; a crash leaves nothing or a hidden folder, see ``folders``.
+        """Create an index. A crash leaves nothing, or a hidden folder; see ``index_folders``.
 
         Raises:
-            EngineUnavailable: the folder can't be written, or another process is making the index.
+            EngineUnavailable: the folder can't be written, or another process is creating the index.
         """
         check_free(folder)
         with (
-            translate_errors(f"creating {folder.name}", _there(folder), lost=False),
+            translate_errors(f"creating {folder.name}", _nearest_existing(folder), lost=False),
             new_folder(folder) as part,
         ):
             (part / TANTIVY).mkdir()
@@ -99,7 +100,7 @@ class Index:
 
     @property
     def snapshot(self) -> Snapshot:
-        """What searches see: the last commit of another process, or the last refresh of our own writer.
+        """The documents that searches see: of another process's last commit, or of our last refresh.
 
         Cost: ``stat`` of three files.
         """
@@ -140,7 +141,7 @@ class Index:
             self._refresh_snapshot()
 
     def watch(self, fields: Collection[str]) -> None:
-        """Track the values of some fields in documents that searches do not see yet.
+        """Take the write lock, and make some fields searchable by ``unsearched``.
 
         Raises:
             EngineUnavailable: another process writes, or the files can't be written.
@@ -151,11 +152,11 @@ class Index:
             writer.memtable.watched |= frozenset(fields)
 
     def unsearched(self, field: str, values: Collection[object]) -> dict[object, list[str]]:
-        """Return the ids of documents by their value in a watched field, unless searches see them surely."""
+        """Return the ids of pending documents by their value in a watched field."""
         return self._writer.memtable.ids_by_value(field, values) if self._writer else {}
 
-    def note(self) -> None:
-        """Log all writes durably; searches see them about a second later, if this is called again by then.
+    def log_changes(self) -> None:
+        """Log all writes durably. A later call commits them, about a second after the first of them.
 
         Raises:
             EngineUnavailable: the files can't be written.
@@ -163,7 +164,7 @@ class Index:
         if (writer := self._writer) is None:
             return
         with self._release_on_error():
-            writer.note()
+            writer.log_changes()
             self._finish_commit(wait=False)
             if writer.due and not writer.committing:
                 writer.commit_in_background()
@@ -172,7 +173,7 @@ class Index:
         """Run one bulk action, commit when a limit is reached, and return whether it replaced a document.
 
         Raises:
-            Refused: the action is not possible.
+            RefusedAction: the action is not possible.
             EngineUnavailable: another process writes, or the files can't be written.
         """
         writer = self._open_writer()
@@ -206,7 +207,7 @@ class Index:
         self.refresh()
 
     def delete_found(self, query: Callable[[], tantivy.Query]) -> int:
-        """Delete what a query finds and return the count; ``query`` is called once all writes are visible.
+        """Delete the documents that match and return their number; ``query`` is called after a refresh.
 
         Raises:
             EngineUnavailable: another process writes, or the files can't be written.
@@ -220,24 +221,24 @@ class Index:
         return count
 
     def refresh(self) -> None:
-        """Commit all writes, and let searches see them and what other processes committed."""
+        """Commit all writes, and let searches see them and the commits of other processes."""
         with self._release_on_error():
             self._finish_commit(wait=True)
             if self._writer and self._writer.dirty:
                 self._commit(self._writer)
         # Nobody else commits while this process writes.
-        if self._stale or self._writer is None:
+        if self._snapshot_is_stale or self._writer is None:
             self._refresh_snapshot()
 
     def _refresh_snapshot(self) -> None:
-        # Read first: what is committed meanwhile shows at the next check.
+        # Read first, so that the next check notices a commit made meanwhile.
         seen = self._reader.stamp()
         if self._writer is None:
             self._reader.reload()
         self._catalog = self._writer.catalog if self._writer else Catalog.load(self.folder)
         self._stamp = seen
         self._snapshot = self._make_snapshot()
-        self._stale = False
+        self._snapshot_is_stale = False
 
     def source(self, id: str) -> dict[str, Any] | None:  # noqa: A002
         """Return the current version of a document, refreshed or not."""
@@ -271,10 +272,7 @@ class Index:
         self._reader.check()
 
     def _recover(self) -> None:
-        """Commit the journal of a killed writer; a living one does that itself.
-
-        If that fails, searches go on with what is committed.
-        """
+        """Commit the journal of a killed writer. If that fails, searches still see what is committed."""
         if self._reader.read_only or not journal_files(self.folder):
             return
         with suppress(EngineError):
@@ -293,7 +291,7 @@ class Index:
                 self.folder, self._tantivy, self._analysis, self._limits, committed
             )
             self._reader.reload()
-            self._stale = True
+            self._snapshot_is_stale = True
             with self._release_on_error(always=True):
                 if self._writer.recover():
                     self._reader.reload()
@@ -305,14 +303,14 @@ class Index:
             if writer.dirty:
                 self._commit(writer)
         except EngineError:
-            # This error says more than one of closing would.
+            # This error says more than one of ``close`` would.
             with suppress(EngineError):
                 writer.close()
             raise
         writer.close()
 
     def _rebuild(self, error: NoColumnLeft) -> IndexWriter:
-        """Rebuild the index with more columns and return a writer; the snapshot stays the same."""
+        """Rebuild the index with more columns and return a new writer; the snapshot stays the same."""
         self._finish_commit(wait=True)
         watched = frozenset[str]()
         if self._writer:
@@ -345,10 +343,10 @@ class Index:
 
     def _after_commit(self, writer: IndexWriter) -> None:
         self._reader.reload()
-        self._stale = True
-        if writer.filled:
+        self._snapshot_is_stale = True
+        if writer.started_file:
             if writer.dirty:
-                # Compaction writes committed versions again, and must not replace newer ones.
+                # Compaction writes committed versions again, which must not replace newer ones.
                 writer.commit()
                 self._reader.reload()
             try:
@@ -359,7 +357,7 @@ class Index:
                 error.lost = 0
                 raise
         if writer.memtable.watched:
-            # The memtable no longer reports what is committed now, so searches have to see it.
+            # The memtable no longer has the committed documents, so searches must see them.
             self._refresh_snapshot()
 
     @contextmanager
@@ -379,7 +377,7 @@ class Index:
             raise
 
     def _compact(self, writer: IndexWriter) -> None:
-        """Reclaim the space of heads whose documents were replaced or deleted."""
+        """Reclaim the space of the heads of replaced and deleted documents."""
         searcher, schema = self._tantivy.searcher(), self._tantivy.schema
         lives = live_counts(searcher)
         *full, _ = record_files(self.folder / FOLDER)
@@ -410,6 +408,6 @@ class Index:
         return Snapshot(self.folder.name, self._catalog, searcher, schema, self._reader.heads)
 
 
-def _there(folder: Path) -> Path:
+def _nearest_existing(folder: Path) -> Path:
     """Return a folder, or the nearest parent that exists."""
     return next((place for place in (folder, *folder.absolute().parents) if place.exists()), folder)

@@ -1,7 +1,7 @@
-"""The folders of indices: which there are, and how one goes or takes the place of another.
+"""The folders of indices: list, create, replace, rebuild and delete them.
 
-A process that is killed leaves half of a new index beside the others, or half of a deleted one. The next one
-that makes, replaces or deletes an index removes such folders, unless a living process has locked them.
+A killed process leaves a folder with part of a new or a deleted index. The next process that creates,
+replaces or deletes an index removes such folders, unless a living process has locked them.
 """
 
 import os
@@ -33,7 +33,7 @@ from shinglefold.errors import ConfigError, EngineUnavailable, UnsupportedQuery
 from shinglefold.options.validation import check_path_of
 from shinglefold.runtime.durable_files import is_same_file, lock, sync_folder
 
-#: What tantivy wants at least to open a writer, in bytes.
+#: The least memory that tantivy needs to open a writer, in bytes.
 _LEAST_MEMORY = 15_000_000
 
 
@@ -45,12 +45,12 @@ def folder_of(path: str | Path) -> Path:
     """
     folder = check_path_of("path", path)
     if folder.exists() and not folder.is_dir():
-        raise ConfigError(f"{folder} is a file: name the folder that indices are in, or are to be in")
+        raise ConfigError(f"{folder} is a file: name the folder of the indices")
     return folder
 
 
 def index_names(path: Path) -> list[str]:
-    """Return the names of the indices in a folder; those with a dot are being made or deleted."""
+    """Return the names of the indices in a folder. Names with a dot are being created or deleted."""
     return sorted(folder.name for folder in path.glob("[!.]*") if _is_index(folder))
 
 
@@ -87,12 +87,12 @@ def check_free(folder: Path) -> None:
         and not (folder.is_dir() and not any(folder.iterdir()))
     ):
         raise EngineUnavailable(
-            f"{folder} is there already and is no index: give the index another name, or take another folder"
+            f"{folder} exists and is not an index: give the index another name, or use another folder"
         )
 
 
 def index_in_folder(folder: Path) -> bool:
-    """Return whether an index exists; finishes a replacement that was cut short."""
+    """Return whether an index exists, after finishing an interrupted replacement."""
     if folder.is_dir():
         return _is_index(folder)
     with suppress(OSError):
@@ -124,7 +124,7 @@ def delete_folder(folder: Path) -> None:
 
 
 def replace_folder(folder: Path, by: Path) -> None:
-    """Replace an index by another and delete the old one; if cut short, the next access finishes it.
+    """Replace an index by another and delete it. The next access finishes an interrupted replacement.
 
     Raises:
         EngineUnavailable: another process writes to one of them, or the folder can't be written.
@@ -190,7 +190,7 @@ def _replacement_note(folder: Path) -> Path:
 #: Suffixes of the folder of an index that is being made, or deleted.
 _NEW, _DELETED = "new", "deleted"
 _NAME = re.compile(rf"\.[^.].*\.({_NEW}|{_DELETED})")
-#: What the folder of an index may contain, with the names of temporary files.
+#: The names that the folder of an index may contain, with those of temporary files.
 _CONTENT = re.compile(r"\.?(tantivy|catalog\.json|heads|journal)(\..+)?")
 
 
@@ -239,7 +239,7 @@ def _lock_folder(part: Path) -> int | None:
     while True:
         part.mkdir(parents=True, exist_ok=True)
         held = os.open(part, os.O_RDONLY)
-        # Where a system has no locks, it is ours too.
+        # On a system without locks it counts as locked.
         if lock(held) is False:
             os.close(held)
             return None
@@ -250,7 +250,7 @@ def _lock_folder(part: Path) -> int | None:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove the leftovers of killed processes from an engine's folder, as far as possible."""
+    """Remove the folders that killed processes left in an engine's folder, as far as possible."""
     with suppress(OSError):
         for entry in os.scandir(folder):
             if _NAME.fullmatch(entry.name) and entry.is_dir():
@@ -267,7 +267,7 @@ def remove_folder(folder: Path) -> None:
 def _remove_if_left(left: Path) -> None:
     with suppress(OSError):
         names = os.listdir(left)
-        # Another process may have made an empty one just now and not locked it yet.
+        # Another process may have created an empty folder and not locked it yet.
         if not names or not all(map(_CONTENT.fullmatch, names)):
             return
         held = os.open(left, os.O_RDONLY)
@@ -285,17 +285,17 @@ _PART, _REBUILT, _OLD = ".tantivy.part", ".tantivy.new", ".tantivy.old"
 def rebuild_columns(
     folder: Path, old: Reader, analysis: Analysis, pools: Mapping[str, int], memory: int
 ) -> None:
-    """Write an index again beside itself and swap the two; after a kill it is the old or the new one.
+    """Copy an index to one with more columns and swap the two. After a kill it is the old or the new one.
 
     Args:
-        old: the index to copy, as committed.
-        pools: the number of columns of each kind.
-        memory: bytes tantivy may use.
+        old: the index to copy; its committed documents are.
+        pools: the number of columns in each pool.
+        memory: the bytes that tantivy may use.
 
     Raises:
         EngineUnavailable: another process writes to it, or there is no space.
 
-    Cost: that of indexing all documents again; mostly it is the first one that brings many fields.
+    Cost: that of indexing all documents again. Mostly there are few, as the first one brings most fields.
     """
     with translate_errors(f"adding columns to {folder.name}"):
         lock = old.index.writer(memory, 1)
@@ -307,7 +307,7 @@ def rebuild_columns(
         new = tantivy.Index(make_schema(catalog), path=str(folder / _PART))
         _copy(old.index.searcher(), old.heads, new.writer(memory, 1), catalog, analysis)
         (folder / _PART).rename(folder / _REBUILT)
-        # Harmless if killed here: writers check which columns there are.
+        # A kill is harmless here, because writers read the columns from the schema.
         catalog.save(folder)
         (folder / TANTIVY).rename(folder / _OLD)
         finish_rebuild(folder)
@@ -318,7 +318,7 @@ def rebuild_columns(
 def finish_rebuild(folder: Path) -> None:
     """Finish a rebuild whose process was killed between the two renames."""
     if not (folder / TANTIVY).exists():
-        # Another process may do it first.
+        # Another process may be faster.
         with suppress(OSError):
             (folder / _REBUILT).rename(folder / TANTIVY)
             sync_folder(folder)
@@ -336,7 +336,7 @@ def _copy(
     for _, place in found:
         source = stored_source(searcher, heads, place)
         ready = prepare(catalog, read_head(source.head).id, source.load())
-        # The record of its head stays where it is.
+        # The record of the head stays where it is.
         (address,) = addresses(searcher, [place])
         ready.document.add_unsigned(ADDRESS, address or 0)
         source.add_to(ready.document)

@@ -1,7 +1,7 @@
-"""Stored sources: the JSON of a document, and separately the objects at its top level (its head).
+"""Stored sources: the JSON of a document, and separately its top-level objects (the head).
 
-tantivy stores the source, and holds three copies of it while a document is added. A long source is compressed
-instead and stored as the payload of its head, outside of tantivy.
+tantivy stores the source, but needs memory for three copies of it while a document is added. A long source is
+compressed instead and stored outside of tantivy, as the payload of its head.
 """
 
 import json
@@ -16,16 +16,16 @@ from shinglefold.documents.encoding import plain_json
 from shinglefold.engines.embedded.schema.tantivy_schema import SOURCE
 from shinglefold.engines.embedded.store.record_files import Heads, read_head
 
-#: Bytes of JSON from which on a source is stored outside of tantivy, and zlib's level for it.
+#: The size in bytes from which a source is stored outside of tantivy, and zlib's level for it.
 _LONG, _LEVEL = 1 << 21, 1
 #: The types of most values of a document.
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
 class StoredSource(NamedTuple):
-    """A document as JSON: ``main`` has null for each object at the top level, ``head`` has these objects.
+    """A document as JSON: ``main`` with null for each top-level object, ``head`` with these objects.
 
-    ``apart``: ``main`` is compressed, and stored outside of tantivy.
+    If ``apart``, ``main`` is compressed and stored outside of tantivy.
     """
 
     main: bytes
@@ -34,7 +34,7 @@ class StoredSource(NamedTuple):
 
     @property
     def size(self) -> int:
-        """About how many bytes it holds."""
+        """The size in bytes."""
         return len(self.main) + len(self.head)
 
     def load(self) -> dict[str, Any]:
@@ -59,10 +59,10 @@ def encode_source(
     """Return a document as JSON.
 
     Args:
-        made: what ``halves`` returns of it.
+        made: the result of ``halves``, if a worker has it.
 
     Raises:
-        ValueError: it is no JSON.
+        ValueError: it is not JSON.
     """
     main, parts = made or _split_source(source)
     if len(main) < _LONG:
@@ -71,21 +71,21 @@ def encode_source(
 
 
 def halves(source: Mapping[str, Any]) -> SourceAndHead | None:
-    """Return a source as JSON, split at its top level; None if it is no JSON."""
+    """Return a source as JSON, split at its top level; None if it is not JSON."""
     try:
         return _split_source(source)
     except ValueError:
-        # The writer makes it again and reports why.
+        # The writer tries again and reports the reason.
         return None
 
 
 def _split_source(source: Mapping[str, Any]) -> SourceAndHead:
-    """Return a source as JSON with null for each object at its top level, and these objects.
+    """Return a source as JSON with null for each top-level object, and these objects.
 
     Raises:
-        ValueError: it is no JSON.
+        ValueError: it is not JSON.
     """
-    # A name with a dot may lead to an object, too.
+    # A name with a dot may mean a field of an object.
     try:
         parts = {
             name: value
@@ -108,7 +108,7 @@ def parse_source(main: bytes) -> dict[str, Any]:
 
 
 def stored_main(searcher: tantivy.Searcher, heads: Heads, address: tantivy.DocAddress) -> bytes:
-    """Return the stored source of a document, as JSON, without the objects at its top level."""
+    """Return the stored source of a document as JSON, without its top-level objects."""
     return _main(searcher, heads, address).json()
 
 

@@ -1,12 +1,12 @@
 """Write-ahead log and memtable of one index.
 
 A tantivy commit costs more than a decision of the gate, so decisions are logged at once and committed in
-batches. A batch is a checksum, a length, and the newest version of each changed document, or that it is
-deleted. Replaying the log is idempotent: it may run several times, also over a commit that has part of it. A
-commit rotates to a new file; the earlier files are removed when it is done.
+batches. A batch has a checksum, a length, and the newest version or the deletion of each changed document.
+Replaying the log is idempotent, also over a commit that has part of it. A commit rotates to a new file, and
+removes the earlier files when it is done.
 
 A killed process may leave a truncated batch at the end, and a power cut one with zeros in it. No caller was
-told that such a batch is durable. Any other difference from what was written is damage.
+told that such a batch is durable. Any other change of a file is damage.
 
 The memtable holds the documents that are accepted but not yet committed. ``Memtable.freeze`` separates what a
 running background commit writes from what arrives meanwhile.
@@ -31,19 +31,19 @@ from shinglefold.engines.embedded.store.source_codec import StoredSource
 from shinglefold.errors import EngineUnavailable
 from shinglefold.runtime.durable_files import sync_folder
 
-#: The folder of journals in that of an index.
+#: The folder of the log in that of an index.
 FOLDER = "journal"
 _NAME = re.compile(r"\d{8}\.batches")
 #: Magic bytes, checksum of the rest, length of the batch.
 _HEADER, _LENGTH = struct.Struct("<4sII"), struct.Struct("<I")
 _MAGIC = b"sfj1"
-#: JSON has no zero bytes; a power cut leaves them where the system had not written yet.
+#: JSON has no zero bytes. A power cut leaves them where the system had not written yet.
 _UNWRITTEN = bytes(16)
 _TRIES = 5
 
 
 class JournalDamage(ValueError):
-    """A journal is not as it was written."""
+    """A journal has changed since it was written."""
 
 
 class Change(NamedTuple):
@@ -54,9 +54,9 @@ class Change(NamedTuple):
 
 
 class WriteAheadLog:
-    """The log of the single writer of an index; ``size`` in bytes.
+    """The log of the single writer of an index; ``size`` is in bytes.
 
-    The log of an earlier writer is replayed and committed before this one begins.
+    The writer has committed the log of an earlier one before.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -83,7 +83,7 @@ class WriteAheadLog:
         """Make changes durable.
 
         Raises:
-            OSError: they can't be written.
+            OSError: the file can't be written.
         """
         if self._file is None:
             self._file = self._next()
@@ -146,7 +146,7 @@ def read_journal(folder: Path) -> list[Change]:
     """Return the changes in an index's journal, in order.
 
     Raises:
-        JournalDamage: a file has other content than was written; the message names it.
+        JournalDamage: a file has changed since it was written; the message names it.
         OSError: it can't be read.
     """
     there = journal_files(folder)
@@ -157,14 +157,14 @@ def read_journal(folder: Path) -> list[Change]:
             raise JournalDamage(f"the file of {FOLDER} that follows {file.name} is missing")
         batches, rest = _split(file.read_bytes())
         if rest and not (last and _is_torn(rest)):
-            raise JournalDamage(f"{FOLDER}/{file.name} has another content than was written")
+            raise JournalDamage(f"{FOLDER}/{file.name} has changed since it was written")
         for batch in batches:
             found += _decode_changes(batch)
     return found
 
 
 def journal_age(folder: Path) -> float:
-    """Return the seconds since a file of an index's journal was created or removed; 0 if there is none."""
+    """Return the seconds since a journal file was last created or removed; 0 if there is no journal."""
     if not journal_files(folder):
         return 0.0
     with suppress(FileNotFoundError):
@@ -173,7 +173,7 @@ def journal_age(folder: Path) -> float:
 
 
 def journal_problems(folder: Path) -> list[str]:
-    """Return what is wrong with an index's journal, in a line."""
+    """Return the problem of an index's journal as a list of at most one line."""
     found = ""
     # A writer creates and removes files meanwhile.
     for _ in range(_TRIES):
@@ -204,13 +204,13 @@ def journal_damage_error(folder: Path, problem: str) -> EngineUnavailable:
     """Return the error for an index with a damaged journal."""
     return EngineUnavailable(
         f"the journal of the index in {folder} is damaged: {problem}. Restore the folder from a copy; or "
-        "give up what a gate let in in the last seconds of a writer that was killed, and index that again: "
+        "give up what gates let in during the last seconds of a killed writer, and index that again: "
         f"rm -r {shlex.quote(str(folder / FOLDER))}"
     )
 
 
 def remove_journal_files(folder: Path, needless: Iterable[Path]) -> None:
-    """Remove files of an index's journal durably, oldest first, so that a power cut does not bring them back.
+    """Remove files of an index's journal durably, oldest first: a power cut does not bring them back.
 
     Raises:
         OSError: they can't be removed.
@@ -221,7 +221,7 @@ def remove_journal_files(folder: Path, needless: Iterable[Path]) -> None:
 
 
 def _encode_change(change: Change) -> bytes:
-    """Return a change as two lines of JSON, which has no line breaks inside."""
+    """Return a change as two lines of JSON, which contains no line breaks."""
     if change.source is None:
         return json.dumps([change.id]).encode() + b"\n\n"
     return change.source.head + b"\n" + change.source.json() + b"\n"
@@ -275,13 +275,13 @@ def _checksum(length: bytes, batch: bytes) -> int:
     return zlib.crc32(batch, zlib.crc32(length))
 
 
-#: By field and value the ids of documents that have it, or had.
+#: By field and value, the ids of the documents that have the value or had it.
 _Ids = dict[str, dict[object, list[str]]]
 
 
 @dataclass(slots=True)
 class Memtable:
-    """Pending writes by id; None means delete. ``watched``: the fields whose values are kept as well."""
+    """Pending writes by id; None means delete. ``watched`` are the fields whose values can be looked up."""
 
     watched: frozenset[str] = frozenset()
     _active: dict[str, StoredSource | None] = field(default_factory=dict)
@@ -301,7 +301,7 @@ class Memtable:
 
     @property
     def unlogged(self) -> int:
-        """The number of changes that are not in the journal."""
+        """The number of changes that are not in the log."""
         return len(self._unlogged)
 
     def put(self, id_: str, source: StoredSource | None, values: Mapping[str, Any]) -> None:
@@ -326,23 +326,23 @@ class Memtable:
         found: dict[object, dict[str, None]] = {}
         wanted = set(values)
         for ids in (self._frozen_ids, self._ids):
-            # Callers ask for thousands of values, and few of them are pending.
+            # Callers look up thousands of values, and few of them are pending.
             for value in (there := ids.get(path, {})).keys() & wanted:
                 found.setdefault(value, {}).update(dict.fromkeys(there[value]))
         return {value: list(several) for value, several in found.items()}
 
     def unlogged_changes(self) -> Iterator[Change]:
-        """Yield the changes that are not in the journal."""
+        """Yield the changes that are not in the log."""
         for id_ in self._unlogged:
             yield Change(id_, self._active[id_])
 
     def mark_logged(self) -> None:
-        """Mark all changes as logged: the journal has them, or a commit will."""
+        """Mark all changes as logged."""
         self._unlogged = {}
 
     def freeze(self) -> None:
-        """Set all pending writes apart for a commit that begins now."""
-        # Frozen writes of an interrupted commit still wait for the next one.
+        """Separate all pending writes for a commit that begins now."""
+        # The frozen writes of an interrupted commit belong to the next one.
         self._frozen, self._active, self._unlogged = {**self._frozen, **self._active}, {}, {}
         for path, ids in self._ids.items():
             if before := self._frozen_ids.get(path):

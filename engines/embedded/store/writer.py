@@ -1,8 +1,8 @@
 """The single writer of an index.
 
-An action is validated, put into the memtable and queued. A flush analyses the queue and hands it to tantivy.
-A commit makes it durable, in the background while a gate decides. The write-ahead log makes decisions durable
-before they are committed.
+An action is validated, added to the memtable and queued. A flush analyses the queue and gives it to tantivy.
+A commit makes everything durable, in the background while a gate decides. The write-ahead log makes a gate's
+decisions durable before they are committed.
 """
 
 from collections import deque
@@ -39,16 +39,16 @@ from shinglefold.engines.embedded.store.write_ahead_log import (
 )
 from shinglefold.errors import EngineError
 
-#: One indexing thread: documents keep their order, and the canonicalizer, not tantivy, takes the time.
+#: One indexing thread keeps the order of documents. Most of the time goes into the canonicalizer anyway.
 _THREADS = 1
-#: Changes in the queue, and characters of their texts, at which the queue is flushed.
+#: The number of changes and of characters at which the queue is flushed.
 _QUEUED, _CHARACTERS = 256, 1 << 18
-#: Age in seconds, bytes and documents at which the journal is committed.
+#: The age in seconds, bytes and documents at which the journal is committed.
 _AGE, _JOURNAL, _DOCUMENTS = 1.0, 8_000_000, 2_000
 
 
 class _PendingChange(NamedTuple):
-    """A document to write, None to delete it; ``replaces``: an earlier one may have its id."""
+    """A document to write, or None to delete it; ``replaces`` if there may be an earlier version."""
 
     id: str
     ready: Prepared | None
@@ -56,19 +56,19 @@ class _PendingChange(NamedTuple):
 
 
 class CommittedState(NamedTuple):
-    """Access to what is committed: ``source`` returns a document or None; ``holds`` is faster.
+    """Access to committed documents: ``source`` returns one or None, ``contains`` is faster.
 
-    ``heads_end``: the address behind the last head, if this process wrote it; see ``RecordAppender``.
+    ``heads_end`` is the address after the last head, if this process wrote it; see ``RecordAppender``.
     """
 
     source: Callable[[str], dict[str, Any] | None]
-    holds: Callable[[str], bool]
+    contains: Callable[[str], bool]
     heads_end: int = 0
 
 
 @dataclass(slots=True)
 class IndexWriter:
-    """Writes to one index until closed; it holds the index's write lock until then."""
+    """Writes to an index, and holds its write lock until closed."""
 
     folder: Path
     analysis: Analysis
@@ -78,7 +78,7 @@ class IndexWriter:
     journal: WriteAheadLog
     _tantivy: tantivy.IndexWriter
     _heads: RecordAppender
-    #: Uncommitted writes, and those of them that tantivy does not have yet, in order.
+    #: Uncommitted writes, and those that tantivy does not have yet, in order.
     memtable: Memtable = field(default_factory=Memtable)
     _queue: deque[_PendingChange] = field(default_factory=deque)
     _characters: int = 0
@@ -86,11 +86,11 @@ class IndexWriter:
     _actions: int = 0
     _committing_actions: int = 0
     _size: int = 0
-    #: Whether the catalog differs from the saved one, and the one that a running commit saves.
+    #: Whether the catalog differs from the saved one; the catalog that a running commit saves.
     _grown: bool = False
     _frozen_catalog: Catalog | None = None
     _begun: int = 0
-    #: After a failed commit: more may be committed than is known here; ``_repair`` is due.
+    #: After a failed commit: whether more may be committed than is known, and whether ``_repair`` is due.
     _uncertain: bool = False
     _broken: bool = False
     #: A running background commit.
@@ -113,7 +113,7 @@ class IndexWriter:
         with translate_errors(f"writing to {folder.name}"):
             lock = index.writer(limits.memory, _THREADS)
             names = [field["name"] for field in read_meta(folder / TANTIVY)["schema"]]
-            catalog = Catalog.load(folder).fitted(names)
+            catalog = Catalog.load(folder).with_columns_of(names)
             heads = RecordAppender(folder / FOLDER, committed.heads_end)
         return cls(folder, analysis, limits, catalog, committed, WriteAheadLog(folder), lock, heads)
 
@@ -140,12 +140,12 @@ class IndexWriter:
 
     @property
     def heads_end(self) -> int:
-        """The address behind the last head; see ``RecordAppender``."""
+        """The address after the last head; see ``RecordAppender``."""
         return self._heads.end
 
     @property
-    def filled(self) -> bool:
-        """Whether a new record file was begun since this was last asked."""
+    def started_file(self) -> bool:
+        """Whether a new record file was started since the last call."""
         begun, self._begun = self._begun, self._heads.begun
         return begun < self._begun
 
@@ -160,7 +160,7 @@ class IndexWriter:
         """Run one action and return whether it replaced a document.
 
         Raises:
-            Refused: the action is not possible; nothing was changed.
+            RefusedAction: the action is not possible; nothing was changed.
             NoColumnLeft: the index needs more columns first; nothing was changed.
         """
         if action.verb == "delete":
@@ -176,7 +176,7 @@ class IndexWriter:
             there = (
                 self.memtable[action.id] is not None
                 if action.id in self.memtable
-                else self.committed.holds(action.id)
+                else self.committed.contains(action.id)
             )
             if action.verb == "create" and there:
                 raise RefusedAction(409, f"[{action.id}]: version conflict, document already exists")
@@ -189,7 +189,7 @@ class IndexWriter:
         self._validate(id, source, replaces=True)
 
     def delete(self, query: tantivy.Query) -> None:
-        """Delete the committed documents that a query finds."""
+        """Delete the committed documents that match a query."""
         self._flush()
         self._repair()
         with translate_errors(f"writing to {self.folder.name}"):
@@ -207,7 +207,7 @@ class IndexWriter:
         Raises:
             EngineUnavailable: the journal is damaged.
         """
-        if not (there := journal_files(self.folder)):
+        if not (journal := journal_files(self.folder)):
             return False
         try:
             changes = read_journal(self.folder)
@@ -222,15 +222,15 @@ class IndexWriter:
                 else:
                     self._validate(change.id, change.source.load(), replaces=True)
         except (RefusedAction, NoColumnLeft) as error:
-            # The document was accepted before, with the same mappings.
+            # The killed writer accepted the document with the same mappings.
             raise journal_damage_error(self.folder, f"a document in it does not fit ({error})") from error
         if self.dirty:
             self.commit()
         with self._writing():
-            remove_journal_files(self.folder, there)
+            remove_journal_files(self.folder, journal)
         return True
 
-    def note(self) -> None:
+    def log_changes(self) -> None:
         """Log all pending changes durably in the journal."""
         if self.memtable.unlogged:
             with self._writing():
@@ -240,10 +240,7 @@ class IndexWriter:
             self._flush()
 
     def commit(self) -> None:
-        """Commit all writes durably.
-
-        The catalog is saved first: unused fields in it do no harm.
-        """
+        """Commit all writes durably."""
         self._freeze()
         with self._writing():
             self._commit_frozen(self._frozen_catalog, self._heads)
@@ -257,10 +254,10 @@ class IndexWriter:
         thread.shutdown(wait=False)
 
     def finish(self, *, wait: bool) -> bool:
-        """Finish a background commit and return whether there was one; its documents can be found then.
+        """Finish a background commit and return whether there was one; searches can see its documents then.
 
         Args:
-            wait: wait for a running commit; otherwise only one that has ended is finished.
+            wait: wait for a running commit; otherwise only an ended one is finished.
         """
         if self._background is None or not (wait or self._background.done()):
             return False
@@ -280,17 +277,17 @@ class IndexWriter:
             self.close()
 
     def close(self) -> None:
-        """Wait for merges and release the lock; what is neither committed nor in the journal is lost."""
+        """Wait for merges and release the lock; writes that are neither committed nor logged are lost."""
         self.journal.close()
         self._heads.close()
         with translate_errors(f"closing {self.folder.name}", self.folder):
             self._tantivy.wait_merging_threads()
 
     def _freeze(self) -> None:
-        """Hand all writes to tantivy, and separate them from those that arrive during the commit."""
+        """Give all writes to tantivy, and separate them from those that arrive during the commit."""
         if self.journal.used:
-            # Otherwise a recovery after the commit would write older versions over newer ones.
-            self.note()
+            # Otherwise a recovery after the commit would replace newer versions by older ones.
+            self.log_changes()
         self._flush()
         self.journal.rotate()
         self.memtable.freeze()
@@ -298,14 +295,14 @@ class IndexWriter:
         self._frozen_catalog = self.catalog if self._grown else None
 
     def _commit_frozen(self, catalog: Catalog | None, heads: RecordAppender) -> None:
-        """Make durable what tantivy has, the catalog first."""
+        """Make durable what tantivy has; the catalog first, because unused fields in it do no harm."""
         if catalog is not None:
             catalog.save(self.folder)
         heads.flush()
         self._tantivy.commit()
 
     def _forget_frozen(self) -> None:
-        """Forget what is committed now."""
+        """Forget the writes that are committed now."""
         self.journal.truncate()
         self.memtable.discard_frozen()
         self._uncertain, self._committing_actions = False, 0
@@ -341,7 +338,7 @@ class IndexWriter:
         replaces: bool,
     ) -> None:
         """Add a valid change to the memtable and the queue."""
-        # A delete costs tantivy a look into every segment, so none is made for a new id.
+        # A new id needs no delete, for which tantivy would search every segment.
         self._queue.append(_PendingChange(id, ready, replaces or self._uncertain))
         self.memtable.put(id, ready.source if ready else None, source)
         self._actions += 1
@@ -352,19 +349,19 @@ class IndexWriter:
             self._flush()
 
     def _flush(self) -> None:
-        """Analyse the queue and hand it to tantivy."""
-        # Most of the time is spent here. After an interrupt the queue holds what tantivy does not have.
+        """Analyse the queue and give it to tantivy."""
+        # Most of the time is spent here. After an interrupt the queue contains what tantivy does not have.
         analyse([change.ready for change in self._queue if change.ready], self.analysis)
         with self._writing():
             self._repair()
             try:
                 while self._queue:
                     self._index_one(self._queue[0])
-                    # Released at once: tantivy has a copy, and the document may be long.
+                    # Frees the document, which may be long; tantivy has a copy.
                     self._queue.popleft()
             except (KeyboardInterrupt, SystemExit):
                 if self._queue:
-                    # Tantivy may have this one already.
+                    # tantivy may have this one already.
                     self._queue[0] = self._queue[0]._replace(replaces=True)
                 raise
         self._characters = 0
@@ -384,7 +381,7 @@ class IndexWriter:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Translate errors of the block; they say how many changes are lost."""
+        """Translate errors of the block and add the number of changes that are lost."""
         lost = self._actions + self._committing_actions > 0
         try:
             with translate_errors(f"writing to {self.folder.name}", self.folder, lost=lost):
@@ -400,7 +397,7 @@ class IndexWriter:
             raise
 
     def _repair(self) -> None:
-        """Roll tantivy back to the last commit after a failed one, as heads may be missing."""
+        """Roll tantivy back to the last commit after a failed one, because heads may be missing."""
         if not self._broken:
             return
         with translate_errors(f"writing to {self.folder.name}", self.folder):
