@@ -110,7 +110,7 @@ class EmbeddedEngine(ExclusiveAccess):
         _check_settings(settings)
         with self._lock:
             if self.index_exists(index):
-                raise IndexExists(f"the index {index!r} is there already; delete it or take another name")
+                raise IndexExists(f"the index {index!r} exists; delete it or use another name")
             Index.create(self.path / index, Catalog.create(mappings, settings, self._analysis.identity))
 
     def delete_index(self, index: str) -> None:

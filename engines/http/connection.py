@@ -241,12 +241,12 @@ def _split(url: str) -> SplitResult:
 def _not_an_address(url: str) -> ConfigError:
     if meant := each_with_scheme(url):
         return ConfigError(
-            f"{shown(url)!r} is no address of a server; several are written each with its scheme: "
+            f"{shown(url)!r} is not the address of a server; write several each with its scheme: "
             f"{shown(meant)}"
         )
     return ConfigError(
-        f"{shown(url)!r} is no address of a server; expected http(s)://host:port (in a password before it, "
-        "characters such as / # @ must be percent-encoded)"
+        f"{shown(url)!r} is not the address of a server; expected http(s)://host:port (in a password before "
+        "it, characters such as / # @ must be percent-encoded)"
     )
 
 

@@ -228,7 +228,7 @@ def not_json(who: str, causes: Sequence[object]) -> EngineError:
     broken = next((cause for cause in causes if isinstance(cause, JSONDecodeError)), None)
     where = f" ({broken.msg}, at character {broken.pos})" if broken else ""
     return EngineUnavailable(
-        f"{who} answers with what is no JSON{where}: the answer was cut on its way, or something else "
+        f"{who} answers with something that is not JSON{where}: the answer was cut off, or something else "
         "answers. Try again, and check the address."
     )
 

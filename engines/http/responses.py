@@ -102,7 +102,7 @@ def check_name(index: object) -> None:
         UnsupportedQuery: it is a pattern, a list, or empty.
     """
     if not isinstance(index, str) or not index or index == "_all" or _PATTERN & set(index):
-        raise UnsupportedQuery(f"{index!r} is no name for one index; give one without patterns and commas")
+        raise UnsupportedQuery(f"{index!r} does not name one index; give a name without patterns and commas")
 
 
 def check_searched(index: str | None, body: Mapping[str, Any]) -> None:

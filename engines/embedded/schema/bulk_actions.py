@@ -36,7 +36,7 @@ class RefusedAction(Exception):
 class Action:
     """An action on one document.
 
-    ``source`` is the document, or the partial document of an update. ``otherwise`` is what an update of a
+    ``source`` is the document, or the partial document of an update. ``upsert`` is what an update of a
     missing document writes; None makes it fail. ``ready`` is the document as a worker prepared it.
     """
 
@@ -44,7 +44,7 @@ class Action:
     index: str
     id: str
     source: Mapping[str, Any]
-    otherwise: Mapping[str, Any] | None = None
+    upsert: Mapping[str, Any] | None = None
     ready: PreparedDocument | None = None
 
 
@@ -62,13 +62,13 @@ def read_action(given: Mapping[str, Any]) -> Action:
     index = given.get("_index")
     if not isinstance(index, str) or not index:
         raise RefusedAction(400, "_index is missing")
-    id = _id(verb, given.get("_id"))  # noqa: A001
+    id_ = _id(verb, given.get("_id"))
     if verb == "delete":
-        return Action(verb, index, id, {})
+        return Action(verb, index, id_, {})
     source = given["_source"] if "_source" in given else _rest(given)
     if verb == "update":
-        return _update(index, id, source, given)
-    return Action(verb, index, id, _document("_source", source), ready=given.get("_ready"))
+        return _update(index, id_, source, given)
+    return Action(verb, index, id_, _document("_source", source), ready=given.get("_ready"))
 
 
 def merged(old: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def merged(old: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]
     return result
 
 
-def _update(index: str, id: str, source: object, given: Mapping[str, Any]) -> Action:  # noqa: A002
+def _update(index: str, id_: str, source: object, given: Mapping[str, Any]) -> Action:
     body = dict(_object("update", source))
     if "doc" in given:
         body = {name: given[name] for name in ("doc", "upsert", "doc_as_upsert") if name in given}
@@ -90,23 +90,23 @@ def _update(index: str, id: str, source: object, given: Mapping[str, Any]) -> Ac
     if unknown or "doc" not in body:
         raise RefusedAction(400, f"an update takes doc, upsert and doc_as_upsert, got {sorted(body)}")
     changes = _document("doc", body["doc"])
-    otherwise = changes if body.get("doc_as_upsert") is True else body.get("upsert")
-    return Action("update", index, id, changes, None if otherwise is None else _document("upsert", otherwise))
+    upsert = changes if body.get("doc_as_upsert") is True else body.get("upsert")
+    return Action("update", index, id_, changes, None if upsert is None else _document("upsert", upsert))
 
 
 def _id(verb: str, given: object) -> str:
     if given is None and verb in ("index", "create"):
         return base64.urlsafe_b64encode(uuid.uuid4().bytes)[:22].decode()
     if isinstance(given, bool) or not isinstance(given, str | int) or given == "":
-        raise RefusedAction(400, f"{given!r} is no _id for {verb}; give a string that is not empty")
-    id = str(given)  # noqa: A001
+        raise RefusedAction(400, f"{given!r} is not a valid _id for {verb}; give a non-empty string")
+    id_ = str(given)
     try:
-        size = len(id.encode())
+        size = len(id_.encode())
     except UnicodeEncodeError:
-        raise RefusedAction(400, "the _id is no valid Unicode") from None
+        raise RefusedAction(400, "the _id is not valid Unicode") from None
     if size > _LONGEST_ID:
         raise RefusedAction(400, f"the _id has {size} bytes, {_LONGEST_ID} are allowed")
-    return id
+    return id_
 
 
 def _rest(given: Mapping[str, Any]) -> dict[str, Any]:

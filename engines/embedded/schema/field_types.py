@@ -44,7 +44,7 @@ def parse_date(value: object) -> ValueRange:
         return ValueRange(int(text), int(text))
     span = _read(text) if isinstance(value, str) else None
     if span is None:
-        raise ValueError(f"{value!r} is no date such as 2024-05-31T12:00:00Z or milliseconds since 1970")
+        raise ValueError(f"{value!r} is not a date such as 2024-05-31T12:00:00Z or milliseconds since 1970")
     return span
 
 
@@ -231,7 +231,7 @@ def _string(_: Field, value: object) -> str:
 
 def _long(field: Field, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ValueError(f"{value!r} is no number")
+        raise ValueError(f"{value!r} is not a number")
     try:
         whole = int(value)
     except (ValueError, OverflowError):
@@ -244,11 +244,11 @@ def _long(field: Field, value: object) -> int:
 
 def _double(_: Field, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ValueError(f"{value!r} is no number")
+        raise ValueError(f"{value!r} is not a number")
     try:
         result = float(value)
     except (ValueError, OverflowError):
-        raise ValueError(f"{value!r} is no number") from None
+        raise ValueError(f"{value!r} is not a number") from None
     if result - result != 0:
         raise ValueError(f"{value!r} is not finite")
     return result

@@ -165,10 +165,10 @@ class _Loader:
         beyond = request.source.wanted and not request.source.within(head.parts)
         return bool(beyond or request.highlight or self.selection.in_main)
 
-    def _bare_hit(self, ranked: _Ranked, id: str = "") -> dict[str, Any]:  # noqa: A002
+    def _bare_hit(self, ranked: _Ranked, id_: str = "") -> dict[str, Any]:
         frame: dict[str, Any] = {"_index": self.snapshot.name}
-        if id:
-            frame["_id"] = id
+        if id_:
+            frame["_id"] = id_
         frame["_score"] = ranked.score if self.request.scored else None
         if self.request.sort:
             frame["sort"] = ranked.sort

@@ -208,7 +208,7 @@ def _problems(folder: Path, content: bytes, schema: int, most: int | None) -> It
         files = list(segment_files(meta))
         wrong_schema = schema not in (0, schema_checksum(meta))
     except (ValueError, KeyError, TypeError, AttributeError):
-        yield f"{META} {'can not be read' if content else 'is missing or empty'}"
+        yield f"{META} is unreadable" if content else f"{META} is missing or empty"
         return
     if wrong_schema:
         yield f"{META} holds another schema than the index was made with"
@@ -222,12 +222,12 @@ def _problems(folder: Path, content: bytes, schema: int, most: int | None) -> It
 def _managed_problems(folder: Path) -> Iterator[str]:
     try:
         if not isinstance(json.loads((folder / ".managed.json").read_bytes()), list):
-            yield ".managed.json is no list"
+            yield ".managed.json is not a list"
     except FileNotFoundError:
         # Readers do not need it, and a writer makes another.
         return
     except ValueError:
-        yield ".managed.json can not be read"
+        yield ".managed.json can't be read"
     except OSError:
         # Only its owner may read it, if the index is another user's.
         return
@@ -243,7 +243,7 @@ def _file_problem(file: Path, segment: Mapping[str, Any], whole: bool) -> str:
     except FileNotFoundError:
         return "is missing"
     except OSError as error:
-        return f"can not be read ({error.strerror})"
+        return f"can't be read ({error.strerror})"
     try:
         length = int.from_bytes(content[-8:-4], "little")
         footer = json.loads(content[-8 - length : -8])

@@ -78,7 +78,7 @@ class _Walk:
                     values.setdefault(path, []).extend(value)
                     continue
             if not isinstance(name, str) or not name.strip(".") or ".." in name:
-                raise ValueError(f"{name!r} is no name for a field")
+                raise ValueError(f"{name!r} is not a valid field name")
             path = f"{prefix}.{name}" if prefix else name
             for item in items(value):
                 self._item(path, item, depth)
@@ -97,10 +97,10 @@ class _Walk:
 
     def _unmapped(self, path: str, item: object, depth: int) -> None:
         if path in _METADATA:
-            raise ValueError(f"{path!r} is no field of a document: it stands beside it")
+            raise ValueError(f"{path!r} is metadata and can't be a field of a document")
         dynamic = self._dynamic_of(path)
         if dynamic == "strict":
-            raise ValueError(f"mapping is strict, and there is no field {path!r} in it")
+            raise ValueError(f"the mapping is strict and has no field {path!r}")
         if dynamic == "false":
             return
         if isinstance(item, dict):
@@ -123,10 +123,7 @@ class _Walk:
 
 
 def prepare(
-    catalog: Catalog,
-    id: str,  # noqa: A002
-    source: Mapping[str, Any],
-    made: PreparedDocument | None = None,
+    catalog: Catalog, id_: str, source: Mapping[str, Any], made: PreparedDocument | None = None
 ) -> Prepared:
     """Return a document ready for ``analyse``.
 
@@ -137,13 +134,13 @@ def prepare(
         ValueError: a value does not fit its mapping, or the source is not JSON.
     """
     ready = PreparedDocument({}) if made is None else made
-    written = encode_source(id, source, ready.halves)
+    written = encode_source(id_, source, ready.halves)
     walk = _Walk(catalog)
     walk.run(source)
     if walk.new:
         catalog = catalog.with_fields(walk.new)
     document = tantivy.Document()
-    document.add_text("_id", id)
+    document.add_text("_id", id_)
     names: dict[str, None] = {}
     texts: list[tuple[str, str]] = []
     for path, values in walk.values.items():

@@ -47,6 +47,8 @@ _CHECK_EVERY = 5.0
 class Index:
     """An open index. ``EmbeddedEngine`` lets only one thread at a time use it.
 
+    Methods that write raise ``EngineUnavailable`` if another process writes, or the files can't be written.
+
     =========  =====================  ============================================================
     state      ``_writer``            meaning
     =========  =====================  ============================================================
@@ -124,11 +126,7 @@ class Index:
         return self._writer is not None
 
     def begin(self) -> None:
-        """Take the write lock.
-
-        Raises:
-            EngineUnavailable: another process writes.
-        """
+        """Take the write lock."""
         self._open_writer()
 
     def end(self) -> None:
@@ -141,11 +139,7 @@ class Index:
             self._refresh_snapshot()
 
     def watch(self, fields: Collection[str]) -> None:
-        """Take the write lock, and make some fields searchable by ``unsearched``.
-
-        Raises:
-            EngineUnavailable: another process writes, or the files can't be written.
-        """
+        """Take the write lock, and make some fields searchable by ``unsearched``."""
         writer = self._open_writer()
         if not writer.memtable.watched.issuperset(fields):
             self.refresh()
@@ -156,11 +150,7 @@ class Index:
         return self._writer.memtable.ids_by_value(field, values) if self._writer else {}
 
     def log_changes(self) -> None:
-        """Log all writes durably. A later call commits them, about a second after the first of them.
-
-        Raises:
-            EngineUnavailable: the files can't be written.
-        """
+        """Log all writes durably. A later call commits them, about a second after the first of them."""
         if (writer := self._writer) is None:
             return
         with self._release_on_error():
@@ -174,7 +164,6 @@ class Index:
 
         Raises:
             RefusedAction: the action is not possible.
-            EngineUnavailable: another process writes, or the files can't be written.
         """
         writer = self._open_writer()
         if writer.committing:
@@ -194,7 +183,6 @@ class Index:
 
         Raises:
             UnsupportedQuery: the mappings are not supported.
-            EngineUnavailable: another process writes, or the files can't be written.
         """
         writer = self._open_writer()
         try:
@@ -207,11 +195,7 @@ class Index:
         self.refresh()
 
     def delete_found(self, query: Callable[[], tantivy.Query]) -> int:
-        """Delete the documents that match and return their number; ``query`` is called after a refresh.
-
-        Raises:
-            EngineUnavailable: another process writes, or the files can't be written.
-        """
+        """Delete the documents that match and return their number; ``query`` is called after a refresh."""
         writer = self._open_writer()
         self.refresh()
         found = query()
@@ -240,11 +224,11 @@ class Index:
         self._snapshot = self._make_snapshot()
         self._snapshot_is_stale = False
 
-    def source(self, id: str) -> dict[str, Any] | None:  # noqa: A002
+    def source(self, id_: str) -> dict[str, Any] | None:
         """Return the current version of a document, refreshed or not."""
         if self._writer:
-            return self._writer.source(id)
-        return self.snapshot.source(id)
+            return self._writer.source(id_)
+        return self.snapshot.source(id_)
 
     def sources(self, ids: Sequence[str]) -> list[dict[str, Any] | None]:
         """Return the current versions of documents, refreshed or not. Columns are opened once for all."""
@@ -392,15 +376,15 @@ class Index:
             if number not in lives or number in emptied:
                 file.unlink(missing_ok=True)
 
-    def _stored_source(self, id: str) -> dict[str, Any] | None:  # noqa: A002
-        return self._make_snapshot().source(id)
+    def _stored_source(self, id_: str) -> dict[str, Any] | None:
+        return self._make_snapshot().source(id_)
 
-    def _contains(self, id: str) -> bool:  # noqa: A002
+    def _contains(self, id_: str) -> bool:
         """Return whether a document is committed, without reading its source."""
         searcher = self._tantivy.searcher()
         if not searcher.num_docs:
             return False
-        query = tantivy.Query.term_query(self._tantivy.schema, "_id", id)
+        query = tantivy.Query.term_query(self._tantivy.schema, "_id", id_)
         return bool(searcher.search(query, 1, count=False).hits)
 
     def _make_snapshot(self) -> Snapshot:

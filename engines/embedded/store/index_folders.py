@@ -63,14 +63,14 @@ def invalid_name_error(path: Path, given: object) -> UnsupportedQuery:
     """Return the error for an invalid index name; for a pattern it lists the matching indices."""
     if not isinstance(given, str) or not set(given) & {"*", ","}:
         return UnsupportedQuery(
-            f'{given!r} is no name for one index: lower case, no spaces, none of \\ / * ? " < > | , # :, and '
-            "not beginning with . _ - +"
+            f"{given!r} is not a valid index name: use lower case, no spaces, none of "
+            '\\ / * ? " < > | , # :, and none of . _ - + at the beginning'
         )
     names = index_names(path)
     found = [name for name in names if any(fnmatchcase(name, part) for part in given.split(","))]
     one = f"one of {', '.join(found or names)}" if names else "one"
     return UnsupportedQuery(
-        f"{given!r} is no name for one index but for several, and the embedded engine searches and changes "
+        f"{given!r} names several indices, and the embedded engine searches and changes "
         f"one at a time: name {one}"
     )
 

@@ -150,9 +150,9 @@ class Snapshot:
     heads: Heads
     sort_cache: SortCache = field(default_factory=SortCache)
 
-    def source(self, id: str) -> dict[str, Any] | None:  # noqa: A002
+    def source(self, id_: str) -> dict[str, Any] | None:
         """Return a document, None if it does not exist."""
-        place = self._place(id)
+        place = self._place(id_)
         return stored_source(self.searcher, self.heads, place).load() if place else None
 
     def sources(self, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -161,11 +161,11 @@ class Snapshot:
         found = stored_sources(self.searcher, self.heads, list(there.values()))
         return {id_: source.load() for id_, source in zip(there, found, strict=True)}
 
-    def _place(self, id: str) -> tantivy.DocAddress | None:  # noqa: A002
+    def _place(self, id_: str) -> tantivy.DocAddress | None:
         """Return the address of a document, None if it does not exist or the id is not valid Unicode."""
-        if well_formed(id) != id:
+        if well_formed(id_) != id_:
             return None
-        query = tantivy.Query.term_query(self.schema, "_id", id)
+        query = tantivy.Query.term_query(self.schema, "_id", id_)
         hits = self.searcher.search(query, 1, count=False).hits
         return hits[0][1] if hits else None
 

@@ -51,11 +51,7 @@ class StoredSource(NamedTuple):
             document.add_bytes(SOURCE, self.main)
 
 
-def encode_source(
-    id: str,  # noqa: A002
-    source: Mapping[str, Any],
-    made: SourceAndHead | None = None,
-) -> StoredSource:
+def encode_source(id_: str, source: Mapping[str, Any], made: SourceAndHead | None = None) -> StoredSource:
     """Return a document as JSON.
 
     Args:
@@ -66,8 +62,8 @@ def encode_source(
     """
     main, parts = made or _split_source(source)
     if len(main) < _LONG:
-        return StoredSource(main, _head(id, parts))
-    return StoredSource(zlib.compress(main, _LEVEL), _head(id, parts), apart=True)
+        return StoredSource(main, _head(id_, parts))
+    return StoredSource(zlib.compress(main, _LEVEL), _head(id_, parts), apart=True)
 
 
 def halves(source: Mapping[str, Any]) -> SourceAndHead | None:
@@ -93,12 +89,12 @@ def _split_source(source: Mapping[str, Any]) -> SourceAndHead:
             if "." in str(name) or (type(value) not in _PLAIN and _has_object(value))
         }
     except RecursionError as error:
-        raise ValueError("the source is no JSON: lists nested too deeply") from error
+        raise ValueError("the source is not JSON: lists nested too deeply") from error
     return _json({**source, **dict.fromkeys(parts)}), _json(parts)
 
 
-def _head(id: str, parts: bytes) -> bytes:  # noqa: A002
-    return b"[" + _json(id) + b"," + parts + b"]"
+def _head(id_: str, parts: bytes) -> bytes:
+    return b"[" + _json(id_) + b"," + parts + b"]"
 
 
 def parse_source(main: bytes) -> dict[str, Any]:
@@ -147,5 +143,5 @@ def _json(value: object) -> bytes:
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"the source is no JSON: {error}") from error
+        raise ValueError(f"the source is not JSON: {error}") from error
     return text.encode("utf-8", "surrogatepass")

@@ -182,7 +182,7 @@ def journal_problems(folder: Path) -> list[str]:
         except FileNotFoundError:
             continue
         except OSError as error:
-            found = f"{FOLDER} can not be read ({error.strerror})"
+            found = f"{FOLDER} can't be read ({error.strerror})"
         except JournalDamage as error:
             found = str(error)
         else:

@@ -149,12 +149,12 @@ class IndexWriter:
         begun, self._begun = self._begun, self._heads.begun
         return begun < self._begun
 
-    def source(self, id: str) -> dict[str, Any] | None:  # noqa: A002
+    def source(self, id_: str) -> dict[str, Any] | None:
         """Return the current version of a document, committed or not."""
-        if id in self.memtable:
-            written = self.memtable[id]
+        if id_ in self.memtable:
+            written = self.memtable[id_]
             return written.load() if written else None
-        return self.committed.source(id)
+        return self.committed.source(id_)
 
     def run(self, action: Action) -> bool:
         """Run one action and return whether it replaced a document.
@@ -168,9 +168,9 @@ class IndexWriter:
                 raise RefusedAction(404, f"[{action.id}]: document missing")
             self._enqueue(action.id, None, {}, replaces=True)
         elif action.verb == "update":
-            if (old := self.source(action.id)) is None and action.otherwise is None:
+            if (old := self.source(action.id)) is None and action.upsert is None:
                 raise RefusedAction(404, f"[{action.id}]: document missing")
-            source = action.otherwise or {} if old is None else merged(old, action.source)
+            source = action.upsert or {} if old is None else merged(old, action.source)
             self._validate(action.id, source, replaces=old is not None)
         else:
             there = (
@@ -184,9 +184,9 @@ class IndexWriter:
             return there
         return False
 
-    def rewrite(self, id: str, source: Mapping[str, Any]) -> None:  # noqa: A002
+    def rewrite(self, id_: str, source: Mapping[str, Any]) -> None:
         """Write a committed document again, unchanged."""
-        self._validate(id, source, replaces=True)
+        self._validate(id_, source, replaces=True)
 
     def delete(self, query: tantivy.Query) -> None:
         """Delete the committed documents that match a query."""
@@ -214,7 +214,7 @@ class IndexWriter:
         except JournalDamage as error:
             raise journal_damage_error(self.folder, str(error)) from error
         except OSError as error:
-            raise journal_damage_error(self.folder, f"it can not be read ({error.strerror})") from error
+            raise journal_damage_error(self.folder, f"it can't be read ({error.strerror})") from error
         try:
             for change in changes:
                 if change.source is None:
@@ -310,15 +310,10 @@ class IndexWriter:
             self._grown = False
 
     def _validate(
-        self,
-        id: str,  # noqa: A002
-        source: Mapping[str, Any],
-        made: PreparedDocument | None = None,
-        *,
-        replaces: bool,
+        self, id_: str, source: Mapping[str, Any], made: PreparedDocument | None = None, *, replaces: bool
     ) -> None:
         try:
-            ready = prepare(self.catalog, id, source, made)
+            ready = prepare(self.catalog, id_, source, made)
         except NoColumnLeft as error:
             if not error.too_many:
                 raise
@@ -327,20 +322,15 @@ class IndexWriter:
             raise RefusedAction(400, f"mapper_parsing_exception: {error}") from error
         self._grown = self._grown or ready.catalog is not self.catalog
         self.catalog = ready.catalog
-        self._enqueue(id, ready, source, replaces=replaces)
+        self._enqueue(id_, ready, source, replaces=replaces)
 
     def _enqueue(
-        self,
-        id: str,  # noqa: A002
-        ready: Prepared | None,
-        source: Mapping[str, Any],
-        *,
-        replaces: bool,
+        self, id_: str, ready: Prepared | None, source: Mapping[str, Any], *, replaces: bool
     ) -> None:
         """Add a valid change to the memtable and the queue."""
         # A new id needs no delete, for which tantivy would search every segment.
-        self._queue.append(_PendingChange(id, ready, replaces or self._uncertain))
-        self.memtable.put(id, ready.source if ready else None, source)
+        self._queue.append(_PendingChange(id_, ready, replaces or self._uncertain))
+        self.memtable.put(id_, ready.source if ready else None, source)
         self._actions += 1
         if ready:
             self._size += ready.source.size
