@@ -1,4 +1,4 @@
-"""Where documents are kept: one ``Engine`` contract, and the engines that fulfil it."""
+"""Engines: where documents are kept, behind one ``Engine`` contract."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -36,18 +36,20 @@ def open_engine(where: Any, canonicalizer: Any = None) -> Engine:  # noqa: ANN40
     """Return the engine that an address names.
 
     Args:
-        where: a folder, as a path or as ``embedded:PATH``, which is made when the first index is; or a
-            server: a ``Connection``, or an address such as ``https://localhost:9200``. What is behind an
-            address is asked for, unless it says so: ``opensearch+https://…``, ``elasticsearch+https://…``.
-            Credentials come with the ``Connection``, or from the environment (see ``load_connection``). Or a
-            client of opensearch-py or elasticsearch-py that blocks: it is used as it is, and stays open.
-        canonicalizer: what the embedded engine makes tokens of text with: a ``Canonicalizer`` or a callable
-            ``text -> list[Token]``; None will do for mappings. Servers have analyzers of their own and need
-            none.
+        where: one of
+
+            - a folder, as a path or as ``embedded:PATH``; it is created with the first index,
+            - an address such as ``https://localhost:9200``. ``opensearch+https://…`` and
+              ``elasticsearch+https://…`` name the product; otherwise the server is asked. Credentials come
+              from the environment (see ``load_connection``),
+            - a ``Connection``,
+            - a blocking client of opensearch-py or elasticsearch-py, which is used as it is and stays open.
+        canonicalizer: makes the tokens of text for the embedded engine: a ``Canonicalizer`` or a callable
+            ``text -> list[Token]``. None is enough to read mappings. Servers need none.
 
     Raises:
         ConfigError: the address or the credentials are not valid.
-        EngineError: the server does not answer, or is of another kind.
+        EngineError: the server does not answer, or is neither OpenSearch nor Elasticsearch.
         MissingExtra: the engine's library is not installed.
     """
     if isinstance(where, Connection):
@@ -60,7 +62,7 @@ def open_engine(where: Any, canonicalizer: Any = None) -> Engine:  # noqa: ANN40
             )
         made: Engine = _server_engine(product).of_client(where)
         return made
-    # An empty one is what an unset variable makes; its path would be this folder.
+    # An unset variable makes an empty address, and as a path that is the current folder.
     check_path("address", where)
     address = str(where)
     if is_server(address):
@@ -82,7 +84,7 @@ def open_async_engine(where: Any, canonicalizer: Callable[[], Any] | None = None
 
     Args:
         where: a folder, an address, a ``Connection``, or an asynchronous client, which stays open.
-        canonicalizer: makes the canonicalizer of the embedded engine; servers need none.
+        canonicalizer: returns the canonicalizer of the embedded engine; servers need none.
 
     Raises:
         ConfigError: the address is not valid, or the client blocks.
@@ -104,9 +106,9 @@ def open_async_engine(where: Any, canonicalizer: Callable[[], Any] | None = None
 
 
 def open_blocking_twin(client: Any, loop: "asyncio.AbstractEventLoop") -> Any:  # noqa: ANN401
-    """Return a blocking engine that sends its requests by an asynchronous client.
+    """Return a blocking engine that sends its requests through an asynchronous client.
 
-    For threads other than that of the event loop, which must be running.
+    Use it in threads other than that of the event loop, which must be running.
     """
     return open_engine(WrappedClient(client, loop, product_of_client(client)))
 

@@ -49,7 +49,7 @@ class ElasticsearchSerializer(JsonSerializer):
 
 def _translate(error: Exception, who: str) -> EngineError:
     if isinstance(error, UnsupportedProductError):
-        return EngineError(f"{who} is no Elasticsearch; say opensearch+http://… if it is OpenSearch")
+        return EngineError(f"{who} is not Elasticsearch; use opensearch+http://… if it is OpenSearch")
     if isinstance(error, ApiError):
         if _is_other_generation(error):
             return EngineError(

@@ -1,4 +1,4 @@
-"""The embedded engine for ``AsyncFoldedSearch``: it searches in threads, so that the event loop goes on."""
+"""The embedded engine for ``AsyncFoldedSearch``: searches run in threads and do not block the event loop."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -13,19 +13,19 @@ from shinglefold.engines.embedded.schema.tantivy_schema import CommitLimits
 from shinglefold.errors import EngineError
 
 Result = TypeVar("Result")
-#: Much of a search holds Python's lock, so that many threads would only wait for each other.
+#: More threads would only wait for each other, because much of a search holds Python's lock.
 _THREADS = 4
 
 
 class AsyncEmbeddedEngine:
     """A folder of indices whose searches are awaited.
 
-    A call that is cancelled stops waiting; what its thread had begun it ends. ``blocking`` is the engine
-    itself, for writing: it may be used beside this one, in any thread.
+    A cancelled call stops waiting, but its thread finishes the search. ``blocking`` is the engine that does
+    the work. Use it for writing, in any thread.
 
     Args:
         path, canonicalizer, limits: see ``EmbeddedEngine``.
-        threads: searches at the same time; further ones wait their turn.
+        threads: the number of searches that run at the same time.
     """
 
     can: Capabilities = EmbeddedEngine.can
@@ -53,7 +53,7 @@ class AsyncEmbeddedEngine:
         return await self._run(partial(self.blocking.mappings, index))
 
     async def all_mappings(self, pattern: str) -> dict[str, JSON]:
-        """Return the mappings of each index that a name or a pattern means."""
+        """Return the mappings of each index that a name or pattern matches."""
         return await self._run(partial(self.blocking.all_mappings, pattern))
 
     async def search(
@@ -75,7 +75,7 @@ class AsyncEmbeddedEngine:
         await self._run(partial(self.blocking.close_pit, pit))
 
     async def close(self) -> None:
-        """Let running searches end and give the folder back; a second call does nothing."""
+        """Wait for running searches and release the folder; a second call does nothing."""
         if not self._closed:
             await self._run(self.blocking.close)
             self._closed = True

@@ -23,7 +23,7 @@ from shinglefold.engines.embedded.exclusive_access import ExclusiveAccess
 from shinglefold.engines.embedded.query.compiler import compile_query
 from shinglefold.engines.embedded.query.context import Context
 from shinglefold.engines.embedded.schema.analysis import Analysis
-from shinglefold.engines.embedded.schema.body_options import check_parameters, checked
+from shinglefold.engines.embedded.schema.body_options import check_options, check_parameters
 from shinglefold.engines.embedded.schema.bulk_actions import Action, RefusedAction, read_action
 from shinglefold.engines.embedded.schema.catalog import Catalog
 from shinglefold.engines.embedded.schema.tantivy_schema import CommitLimits, is_panic
@@ -35,10 +35,10 @@ from shinglefold.engines.embedded.store.index_folders import (
     delete_folder,
     folder_of,
     folder_size,
+    index_in_folder,
     index_names,
-    no_name,
+    invalid_name_error,
     replace_folder,
-    there,
 )
 from shinglefold.engines.embedded.store.snapshots import Pits, Snapshot
 from shinglefold.errors import (
@@ -51,20 +51,20 @@ from shinglefold.errors import (
 )
 
 _NAME = re.compile(r"[^A-Z\\/*?\"<>| ,#:.+_\-\s][^A-Z\\/*?\"<>| ,#:\s]{0,199}")
-#: Settings of servers that mean nothing here, and do no harm.
+#: Settings of servers that are accepted without effect.
 _SETTINGS = ("number_of_shards", "number_of_replicas", "refresh_interval")
 
 
 class EmbeddedEngine(ExclusiveAccess):
-    """A search engine in a folder of its own, one sub-folder an index.
+    """A search engine in a folder, with one sub-folder for each index.
 
-    Several processes may search; one at a time may write to an index: it takes the lock with its first bulk
-    and gives it back with ``close``. Threads of one process share an engine.
+    Several processes may search an index, but only one at a time may write to it. A process takes the write
+    lock with its first bulk and releases it with ``close``. Threads of one process share an engine.
 
     Args:
-        path: the folder; made with the first index.
-        canonicalizer: makes the tokens that text is found by: a ``Canonicalizer`` or a callable
-            ``text -> list[Token]``. Let it keep function words, else phrases with them are not told apart.
+        path: the folder; created with the first index.
+        canonicalizer: makes the tokens of text: a ``Canonicalizer`` or a callable ``text -> list[Token]``. It
+            should keep function words, or phrases that differ only in them match each other.
         limits: when a bulk commits by itself.
     """
 
@@ -103,21 +103,21 @@ class EmbeddedEngine(ExclusiveAccess):
         """Create an index.
 
         Raises:
-            IndexExists: it is there already.
+            IndexExists: the index exists.
             UnsupportedQuery: the name, a field type or an option is not supported.
             EngineUnavailable: the folder can't be written.
         """
         _check_settings(settings)
         with self._lock:
             if self.index_exists(index):
-                raise IndexExists(f"the index {index!r} is there already; delete it or take another name")
+                raise IndexExists(f"the index {index!r} exists; delete it or use another name")
             Index.create(self.path / index, Catalog.create(mappings, settings, self._analysis.identity))
 
     def delete_index(self, index: str) -> None:
-        """Delete an index with all its documents, and its points in time.
+        """Delete an index with all its documents and points in time.
 
         Raises:
-            IndexMissing: there is none.
+            IndexMissing: the index does not exist.
             EngineUnavailable: another process writes to it.
         """
         with self._lock:
@@ -127,17 +127,17 @@ class EmbeddedEngine(ExclusiveAccess):
             delete_folder(self.path / index)
 
     def index_exists(self, index: str) -> bool:
-        """Tell whether there is such an index; the embedded engine has no aliases."""
+        """Return whether an index exists; there are no aliases."""
         self._check_open()
         if not isinstance(index, str) or not _NAME.fullmatch(index):
-            raise no_name(self.path, index)
-        return there(self.path / index)
+            raise invalid_name_error(self.path, index)
+        return index_in_folder(self.path / index)
 
     def indices(self, pattern: str = "*") -> list[IndexInfo]:
-        """Return the indices a name or a pattern means, by name; sizes are of their folders.
+        """Return the indices that a name or pattern matches, by name; sizes are of their folders.
 
         Raises:
-            IndexMissing: a name without ``*`` means none.
+            IndexMissing: a name without ``*`` matches none.
         """
         if "*" not in pattern:
             if not self.index_exists(pattern):
@@ -155,7 +155,7 @@ class EmbeddedEngine(ExclusiveAccess):
         return IndexInfo(name, documents, folder_size(self.path / name))
 
     def check(self, index: str) -> None:
-        """Read all files of an index and compare their contents with their checksums.
+        """Read all files of an index and compare them with their checksums.
 
         Raises:
             EngineUnavailable: some are damaged; the message names them.
@@ -164,10 +164,10 @@ class EmbeddedEngine(ExclusiveAccess):
             self._index(index).check()
 
     def replace_index(self, index: str, by: str) -> None:
-        """Give an index the name of another, which is deleted; points in time of both are closed.
+        """Delete an index and give its name to another; points in time of both are closed.
 
         Raises:
-            IndexMissing: there is no index ``by``.
+            IndexMissing: the index ``by`` does not exist.
             EngineUnavailable: another process writes to one of them, or the folder can't be written.
         """
         with self._lock:
@@ -180,10 +180,10 @@ class EmbeddedEngine(ExclusiveAccess):
             replace_folder(self.path / index, self.path / by)
 
     def delete_by_query(self, index: str, query: Mapping[str, Any]) -> BulkResult:
-        """Delete all documents that a query finds, in one commit; see ``Engine.delete_by_query``.
+        """Delete all documents that match a query, in one commit; see ``Engine.delete_by_query``.
 
         Raises:
-            UnsupportedQuery: there is no such query here.
+            UnsupportedQuery: the query is not supported.
             EngineUnavailable: another process writes to the index.
         """
         with self._lock:
@@ -193,49 +193,50 @@ class EmbeddedEngine(ExclusiveAccess):
             )
 
     def mappings(self, index: str) -> JSON:
-        """Return the mappings of an index, with the fields it learned from documents."""
+        """Return the mappings of an index, including fields that were added by dynamic mapping."""
         with self._lock:
             return dict(self._index(index).catalog.mappings)
 
     def all_mappings(self, pattern: str) -> dict[str, JSON]:
-        """Return the mappings of each index that a name or a pattern means.
+        """Return the mappings of each index that a name or pattern matches.
 
         Raises:
-            IndexMissing: a name without ``*`` means none.
+            IndexMissing: a name without ``*`` matches none.
         """
         return {info.name: self.mappings(info.name) for info in self.indices(pattern)}
 
     def ready_for(self, index: str, mappings: Mapping[str, Any]) -> DocumentPreparer:
-        """Return what makes documents ready for an index, here or in a process forked from this one.
+        """Return a function that prepares documents for an index, here or in a forked process.
 
-        A bulk action may bring it as ``_ready``; what it does not bring is made here.
+        A bulk action may contain the result as ``_ready``.
 
         Args:
-            mappings: of the index, where it is made later on.
+            mappings: of the index, if it is created later.
 
         Raises:
-            UnsupportedQuery: the mappings ask for what there is not.
+            UnsupportedQuery: the mappings are not supported.
         """
         with self._lock:
-            there = self.index_exists(index)
-            catalog = self._index(index).catalog if there else Catalog.create(mappings, {}, "")
+            exists = self.index_exists(index)
+            catalog = self._index(index).catalog if exists else Catalog.create(mappings, {}, "")
         kinds = {path: frozenset(own.kind for own in several) for path, several in catalog.by_source.items()}
         return DocumentPreparer(kinds, catalog.objects, self._analysis.column_texts)
 
     def put_mappings(self, index: str, mappings: Mapping[str, Any]) -> None:
-        """Add fields to an index, and replace its ``_meta`` where one is given.
+        """Add fields to an index, and replace its ``_meta`` if one is given.
 
         Raises:
-            UnsupportedQuery: a field is there already and otherwise, or can't be had.
+            UnsupportedQuery: a field exists with another definition, or is not supported.
             EngineUnavailable: another process writes to the index.
         """
         with self._lock:
             self._index(index).put_mappings(mappings)
 
     def bulk(self, actions: Iterable[Mapping[str, Any]]) -> BulkResult:
-        """Run actions in order; what is refused is returned, not raised.
+        """Run actions in order, and return refused ones as failures.
 
-        Commits every limits; a crash loses at most the one not committed. Searches see it after ``refresh``.
+        A commit follows whenever a limit is reached; a crash loses what is not committed. Searches see the
+        documents after ``refresh``.
 
         Raises:
             EngineUnavailable: another process writes to the index, or its files can't be written.
@@ -247,35 +248,35 @@ class EmbeddedEngine(ExclusiveAccess):
         for given in actions:
             try:
                 action = read_action(given)
-                with self._lock, self._whole(action.index):
+                with self._lock, self._name_corrupt_files(action.index):
                     written_over += self._run(action, known)
                 done += 1
             except RefusedAction as refused:
                 failures.append(BulkFailure(given, refused.status, refused.reason))
             except EngineError as error:
-                # Those of this request are told by its failing.
+                # The caller counts the actions of this request as failed already.
                 error.lost = max(0, error.lost - done)
                 raise
         return BulkResult(done, tuple(failures), written_over)
 
     def refresh(self, index: str) -> None:
-        """Commit what was written and let searches see it."""
+        """Commit all writes and let searches see them."""
         with self._lock:
             self._index(index).refresh()
 
     def get(self, index: str, id: str) -> JSON | None:  # noqa: A002
-        """Return a document as it is now, refreshed or not, or None."""
-        with self._lock, self._whole(index):
+        """Return the current version of a document, refreshed or not; None if it does not exist."""
+        with self._lock, self._name_corrupt_files(index):
             source = self._index(index).source(id)
         return None if source is None else {"_index": index, "_id": id, "_source": source}
 
     def search(
         self, index: str | None, body: Mapping[str, Any], parameters: Parameters | None = None
     ) -> JSON:
-        """Run a search in the servers' query DSL, on what the last refresh made visible.
+        """Run a search in the servers' query DSL, on the documents of the last refresh.
 
         Raises:
-            UnsupportedQuery: the body holds something this engine has not; the message says what it has.
+            UnsupportedQuery: something in the body is not supported; the message says what is.
             PitExpired: the point in time was closed or ran out.
         """
         check_parameters(parameters)
@@ -283,7 +284,7 @@ class EmbeddedEngine(ExclusiveAccess):
         request = read_request(body, under_pit)
         with self._lock:
             snapshot, pit = self._pit(index, body["pit"]) if under_pit else (self._searched(index), None)
-        with self._whole(snapshot.name):
+        with self._name_corrupt_files(snapshot.name):
             response = run_search(snapshot, self._analysis, request)
         return response if pit is None else {"pit_id": pit, **response}
 
@@ -298,18 +299,18 @@ class EmbeddedEngine(ExclusiveAccess):
         return answers
 
     def open_pit(self, index: str, keep_alive: str = "1m", parameters: Parameters | None = None) -> str:
-        """Keep what searches see now and return its id; it outlives refreshes and merges, not the engine."""
+        """Open a point in time and return its id; it lasts at most until the engine is closed."""
         check_parameters(parameters)
         with self._lock:
             return self._pits.open(self._index(index).snapshot, keep_alive)
 
     def close_pit(self, pit: str) -> None:
-        """Give a point in time back; a second call does nothing."""
+        """Close a point in time; a second call does nothing."""
         with self._lock:
             self._pits.close(pit)
 
     def close(self) -> None:
-        """Commit what was written and give all folders back; a second call does nothing."""
+        """Commit all writes and release all folders; a second call does nothing."""
         with self._lock:
             self._closed = True
             self._pits.clear()
@@ -320,15 +321,15 @@ class EmbeddedEngine(ExclusiveAccess):
         return self._indices.get(index)
 
     def _forget(self, index: str) -> None:
-        """Close what is open of an index that goes."""
+        """Close an index and its points in time before its folder is removed."""
         if opened := self._indices.pop(index, None):
             opened.close()
         self._pits.drop(index)
 
     def _run(self, action: Action, known: dict[str, Index]) -> bool:
-        """Do one action, and tell whether it has written over a document; ``known``: by this request."""
+        """Run an action and return whether it replaced a document; ``known`` caches indices."""
         index = known.get(action.index)
-        # Nobody else deletes or replaces one that is written to, and a look for it is a tenth of the work.
+        # An index that we write to can't be deleted or replaced, and looking it up is a tenth of the work.
         if index is None or not index.writes or self._indices.get(action.index) is not index:
             try:
                 index = known[action.index] = self._index(action.index)
@@ -359,13 +360,13 @@ class EmbeddedEngine(ExclusiveAccess):
         self._check_open()
         if index is not None:
             raise UnsupportedQuery("search: a point in time has its index; give None as index")
-        pit = checked("pit", given, ("id", "keep_alive"))
+        pit = check_options("pit", given, ("id", "keep_alive"))
         id_ = str(pit.get("id"))
         return self._pits.snapshot(id_, pit.get("keep_alive")), id_
 
     @contextmanager
-    def _whole(self, index: str) -> Iterator[None]:
-        """Say which files are damaged, where that is why something went wrong.
+    def _name_corrupt_files(self, index: str) -> Iterator[None]:
+        """Name corrupt files if the block fails because of them.
 
         Raises:
             EngineUnavailable: files are damaged.
@@ -396,6 +397,6 @@ class EmbeddedEngine(ExclusiveAccess):
 
 
 def _check_settings(settings: Mapping[str, Any]) -> None:
-    inner = checked("settings", settings, (*_SETTINGS, "index"))
+    inner = check_options("settings", settings, (*_SETTINGS, "index"))
     if "index" in inner:
-        checked("settings index", inner["index"], _SETTINGS)
+        check_options("settings index", inner["index"], _SETTINGS)

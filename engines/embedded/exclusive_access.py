@@ -28,15 +28,15 @@ class ExclusiveAccess:
         """Return an index if it is open."""
 
     @abstractmethod
-    def _whole(self, index: str) -> AbstractContextManager[None]:
+    def _name_corrupt_files(self, index: str) -> AbstractContextManager[None]:
         """Name corrupt files if the block fails because of them."""
 
     @contextmanager
     def exclusive(self, index: str) -> Iterator[None]:
         """Hold the write lock of an index; see ``ExclusiveWrites``.
 
-        Other threads of this engine wait meanwhile, for searches too. The lock is released at the end, unless
-        this engine had it before, and also when the process dies.
+        Other threads of this engine wait meanwhile, also to search. The lock is released at the end, unless
+        this engine had it before, or when the process dies.
 
         Raises:
             EngineUnavailable: another process writes to the index.
@@ -69,7 +69,7 @@ class ExclusiveAccess:
             try:
                 own.watch(fields)
                 yield
-                own.note()
+                own.log_changes()
             finally:
                 if not had:
                     own.end()
@@ -114,5 +114,5 @@ class ExclusiveAccess:
 
     def get_all(self, index: str, ids: Sequence[str]) -> list[JSON | None]:
         """Return the current sources of documents, None for deleted ones; see ``get``."""
-        with self._lock, self._whole(index):
+        with self._lock, self._name_corrupt_files(index):
             return self._index(index).sources(ids)

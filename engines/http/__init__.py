@@ -1,4 +1,4 @@
-"""What the adapters for OpenSearch and Elasticsearch share: connections, error answers, bulk with retries."""
+"""The parts that the engines for OpenSearch and Elasticsearch share."""
 
 from shinglefold.engines.http.connection import (
     Connection,

@@ -1,4 +1,4 @@
-"""Indices as a whole, mappings in place, and templates: the clients name these requests alike."""
+"""Administration of indices, mappings and templates; both clients have the same methods for it."""
 
 import operator
 from collections.abc import Mapping, Sequence
@@ -10,16 +10,16 @@ from shinglefold.engines.http.responses import check_given, check_name, plain
 from shinglefold.errors import EngineUnavailable, IndexMissing, PermissionDenied, UnsupportedQuery
 from shinglefold.runtime.sans_io import run
 
-#: What an alias keeps when it moves to another index.
+#: Options that an alias keeps when it moves to another index.
 _ALIAS_OPTIONS = ("filter", "index_routing", "search_routing", "is_write_index", "is_hidden")
-#: What Elasticsearch's answers add to a template.
+#: Keys that Elasticsearch adds to templates in answers, and refuses in requests.
 _DATES = ("created_date", "modified_date")
 #: Documents deleted with one bulk request.
 _DELETED_AT_ONCE = 1_000
 
 
 class AdminEngine(HttpEngine):
-    """An engine whose indices can be looked at, replaced and set up."""
+    """An engine with the requests that inspect, replace and set up indices."""
 
     @property
     def templates(self) -> Self:
@@ -27,37 +27,37 @@ class AdminEngine(HttpEngine):
         return self
 
     def indices(self, pattern: str = "*") -> list[IndexInfo]:
-        """Return the indices that a name, an alias, a data stream or a pattern means, by name.
+        """Return the indices that a name, alias, data stream or pattern matches, by name.
 
         Raises:
-            IndexMissing: a name without ``*`` means none.
+            IndexMissing: a name without ``*`` matches none.
         """
         check_given(pattern)
-        aliases = self._named(pattern)
+        aliases = self._aliases_by_index(pattern)
         stats = self._stats(pattern)
         return [
             _info(name, stats.get(name), names)
             for name, names in sorted(aliases.items())
-            if pattern.startswith(".") or _of_users(name)
+            if pattern.startswith(".") or _is_of_users(name)
         ]
 
-    def _named(self, pattern: str) -> dict[str, JSON]:
-        """Return the aliases of each index that a pattern means.
+    def _aliases_by_index(self, pattern: str) -> dict[str, JSON]:
+        """Return the aliases of each index that a pattern matches.
 
-        Aliases don't tell what is behind a data stream: OpenSearch calls that missing, Elasticsearch gives
-        the aliases of the stream itself, or nothing.
+        The request for aliases does not list the indices of a data stream, so the settings are read, too.
+        For a stream OpenSearch answers 404, and Elasticsearch returns the aliases of the stream itself.
         """
         try:
             aliases = self._aliases(pattern, expand_wildcards="open,closed")
         except IndexMissing:
             aliases = {}
         try:
-            there = self.index_settings(pattern)
+            names = self.index_settings(pattern)
         except PermissionDenied:
             if not aliases:
                 raise
             return aliases
-        return {name: aliases.get(name, {}) for name in there}
+        return {name: aliases.get(name, {}) for name in names}
 
     @retry_when_busy
     def _stats(self, pattern: str) -> JSON:
@@ -73,25 +73,25 @@ class AdminEngine(HttpEngine):
         return dict(answer["indices"])
 
     def check(self, index: str) -> None:
-        """Check that there is such an index; servers watch over their files themselves.
+        """Check that an index exists; servers check their files themselves.
 
         Raises:
-            IndexMissing: there is none.
+            IndexMissing: it does not exist.
         """
         self.all_mappings(index)
 
     def replace_index(self, index: str, by: str) -> None:
-        """Make a name an alias of another index, and delete the index it meant, in one step.
+        """Make a name an alias of another index, and delete the index behind the name, in one step.
 
-        Other aliases of the index deleted mean the new one afterwards.
+        Other aliases of the deleted index move to the new one.
 
         Raises:
-            IndexMissing: there is no index ``by``.
+            IndexMissing: the index ``by`` does not exist.
             UnsupportedQuery: the name is an alias of several indices.
         """
         check_name(index)
         check_name(by)
-        old = self._behind(index)
+        old = self._indices_of(index)
         if list(old) == list(self._aliases(by)):
             return
         if len(old) > 1:
@@ -100,23 +100,25 @@ class AdminEngine(HttpEngine):
             )
         actions: list[JSON] = [{"remove_index": {"index": name}} for name in old]
         moved = {index: {}, **{alias: options for names in old.values() for alias, options in names.items()}}
-        actions += [{"add": {"index": by, "alias": alias, **_kept(given)}} for alias, given in moved.items()]
+        actions += [
+            {"add": {"index": by, "alias": alias, **_alias_options(given)}} for alias, given in moved.items()
+        ]
         with self._translate_errors():
             self._client.indices.update_aliases(body={"actions": actions})
 
     def delete_by_query(self, index: str, query: Mapping[str, Any]) -> BulkResult:
-        """Delete all documents that a query finds; see ``Engine.delete_by_query``.
+        """Delete all documents that match a query; see ``Engine.delete_by_query``.
 
         Raises:
             EngineUnavailable: not all shards answered, so the documents of some would stay.
         """
         check_given(index)
-        # By searches and bulk requests: some servers come without the module for _delete_by_query.
+        # With searches and bulk requests, because some servers lack the module for _delete_by_query.
         body = {"query": dict(query), "size": _DELETED_AT_ONCE, "_source": False, "seq_no_primary_term": True}
         body |= self.can.unaltered
         deleted = 0
         self.refresh(index)
-        # A document that changes before it is deleted is looked at again in the next round.
+        # The next round finds a document again that changed before it could be deleted.
         while hits := _all_hits(self.search(index, body, self.can.newest)):
             result = self.bulk([_deletion(hit) for hit in hits])
             deleted += result.indexed
@@ -127,19 +129,19 @@ class AdminEngine(HttpEngine):
 
     @retry_when_busy
     def all_mappings(self, pattern: str) -> dict[str, JSON]:
-        """Return the mappings of each index that a name, an alias or a pattern means.
+        """Return the mappings of each index that a name, alias or pattern matches.
 
         Raises:
-            IndexMissing: a name without ``*`` means none.
+            IndexMissing: a name without ``*`` matches none.
         """
         return run(self._all_mappings_steps(pattern), operator.call)
 
     @retry_when_busy
     def put_mappings(self, index: str, mappings: Mapping[str, Any]) -> None:
-        """Add fields to an index, and replace its ``_meta`` where one is given.
+        """Add fields to an index, and replace its ``_meta`` if one is given.
 
         Raises:
-            UnsupportedQuery: a field is there already and of another kind.
+            UnsupportedQuery: a field exists with another type.
         """
         check_name(index)
         with self._translate_errors():
@@ -147,19 +149,19 @@ class AdminEngine(HttpEngine):
 
     @retry_when_busy
     def component_template(self, name: str) -> JSON | None:
-        """Return a component template, or None where there is none of this name."""
+        """Return a component template; None if it does not exist."""
         with self._translate_errors():
             if not self._client.cluster.exists_component_template(name=name):
                 return None
             answer = plain(self._client.cluster.get_component_template(name=name))
-        return _installable(answer["component_templates"][0]["component_template"])
+        return _without_dates(answer["component_templates"][0]["component_template"])
 
     @retry_when_busy
     def put_component_template(self, name: str, body: Mapping[str, Any]) -> None:
         """Install or replace a component template.
 
         Raises:
-            UnsupportedQuery: the server can't read it, or it does not fit a template made of it.
+            UnsupportedQuery: the server can't read it, or an index template that uses it becomes invalid.
         """
         with self._translate_errors():
             self._client.cluster.put_component_template(name=name, body=dict(body))
@@ -169,36 +171,36 @@ class AdminEngine(HttpEngine):
         """Return every index template by name."""
         with self._translate_errors():
             answer = plain(self._client.indices.get_index_template())
-        return {entry["name"]: _installable(entry["index_template"]) for entry in answer["index_templates"]}
+        return {entry["name"]: _without_dates(entry["index_template"]) for entry in answer["index_templates"]}
 
     @retry_when_busy
     def put_index_template(self, name: str, body: Mapping[str, Any]) -> None:
         """Install or replace an index template.
 
         Raises:
-            UnsupportedQuery: the server can't read it, or another one of its priority matches its indices.
+            UnsupportedQuery: the server can't read it, or one of its priority matches the same indices.
         """
         with self._translate_errors():
             self._client.indices.put_index_template(name=name, body=dict(body))
 
     @retry_when_busy
     def resolved_template(self, name: str) -> JSON:
-        """Return what an index template makes, its components taken in: settings, mappings and aliases."""
+        """Return the settings, mappings and aliases of an index template, with its components."""
         with self._translate_errors():
             return dict(plain(self._client.indices.simulate_template(name=name))["template"])
 
     @retry_when_busy
     def legacy_templates(self) -> dict[str, JSON]:
-        """Return every template of the older kind by name."""
+        """Return every legacy template by name."""
         with self._translate_errors():
             return plain(self._client.indices.get_template())
 
     @retry_when_busy
     def index_settings(self, pattern: str) -> dict[str, JSON]:
-        """Return the settings of each index a name means, by flat names; of closed ones, too.
+        """Return the flat settings of each index that a name or pattern matches, also of closed indices.
 
         Raises:
-            IndexMissing: a name without ``*`` means none.
+            IndexMissing: a name without ``*`` matches none.
         """
         check_given(pattern)
         with self._translate_errors():
@@ -211,9 +213,9 @@ class AdminEngine(HttpEngine):
 
     @retry_when_busy
     def data_streams(self, pattern: str) -> dict[str, str]:
-        """Return the data streams of a name or pattern, and the index template each is made from.
+        """Return the index template of each data stream that a name or pattern matches.
 
-        A server without data streams has none, and so has a name that means something else.
+        The result is empty on a server without data streams, and for a name of something else.
         """
         check_given(pattern)
         try:
@@ -224,8 +226,8 @@ class AdminEngine(HttpEngine):
         return {entry["name"]: str(entry.get("template", "")) for entry in answer["data_streams"]}
 
     def writes_to(self, name: str) -> tuple[tuple[str, ...], str]:
-        """Return the indices an alias means, and the one that takes new documents; empty where none does."""
-        options = {index: own[name] for index, own in self._behind(name).items() if name in own}
+        """Return the indices of an alias, and the one that takes new documents (empty if none does)."""
+        options = {index: own[name] for index, own in self._indices_of(name).items() if name in own}
         if not options:
             return (name,), name
         chosen = [index for index, given in options.items() if given.get("is_write_index")]
@@ -233,8 +235,8 @@ class AdminEngine(HttpEngine):
             chosen = [index for index, given in options.items() if given.get("is_write_index") is not False]
         return tuple(sorted(options)), chosen[0] if chosen else ""
 
-    def _behind(self, index: str) -> dict[str, JSON]:
-        """Return the indices a name means, each with its aliases; none where there is no such name."""
+    def _indices_of(self, index: str) -> dict[str, JSON]:
+        """Return the indices behind a name, each with its aliases; none if the name does not exist."""
         try:
             return self._aliases(index)
         except IndexMissing:
@@ -247,8 +249,8 @@ class AdminEngine(HttpEngine):
         return {name: dict(entry["aliases"]) for name, entry in answer.items()}
 
 
-def _installable(template: Mapping[str, Any]) -> JSON:
-    """Return a template without the dates that Elasticsearch tells of it and takes from nobody."""
+def _without_dates(template: Mapping[str, Any]) -> JSON:
+    """Return a template without the dates that Elasticsearch adds and refuses."""
     return {key: value for key, value in template.items() if not key.startswith(_DATES)}
 
 
@@ -263,12 +265,12 @@ def _info(name: str, stats: Mapping[str, Any] | None, aliases: JSON) -> IndexInf
     )
 
 
-def _of_users(name: str) -> bool:
-    """Tell whether an index is a user's: what begins with a dot is a plugin's, but for data streams."""
+def _is_of_users(name: str) -> bool:
+    """Return whether an index is a user's. Names with a dot are of plugins, except those of data streams."""
     return not name.startswith(".") or name.startswith(".ds-")
 
 
-def _kept(options: Mapping[str, Any]) -> JSON:
+def _alias_options(options: Mapping[str, Any]) -> JSON:
     return {name: options[name] for name in _ALIAS_OPTIONS if name in options}
 
 

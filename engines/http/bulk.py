@@ -1,4 +1,4 @@
-"""Bulk through a client's helper: what a server is too busy for is sent again, what it refuses comes back."""
+"""Bulk requests through a client's helper: retries while the server is busy, failures as values."""
 
 import base64
 import uuid
@@ -14,25 +14,25 @@ from shinglefold.engines.http.errors import (
     block_remedy,
     closed_remedy,
     field_remedy,
+    field_security_remedy,
     reason,
-    unseen_remedy,
 )
 from shinglefold.errors import EngineError, EngineUnavailable
 from shinglefold.runtime.backoff import Backoff, never
 
 Action = Mapping[str, Any]
-#: A client's ``streaming_bulk`` over some actions: for each in order whether it was done, and the answer.
+#: A client's ``streaming_bulk`` over some actions: yields for each whether it was done, and the answer.
 Helper = Callable[[Sequence[dict[str, Any]]], Iterator[tuple[bool, Mapping[str, Any]]]]
 
-#: Actions sent together: as many as a block has documents at most. A request is cut at ``BYTES`` besides.
+#: Actions sent together, the most that a block has. A request is also cut at ``BYTES``.
 CHUNK = 1_000
 BYTES = 8 * 1024 * 1024
-#: The status and the reason of what a server says to have done, and did not: its own pipeline dropped it.
+#: Status and reason of an action that the index's own pipeline dropped, although the server reports success.
 DROPPED, DROPPED_REASON = 400, "the index's own pipeline dropped it"
 
 
 class Malformed(Exception):
-    """A request refused as a whole because of something in it."""
+    """A request that was refused as a whole because of one of its actions."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -42,7 +42,7 @@ class Malformed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """An action as given and as sent."""
+    """An action as it was given and as it is sent."""
 
     given: Action
     sent: dict[str, Any]
@@ -56,9 +56,9 @@ class Bulk:
     """One bulk call.
 
     Args:
-        helper: raises ``EngineUnavailable`` where the server is busy or silent, ``Malformed`` where it
-            refuses a request as a whole, and other ``EngineError`` where going on is of no use.
-        exists: tells whether there is an index; a server would make a missing one up as it guesses.
+        helper: raises ``EngineUnavailable`` if the server is busy or silent, ``Malformed`` if it refuses a
+            request as a whole, and another ``EngineError`` if retries are useless.
+        exists: returns whether an index exists; a server would create a missing one with guessed mappings.
     """
 
     helper: Helper
@@ -72,18 +72,18 @@ class Bulk:
     _error: EngineError | None = None
 
     def run(self, actions: Iterable[Action]) -> BulkResult:
-        """Send actions in order, each until it is done or finally refused.
+        """Send actions in order, each until it is done or refused for good.
 
         Raises:
-            EngineError: the server can't be reached or does not let us in, and nothing was done before. Later
-                what is left is returned as failures instead, with status 503 or 403.
+            EngineError: the server can't be reached or refuses us, and nothing was done before. After the
+                first result the remaining actions are returned as failures with status 503 or 403 instead.
         """
         for chunk in chunks(actions):
             items = [_Item(action, with_id(action)) for action in chunk if self._sendable(action)]
             if self._error:
-                self._give_up([self._left(item, self._error) for item in items])
+                self._give_up([self._not_sent(item, self._error) for item in items])
             elif items:
-                self._settle(items)
+                self._send_until_done(items)
         return BulkResult(self._indexed, tuple(self._failures), self._written_over, dict(self._renamed))
 
     def _sendable(self, action: Action) -> bool:
@@ -98,7 +98,7 @@ class Bulk:
             self._failures.append(BulkFailure(action, 404, why))
         return self._known[index]
 
-    def _settle(self, items: Sequence[_Item]) -> None:
+    def _send_until_done(self, items: Sequence[_Item]) -> None:
         busy = self._attempt(items)
         for delay in self.backoff.delays():
             if not busy or self._is_final():
@@ -113,32 +113,32 @@ class Bulk:
         return self._error is not None and not isinstance(self._error, EngineUnavailable)
 
     def _attempt(self, items: Sequence[_Item]) -> list[_Busy]:
-        """Send items once and book those that are settled; return the others."""
+        """Send items once, record the results, and return the items to send again."""
         busy: list[_Busy] = []
         done = 0
         try:
             answers = self.helper([item.sent for item in items])
             for (ok, answer), item in zip(answers, items, strict=True):
-                busy += self._book(item, ok, answer)
+                busy += self._record(item, ok, answer)
                 done += 1
         except Malformed as error:
             busy += self._halve(items[done:], error)
         except EngineError as error:
             self._error = error
-            busy += [self._left(item, error) for item in items[done:]]
+            busy += [self._not_sent(item, error) for item in items[done:]]
         return busy
 
-    def _book(self, item: _Item, ok: bool, answer: Mapping[str, Any]) -> list[_Busy]:
+    def _record(self, item: _Item, ok: bool, answer: Mapping[str, Any]) -> list[_Busy]:
         if ok:
-            # Looked at once: this is done for each document there is.
-            ((verb, told),) = answer.items()
-            if (result := told.get("result")) == "noop" and was_dropped(answer):
+            # Read only once, because this runs for every document.
+            ((verb, outcome),) = answer.items()
+            if (result := outcome.get("result")) == "noop" and was_dropped(answer):
                 self._failures.append(BulkFailure(item.given, DROPPED, DROPPED_REASON, dropped=True))
                 return []
             self._indexed += 1
             if result == "updated" and verb == "index":
                 self._written_over += 1
-            if (index := told.get("_index")) != item.sent["_index"]:
+            if (index := outcome.get("_index")) != item.sent["_index"]:
                 self._renamed[index] += 1
             return []
         failure = failed(item.given, answer)
@@ -148,7 +148,7 @@ class Bulk:
         return []
 
     def _halve(self, items: Sequence[_Item], error: Malformed) -> list[_Busy]:
-        """Find the items a request was refused for, by sending halves of it."""
+        """Find the items for which a request was refused, by sending its halves."""
         if len(items) == 1:
             self._failures.append(BulkFailure(items[0].given, error.status, error.reason))
             return []
@@ -160,14 +160,14 @@ class Bulk:
             raise self._error
         self._failures += [failure for _, failure in busy]
 
-    def _left(self, item: _Item, error: EngineError) -> _Busy:
+    def _not_sent(self, item: _Item, error: EngineError) -> _Busy:
         return item, BulkFailure(item.given, 503 if isinstance(error, EngineUnavailable) else 403, str(error))
 
 
 def chunks(actions: Iterable[Action]) -> Iterator[list[Action]]:
-    """Yield actions in order, ``CHUNK`` at a time, and no document twice in one chunk.
+    """Yield actions in order, ``CHUNK`` at a time, with no document twice in one chunk.
 
-    So an action that is tried again can't overtake a later one on the same document.
+    So a retry can't overtake a later action on the same document.
     """
     chunk: list[Action] = []
     seen: set[tuple[object, ...]] = set()
@@ -184,7 +184,7 @@ def chunks(actions: Iterable[Action]) -> Iterator[list[Action]]:
 
 
 def with_id(action: Action) -> dict[str, Any]:
-    """Return an action that has an ``_id``: trying it again after a silence can't make a second document."""
+    """Return an action with an ``_id``, so that a retry after a timeout can't create a second document."""
     sent = dict(action)
     if sent.get("_id") is None and sent.get("_op_type", "index") in ("index", "create"):
         sent["_id"] = base64.urlsafe_b64encode(uuid.uuid4().bytes)[:22].decode()
@@ -192,25 +192,25 @@ def with_id(action: Action) -> dict[str, Any]:
 
 
 def was_dropped(answer: Mapping[str, Any]) -> bool:
-    """Tell whether an item that was done stored nothing; that an update changes nothing is no such case."""
-    verb, told = next(iter(answer.items()))
-    return verb != "update" and told.get("result") == "noop"
+    """Return whether a successful item stored nothing. An update that changes nothing does not count."""
+    verb, outcome = next(iter(answer.items()))
+    return verb != "update" and outcome.get("result") == "noop"
 
 
 def failed(action: Action, answer: Mapping[str, Any]) -> BulkFailure:
-    """Return the failure an item of a bulk answer tells: ``{"index": {"status": …, "error": …}}``."""
-    told = next(iter(answer.values()))
-    status = told.get("status", 500)
-    why = reason({"error": told["error"]}) if "error" in told else str(told.get("result", "refused"))
+    """Return the failure in an item of a bulk answer: ``{"index": {"status": …, "error": …}}``."""
+    outcome = next(iter(answer.values()))
+    status = outcome.get("status", 500)
+    why = reason({"error": outcome["error"]}) if "error" in outcome else str(outcome.get("result", "refused"))
     if remedy := field_remedy(why):
         why = f"{why}. {remedy}"
-    if remedy := unseen_remedy(why):
-        # No matter of this document: so it will be for all.
+    if remedy := field_security_remedy(why):
+        # Not this document's fault: all others will fail, too.
         return BulkFailure(action, 403, f"{why}. {remedy}")
     if remedy := closed_remedy(why):
         why = f"{why}. {remedy}"
     if remedy := block_remedy(why):
-        # One for want of disk space comes as "too many requests" (429), but lasts until someone makes room.
+        # A full disk is reported as "too many requests" (429), but retries do not help.
         return BulkFailure(action, 403, f"{why}. {remedy}")
     return BulkFailure(action, status if isinstance(status, int) else 500, why)
 
@@ -219,8 +219,8 @@ _KEYS = frozenset(("_op_type", "_index", "_id", "_source"))
 _VERBS = frozenset(("index", "create"))
 
 
-def are_ready(actions: Sequence[Action]) -> bool:
-    """Tell whether all actions write documents given as bytes, and say no more than where to."""
+def can_be_joined(actions: Sequence[Action]) -> bool:
+    """Return whether the lines of all actions can be joined as they are: documents as bytes, no options."""
     return all(
         type(action.get("_source")) is bytes
         and type(action.get("_id")) is str
@@ -230,8 +230,8 @@ def are_ready(actions: Sequence[Action]) -> bool:
     )
 
 
-def as_texts(actions: Sequence[Action]) -> list[dict[str, Any]]:
-    """Return actions as the clients' helpers take them: JSON as text."""
+def with_text_sources(actions: Sequence[Action]) -> list[dict[str, Any]]:
+    """Return actions with JSON as text, as the clients' helpers need it."""
     return [
         {**action, "_source": source.decode()}
         if isinstance(source := action.get("_source"), bytes)
@@ -240,11 +240,11 @@ def as_texts(actions: Sequence[Action]) -> list[dict[str, Any]]:
     ]
 
 
-def bodies(actions: Sequence[Action], most: int) -> Iterator[bytes]:
-    """Yield the bodies of requests for actions that ``are_ready``, in order.
+def bulk_bodies(actions: Sequence[Action], most: int) -> Iterator[bytes]:
+    """Yield the bodies of bulk requests for actions that ``can_be_joined``, in order.
 
     Args:
-        most: bytes of a body; a document that is larger goes alone.
+        most: bytes of a body; a larger document gets a request of its own.
     """
     heads: dict[tuple[str, str], str] = {}
     pieces: list[bytes] = []
@@ -265,8 +265,8 @@ def bodies(actions: Sequence[Action], most: int) -> Iterator[bytes]:
         yield b"".join(pieces)
 
 
-def told(answer: Mapping[str, Any]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
-    """Yield of each action whether it was done, and what the server says of it, as the helpers do."""
+def bulk_results(answer: Mapping[str, Any]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
+    """Yield for each action whether it was done, and its item in the answer, as the helpers do."""
     for item in answer["items"]:
         (result,) = item.values()
         yield 200 <= result.get("status", 500) < 300, item

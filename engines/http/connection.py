@@ -1,4 +1,4 @@
-"""How to reach a server: addresses, and what proves who asks. Secrets never show in ``repr`` or errors."""
+"""How to reach a server: addresses, credentials, clients. Secrets never show in ``repr`` or errors."""
 
 import base64
 import inspect
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 
 PRODUCTS = ("opensearch", "elasticsearch")
 _SCHEMES = ("http", "https")
-#: The fields that must not be printed.
+#: The fields whose values are never printed.
 SECRETS = ("password", "api_key", "bearer_token")
 _TEXTS = (*SECRETS, "product", "user", "client_cert", "client_key", "ca_file", "aws_region", "aws_service")
-#: Between two addresses; a comma before anything else may be one of a password.
-_NEXT = re.compile(r",\s*(?=[A-Za-z+]{1,40}://)")
+#: The comma between two addresses; any other comma may belong to a password.
+_SEPARATOR = re.compile(r",\s*(?=[A-Za-z+]{1,40}://)")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*$")
 #: ``scheme://…``, ``//host``, ``user:password@host`` and ``host:port``.
-_MEANT = re.compile(
+_SERVER_LIKE = re.compile(
     r"[A-Za-z][A-Za-z0-9+.-]*://|//|[^/\s]*:[^/\s]*@|[\w.-]+:\d{1,5}(/|,|$)|\[[0-9a-fA-F:.]+\]"
 )
-#: Several hosts, as they stand behind a scheme and credentials.
+#: Several hosts behind one scheme and its credentials.
 _HOST = r"(\[[0-9a-fA-F:.]+\]|[\w.-]+)(:\d{1,5})?(/[^\s,@]*)?"
 _ANOTHER = re.compile(r",\s*(\[|[\w.-]+:\d)")
 _HOSTS = re.compile(
@@ -55,22 +55,23 @@ _HOSTS = re.compile(
 class Connection:
     """The addresses of a cluster and the credentials for it.
 
-    At most one way to prove who asks may be given: user and password, an API key, a bearer token, or an AWS
-    region (requests are then signed with what botocore finds). A client certificate may stand beside each.
+    Give at most one kind of credentials: user and password, an API key, a bearer token, or an AWS region.
+    With a region, requests are signed with the credentials that botocore finds. A client certificate may be
+    added to each kind.
 
     Args:
-        urls: ``http(s)://host:port/prefix`` without credentials; ``parse_urls`` takes those apart.
-        product: ``opensearch`` or ``elasticsearch``; empty asks the server.
+        urls: ``http(s)://host:port/prefix`` without credentials; ``parse_urls`` separates those.
+        product: ``opensearch`` or ``elasticsearch``; if empty, the server is asked.
         api_key: as the server gave it (encoded), or ``id:key``.
-        client_key: of the client certificate, where it is not in the same file.
-        ca_file: the authority that signed the server's certificate, where it is a private one.
-        verify: whether the server's certificate is checked; leave it on but for trying things out.
+        client_key: the key of the client certificate, if it is in a file of its own.
+        ca_file: the private authority that signed the server's certificate.
+        verify: whether the server's certificate is checked; turn it off for experiments only.
         aws_service: ``es``, or ``aoss`` for OpenSearch Serverless.
         timeout: seconds for one request.
-        retries: how often a busy or silent server is asked again.
+        retries: how often a request is repeated while the server is busy or silent.
 
     Raises:
-        ConfigError: they are not valid.
+        ConfigError: the addresses or credentials are not valid.
     """
 
     urls: tuple[str, ...]
@@ -98,7 +99,7 @@ class Connection:
             check_choice("product", self.product, PRODUCTS)
         if bool(self.user) != bool(self.password):
             raise ConfigError("user and password belong together: give both, or neither")
-        if len(given := self._proofs()) > 1:
+        if len(given := self._credentials()) > 1:
             raise ConfigError(f"give one of {' and '.join(given)}, not {len(given)}")
         if self.client_key and not self.client_cert:
             raise ConfigError("client_key without client_cert: give the certificate too")
@@ -115,9 +116,9 @@ class Connection:
     def authorization(self) -> str:
         """Return the value of the ``Authorization`` header; empty where there is none, or AWS signs."""
         if self.user:
-            return f"Basic {_encoded(f'{self.user}:{self.password}')}"
+            return f"Basic {_base64(f'{self.user}:{self.password}')}"
         if self.api_key:
-            return f"ApiKey {_encoded(self.api_key) if ':' in self.api_key else self.api_key}"
+            return f"ApiKey {_base64(self.api_key) if ':' in self.api_key else self.api_key}"
         return f"Bearer {self.bearer_token}" if self.bearer_token else ""
 
     def _check_types(self) -> None:
@@ -129,7 +130,7 @@ class Connection:
                 raise ConfigError(f"{name}: expected text, got {type(getattr(self, name)).__name__}")
         check_bool("verify", self.verify)
 
-    def _proofs(self) -> list[str]:
+    def _credentials(self) -> list[str]:
         ways = {
             "user": self.user,
             "api_key": self.api_key,
@@ -140,77 +141,74 @@ class Connection:
 
 
 def parse_urls(given: str | Iterable[str]) -> dict[str, object]:
-    """Return the fields that addresses say: urls, and product, user and password where they hold them.
+    """Return the fields that addresses contain: urls, and if they name them product, user and password.
 
     Args:
-        given: one address or several (a text with commas, or a sequence); ``opensearch+https://…`` names
-            the product, ``https://user:password@…`` the credentials, percent-encoded where need be.
+        given: one address or several (a text with commas, or a sequence). ``opensearch+https://…`` names
+            the product, ``https://user:password@…`` the credentials, percent-encoded if necessary.
 
     Raises:
-        ConfigError: one is none, or two of them name different users or products.
+        ConfigError: one is not an address, or two of them name different users or products.
     """
     fields: dict[str, object] = {}
     urls = []
     if isinstance(given, bytes) or not isinstance(given, Iterable):
         raise expected("address", "one, or a list of them", given)
-    for text in _NEXT.split(given) if isinstance(given, str) else given:
+    for text in _SEPARATOR.split(given) if isinstance(given, str) else given:
         parts = _split(text.strip())
         product, plus, scheme = parts.scheme.rpartition("+")
-        said: dict[str, object] = {"product": product} if plus else {}
+        own: dict[str, object] = {"product": product} if plus else {}
         if parts.username is not None:
-            said |= {"user": unquote(parts.username), "password": unquote(parts.password or "")}
-        if other := [name for name, value in said.items() if fields.get(name, value) != value]:
+            own |= {"user": unquote(parts.username), "password": unquote(parts.password or "")}
+        if other := [name for name, value in own.items() if fields.get(name, value) != value]:
             # Not quoted: it may be a secret. Each would be sent to all of the addresses.
             raise ConfigError(
                 f"several addresses are of one cluster, and these name different ones for {other[0]}: name "
                 "it once"
             )
-        fields |= said
+        fields |= own
         host = parts.netloc.rpartition("@")[2]
         urls.append(urlunsplit((scheme, host, parts.path.rstrip("/"), parts.query, parts.fragment)))
     return {**fields, "urls": tuple(urls)}
 
 
 def each_with_scheme(given: str) -> str | None:
-    """Return addresses of which some have no scheme as they were meant; None for any others.
-
-    Where none has one, nobody can tell whether http or https was meant.
-    """
-    pieces = [_HOSTS.match(text.strip()) for text in _NEXT.split(given)]
+    """Return several addresses, each with its scheme; None for anything else. Without any, it is ``http://``."""
+    pieces = [_HOSTS.match(text.strip()) for text in _SEPARATOR.split(given)]
     if not any(pieces) or (not is_server(given) and not looks_like_server(given)):
         return None
-    told = [
-        text.strip() if piece is None else _each(piece)
-        for text, piece in zip(_NEXT.split(given), pieces, strict=True)
+    complete = [
+        text.strip() if piece is None else _complete_hosts(piece)
+        for text, piece in zip(_SEPARATOR.split(given), pieces, strict=True)
     ]
-    return ",".join(told)
+    return ",".join(complete)
 
 
-def _each(piece: re.Match[str]) -> str:
+def _complete_hosts(piece: re.Match[str]) -> str:
     scheme = piece["scheme"] or "http://"
     first, *others = re.split(r",\s*", piece["hosts"])
-    # What is said of user and product holds for all.
+    # User and product hold for all of them, so the first one names them.
     return ",".join(
         [f"{scheme}{piece['who'] or ''}{first}", *(scheme.rpartition("+")[2] + one for one in others)]
     )
 
 
 def is_server(address: str) -> bool:
-    """Tell whether an address names a server, not a folder."""
+    """Return whether an address names a server, not a folder."""
     check_str("address", address, empty=True)
     scheme, separator, _ = address.partition("://")
     return bool(separator) and scheme.rpartition("+")[2] in _SCHEMES
 
 
 def looks_like_server(address: str) -> bool:
-    """Tell whether an address that ``is_server`` does not know was still meant as one, not as a folder."""
-    return bool(_MEANT.match(address))
+    """Return whether an address that is not one of a server looks as if it was meant to be."""
+    return bool(_SERVER_LIKE.match(address))
 
 
 def shown(address: str) -> str:
     """Return an address as messages may show it: without credentials, query and fragment."""
     scheme, separator, _ = address.partition("://")
-    # What stands before the last @ may be a password, whatever characters it holds.
+    # Whatever is before the last @ may be a password.
     _, at, host = address.rpartition("@")
     text = f"{scheme}{separator}{host}" if at and separator and _SCHEME.match(scheme) else host
     return re.split(r"[?#]", text, maxsplit=1)[0]
@@ -226,7 +224,7 @@ def _check_url(url: str) -> None:
     if "@" in parts.netloc:
         raise ConfigError("credentials in the address: give them as user and password")
     if parts.scheme not in _SCHEMES or not parts.hostname or parts.query or parts.fragment:
-        raise _no_address(url)
+        raise _not_an_address(url)
 
 
 def _split(url: str) -> SplitResult:
@@ -234,25 +232,25 @@ def _split(url: str) -> SplitResult:
         parts = urlsplit(url)
         _ = parts.port
     except ValueError:
-        raise _no_address(url) from None
+        raise _not_an_address(url) from None
     if "," in parts.netloc.rpartition("@")[2] or _ANOTHER.search(parts.path):
-        raise _no_address(url)
+        raise _not_an_address(url)
     return parts
 
 
-def _no_address(url: str) -> ConfigError:
+def _not_an_address(url: str) -> ConfigError:
     if meant := each_with_scheme(url):
         return ConfigError(
-            f"{shown(url)!r} is no address of a server; several are written each with its scheme: "
+            f"{shown(url)!r} is not the address of a server; write several each with its scheme: "
             f"{shown(meant)}"
         )
     return ConfigError(
-        f"{shown(url)!r} is no address of a server; expected http(s)://host:port (in a password before it, "
-        "characters such as / # @ must be percent-encoded)"
+        f"{shown(url)!r} is not the address of a server; expected http(s)://host:port (in a password before "
+        "it, characters such as / # @ must be percent-encoded)"
     )
 
 
-def _encoded(text: str) -> str:
+def _base64(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
@@ -264,12 +262,12 @@ def load_connection(
     file: str | Path | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Connection:
-    """Return a connection, from a file, then the environment, then the address given; the later wins.
+    """Return a connection made of a file, the environment and the address given; the later ones win.
 
-    In the file (TOML): the names of ``Connection``, with ``url`` (one or a list) for the addresses. In the
-    environment: ``SHINGLEFOLD_ENGINE_`` and the upper-case name; ``SHINGLEFOLD_ENGINE_FILE`` names the file.
-    In both, ``password_file``, ``api_key_file`` and ``bearer_token_file`` name files that hold the secret
-    alone. Credentials go to whatever address is in force.
+    The file is TOML, with the names of ``Connection`` as keys and ``url`` (one or a list) for the addresses.
+    A variable is ``SHINGLEFOLD_ENGINE_`` and the name in upper case; ``SHINGLEFOLD_ENGINE_FILE`` names the
+    file. In both, ``password_file``, ``api_key_file`` and ``bearer_token_file`` name files that contain only
+    the secret. Credentials are sent to the address that wins.
 
     Raises:
         ConfigError: a key or a value is not valid, or a file can't be read.
@@ -277,18 +275,18 @@ def load_connection(
     named = prefixed_variables(_PREFIX, os.environ if environ is None else environ)
     file = file or named.pop("file", None)
     named.pop("file", None)
-    values = _checked(read_table(file, "connection file", secret=True), f"{file}") if file else {}
-    values |= _checked({name: _parsed(name, text) for name, text in named.items()}, "environment")
+    values = _fields_of(read_table(file, "connection file", secret=True), f"{file}") if file else {}
+    values |= _fields_of({name: _parse(name, text) for name, text in named.items()}, "environment")
     if urls is not None:
         values |= parse_urls(urls)
     return Connection(**{"urls": (), **values})
 
 
 def named_addresses(environ: Mapping[str, str] | None = None) -> str:
-    """Return the addresses that the environment or its file names, separated by commas; empty where none is.
+    """Return the addresses that the environment or its file names, separated by commas; "" if there are none.
 
     Raises:
-        ConfigError: as ``load_connection``.
+        ConfigError: see ``load_connection``.
     """
     environ = os.environ if environ is None else environ
     if not any(environ.get(f"{_PREFIX}{name}") for name in ("URL", "FILE")):
@@ -296,8 +294,8 @@ def named_addresses(environ: Mapping[str, str] | None = None) -> str:
     return ",".join(load_connection(environ=environ).urls)
 
 
-def _checked(table: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return the fields a table says, their types checked; no value is named in an error."""
+def _fields_of(table: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return the fields in a table after checking their types; errors do not quote values."""
     values: dict[str, Any] = {}
     for name, value in table.items():
         if name == "url":
@@ -311,7 +309,7 @@ def _checked(table: Mapping[str, Any], where: str) -> dict[str, Any]:
     return values
 
 
-def _parsed(name: str, text: str) -> object:
+def _parse(name: str, text: str) -> object:
     return parse_variable(f"{_PREFIX}{name.upper()}", text, _KINDS.get(name, str))
 
 
@@ -330,7 +328,7 @@ _PACKAGES = {"opensearchpy": "opensearch", "elasticsearch": "elasticsearch"}
 
 
 def product_of_client(given: object) -> str:
-    """Return the product that a client is for, "" for what is no client."""
+    """Return the product that a client is for; "" for anything that is not a client."""
     for kind in type(given).__mro__:
         product = _PACKAGES.get(kind.__module__.partition(".")[0], "")
         if product and hasattr(given, "indices"):
@@ -342,7 +340,7 @@ def is_async_client(given: object) -> bool:
     """Return whether the methods of a client are awaited."""
     if isinstance(given, WrappedClient) or not product_of_client(given):
         return False
-    # Both packages keep these clients in a module of this name; their methods are no coroutine functions.
+    # Both packages keep these clients in a module of this name. Their methods are not coroutine functions.
     return any("_async" in kind.__module__.split(".") for kind in type(given).__mro__)
 
 
@@ -363,7 +361,7 @@ class WrappedClient:
 
     def _blocking(self, method: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-            # Whoever opens another engine does not wait for it.
+            # Imported here, because opening another engine should not take the time.
             import asyncio
 
             made = method(*args, **kwargs)
@@ -398,10 +396,10 @@ def _address(host: dict[str, Any]) -> str:
 
 
 def check_raises_errors(client: Any) -> None:  # noqa: ANN401 - the clients' own types
-    """Refuse a client that returns the errors of a server instead of raising them.
+    """Check that a client raises the errors of a server.
 
     Raises:
-        ConfigError: it does.
+        ConfigError: it returns them instead.
     """
     ignored = getattr(client, "_ignore_status", None)
     if isinstance(ignored, int | tuple | list | set) and ignored:

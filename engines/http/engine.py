@@ -8,7 +8,15 @@ from functools import wraps
 from typing import Any, ClassVar, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
 from shinglefold.contracts.engine import JSON, BulkResult, Parameters, Search, VersionedDocument, WriteResult
-from shinglefold.engines.http.bulk import BYTES, Bulk, Malformed, are_ready, as_texts, bodies, told
+from shinglefold.engines.http.bulk import (
+    BYTES,
+    Bulk,
+    Malformed,
+    bulk_bodies,
+    bulk_results,
+    can_be_joined,
+    with_text_sources,
+)
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.errors import MALFORMED, ClientErrors, NoDocument, NotRefreshed
 from shinglefold.engines.http.requests import HttpRequests
@@ -21,8 +29,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 #: Delays before the retries of requests and bulks. Half of each is random.
 BACKOFF = Backoff(3, first=0.25, most=10.0, jitter=0.5)
-#: Statuses of a request that the server did not run. After any other nobody knows whether it ran.
-_LATER = frozenset({429, 503})
+#: Statuses of a request that the server did not run. After any other it may have run.
+_NOT_RUN = frozenset({429, 503})
 
 
 class Retrying(Protocol):
@@ -38,14 +46,14 @@ S = TypeVar("S", bound=Retrying)
 def retry_when_busy(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
     """Retry a method, after waiting, while the server is too busy. Only for requests that may run twice.
 
-    Searches are not retried: their callers wait for the answer, and know how long it is worth waiting.
+    Searches are not retried: only their callers know how long an answer is worth waiting for.
     """
 
     @wraps(method)
     def retried(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
         def is_final(error: EngineUnavailable) -> bool:
             cause = error.__cause__
-            ran = not isinstance(cause, Exception) or self.client_errors.status(cause) not in _LATER
+            ran = not isinstance(cause, Exception) or self.client_errors.status(cause) not in _NOT_RUN
             return ran and not isinstance(error, NotRefreshed)
 
         return retry_unavailable(lambda: method(self, *args, **kwargs), self.backoff, until=is_final)
@@ -58,7 +66,7 @@ class HttpEngine(HttpRequests):
 
     Args:
         connection: the addresses and the credentials.
-        backoff: for requests the server is too busy for; None takes the number of retries of the connection.
+        backoff: the waits before retries; None takes the connection's number of retries.
     """
 
     def __init__(
@@ -91,7 +99,7 @@ class HttpEngine(HttpRequests):
 
     @abstractmethod
     def _helper(self, actions: Sequence[dict[str, Any]]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
-        """Run the client's own ``streaming_bulk``, once, returning what fails."""
+        """Run the client's own ``streaming_bulk`` once, and yield failures instead of raising them."""
 
     @abstractmethod
     def _bulk_body(self, body: bytes) -> Any:  # noqa: ANN401 - the clients' own types
@@ -101,8 +109,8 @@ class HttpEngine(HttpRequests):
         """Create an index.
 
         Raises:
-            IndexExists: it is there already.
-            UnsupportedQuery: the server knows no such name, field type or setting.
+            IndexExists: the index exists.
+            UnsupportedQuery: the server does not support the name, a field type or a setting.
         """
         check_name(index)
         with self._translate_errors():
@@ -112,7 +120,7 @@ class HttpEngine(HttpRequests):
         """Delete one index with all its documents; patterns and aliases are refused.
 
         Raises:
-            IndexMissing: there is none.
+            IndexMissing: the index does not exist.
         """
         check_name(index)
         with self._translate_errors():
@@ -120,24 +128,24 @@ class HttpEngine(HttpRequests):
 
     @retry_when_busy
     def index_exists(self, index: str) -> bool:
-        """Tell whether there is such an index or alias."""
+        """Return whether an index or alias exists."""
         check_name(index)
         with self._translate_errors():
             return bool(self._client.indices.exists(index=index))
 
     @retry_when_busy
     def mappings(self, index: str) -> JSON:
-        """Return the mappings of an index; of several (alias, pattern) what they have together."""
+        """Return the mappings of an index, or those of several (alias, pattern) combined."""
         return run(self._mapping_steps(index), operator.call)
 
     def bulk(self, actions: Iterable[Mapping[str, Any]]) -> BulkResult:
-        """Run actions in order through the client's helper; what is refused is returned, not raised.
+        """Run actions in order through the client's helper, and return refused ones as failures.
 
-        What the server is too busy for (429, 503, no answer in time) is sent again, after waiting. An action
-        for a missing index is refused with 404; no index is made up.
+        An action that the server is too busy for (429, 503, timeout) is sent again after a wait. An action
+        for a missing index fails with 404, so the server creates no index by itself.
 
         Raises:
-            EngineError: the server can't be reached or does not let us in, and nothing was done yet.
+            EngineError: the server can't be reached or refuses us, and nothing was done yet.
         """
         self._check_open()
         return Bulk(self._send, self.backoff, self._takes_writes).run(actions)
@@ -147,13 +155,13 @@ class HttpEngine(HttpRequests):
         """Make everything written so far visible to searches.
 
         Raises:
-            EngineUnavailable: some copies of the index were not refreshed, and go on answering without it.
+            EngineUnavailable: some copies of the index were not refreshed, and still answer searches.
         """
         run(self._refresh_steps(index), operator.call)
 
     @retry_when_busy
     def get(self, index: str, id: str) -> JSON | None:  # noqa: A002 - the engines' own word
-        """Return a document as it is now, refreshed or not, or None."""
+        """Return the current version of a document, refreshed or not; None if it does not exist."""
         check_name(index)
         try:
             with self._translate_errors():
@@ -168,8 +176,9 @@ class HttpEngine(HttpRequests):
         """Run a search.
 
         Raises:
-            IndexMissing: there is no such index.
-            UnsupportedQuery: the server can't read the body; ``WindowTooLarge`` for a page too far down.
+            IndexMissing: the index does not exist.
+            UnsupportedQuery: the server can't read the body.
+            WindowTooLarge: the page is too far down.
             PitExpired: the point in time was closed or ran out.
         """
         return run(self._search_steps(index, body, parameters), operator.call)
@@ -187,7 +196,7 @@ class HttpEngine(HttpRequests):
         run(self._close_pit_steps(pit), operator.call)
 
     def identities(self, indices: Sequence[str]) -> dict[str, str]:
-        """Return what tells each index from another of its name; see ``GuardedWrites``."""
+        """Return the UUID of each index; see ``GuardedWrites``."""
         return run(self._identities_steps(indices), operator.call)
 
     def write(self, actions: Sequence[Mapping[str, Any]], *, refresh: bool = False) -> list[WriteResult]:
@@ -213,11 +222,11 @@ class HttpEngine(HttpRequests):
 
     def _send(self, actions: Sequence[dict[str, Any]]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
         try:
-            if are_ready(actions):
-                for body in bodies(actions, BYTES):
-                    yield from told(plain(self._bulk_body(body)))
+            if can_be_joined(actions):
+                for body in bulk_bodies(actions, BYTES):
+                    yield from bulk_results(plain(self._bulk_body(body)))
             else:
-                yield from self._helper(as_texts(actions))
+                yield from self._helper(with_text_sources(actions))
         except self.client_errors.raised as error:
             translated = self.client_errors.translate(error, self.who)
             if self.client_errors.status(error) in MALFORMED:
@@ -225,7 +234,7 @@ class HttpEngine(HttpRequests):
             raise translated from error
 
     def _takes_writes(self, index: str) -> bool:
-        """Tell whether an index is there; where asking fails, writing will tell."""
+        """Return whether an index exists; if that can't be found out, the write reports it."""
         try:
             return self.index_exists(index)
         except UnsupportedQuery:
@@ -235,7 +244,7 @@ class HttpEngine(HttpRequests):
 
 
 class AsyncHttpEngine(HttpRequests):
-    """An engine behind an asynchronous client, for searches and gates; made and closed in an event loop.
+    """An engine behind an asynchronous client, for searches and gates. Open and close it in an event loop.
 
     Args:
         connection: the addresses and the credentials.
@@ -248,11 +257,11 @@ class AsyncHttpEngine(HttpRequests):
         await self.close()
 
     async def mappings(self, index: str) -> JSON:
-        """Return the mappings of an index; of several (alias, pattern) what they have together."""
+        """Return the mappings of an index, or those of several (alias, pattern) combined."""
         return await run_async(self._mapping_steps(index), operator.call)
 
     async def all_mappings(self, pattern: str) -> dict[str, JSON]:
-        """Return the mappings of each index that a name, an alias or a pattern means."""
+        """Return the mappings of each index that a name, alias or pattern matches."""
         return await run_async(self._all_mappings_steps(pattern), operator.call)
 
     async def search(
@@ -266,7 +275,7 @@ class AsyncHttpEngine(HttpRequests):
         return await run_async(self._msearch_steps(searches), operator.call)
 
     async def identities(self, indices: Sequence[str]) -> dict[str, str]:
-        """Return what tells each index from another of its name; see ``GuardedWrites``."""
+        """Return the UUID of each index; see ``GuardedWrites``."""
         return await run_async(self._identities_steps(indices), operator.call)
 
     async def write(
@@ -286,7 +295,7 @@ class AsyncHttpEngine(HttpRequests):
         return await run_async(self._read_steps(index, ids, source, routings), operator.call)
 
     async def get(self, index: str, id: str) -> JSON | None:  # noqa: A002 - the engines' own word
-        """Return the current version of a document, refreshed or not, or None."""
+        """Return the current version of a document, refreshed or not; None if it does not exist."""
         (found,) = await self.read(index, [id])
         return None if found is None else {"_index": index, "_id": id, "_source": found.source}
 

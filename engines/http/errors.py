@@ -1,4 +1,4 @@
-"""What a server's refusal means: from status and body to our errors. Both products speak alike here."""
+"""Translate a server's error answers (status and body) into our errors, for both products."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,17 +21,17 @@ from shinglefold.errors import (
     WindowTooLarge,
 )
 
-#: Statuses that mean: not now.
+#: Statuses of a server that is busy now.
 BUSY = frozenset({429, 502, 503, 504})
 _LONGEST = 500
 #: A mapping whose ``dynamic`` is ``strict``.
 _STRICT = re.compile(r"dynamic introduction of \[(?P<field>[^]]+)\] within \[(?P<within>[^]]*)\]")
-#: Statuses that mean: something in the request, not the asking, was wrong.
+#: Statuses of a request with malformed content.
 MALFORMED = frozenset({400, 413})
 _Meaning = tuple[type[EngineError], str]
 _BLOCK = "cluster_block_exception"
 _CLOSED = "index_closed_exception"
-#: A node was lost in the middle of a request, or is not back yet; answered with status 500.
+#: A node was lost during a request, or is not back yet; the status is 500.
 _NODE_LOST = (
     "node_disconnected_exception",
     "node_not_connected_exception",
@@ -40,16 +40,16 @@ _NODE_LOST = (
     "send_request_transport_exception",
     "receive_timeout_transport_exception",
 )
-#: What no document of an index gets past, and somebody has to lift.
+#: Errors that hold for every document of an index until somebody acts.
 FOR_ALL = frozenset({_BLOCK, _CLOSED})
 
 
 @dataclass(frozen=True, slots=True)
 class ClientErrors:
-    """What one client raises, and what it means.
+    """The exceptions of a client, and their meaning.
 
-    ``raised`` are its exceptions; ``translate(error, who)`` makes ours of one, ``status(error)`` tells the
-    HTTP status, 400 where the client itself could not write the request, 0 where there was no answer.
+    ``translate(error, who)`` returns our error for one of the exceptions in ``raised``. ``status(error)``
+    returns the HTTP status: 400 if the client could not write the request, 0 if there was no answer.
     """
 
     raised: tuple[type[Exception], ...]
@@ -58,11 +58,11 @@ class ClientErrors:
 
 
 class NoDocument(EngineError):
-    """There is no such document; never leaves the adapters."""
+    """A document does not exist; never leaves the engines."""
 
 
 class NotRefreshed(EngineUnavailable):
-    """Some copies of an index answer searches as they were before a refresh; ask for it again."""
+    """Some copies of an index were not refreshed and still answer searches; the refresh can be retried."""
 
 
 _MISSING_REMEDY = "Create it first, or check its name."
@@ -133,13 +133,12 @@ _BLOCKS: Mapping[str, _Meaning] = MappingProxyType(
         "index read (api)": (PermissionDenied, _READ_BLOCK_REMEDY),
     }
 )
-#: OpenSearch's words; it answers with status 500.
-#: OpenSearch refuses a request with this, Elasticsearch each update in it.
-_PARTLY_SEEN = (
+#: OpenSearch refuses the whole request with this and status 500, Elasticsearch each update in it.
+_FIELD_SECURITY = (
     "Update is not supported when FLS or DLS",
     "if field or document level security is enabled",
 )
-_PARTLY_SEEN_REMEDY = (
+_FIELD_SECURITY_REMEDY = (
     "Whoever sees only some documents or fields can't update any, so nothing unseen is lost: do it as a user "
     "whose role has no document- or field-level security."
 )
@@ -149,27 +148,27 @@ def refusal(status: int, body: object, who: str) -> EngineError:
     """Return the error for an answer that refuses.
 
     Args:
-        body: the answer's JSON, or its text.
+        body: the answer, as JSON or text.
         who: the server, as messages name it.
     """
     if status == 404 and isinstance(body, Mapping) and body.get("found") is False:
         return NoDocument(f"{who}: no document {body.get('_id')!r} in {body.get('_index')!r}")
     if isinstance(body, Mapping) and "error" not in body and "_shards" in body:
-        return NotRefreshed(shards_told(body["_shards"], who))
-    said = reason(body)
-    meaning, remedy = _meaning(status, error_type(body), said)
-    return meaning(f"{who}: {said or 'refused without a word'} ({status}). {remedy}")
+        return NotRefreshed(unrefreshed_shards(body["_shards"], who))
+    text = reason(body)
+    meaning, remedy = _meaning(status, error_type(body), text)
+    return meaning(f"{who}: {text or 'refused without a word'} ({status}). {remedy}")
 
 
 def under_pit(error: EngineError) -> EngineError:
-    """Return the error of a search under a point in time, which was of an index that was there."""
+    """Return the error of a search under a point in time, whose index existed when it was opened."""
     if not isinstance(error, IndexMissing):
         return error
     return IndexMissing(str(error).replace(_MISSING_REMEDY, _DELETED_REMEDY))
 
 
-def shards_told(shards: Mapping[str, Any], who: str) -> str:
-    """Return what an answer says of copies that could not be refreshed."""
+def unrefreshed_shards(shards: Mapping[str, Any], who: str) -> str:
+    """Return a message about the copies of shards that were not refreshed."""
     total, successful = int(shards.get("total") or 0), int(shards.get("successful") or 0)
     why = "; ".join(dict.fromkeys(reason(one.get("reason")) for one in shards.get("failures") or ()))
     return (
@@ -178,28 +177,28 @@ def shards_told(shards: Mapping[str, Any], who: str) -> str:
     )
 
 
-def block_remedy(said: str) -> str:
-    """Return how the block is lifted that an answer tells of; empty where none is, or it ends by itself."""
-    return _meaning(403, _BLOCK, said)[1] if _BLOCK in said and _NOT_YET not in said else ""
+def block_remedy(text: str) -> str:
+    """Return how to lift the block that an error reports; empty if there is none or it ends by itself."""
+    return _meaning(403, _BLOCK, text)[1] if _BLOCK in text and _NOT_YET not in text else ""
 
 
-def closed_remedy(said: str) -> str:
-    """Return what opens an index that an answer says is closed; empty where it does not."""
-    return _BY_TYPE[_CLOSED][1] if _CLOSED in said else ""
+def closed_remedy(text: str) -> str:
+    """Return how to open the index if an error reports that it is closed, else nothing."""
+    return _BY_TYPE[_CLOSED][1] if _CLOSED in text else ""
 
 
-def unseen_remedy(said: str) -> str:
-    """Return who can update what others see a part of; empty where it is something else."""
-    return _PARTLY_SEEN_REMEDY if _is_partly_seen(said) else ""
+def field_security_remedy(text: str) -> str:
+    """Return who can update documents if an error reports document- or field-level security, else nothing."""
+    return _FIELD_SECURITY_REMEDY if _is_field_security(text) else ""
 
 
-def _is_partly_seen(said: str) -> bool:
-    return any(words in said for words in _PARTLY_SEEN)
+def _is_field_security(text: str) -> bool:
+    return any(words in text for words in _FIELD_SECURITY)
 
 
-def field_remedy(said: str) -> str:
-    """Return what to do about a field that a mapping does not take; empty where it is something else."""
-    found = _STRICT.search(said)
+def field_remedy(text: str) -> str:
+    """Return what to do if an error reports a field that a strict mapping lacks, else nothing."""
+    found = _STRICT.search(text)
     if found is None:
         return ""
     whole = ".".join(name for name in (found["within"], found["field"]) if name not in ("_doc", ""))
@@ -218,10 +217,10 @@ def unavailable(who: str, why: object) -> EngineUnavailable:
 
 
 def not_json(who: str, causes: Sequence[object]) -> EngineError:
-    """Return the error for a request that can't be written as JSON, or for an answer that is none.
+    """Return the error for a request that can't be written as JSON, or an answer that is not JSON.
 
     Args:
-        causes: what the client found, or the exceptions it caught.
+        causes: what the client reports, or the exceptions it caught.
     """
     if not is_broken_answer(causes):
         why = _short(str(causes[-1]) if causes else "the client can't write the request")
@@ -229,52 +228,52 @@ def not_json(who: str, causes: Sequence[object]) -> EngineError:
     broken = next((cause for cause in causes if isinstance(cause, JSONDecodeError)), None)
     where = f" ({broken.msg}, at character {broken.pos})" if broken else ""
     return EngineUnavailable(
-        f"{who} answers with what is no JSON{where}: the answer was cut on its way, or something else "
+        f"{who} answers with something that is not JSON{where}: the answer was cut off, or something else "
         "answers. Try again, and check the address."
     )
 
 
 def is_broken_answer(causes: Sequence[object]) -> bool:
-    """Tell whether an answer could not be read; else it was the request that could not be written."""
+    """Return whether an answer could not be read; otherwise the request could not be written."""
     return any(isinstance(cause, JSONDecodeError) or "deserialize" in str(cause) for cause in causes)
 
 
 def error_type(body: object) -> str:
-    """Return the type of the error that caused an answer; empty where it does not say."""
+    """Return the type of the root cause in an answer; empty if it has none."""
     return next((str(cause["type"]) for cause in _causes(body) if "type" in cause), "")
 
 
 def reason(body: object) -> str:
-    """Return an answer's own words: type and reason, and what caused it."""
+    """Return type and reason of the error in an answer, and its causes."""
     causes = list(_causes(body))
     if not causes:
-        said = (
+        text = (
             body.get("Message", body.get("message", body.get("error"))) if isinstance(body, Mapping) else body
         )
-        return _short(str(said or ""))
+        return _short(str(text or ""))
     first, *others = causes
     words = [f"{first.get('type', 'error')}: {first.get('reason')}"]
     words += [str(other["reason"]) for other in others if other.get("reason")]
     return _short(", caused by: ".join(dict.fromkeys(words)))
 
 
-def _meaning(status: int, kind: str, said: str) -> _Meaning:
-    if _WINDOW in said:
+def _meaning(status: int, kind: str, text: str) -> _Meaning:
+    if _WINDOW in text:
         return WindowTooLarge, _WINDOW_REMEDY
-    if NODE_GONE in said:
+    if NODE_GONE in text:
         return PitExpired, "A node has left and taken the point in time with it; open another."
-    if _FIELDS in said:
+    if _FIELDS in text:
         return UnsupportedQuery, _FIELDS_REMEDY
-    if kind == _BLOCK and (known := next((one for word, one in _BLOCKS.items() if word in said), None)):
+    if kind == _BLOCK and (known := next((one for word, one in _BLOCKS.items() if word in text), None)):
         return known
-    if _is_partly_seen(said):
-        return PermissionDenied, _PARTLY_SEEN_REMEDY
+    if _is_field_security(text):
+        return PermissionDenied, _FIELD_SECURITY_REMEDY
     fallback = EngineError, _MOVED_REMEDY if 300 <= status < 400 else "See the server's log."
     return _BY_TYPE.get(kind) or _BY_STATUS.get(status, fallback)
 
 
 def _causes(body: object) -> Iterator[Mapping[str, object]]:
-    """Yield the root cause of an answer's error, and then what caused it, outermost first."""
+    """Yield the root cause of the error in an answer, then the ``caused_by`` chain from the outside."""
     error = body.get("error", body) if isinstance(body, Mapping) else None
     if not isinstance(error, Mapping) or not {"type", "reason", "root_cause"} & error.keys():
         return

@@ -1,4 +1,4 @@
-"""Which product answers at an address."""
+"""Detect the product and the version of the server at an address, and make the TLS context."""
 
 import json
 import re
@@ -14,12 +14,12 @@ from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.errors import BUSY, reason, refusal, unavailable
 from shinglefold.errors import ConfigError, EngineError, EngineUnavailable, reason_of
 
-_MOST = 65_536
+_LONGEST_ANSWER = 65_536
 _VERSION_HEADER = re.compile(r"OpenSearch/(\d[\w.-]*)")
 
 
 class _Answer(NamedTuple):
-    """What an address said; the names of headers are in lower case."""
+    """The answer of an address; the names of headers are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -27,19 +27,19 @@ class _Answer(NamedTuple):
 
 
 def product_of(connection: Connection) -> str:
-    """Return ``opensearch`` or ``elasticsearch``: what the connection says, else what the server says.
+    """Return ``opensearch`` or ``elasticsearch``, from the connection or else from the server.
 
     Raises:
-        EngineError: it does not answer, does not let us in, or is neither.
+        EngineError: the server does not answer, refuses us, or is neither.
     """
     if connection.product:
         return connection.product
     if connection.aws_region:
         return "opensearch"
-    answer = _ask(connection)
+    answer = _request_root(connection)
     if answer.headers.get("x-elastic-product") == "Elasticsearch":
         return "elasticsearch"
-    if _version_header(answer.headers) or _is_opensearch(answer.body) or _guards_opensearch(answer):
+    if _version_header(answer.headers) or _is_opensearch(answer.body) or _is_opensearch_security(answer):
         return "opensearch"
     if answer.status == 404:
         raise EngineError(
@@ -60,31 +60,31 @@ def _is_opensearch(body: object) -> bool:
         return False
     version = body.get("version")
     distribution = version.get("distribution") if isinstance(version, dict) else None
-    # A server may hide its distribution to please old clients, but not its motto.
+    # A server may hide its distribution for old clients, but not its tagline.
     return distribution == "opensearch" or "OpenSearch" in str(body.get("tagline"))
 
 
-def _guards_opensearch(answer: _Answer) -> bool:
-    """Tell whether OpenSearch's security plugin answers: it lets few users ask what the server is."""
+def _is_opensearch_security(answer: _Answer) -> bool:
+    """Return whether OpenSearch's security plugin answers: few users may read the version."""
     return answer.status == 403 and "no permissions for [cluster:monitor/main]" in reason(answer.body)
 
 
 def _version_header(headers: Mapping[str, str]) -> str:
-    """Return the version that OpenSearch 3 tells with every answer; empty where it tells none."""
+    """Return the version that OpenSearch 3 sends with every answer; empty if it is missing."""
     found = _VERSION_HEADER.match(headers.get("x-opensearch-version", ""))
     return found[1] if found else ""
 
 
 def version_for_all(connection: Connection) -> str:
-    """Return the version that a server tells whoever may not ask for it; empty where it tells none."""
+    """Return the version that a server sends even to users who may not read it; empty if there is none."""
     try:
-        return _version_header(_ask(connection).headers)
+        return _version_header(_request_root(connection).headers)
     except EngineUnavailable:
         return ""
 
 
-def _ask(connection: Connection) -> _Answer:
-    """Return the answer of the first address that has one; a busy one's only where no other answers."""
+def _request_root(connection: Connection) -> _Answer:
+    """Return the first answer of an address; that of a busy server only if no other answers."""
     busy: _Answer | None = None
     failed: Exception | None = None
     for url in connection.urls:
@@ -93,20 +93,20 @@ def _ask(connection: Connection) -> _Answer:
             request.add_unredirected_header("Authorization", authorization)
         try:
             with _opener(connection).open(request, timeout=connection.timeout) as answer:
-                return _Answer(answer.status, _lower(answer.headers), _json(answer.read(_MOST)))
+                return _Answer(answer.status, _lower(answer.headers), _json(answer.read(_LONGEST_ANSWER)))
         except HTTPError as error:
             with error:
-                told = _Answer(error.code, _lower(error.headers), _json(error.read(_MOST)))
-            if told.status not in BUSY or _is_opensearch(told.body):
-                return told
-            busy = busy or told
+                refused = _Answer(error.code, _lower(error.headers), _json(error.read(_LONGEST_ANSWER)))
+            if refused.status not in BUSY or _is_opensearch(refused.body):
+                return refused
+            busy = busy or refused
         except (OSError, HTTPException) as error:
             failed = error
     if busy:
         return busy
     cause = getattr(failed, "reason", failed)
-    said = reason_of(cause) if isinstance(cause, BaseException) else cause
-    raise unavailable(f"server at {connection.address}", said) from failed
+    why = reason_of(cause) if isinstance(cause, BaseException) else cause
+    raise unavailable(f"server at {connection.address}", why) from failed
 
 
 def _lower(headers: Message) -> dict[str, str]:
@@ -114,12 +114,12 @@ def _lower(headers: Message) -> dict[str, str]:
 
 
 def _opener(connection: Connection) -> OpenerDirector:
-    # As the clients do, past the proxies the environment may name.
+    # The clients ignore the proxies in the environment, too.
     return build_opener(ProxyHandler({}), HTTPSHandler(context=tls_context(connection)))
 
 
 def tls_context(connection: Connection) -> ssl.SSLContext:
-    """Return the context for encrypted connections.
+    """Return the TLS context of a connection.
 
     Raises:
         ConfigError: a certificate file can't be used.

@@ -33,13 +33,13 @@ from shinglefold.engines.http.responses import (
     check_name,
     check_refreshed,
     check_searched,
-    checked,
-    fits,
+    check_searches,
+    fits_msearch,
     in_address,
-    in_place,
-    lines,
-    meant,
+    insert_refusals,
+    msearch_lines,
     one_mapping,
+    parse_msearch,
     plain,
     with_objects,
 )
@@ -119,11 +119,11 @@ class HttpRequests(ABC):
         """Close a point in time."""
 
     def _mapping_steps(self, index: str) -> Steps[JSON]:
-        """Return the mappings of an index; of several (alias, pattern) what they have together."""
+        """Return the mappings of an index, or those of several (alias, pattern) combined."""
         return one_mapping(index, (yield from self._mapping_answer(index)), self.who)
 
     def _all_mappings_steps(self, pattern: str) -> Steps[dict[str, JSON]]:
-        """Return the mappings of each index that a name, an alias or a pattern means."""
+        """Return the mappings of each index that a name, alias or pattern matches."""
         answer = yield from self._mapping_answer(pattern)
         return {index: dict(entry["mappings"]) for index, entry in answer.items()}
 
@@ -147,19 +147,19 @@ class HttpRequests(ABC):
 
     def _msearch_steps(self, searches: Sequence[Search]) -> Steps[list[JSON | EngineError]]:
         """Return the answer to each of several searches, in one request where that is possible."""
-        refusals, sent = checked(searches)
+        refusals, sent = check_searches(searches)
         if not sent:
-            return in_place(refusals, [])
+            return insert_refusals(refusals, [])
         # Some parameters hold for a whole request: each search is one then.
-        together = all(fits(search) for search in sent)
+        together = all(fits_msearch(search) for search in sent)
         answers = yield from (self._in_one_request(sent) if together else self._one_by_one(sent))
-        return in_place(refusals, answers)
+        return insert_refusals(refusals, answers)
 
     def _in_one_request(self, searches: Sequence[Search]) -> Steps[list[JSON | EngineError]]:
         try:
             with self._translate_errors():
-                answer = yield lambda: self._msearch(lines(searches))
-                return meant(searches, plain(answer), self.who)
+                answer = yield lambda: self._msearch(msearch_lines(searches))
+                return parse_msearch(searches, plain(answer), self.who)
         except UnsupportedQuery as error:
             if len(searches) == 1:
                 return [error]

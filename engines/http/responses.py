@@ -1,4 +1,4 @@
-"""Answers of servers in the shapes of the ``Engine`` contract, and the names they are asked by."""
+"""Turn answers of servers into the shapes of the ``Engine`` contract, and check names of requests."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from msgspec import MsgspecError
 from msgspec.json import decode
 
 from shinglefold.contracts.engine import JSON, Search, search_parts
-from shinglefold.engines.http.errors import NotRefreshed, refusal, shards_told, under_pit
+from shinglefold.engines.http.errors import NotRefreshed, refusal, under_pit, unrefreshed_shards
 from shinglefold.errors import EngineError, IndexMissing, UnsupportedQuery
 from shinglefold.model.recipe import DIFFERING, META_KEY
 
@@ -17,12 +17,12 @@ _PATTERN = frozenset('*?,<>|"\\/ ')
 
 
 def one_mapping(index: str, answer: Mapping[str, Any], who: str) -> JSON:
-    """Return the mappings of an index, or what those behind an alias or a pattern have together.
+    """Return the mappings of an index, or those behind an alias or a pattern combined.
 
-    Where several differ in a key of ``_meta``, it is left out: none of them speaks for all.
+    Keys of ``_meta`` whose values differ are left out.
 
     Raises:
-        IndexMissing: a pattern fits none.
+        IndexMissing: a pattern matches no index.
     """
     found = [entry.get("mappings") or {} for entry in answer.values()]
     if not found:
@@ -31,10 +31,10 @@ def one_mapping(index: str, answer: Mapping[str, Any], who: str) -> JSON:
         return {"properties": {}, **found[0]}
     together: JSON = {"properties": {}}
     for mappings in found:
-        _join(together["properties"], mappings.get("properties") or {})
-        # Where one of them stores fields without mapping them, so may all.
+        _merge_properties(together["properties"], mappings.get("properties") or {})
+        # If one of them stores unmapped fields, so may all.
         together |= {key: mappings[key] for key in ("dynamic", "runtime") if mappings.get(key)}
-    metas = [_alike(mappings.get("_meta") or {}) for mappings in found]
+    metas = [_without_product(mappings.get("_meta") or {}) for mappings in found]
     common = {key: value for key, value in metas[0].items() if all(meta.get(key) == value for meta in metas)}
     if META_KEY not in common and any(META_KEY in meta for meta in metas):
         common[DIFFERING] = sorted(answer)
@@ -42,7 +42,7 @@ def one_mapping(index: str, answer: Mapping[str, Any], who: str) -> JSON:
 
 
 def with_objects(mappings: Mapping[str, Any]) -> JSON:
-    """Return mappings whose fields stand in their objects: with ``"subobjects": false`` names have points."""
+    """Return mappings with objects instead of names with dots, which ``"subobjects": false`` makes."""
     properties = mappings.get("properties")
     return dict(mappings) if not properties else {**mappings, "properties": _in_objects(properties)}
 
@@ -54,29 +54,29 @@ def _in_objects(properties: Mapping[str, Any]) -> JSON:
         there = made
         for part in way:
             there = there.setdefault(part, {}).setdefault("properties", {})
-        there[last] = with_objects(node) | _below(there.get(last), node)
+        there[last] = with_objects(node) | _merged_children(there.get(last), node)
     return made
 
 
-def _below(there: Mapping[str, Any] | None, node: Mapping[str, Any]) -> JSON:
-    """Return the fields below a field that were met before it, together with its own."""
+def _merged_children(there: Mapping[str, Any] | None, node: Mapping[str, Any]) -> JSON:
+    """Return the fields below a field: those that came before it, and its own."""
     before = (there or {}).get("properties")
     return {"properties": {**before, **_in_objects(node.get("properties") or {})}} if before else {}
 
 
-def _join(properties: JSON, more: Mapping[str, Any]) -> None:
-    """Add fields to those of other indices, objects field by field."""
+def _merge_properties(properties: JSON, more: Mapping[str, Any]) -> None:
+    """Add the fields of another index, objects field by field."""
     for name, definition in more.items():
         there = properties.get(name)
         if there is not None and "properties" in there and "properties" in definition:
             properties[name] = {**there, "properties": dict(there["properties"])}
-            _join(properties[name]["properties"], definition["properties"])
+            _merge_properties(properties[name]["properties"], definition["properties"])
         else:
             properties[name] = definition
 
 
-def _alike(meta: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return ``_meta`` without what may differ between indices that are made alike: who noted the recipe."""
+def _without_product(meta: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return ``_meta`` without the version that wrote the recipe, which equal indices may not share."""
     recipe = meta.get(META_KEY)
     if not isinstance(recipe, Mapping):
         return meta
@@ -84,10 +84,10 @@ def _alike(meta: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def version_in(answer: Any, who: str) -> str:  # noqa: ANN401 - whatever a server says
-    """Return the version that the answer at the root of a server tells.
+    """Return the version in the answer at the root of a server.
 
     Raises:
-        EngineError: it tells none, so it is another server.
+        EngineError: it has none, so it is some other server.
     """
     try:
         return str(answer["version"]["number"])
@@ -96,20 +96,20 @@ def version_in(answer: Any, who: str) -> str:  # noqa: ANN401 - whatever a serve
 
 
 def check_name(index: object) -> None:
-    """Check that a name is one index's, before it is created or deleted.
+    """Check that a name means one index.
 
     Raises:
-        UnsupportedQuery: it is a pattern, a list, or none at all.
+        UnsupportedQuery: it is a pattern, a list, or empty.
     """
     if not isinstance(index, str) or not index or index == "_all" or _PATTERN & set(index):
-        raise UnsupportedQuery(f"{index!r} is no name for one index; give one without patterns and commas")
+        raise UnsupportedQuery(f"{index!r} does not name one index; give a name without patterns and commas")
 
 
 def check_searched(index: str | None, body: Mapping[str, Any]) -> None:
-    """Check that a search says where: an index or a point in time.
+    """Check that a search names either an index or a point in time.
 
     Raises:
-        UnsupportedQuery: it says neither, which servers take for all indices, or both.
+        UnsupportedQuery: it names both, or neither: servers would search all indices.
     """
     if index is None and "pit" not in body:
         raise UnsupportedQuery("search: name an index, or a point in time in pit")
@@ -118,20 +118,20 @@ def check_searched(index: str | None, body: Mapping[str, Any]) -> None:
 
 
 def check_given(index: object) -> None:
-    """Check that there is a name, of one index or several.
+    """Check that a name of one index or several is not empty.
 
     Raises:
-        UnsupportedQuery: there is none, which servers take for all indices.
+        UnsupportedQuery: it is empty: servers would take it for all indices.
     """
     if not isinstance(index, str) or not index:
         raise UnsupportedQuery(f"{index!r} names no index; an empty name would mean all of them")
 
 
 def check_local(index: str) -> None:
-    """Check that a name is of this cluster: what is asked of another one's indices would go unanswered.
+    """Check that a name means indices of this cluster.
 
     Raises:
-        UnsupportedQuery: it is another cluster's.
+        UnsupportedQuery: it means those of another cluster, which can only be searched from here.
     """
     for name in index.split(","):
         cluster, colon, own = name.partition(":")
@@ -143,11 +143,11 @@ def check_local(index: str) -> None:
 
 
 def plain(answer: Any) -> JSON:  # noqa: ANN401 - the clients' own types
-    """Return an answer as a dictionary: one client wraps it, the other does not."""
+    """Return an answer as a dictionary; the Elasticsearch client wraps it in an object."""
     return dict(getattr(answer, "body", answer))
 
 
-#: What the header of a search among several may say.
+#: Parameters that the header of a search in ``_msearch`` may have.
 _HEADER = frozenset(
     {
         "routing", "preference", "search_type", "request_cache", "allow_partial_search_results",
@@ -158,38 +158,33 @@ _HEADER = frozenset(
 
 
 def in_address(parameters: Mapping[str, Any]) -> dict[str, str]:
-    """Return parameters as an address has them: words for true and false, commas between several."""
-    return {name: _text(value) for name, value in parameters.items() if value is not None}
-
-
-def fits_header(parameters: Mapping[str, Any]) -> bool:
-    """Tell whether a search with these may be one of several in a request."""
-    return parameters.keys() <= _HEADER
+    """Return parameters as text for a URL: true and false as words, lists with commas."""
+    return {name: _url_text(value) for name, value in parameters.items() if value is not None}
 
 
 def search_path(index: str | None, end: str) -> str:
-    """Return the path of a search, ``_search``, or of opening a point in time."""
+    """Return the path of a request to an index, or to all of the cluster."""
     return f"/{end}" if index is None else f"/{quote(index, safe=',*')}/{end}"
 
 
-def _text(value: object) -> str:
+def _url_text(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list | tuple):
-        return ",".join(map(_text, value))
+        return ",".join(map(_url_text, value))
     return str(value)
 
 
 def read_json(answer: str | bytes) -> Any:  # noqa: ANN401 - JSON
-    """Return what an answer holds.
+    """Return the content of an answer.
 
-    What the fast reader refuses and the standard library takes (halves of a surrogate pair, numbers beyond a
-    double, NaN) stands in sources as they were indexed, and is read as before.
+    The standard library reads what the fast reader refuses and sources may contain: halves of a surrogate
+    pair, numbers beyond a double, NaN.
 
     Raises:
-        json.JSONDecodeError: it is no JSON.
+        json.JSONDecodeError: it is not JSON.
 
-    Cost: 2 ns a byte of a window, where the standard library takes 3 to 4.
+    Cost: 2 ns a byte; the standard library takes 3 to 4.
     """
     try:
         return decode(answer)
@@ -197,56 +192,56 @@ def read_json(answer: str | bytes) -> Any:  # noqa: ANN401 - JSON
         return json.loads(answer)
 
 
-#: A server waits a minute for a shard without a primary and then leaves it out of what was done. In seconds,
-#: fewer than these, as its clock is coarse.
-_WAITED = 50.0
+#: Seconds after which a missing shard counts as one without a primary. A server waits a minute for the
+#: primary, by a coarse clock, and then leaves the shard out.
+_PRIMARY_TIMEOUT = 50.0
 
 
 def check_refreshed(answer: Mapping[str, Any], seconds: float, who: str) -> None:
-    """Check that searches see everything now, whichever copies they ask.
+    """Check that a refresh reached every copy that answers searches.
 
-    A copy on which a refresh fails stays what it is and is asked by searches as before. Copies that no node
-    has are neither successful nor failed, and nobody asks them: each is made from its primary, refreshed.
-    A shard that has no primary is told in the same way, but only after a minute, and its copies may be asked.
+    A copy whose refresh failed still answers searches. A copy that is on no node counts as neither successful
+    nor failed. It does no harm, as it will be made from its refreshed primary. A shard without a primary is
+    counted the same way, but only after a minute, and its copies may answer searches.
 
     Args:
-        answer: to the request for the refresh.
-        seconds: after which it came.
+        answer: of the server to the refresh.
+        seconds: how long the answer took.
 
     Raises:
-        NotRefreshed: some copies may not have it.
+        NotRefreshed: some copies were not refreshed.
     """
     shards = answer.get("_shards") or {}
     missing = int(shards.get("total") or 0) - int(shards.get("successful") or 0)
-    if shards.get("failed") or (missing > 0 and seconds >= _WAITED):
-        raise NotRefreshed(shards_told(shards, who))
+    if shards.get("failed") or (missing > 0 and seconds >= _PRIMARY_TIMEOUT):
+        raise NotRefreshed(unrefreshed_shards(shards, who))
 
 
-def checked(searches: Sequence[Search]) -> tuple[list[UnsupportedQuery | None], list[Search]]:
-    """Return, for each search, why it can't be sent, or None; and those that can be."""
-    refusals = [_refused(search) for search in searches]
+def check_searches(searches: Sequence[Search]) -> tuple[list[UnsupportedQuery | None], list[Search]]:
+    """Return for each search why it can't be sent, or None; and the searches that can be sent."""
+    refusals = [_refusal_of(search) for search in searches]
     return refusals, [search for search, no in zip(searches, refusals, strict=True) if no is None]
 
 
-def lines(searches: Sequence[Search]) -> list[JSON]:
-    """Return the lines of a request: for each search where and with what parameters, and its body."""
+def msearch_lines(searches: Sequence[Search]) -> list[JSON]:
+    """Return the lines of an ``_msearch`` request: a header and a body for each search."""
     return [line for search in searches for line in (_header(search), dict(search[1]))]
 
 
-def fits(search: Search) -> bool:
-    """Tell whether a search may stand beside others in one request."""
-    return fits_header(search_parts(search)[2] or {})
+def fits_msearch(search: Search) -> bool:
+    """Return whether a search may be one of several in an ``_msearch`` request."""
+    return (search_parts(search)[2] or {}).keys() <= _HEADER
 
 
-def meant(searches: Sequence[Search], answer: JSON, who: str) -> list[JSON | EngineError]:
-    """Return what a server's answer says of each search, as if it had been sent alone."""
-    return [_meant(*each, who) for each in zip(searches, answer["responses"], strict=True)]
+def parse_msearch(searches: Sequence[Search], answer: JSON, who: str) -> list[JSON | EngineError]:
+    """Return the result or error of each search in an ``_msearch`` answer, as if it was sent alone."""
+    return [_result_of(*each, who) for each in zip(searches, answer["responses"], strict=True)]
 
 
-def in_place(
+def insert_refusals(
     refusals: Sequence[UnsupportedQuery | None], answers: Sequence[JSON | EngineError]
 ) -> list[JSON | EngineError]:
-    """Return the answers in order, each refusal in the place of its search."""
+    """Return the answers with each refusal at the place of its search."""
     others = iter(answers)
     return [next(others) if refusal is None else refusal for refusal in refusals]
 
@@ -256,7 +251,7 @@ def _header(search: Search) -> JSON:
     return {**({} if index is None else {"index": index}), **in_address(parameters or {})}
 
 
-def _refused(search: Search) -> UnsupportedQuery | None:
+def _refusal_of(search: Search) -> UnsupportedQuery | None:
     try:
         check_searched(search[0], search[1])
     except UnsupportedQuery as error:
@@ -264,7 +259,7 @@ def _refused(search: Search) -> UnsupportedQuery | None:
     return None
 
 
-def _meant(search: Search, answer: JSON, who: str) -> JSON | EngineError:
+def _result_of(search: Search, answer: JSON, who: str) -> JSON | EngineError:
     if "error" in answer:
         error = refusal(int(answer.get("status", 500)), answer, who)
         return under_pit(error) if search[0] is None else error

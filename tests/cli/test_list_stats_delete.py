@@ -254,7 +254,7 @@ def test_folders_that_are_no_indices_are_neither_listed_nor_deleted_nor_written_
     for more in ([], ["--recreate"]):
         made = run("index", "-", "--index", "photos", "--workers", 1, *more, stdin=_PAGE)
         assert made.code == 1
-        assert "photos is there already and is no index: give the index another name" in made.err
+        assert "photos exists and is not an index: give the index another name" in made.err
     assert picture.read_text() == "picture"
     Path(".shinglefold/empty").mkdir()
     _whole(run, "empty")
@@ -265,4 +265,4 @@ def test_a_file_in_the_place_of_the_engines_folder_is_misuse(run, command):
     Path("pages.csv").write_text("id,body\n")
     ran = run(*command, "--engine", "pages.csv", stdin=_PAGE)
     assert (ran.code, ran.out) == (2, "")
-    assert "pages.csv is a file: name the folder that indices are in" in ran.err
+    assert "pages.csv is a file: name the folder of the indices" in ran.err

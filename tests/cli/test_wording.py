@@ -157,7 +157,7 @@ def test_other_languages_than_those_of_an_index_are_told_by_their_codes(run):
     _index(run)
     told = run("setup", "pages", "--languages", "ru,any")
     assert told.code == 1
-    assert "its words stand there by these: any 1, en 1, ru 1+" in told.err
+    assert "than this engine has: any 1, en 1, ru 1+" in told.err
     assert "{" not in told.err
 
 

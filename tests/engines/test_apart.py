@@ -137,5 +137,5 @@ def test_damage_to_them_is_told(four: Path, words, offset):
     content = bytearray(file.read_bytes())
     content[offset] ^= 255
     file.write_bytes(content)
-    with EmbeddedEngine(four, words) as engine, pytest.raises(EngineUnavailable, match="another content"):
+    with EmbeddedEngine(four, words) as engine, pytest.raises(EngineUnavailable, match="has changed since"):
         engine.check("pages")

@@ -133,7 +133,7 @@ def test_damage_that_comes_while_an_index_is_open_is_told_by_the_search_that_mee
         for file in (path / "pages" / "tantivy").glob("*.store"):
             with file.open("r+b") as opened:
                 opened.write(b"\xff" * (file.stat().st_size // 2))
-        with pytest.raises(EngineUnavailable, match=r"damaged: .*\.store has another content"):
+        with pytest.raises(EngineUnavailable, match=r"damaged: .*\.store has changed"):
             engine.search("pages", {"size": 60})
 
 
@@ -145,7 +145,7 @@ def test_a_check_reads_everything_however_large(whole: Path, tmp_path: Path, wor
     path = _damaged(whole, tmp_path / "damaged", file, bytes(content))
     with EmbeddedEngine(path, words) as engine:
         assert engine.index_exists("pages")
-        with pytest.raises(EngineUnavailable, match=rf"damaged: {file.name} has another content"):
+        with pytest.raises(EngineUnavailable, match=rf"damaged: {file.name} has changed"):
             engine.check("pages")
     with EmbeddedEngine(whole, words) as engine:
         engine.check("pages")
@@ -161,7 +161,7 @@ def test_heads_damaged_while_an_index_is_open_are_told_by_whatever_meets_them(
         (file,) = (path / "pages" / "heads").iterdir()
         with file.open("r+b") as opened:
             opened.write(b"\xff" * file.stat().st_size)
-        told = r"damaged: heads/00000001\.records has another content"
+        told = r"damaged: heads/00000001\.records has changed"
         for meets in (
             lambda: engine.get("pages", "7"),
             lambda: engine.get_all("pages", ["7"]),
@@ -187,7 +187,7 @@ def test_a_volume_of_another_time_or_place_is_told(tmp_path: Path, words, monkey
     for begin, others in ((first, second), (second, first), (heads[1] / first.name, first)):
         content = others.read_bytes()
         others.write_bytes(begin.read_bytes())
-        told = rf"damaged: heads/{others.name} has another content"
+        told = rf"damaged: heads/{others.name} has changed"
         with EmbeddedEngine(tmp_path / "one", words) as engine, pytest.raises(EngineUnavailable, match=told):
             engine.search("pages", {})
         others.write_bytes(content)

@@ -19,7 +19,13 @@ from shinglefold.engines.embedded.store import index, writer
 from shinglefold.engines.embedded.store import record_files as volumes
 from shinglefold.engines.embedded.store import write_ahead_log as journals
 from shinglefold.engines.embedded.store.document_encoder import StoredSource
-from shinglefold.engines.embedded.store.write_ahead_log import Changed, Damaged, WriteAheadLog, files, read
+from shinglefold.engines.embedded.store.write_ahead_log import (
+    Change,
+    JournalDamage,
+    WriteAheadLog,
+    journal_files,
+    read_journal,
+)
 from shinglefold.errors import EngineUnavailable, IndexReadOnly
 
 
@@ -43,14 +49,14 @@ _LEFT = {"1": "w0", "2": "w1", "3": "w2"}
 
 
 def test_what_is_not_committed_is_made_again_by_whoever_opens_the_index_next(killed: Path, words):
-    assert files(killed / "pages")
+    assert journal_files(killed / "pages")
     with EmbeddedEngine(killed, words) as engine:
         assert stored(engine) == _LEFT
         assert engine.mappings("pages")["properties"]["unheard"]
         found = engine.search("pages", {"query": {"match": {"unheard": "of"}}})["hits"]["hits"]
         assert [hit["_id"] for hit in found] == ["3"]
         engine.check("pages")
-    assert not files(killed / "pages")
+    assert not journal_files(killed / "pages")
 
 
 def test_a_journal_that_was_committed_and_is_still_there_changes_nothing(killed: Path, words, tmp_path: Path):
@@ -65,18 +71,18 @@ def test_a_journal_that_was_committed_and_is_still_there_changes_nothing(killed:
 
 
 def test_an_end_that_is_cut_short_was_never_told_and_is_left_out(killed: Path, words, tmp_path: Path):
-    (file,) = files(killed / "pages")
+    (file,) = journal_files(killed / "pages")
     content = file.read_bytes()
     ends = _batch_ends(content)
     assert len(ends) == 4
     for length in range(len(content)):
         file.write_bytes(content[:length])
         whole = sum(end <= length for end in ends)
-        assert len(read(killed / "pages")) == [0, 2, 4, 6, 7][whole]
+        assert len(read_journal(killed / "pages")) == [0, 2, 4, 6, 7][whole]
     # A machine that loses its power may have made the file longer and not filled it.
     for zeros in (1, 19, 20, 500):
         file.write_bytes(content[: ends[1]] + content[ends[1] : ends[1] + 10] + bytes(zeros))
-        assert len(read(killed / "pages")) == 4
+        assert len(read_journal(killed / "pages")) == 4
     file.write_bytes(content[: ends[2] - 1])
     with EmbeddedEngine(killed, words) as engine:
         assert stored(engine) == {"0": "w0", "1": "w0", "2": "w1", "3": "w0", "4": "w0"}
@@ -94,38 +100,38 @@ def test_every_changed_byte_is_told(tmp_path: Path):
     journal = WriteAheadLog(tmp_path)
     for number in range(3):
         journal.write(
-            [Changed(str(number), StoredSource(b'{"a":1}', b'["%d",{}]' % number)), Changed("x", None)]
+            [Change(str(number), StoredSource(b'{"a":1}', b'["%d",{}]' % number)), Change("x", None)]
         )
     journal.close()
-    (file,) = files(tmp_path)
+    (file,) = journal_files(tmp_path)
     content = file.read_bytes()
-    assert len(read(tmp_path)) == 6
+    assert len(read_journal(tmp_path)) == 6
     for place in range(len(content)):
         for bit in (0, 7):
             changed = bytearray(content)
             changed[place] ^= 1 << bit
             file.write_bytes(bytes(changed))
-            with pytest.raises(Damaged, match=r"00000001.batches has another content"):
-                read(tmp_path)
+            with pytest.raises(JournalDamage, match=r"00000001.batches has changed"):
+                read_journal(tmp_path)
 
 
 def test_a_file_between_two_that_is_missing_is_told(tmp_path: Path):
     journal = WriteAheadLog(tmp_path)
     for number in range(3):
-        journal.write([Changed(str(number), None)])
+        journal.write([Change(str(number), None)])
         journal.rotate()
-    first, second, third = files(tmp_path)
+    first, second, third = journal_files(tmp_path)
     second.unlink()
-    with pytest.raises(Damaged, match=r"that follows 00000001\.batches is missing"):
-        read(tmp_path)
+    with pytest.raises(JournalDamage, match=r"that follows 00000001\.batches is missing"):
+        read_journal(tmp_path)
     first.unlink()
-    assert [change.id for change in read(tmp_path)] == ["2"]
+    assert [change.id for change in read_journal(tmp_path)] == ["2"]
     third.unlink()
-    assert read(tmp_path) == []
+    assert read_journal(tmp_path) == []
 
 
 def test_damage_is_told_by_all_who_open_the_index_with_the_command_that_gives_it_up(killed: Path, words):
-    (file,) = files(killed / "pages")
+    (file,) = journal_files(killed / "pages")
     content = bytearray(file.read_bytes())
     content[40] ^= 1
     file.write_bytes(bytes(content))
@@ -133,7 +139,7 @@ def test_damage_is_told_by_all_who_open_the_index_with_the_command_that_gives_it
         with pytest.raises(EngineUnavailable, match="journal of the index") as caught:
             engine.search("pages", {})
         assert f"rm -r {killed / 'pages' / 'journal'}" in str(caught.value)
-        with pytest.raises(EngineUnavailable, match="has another content"):
+        with pytest.raises(EngineUnavailable, match="has changed"):
             decided(engine, put(9))
         shutil.rmtree(killed / "pages" / "journal")
         assert stored(engine) == {"0": "w0", "1": "w0"}
@@ -143,11 +149,11 @@ def test_a_check_finds_damage_that_comes_while_an_index_is_open(engine: Embedded
     create(engine)
     with engine.held("pages"):
         decided(engine, put(1))
-        (file,) = files(tmp_path / "pages")
+        (file,) = journal_files(tmp_path / "pages")
         content = file.read_bytes()
         engine.check("pages")
         file.write_bytes(content[:-3] + b"xx\n")
-        with pytest.raises(EngineUnavailable, match=r"journal/00000001.batches has another content"):
+        with pytest.raises(EngineUnavailable, match=r"journal/00000001.batches has changed"):
             engine.check("pages")
 
 
@@ -200,7 +206,7 @@ def test_a_commit_goes_on_beside_and_loses_nothing_of_what_comes_meanwhile(engin
         engine.refresh("pages")
         expected = {str(n): f"w{n + 40 if n < 20 else n}" for n in range(40)}
         assert stored(engine) == expected
-        assert len(files(tmp_path / "pages")) == 0
+        assert len(journal_files(tmp_path / "pages")) == 0
 
 
 @contextmanager
@@ -330,7 +336,7 @@ def test_what_is_written_past_a_journal_is_not_undone_by_it(engine, tmp_path: Pa
         ) and None)  # fmt: skip
         engine.refresh("pages")
         monkeypatch.undo()
-        assert files(tmp_path / "copy" / "pages")
+        assert journal_files(tmp_path / "copy" / "pages")
     with EmbeddedEngine(tmp_path / "copy", words) as again:
         assert stored(again) == {"1": "w2", "2": "w2"}
 

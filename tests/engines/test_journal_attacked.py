@@ -17,7 +17,12 @@ from support.gate.windows import WINDOWS, die_in
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.engines.embedded.store import write_ahead_log as journals
 from shinglefold.engines.embedded.store import writer
-from shinglefold.engines.embedded.store.write_ahead_log import Changed, WriteAheadLog, files, read
+from shinglefold.engines.embedded.store.write_ahead_log import (
+    Change,
+    WriteAheadLog,
+    journal_files,
+    read_journal,
+)
 from shinglefold.errors import EngineUnavailable, IndexReadOnly
 
 
@@ -52,7 +57,7 @@ def test_a_writer_may_be_killed_in_any_window(tmp_path: Path, words, window: str
         decided(engine, put(3, 10**6))
         engine.refresh("pages")
         assert stored(engine)["3"] == "w1000000"
-    assert not files(tmp_path / "pages")
+    assert not journal_files(tmp_path / "pages")
 
 
 def _check(stored: dict[str, str], told: int) -> None:
@@ -130,15 +135,15 @@ def test_an_interrupt_while_a_file_is_begun_leaves_out_no_number(tmp_path: Path,
         raise KeyboardInterrupt
 
     journal = WriteAheadLog(tmp_path)
-    journal.write([Changed("1", None)])
+    journal.write([Change("1", None)])
     journal.rotate()
     with monkeypatch.context() as patched:
         patched.setattr(journals, where, interrupted, raising=False)
         with pytest.raises(KeyboardInterrupt):
-            journal.write([Changed("2", None)])
-    journal.write([Changed("3", None)])
+            journal.write([Change("2", None)])
+    journal.write([Change("3", None)])
     journal.close()
-    assert [change.id for change in read(tmp_path)] == ["1", "3"]
+    assert [change.id for change in read_journal(tmp_path)] == ["1", "3"]
 
 
 def test_an_interrupt_before_a_commit_loses_nothing_that_was_taken(

@@ -199,7 +199,7 @@ def test_mappings_it_has_not_are_refused_with_the_nearest_it_has(engine, mapping
     "name", ["", "Upper", "a b", "a/b", "../x", ".hidden", "_x", "-x", "a,b", "a*", "a\nb"]
 )
 def test_names_the_servers_refuse_are_refused(engine, name):
-    with pytest.raises(EngineError, match="no name for"):
+    with pytest.raises(EngineError, match=r"not a valid index name|names several indices"):
         engine.create_index(name, {}, {})
 
 
@@ -210,7 +210,7 @@ def test_names_the_servers_refuse_are_refused(engine, name):
 def test_a_pattern_where_one_index_is_meant_names_those_it_means(engine, given, named):
     for name in ("news", "newsletters", "pages"):
         engine.create_index(name, {}, {})
-    with pytest.raises(UnsupportedQuery, match=f"for several, .* one at a time: name one of {named}"):
+    with pytest.raises(UnsupportedQuery, match=f"several indices, .* one at a time: name one of {named}"):
         engine.search(given, {"query": {"match_all": {}}})
 
 

@@ -88,7 +88,7 @@ def test_a_refusal_names_what_there_is(pages, body, said):
 def test_a_search_needs_an_index_or_a_point_in_time(pages):
     with pytest.raises(UnsupportedQuery, match="point in time"):
         pages.search(None, {})
-    with pytest.raises(UnsupportedQuery, match="one index"):
+    with pytest.raises(UnsupportedQuery, match="several indices"):
         pages.search("pages,other", {})
 
 

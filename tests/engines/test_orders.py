@@ -111,14 +111,14 @@ def test_a_cursor_between_two_hits_goes_on_with_the_later_one(filled: EmbeddedEn
 
 
 def test_orders_that_are_not_asked_for_give_way(filled: EmbeddedEngine, monkeypatch):
-    monkeypatch.setattr("shinglefold.engines.embedded.store.snapshots._KEPT", 3 * _COUNT)
+    monkeypatch.setattr("shinglefold.engines.embedded.store.snapshots._CACHED_ROWS", 3 * _COUNT)
     filled.refresh("pages")
     kept = filled._index("pages").snapshot.sort_cache
     for word in range(8):
         body = {"query": {"match": {"body": "page"}}, "sort": ["number", f"missing{word}"], "size": 2}
         body["sort"][1] = {f"missing{word}": {"unmapped_type": "long"}}
         filled.search("pages", body)
-    assert 1 <= len(kept._kept) <= 3
+    assert 1 <= len(kept._cache) <= 3
 
 
 def test_what_is_written_is_in_the_next_order(tmp_path: Path, words):

@@ -1,15 +1,15 @@
 """Documents as they are kept are given back as they came, whatever they are kept as and wherever they are."""
 
 from shinglefold.engines.embedded import CommitLimits, EmbeddedEngine
-from shinglefold.engines.embedded.store.source_codec import make_source
-from shinglefold.engines.embedded.store.write_ahead_log import Changed, WriteAheadLog, read
+from shinglefold.engines.embedded.store.source_codec import encode_source
+from shinglefold.engines.embedded.store.write_ahead_log import Change, WriteAheadLog, read_journal
 
 _TEXT = 'a long "text" with \\ and \ud800, ё or 中\n' * (1 << 16)
 
 
 def test_a_long_text_comes_back_as_it_was():
     given = {'na"me': _TEXT, "short": ["x", 1], "inside": {"a": [1.5]}, "none": None, "назва": _TEXT}
-    made = make_source("a", given)
+    made = encode_source("a", given)
     assert made.apart
     assert len(made.main) < len(_TEXT)
     assert made.load() == given
@@ -18,9 +18,9 @@ def test_a_long_text_comes_back_as_it_was():
 def test_a_journal_gives_long_texts_back_too(tmp_path):
     given = {"body": _TEXT, "inside": {"a": 1}}
     journal = WriteAheadLog(tmp_path)
-    journal.write([Changed("a", make_source("a", given)), Changed("b", None)])
+    journal.write([Change("a", encode_source("a", given)), Change("b", None)])
     journal.close()
-    assert [(one.id, one.source and one.source.load()) for one in read(tmp_path)] == [
+    assert [(one.id, one.source and one.source.load()) for one in read_journal(tmp_path)] == [
         ("a", given),
         ("b", None),
     ]

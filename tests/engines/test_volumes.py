@@ -7,7 +7,7 @@ import pytest
 
 from shinglefold.engines.embedded import CommitLimits, EmbeddedEngine
 from shinglefold.engines.embedded.store import record_files as volumes
-from shinglefold.engines.embedded.store.record_files import RecordAppender, RecordFiles, walk
+from shinglefold.engines.embedded.store.record_files import RecordAppender, RecordFiles, scan_file
 
 _SMALL = 2_000
 
@@ -41,9 +41,9 @@ def test_much_is_written_before_it_is_flushed_so_that_little_is_held(tmp_path: P
     appender, records = RecordAppender(tmp_path), [bytes([number]) * 50 for number in range(20)]
     addresses = [appender.add(record) for record in records]
     file = tmp_path / "00000001.records"
-    assert 18 <= walk(file).records < 20
+    assert 18 <= scan_file(file).records < 20
     appender.flush()
-    assert walk(file).records == 20
+    assert scan_file(file).records == 20
     assert [RecordFiles.of(tmp_path).read(address) for address in addresses] == records
 
 
@@ -70,7 +70,7 @@ def test_behind_half_a_batch_another_volume_is_begun(tmp_path: Path, lost):
     appender = RecordAppender(tmp_path)
     whole = appender.add(b"whole")
     appender.flush()
-    end = walk(tmp_path / "00000001.records").size
+    end = scan_file(tmp_path / "00000001.records").size
     appender.add(b"x" * 300)
     appender.flush()
     appender.close()
@@ -82,7 +82,7 @@ def test_behind_half_a_batch_another_volume_is_begun(tmp_path: Path, lost):
     opened = RecordFiles.of(tmp_path)
     assert (opened.read(whole), opened.read(after)) == (b"whole", b"after")
     assert [name for name, _ in volumes.record_files(tmp_path)] == [1, 2]
-    assert walk(file).end == end
+    assert scan_file(file).end == end
 
 
 @pytest.mark.parametrize("written", [0, 10, 10_000])
@@ -101,7 +101,7 @@ def test_an_interrupt_while_a_batch_is_written_shifts_no_address(tmp_path: Path,
     appender.close()
     opened = RecordFiles.of(tmp_path)
     assert [opened.read(one) for one in (first, second, third)] == [b"first", b"second" * 50, b"third"]
-    found = walk(tmp_path / "00000001.records")
+    found = scan_file(tmp_path / "00000001.records")
     assert found.end == found.size
 
 
@@ -143,14 +143,14 @@ def test_every_changed_byte_of_a_volume_is_noticed(tmp_path: Path):
     appender.close()
     file = tmp_path / "00000001.records"
     content = file.read_bytes()
-    assert walk(file).end == walk(file).size == len(content)
-    assert walk(file).records == walk(file, contents=False).records == 20
+    assert scan_file(file).end == scan_file(file).size == len(content)
+    assert scan_file(file).records == scan_file(file, contents=False).records == 20
     chance = random.Random(3)
     for place in [*range(64), *chance.sample(range(len(content)), 200)]:
         changed = bytearray(content)
         changed[place] ^= 1 << chance.randrange(8)
         file.write_bytes(changed)
-        assert walk(file).end <= place, place
+        assert scan_file(file).end <= place, place
 
 
 def _page(number: int, version: int) -> dict:

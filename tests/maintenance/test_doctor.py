@@ -121,6 +121,6 @@ def test_damaged_files_of_an_index_are_named(engine, pipeline, unsigned, tmp_pat
     content = bytearray(file.read_bytes())
     content[len(content) // 3] ^= 4
     file.write_bytes(content)
-    told = pytest.raises(EngineUnavailable, match=f"damaged: {file.name} has another content")
+    told = pytest.raises(EngineUnavailable, match=f"damaged: {file.name} has changed")
     with EmbeddedEngine(tmp_path / "engine", str.split) as again, told:
         diagnose(again, unsigned, pipeline, ALONE)

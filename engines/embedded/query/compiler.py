@@ -1,4 +1,4 @@
-"""The query DSL: which queries there are, and the compound ones."""
+"""Compile the query DSL to tantivy queries: the entry point, text queries and compound queries."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -20,12 +20,12 @@ from shinglefold.engines.embedded.query.context import (
 )
 from shinglefold.engines.embedded.query.term_queries import TERM_QUERIES, value_query
 from shinglefold.engines.embedded.schema.body_options import (
-    checked,
-    number,
-    single,
-    strings,
+    check_options,
+    int_option,
+    number_option,
+    single_entry,
+    strings_option,
     unsupported,
-    whole,
 )
 from shinglefold.engines.embedded.schema.field_types import Field, FieldKind
 from shinglefold.errors import UnsupportedQuery
@@ -37,37 +37,37 @@ _OPERATORS = ("or", "and")
 
 def _match(context: Context, body: object) -> Query:
     path, given = leaf("match", body, "query")
-    checked("match", given, ("query", "operator", "minimum_should_match", "boost"))
+    check_options("match", given, ("query", "operator", "minimum_should_match", "boost"))
     own = context.field(path, "match")
-    return boosted(_words(context, own, given, "match"), given) if own else no_document()
+    return boosted(_match_query(context, own, given, "match"), given) if own else no_document()
 
 
 def _match_phrase(context: Context, body: object) -> Query:
     path, given = leaf("match_phrase", body, "query")
-    checked("match_phrase", given, ("query", "slop", "boost"))
+    check_options("match_phrase", given, ("query", "slop", "boost"))
     own = context.field(path, "match_phrase")
-    return boosted(_phrase(context, own, given, "match_phrase"), given) if own else no_document()
+    return boosted(_phrase_query(context, own, given, "match_phrase"), given) if own else no_document()
 
 
 def _multi_match(context: Context, body: object) -> Query:
     known = ("query", "fields", "type", "operator", "minimum_should_match", "tie_breaker", "slop", "boost")
-    given = checked("multi_match", body, known)
+    given = check_options("multi_match", body, known)
     kind = given.get("type", "best_fields")
     if kind not in _TYPES:
         raise unsupported("type of multi_match", str(kind), _TYPES)
-    search = _phrase if kind == "phrase" else _words
+    search = _phrase_query if kind == "phrase" else _match_query
     found = []
-    for name in strings("multi_match fields", given.get("fields", "*")):
+    for name in strings_option("multi_match fields", given.get("fields", "*")):
         pattern, _, boost = name.partition("^")
         for own in _fields(context, pattern):
             query = search(context, own, given, "multi_match")
             found.append(boosted(query, {"boost": _boost(name, boost)}))
     if kind == "most_fields":
         return boosted(any_of(found), given)
-    return boosted(best_of(found, number("tie_breaker", given.get("tie_breaker", 0.0))), given)
+    return boosted(best_of(found, number_option("tie_breaker", given.get("tie_breaker", 0.0))), given)
 
 
-def _words(context: Context, own: Field, given: Mapping[str, Any], what: str) -> Query:
+def _match_query(context: Context, own: Field, given: Mapping[str, Any], what: str) -> Query:
     operator = str(given.get("operator", "or")).lower()
     if operator not in _OPERATORS:
         raise unsupported(f"operator of {what}", operator, _OPERATORS)
@@ -82,8 +82,8 @@ def _words(context: Context, own: Field, given: Mapping[str, Any], what: str) ->
     return best_of(queries)
 
 
-def _phrase(context: Context, own: Field, given: Mapping[str, Any], what: str) -> Query:
-    slop = whole(f"slop of {what}", given.get("slop", 0))
+def _phrase_query(context: Context, own: Field, given: Mapping[str, Any], what: str) -> Query:
+    slop = int_option(f"slop of {what}", given.get("slop", 0))
     if own.kind is not FieldKind.TEXT:
         return value_query(context, own, _query_value(given, what), what)
     schema = context.snapshot.schema
@@ -106,7 +106,7 @@ def _fields(context: Context, pattern: str) -> list[Field]:
 
 def _boost(name: str, text: str) -> float:
     try:
-        return number("boost", float(text or 1))
+        return number_option("boost", float(text or 1))
     except ValueError:
         raise UnsupportedQuery(f"multi_match field {name!r}: expected a number after ^") from None
 
@@ -130,14 +130,14 @@ _DEEPEST = 30
 
 
 def compile_query(context: Context, query: object, depth: int = 0) -> Query:
-    """Return the tantivy query of a query of the DSL.
+    """Return the tantivy query for a query of the DSL.
 
     Raises:
-        UnsupportedQuery: there is no such query or option here, or it is not valid.
+        UnsupportedQuery: the query or an option is not supported, or not valid.
     """
     if depth > _DEEPEST:
         raise UnsupportedQuery(f"queries nested deeper than {_DEEPEST}; nest them less")
-    name, body = single("query", query)
+    name, body = single_entry("query", query)
     if name in _LEAVES:
         return _LEAVES[name](context, body)
     if name not in _COMPOUND:
@@ -146,7 +146,9 @@ def compile_query(context: Context, query: object, depth: int = 0) -> Query:
 
 
 def _bool(context: Context, body: object, depth: int) -> Query:
-    given = checked("bool", body, ("must", "filter", "should", "must_not", "minimum_should_match", "boost"))
+    given = check_options(
+        "bool", body, ("must", "filter", "should", "must_not", "minimum_should_match", "boost")
+    )
     clauses = {
         name: _clauses(context if name != "must_not" else context.unmarked(), given.get(name), depth)
         for name in ("must", "filter", "should", "must_not")
@@ -163,7 +165,7 @@ def _bool(context: Context, body: object, depth: int) -> Query:
     occurs = [(tantivy.Occur.Must, clause) for clause in clauses["must"]]
     occurs += [(tantivy.Occur.Must, constant(clause, 0.0)) for clause in clauses["filter"]]
     if not occurs and not wanted:
-        # Without anything required tantivy would want one of the optional ones.
+        # Without required clauses tantivy would require one of the optional ones.
         occurs.append((tantivy.Occur.Must, constant(all_documents(), 0.0)))
     occurs += [(tantivy.Occur.Should, clause) for clause in clauses["should"]]
     occurs += [(tantivy.Occur.MustNot, clause) for clause in clauses["must_not"]]
@@ -178,17 +180,17 @@ def _clauses(context: Context, given: object, depth: int) -> list[Query]:
 
 
 def _constant_score(context: Context, body: object, depth: int) -> Query:
-    given = checked("constant_score", body, ("filter", "boost"))
+    given = check_options("constant_score", body, ("filter", "boost"))
     inner = compile_query(context, given.get("filter"), depth)
-    return constant(inner, number("boost", given.get("boost", 1.0)))
+    return constant(inner, number_option("boost", given.get("boost", 1.0)))
 
 
 def _dis_max(context: Context, body: object, depth: int) -> Query:
-    given = checked("dis_max", body, ("queries", "tie_breaker", "boost"))
+    given = check_options("dis_max", body, ("queries", "tie_breaker", "boost"))
     queries = _clauses(context, given.get("queries"), depth)
     if not queries:
         raise UnsupportedQuery("dis_max: queries is missing or empty")
-    tie = number("tie_breaker", given.get("tie_breaker", 0.0))
+    tie = number_option("tie_breaker", given.get("tie_breaker", 0.0))
     return boosted(Query.disjunction_max_query(queries, tie), given)
 
 

@@ -1,4 +1,4 @@
-"""What compiling a query needs to know, and the few tantivy queries everything is made of."""
+"""The context of compiling a query, and the basic tantivy queries."""
 
 import re
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from typing import Any
 import tantivy
 
 from shinglefold.engines.embedded.schema.analysis import Analysis
-from shinglefold.engines.embedded.schema.body_options import number, single
+from shinglefold.engines.embedded.schema.body_options import number_option, single_entry
 from shinglefold.engines.embedded.schema.field_types import Field, FieldKind
 from shinglefold.engines.embedded.store.snapshots import Snapshot
 from shinglefold.errors import UnsupportedQuery
@@ -17,7 +17,7 @@ from shinglefold.errors import UnsupportedQuery
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Tokens of a query to highlight in a field: side by side, or up to ``slop`` places apart."""
+    """Tokens of a query to highlight in a field: a phrase with up to ``slop`` other tokens in it."""
 
     path: str
     tokens: tuple[str, ...]
@@ -26,18 +26,18 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The index a query is compiled for; ``marks`` gathers what it makes worth highlighting."""
+    """The index a query is compiled for; the query adds to ``marks`` what is to be highlighted."""
 
     snapshot: Snapshot
     analysis: Analysis
     marks: list[Mark] = field(default_factory=list)
 
     def unmarked(self) -> "Context":
-        """Return a context whose marks are nobody's: what must not match is not highlighted."""
+        """Return a context with other marks, for queries that must not match and are not highlighted."""
         return replace(self, marks=[])
 
     def field(self, path: str, what: str) -> Field | None:
-        """Return a field that can be searched, or None where the mappings do not know it.
+        """Return a field that can be searched, None if it is not mapped.
 
         Raises:
             UnsupportedQuery: it is an object, or only stored.
@@ -54,7 +54,7 @@ class Context:
         return found
 
     def text_fields(self, pattern: str) -> list[Field]:
-        """Return the text and keyword fields a pattern with ``*`` names."""
+        """Return the text and keyword fields that match a pattern with ``*``."""
         fields = self.snapshot.catalog.fields
         return [
             own
@@ -67,34 +67,34 @@ class Context:
 
 
 def leaf(what: str, body: object, main: str) -> tuple[str, Mapping[str, Any]]:
-    """Return field and options of a query on one field; its short form ``{field: value}`` means ``main``."""
-    path, given = single(what, body)
+    """Return field and options of a query on a field; ``{field: value}`` stands for the option ``main``."""
+    path, given = single_entry(what, body)
     return path, given if isinstance(given, Mapping) else {main: given}
 
 
 def all_documents() -> tantivy.Query:
-    """Return the query that finds everything, with score 1."""
+    """Return the query that matches everything, with score 1."""
     return tantivy.Query.all_query()
 
 
 def no_document() -> tantivy.Query:
-    """Return the query that finds nothing."""
+    """Return the query that matches nothing."""
     return tantivy.Query.empty_query()
 
 
 def constant(query: tantivy.Query, score: float = 1.0) -> tantivy.Query:
-    """Return the query with one score for all it finds."""
+    """Return the query with a constant score."""
     return tantivy.Query.const_score_query(query, score)
 
 
 def boosted(query: tantivy.Query, given: Mapping[str, Any]) -> tantivy.Query:
-    """Return the query with the boost its options ask for."""
-    boost = number("boost", given.get("boost", 1.0))
+    """Return the query with the boost in its options."""
+    boost = number_option("boost", given.get("boost", 1.0))
     return query if boost == 1.0 else tantivy.Query.boost_query(query, boost)
 
 
 def any_of(queries: list[tantivy.Query], wanted: int = 1) -> tantivy.Query:
-    """Return the query that adds up the scores of those found, of which ``wanted`` must be."""
+    """Return the query that sums the scores of those that match, of which at least ``wanted`` must."""
     if not queries or wanted > len(queries):
         return no_document()
     if len(queries) == 1:
@@ -103,14 +103,14 @@ def any_of(queries: list[tantivy.Query], wanted: int = 1) -> tantivy.Query:
 
 
 def best_of(queries: list[tantivy.Query], tie: float = 0.0) -> tantivy.Query:
-    """Return the query whose score is the best of those found, plus ``tie`` times the others."""
+    """Return the query with the best score of those that match, plus ``tie`` times the others."""
     if len(queries) == 1:
         return queries[0]
     return tantivy.Query.disjunction_max_query(queries, tie) if queries else no_document()
 
 
 def minimum(given: object, clauses: int) -> int:
-    """Return how many of some optional clauses must match; more than there are means none can.
+    """Return ``minimum_should_match`` as a number of clauses; it may be more than there are.
 
     Raises:
         UnsupportedQuery: it is neither a number nor a percentage.
@@ -120,6 +120,6 @@ def minimum(given: object, clauses: int) -> int:
         raise UnsupportedQuery(
             f'minimum_should_match: expected a number or a percentage ("75%"), got {given!r}'
         )
-    # Rounded towards zero, as Lucene does, also for what may be missing.
+    # Rounded towards zero as in Lucene, also for negative percentages.
     wanted = int(clauses * int(text[:-1]) / 100) if text.endswith("%") else int(text)
     return max(wanted + clauses if text.startswith("-") else wanted, 0)

@@ -1,4 +1,4 @@
-"""Queries on values as they are: term, terms, range, prefix, exists, ids and the two constants."""
+"""Queries on values that are not analysed: term, terms, range, prefix, exists, ids, match_all, match_none."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from shinglefold.engines.embedded.query.context import (
     leaf,
     no_document,
 )
-from shinglefold.engines.embedded.schema.body_options import checked, strings
+from shinglefold.engines.embedded.schema.body_options import check_options, strings_option
 from shinglefold.engines.embedded.schema.field_types import (
     Field,
     FieldKind,
@@ -30,18 +30,19 @@ from shinglefold.engines.embedded.schema.tantivy_schema import NAMES
 from shinglefold.errors import UnsupportedQuery
 
 Query = tantivy.Query
-#: Values up to which each is looked up for itself; of keywords that are only searched most are not there.
-_LOOKED_UP, _RARE = 1_000, 30_000
-#: Values that are looked at together.
-_SOME = 200
+#: The most values for which each gets a term query. Keywords without doc values are allowed more, because
+#: most of their values do not occur in the index.
+_TERM_QUERIES_MOST, _RARE_TERM_QUERIES_MOST = 1_000, 30_000
+#: Values that are checked together.
+_BATCH = 200
 _BOUNDS = ("gte", "gt", "lte", "lt")
 
 
 def value_query(context: Context, own: Field, value: object, what: str) -> Query:
-    """Return the query for one value of a field, not analysed.
+    """Return the query for one value of a field, which is not analysed.
 
     Raises:
-        UnsupportedQuery: the field can't have such a value.
+        UnsupportedQuery: the field can't have this value.
     """
     schema = context.snapshot.schema
     if own.kind is FieldKind.DATE:
@@ -57,7 +58,7 @@ def value_query(context: Context, own: Field, value: object, what: str) -> Query
 
 def _term(context: Context, body: object) -> Query:
     path, given = leaf("term", body, "value")
-    checked("term", given, ("value", "boost"))
+    check_options("term", given, ("value", "boost"))
     if not isinstance(given.get("value"), str | int | float):
         raise UnsupportedQuery(f"term on {path!r}: expected one value, got {given.get('value')!r}; see terms")
     own = context.field(path, "term")
@@ -77,33 +78,35 @@ def _terms(context: Context, body: object) -> Query:
     if own.kind is FieldKind.DATE:
         ranges = [(tantivy.Occur.Should, value_query(context, own, value, "terms")) for value in values]
         return boosted(constant(Query.boolean_query(ranges)), body)
-    if own.kind is FieldKind.KEYWORD and all(are_short_strings(own, some) for some in _parts(values)):
-        most = _RARE if own.searched_only else _LOOKED_UP
-        return boosted(_one_of(context, own.column, values, most), body)
+    if own.kind is FieldKind.KEYWORD and all(are_short_strings(own, some) for some in _batches(values)):
+        most = _RARE_TERM_QUERIES_MOST if own.searched_only else _TERM_QUERIES_MOST
+        return boosted(_any_value(context, own.column, values, most), body)
     found = [_indexed(own, value, "terms") for value in values]
     indexed = [value for value in found if value is not None]
-    return boosted(_one_of(context, own.column, indexed), body)
+    return boosted(_any_value(context, own.column, indexed), body)
 
 
-def _parts(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    """Yield values some at a time, as thousands together are longer than a keyword may be."""
-    return (values[begin : begin + _SOME] for begin in range(0, len(values), _SOME))
+def _batches(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    """Yield values in batches, because thousands together are longer than a keyword may be."""
+    return (values[begin : begin + _BATCH] for begin in range(0, len(values), _BATCH))
 
 
 def _ids(context: Context, body: object) -> Query:
-    given = checked("ids", body, ("values", "boost"))
-    ids = strings("ids values", given.get("values"))
+    given = check_options("ids", body, ("values", "boost"))
+    ids = strings_option("ids values", given.get("values"))
     if not ids:
         return no_document()
-    return boosted(_one_of(context, "_id", [well_formed(id_) for id_ in ids]), given)
+    return boosted(_any_value(context, "_id", [well_formed(id_) for id_ in ids]), given)
 
 
-def _one_of(context: Context, column: str, values: Sequence[Indexed], most: int = _LOOKED_UP) -> Query:
+def _any_value(
+    context: Context, column: str, values: Sequence[Indexed], most: int = _TERM_QUERIES_MOST
+) -> Query:
     """Return the query for documents with one of some values.
 
-    Up to so many are looked up one by one; more are held against all there are, which for 21 keywords beside
-    100,000 documents takes thirteen times as long (2.5 against 0.19 ms), for 5,200 of which few are there
-    beside 560,000 four times (128 against 33 ms). Of 2,000 ids that are there it is .6 of looking them up.
+    Up to ``most`` values get a term query each. More become one term set query, which goes through all terms
+    of the column. That is slower for few values: 2.5 against 0.19 ms for 21 keywords in 100,000 documents,
+    128 against 33 ms for 5,200 mostly absent ones in 560,000. For 2,000 present ids it is faster (0.6 times).
     """
     if not values:
         return no_document()
@@ -115,7 +118,7 @@ def _one_of(context: Context, column: str, values: Sequence[Indexed], most: int 
 
 
 def _exists(context: Context, body: object) -> Query:
-    given = checked("exists", body, ("field", "boost"))
+    given = check_options("exists", body, ("field", "boost"))
     path = given.get("field")
     if not isinstance(path, str):
         raise UnsupportedQuery(f"exists: expected the name of a field, got {path!r}")
@@ -127,7 +130,7 @@ def _exists(context: Context, body: object) -> Query:
 
 def _prefix(context: Context, body: object) -> Query:
     path, given = leaf("prefix", body, "value")
-    checked("prefix", given, ("value", "boost"))
+    check_options("prefix", given, ("value", "boost"))
     own = context.field(path, "prefix")
     if own is None:
         return no_document()
@@ -139,7 +142,7 @@ def _prefix(context: Context, body: object) -> Query:
 
 def _range_query(context: Context, body: object) -> Query:
     path, given = leaf("range", body, "gte")
-    checked("range", given, (*_BOUNDS, "boost"))
+    check_options("range", given, (*_BOUNDS, "boost"))
     own = context.field(path, "range")
     return boosted(_range(context, own, given), given) if own else no_document()
 
@@ -153,8 +156,8 @@ def _range(context: Context, own: Field, given: Mapping[str, Any]) -> Query:
     if not bounds:
         return _exists(context, {"field": own.path})
     if own.kind is FieldKind.KEYWORD:
-        strings("range bounds", list(bounds.values()))
-        return _terms_where(context, own, "", lambda term: _inside(term, bounds))
+        strings_option("range bounds", list(bounds.values()))
+        return _terms_where(context, own, "", lambda term: _is_within(term, bounds))
     if own.kind is FieldKind.DOUBLE:
         return _double_range(context, own, bounds)
     return _long_range(context, own, bounds)
@@ -172,8 +175,8 @@ def _double_range(context: Context, own: Field, bounds: Mapping[str, Any]) -> Qu
 
 
 def _long_range(context: Context, own: Field, bounds: Mapping[str, Any]) -> Query:
-    """Return a range of whole numbers, both ends made inclusive."""
-    ends = {name: _whole_bound(own, name, value) for name, value in bounds.items()}
+    """Return the query for a range of integers, with both ends made inclusive."""
+    ends = {name: _integer_bound(own, name, value) for name, value in bounds.items()}
     low = max(ends.get("gte", ends.get("gt", -(2**63))), -(2**63))
     high = min(ends.get("lte", ends.get("lt", 2**63 - 1)), 2**63 - 1)
     if low > high:
@@ -182,7 +185,7 @@ def _long_range(context: Context, own: Field, bounds: Mapping[str, Any]) -> Quer
     return constant(found)
 
 
-def _whole_bound(own: Field, name: str, value: object) -> int:
+def _integer_bound(own: Field, name: str, value: object) -> int:
     try:
         if own.kind is FieldKind.DATE:
             span = parse_date(value)
@@ -197,7 +200,7 @@ def _whole_bound(own: Field, name: str, value: object) -> int:
 
 
 def _terms_where(context: Context, own: Field, prefix: str, wanted: Callable[[str], bool]) -> Query:
-    """Return the query for all terms of a field that begin with a prefix and are wanted.
+    """Return the query for all terms of a field that have a prefix and pass a filter.
 
     Cost: proportional to the distinct terms with the prefix; tantivy has no range query on strings.
     """
@@ -208,7 +211,7 @@ def _terms_where(context: Context, own: Field, prefix: str, wanted: Callable[[st
     return constant(Query.term_set_query(context.snapshot.schema, own.column, terms))
 
 
-def _inside(term: str, bounds: Mapping[str, str]) -> bool:
+def _is_within(term: str, bounds: Mapping[str, str]) -> bool:
     return (
         bounds.get("gte", "") <= term
         and ("gt" not in bounds or bounds["gt"] < term)
@@ -225,11 +228,11 @@ def _indexed(own: Field, value: object, what: str) -> Indexed | None:
 
 
 def _match_all(_: Context, body: object) -> Query:
-    return boosted(all_documents(), checked("match_all", body, ("boost",)))
+    return boosted(all_documents(), check_options("match_all", body, ("boost",)))
 
 
 def _match_none(_: Context, body: object) -> Query:
-    checked("match_none", body, ())
+    check_options("match_none", body, ())
     return no_document()
 
 

@@ -12,14 +12,14 @@ from shinglefold.model.scheme import CanonOptions
 from shinglefold.model.values import Token
 from shinglefold.options.remedies import suggest
 
-#: The options of a language that nobody has changed.
-_USUAL = asdict(CanonOptions())
+#: The default options of a language.
+_DEFAULTS = asdict(CanonOptions())
 
 
 class Analysis:
-    """What the engine needs of a canonicalizer, or of a callable ``text -> list[Token]``.
+    """The analyzer of an engine, made of a canonicalizer or of a callable ``text -> list[Token]``.
 
-    With neither, an index can be asked what it was made with, and nothing that takes words.
+    Without either, mappings can be read, but text can't be indexed or searched.
     """
 
     def __init__(self, canonicalizer: Any) -> None:  # noqa: ANN401 - a Canonicalizer or a callable
@@ -27,15 +27,15 @@ class Analysis:
         if not callable(tokens):
             raise ConfigError(f"{canonicalizer!r} is neither a Canonicalizer nor a callable text -> tokens")
         self._tokens = cast(Callable[..., Sequence[Token]], tokens)
-        # Many texts go together where that can be: each alone has numpy's cost a call.
+        # Texts are analysed in batches if possible, to share numpy's cost per call.
         self._batch: Callable[[Sequence[str]], list[str]] = getattr(
             canonicalizer, "text_batch", self._one_by_one
         )
         self._codes: tuple[str, ...] = tuple(getattr(canonicalizer, "codes", ()))
-        # The same query is often asked again, for the next window or page.
+        # The same query often comes again, for the next window or page.
         self._readings = lru_cache(maxsize=1024)(self._read)
         references = getattr(canonicalizer, "references", None)
-        #: What decides the tokens, kept with an index; empty for a mere callable, which can't tell.
+        #: Identifies what makes the tokens; it is stored with an index, and empty for a callable.
         self.identity: str = (
             json.dumps([asdict(ref) for ref in references], sort_keys=True) if references else ""
         )
@@ -45,14 +45,14 @@ class Analysis:
         return self._tokens(text)
 
     def column_texts(self, texts: Sequence[str]) -> list[str]:
-        """Return the tokens of each text as the text columns hold them: one space between them."""
+        """Return the tokens of each text joined by spaces, as the text columns contain them."""
         return [well_formed(text) for text in self._batch(texts)]
 
     def readings(self, text: str) -> tuple[tuple[str, ...], ...]:
-        """Return the different ways to read a query.
+        """Return the tokens of a query, once for each way to read it that gives different tokens.
 
-        A query is too short to tell Russian from Ukrainian, so it is also read in each language alone. A
-        reading without any token is left out.
+        A query is too short to tell Russian from Ukrainian, so it is also analysed in each language. Readings
+        without tokens are left out.
         """
         return self._readings(text)
 
@@ -70,32 +70,32 @@ def _refuse(_: str) -> Sequence[Token]:
 
 
 def check_analysis(index: str, made: str, analysis: Analysis) -> None:
-    """Check that texts are analysed as those of an index are.
+    """Check that an engine analyses texts as the engine that made an index did.
 
     Args:
-        made: what decided the tokens of the index; empty where that is not known.
+        made: the identity stored with the index; empty if it is not known.
 
     Raises:
-        EngineError: they are not, so that hardly any word would be found.
+        EngineError: it does not, so hardly any word would match.
     """
     if made and analysis.identity and made != analysis.identity:
         raise EngineError(
-            f"the index {index} was made with other languages, dictionaries or options than are asked for, "
-            f"and its words stand there by these: {_languages(made)}. To have others index its documents "
-            f"again: {suggest('index', 'FILE', index=index, recreate=True)}"
+            f"the index {index} was made with other languages, dictionaries or options than this engine has: "
+            f"{_languages(made)}. To change them, index its documents again: "
+            f"{suggest('index', 'FILE', index=index, recreate=True)}"
         )
 
 
 def _languages(identity: str) -> str:
-    """Return the languages that decide tokens, with their versions and the options that are not the usual."""
-    told = []
+    """Return the languages of an identity with their versions and the options that are not default."""
+    described = []
     for one in json.loads(identity):
         options = [
             f"{name} {json.dumps(value)}"
             for name, value in one["options"].items()
-            if value != _USUAL.get(name, value)
+            if value != _DEFAULTS.get(name, value)
         ]
-        told.append(
+        described.append(
             " ".join([one["code"], one["version"], *(f"({', '.join(options)})" for _ in options[:1])])
         )
-    return ", ".join(told)
+    return ", ".join(described)

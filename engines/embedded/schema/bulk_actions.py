@@ -1,4 +1,4 @@
-"""Bulk actions: from the shape of the clients' helpers to one small value."""
+"""Read bulk actions in the shape of the clients' helpers."""
 
 import base64
 import uuid
@@ -10,12 +10,12 @@ from shinglefold.contracts.exclusive_writes import PreparedDocument
 
 _VERBS = ("index", "create", "update", "delete")
 _META = frozenset({"_op_type", "_index", "_id", "_ready"})
-#: Metadata the servers know and this engine does not.
+#: Metadata that servers know and this engine does not.
 _REFUSED = frozenset(
     {"_routing", "routing", "_version", "version", "version_type", "if_seq_no", "if_primary_term", "pipeline",
      "_parent", "parent", "script", "retry_on_conflict", "require_alias", "dynamic_templates"}
 )  # fmt: skip
-#: Names that are of no document's own fields, on servers either.
+#: Names that no field of a document may have; servers refuse them, too.
 _METADATA = frozenset(
     {"_id", "_index", "_routing", "_source", "_version", "_seq_no", "_field_names", "_ignored",
      "_nested_path"}
@@ -24,7 +24,7 @@ _LONGEST_ID = 512
 
 
 class RefusedAction(Exception):
-    """An action that can't be done: HTTP status and reason. It never leaves the engine."""
+    """An action that is refused, with HTTP status and reason. It never leaves the engine."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -34,17 +34,17 @@ class RefusedAction(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One thing to do to one document.
+    """An action on one document.
 
-    ``source`` is the document, or what an update merges into it; ``otherwise`` what an update of a missing
-    document writes, None where it is to fail. ``ready``: what is made of it already.
+    ``source`` is the document, or the partial document of an update. ``upsert`` is what an update of a
+    missing document writes; None makes it fail. ``ready`` is the document as a worker prepared it.
     """
 
     verb: str
     index: str
     id: str
     source: Mapping[str, Any]
-    otherwise: Mapping[str, Any] | None = None
+    upsert: Mapping[str, Any] | None = None
     ready: PreparedDocument | None = None
 
 
@@ -52,7 +52,7 @@ def read_action(given: Mapping[str, Any]) -> Action:
     """Read an action.
 
     Raises:
-        Refused: it is not valid.
+        RefusedAction: it is not valid.
     """
     verb = given.get("_op_type", "index")
     if verb not in _VERBS:
@@ -62,17 +62,17 @@ def read_action(given: Mapping[str, Any]) -> Action:
     index = given.get("_index")
     if not isinstance(index, str) or not index:
         raise RefusedAction(400, "_index is missing")
-    id = _id(verb, given.get("_id"))  # noqa: A001
+    id_ = _id(verb, given.get("_id"))
     if verb == "delete":
-        return Action(verb, index, id, {})
+        return Action(verb, index, id_, {})
     source = given["_source"] if "_source" in given else _rest(given)
     if verb == "update":
-        return _update(index, id, source, given)
-    return Action(verb, index, id, _document("_source", source), ready=given.get("_ready"))
+        return _update(index, id_, source, given)
+    return Action(verb, index, id_, _document("_source", source), ready=given.get("_ready"))
 
 
 def merged(old: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a document with an update's changes: objects are merged, everything else is replaced."""
+    """Return a document with the changes of an update: objects are merged, other values replaced."""
     result = dict(old)
     for name, value in changes.items():
         before = result.get(name)
@@ -82,7 +82,7 @@ def merged(old: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]
     return result
 
 
-def _update(index: str, id: str, source: object, given: Mapping[str, Any]) -> Action:  # noqa: A002
+def _update(index: str, id_: str, source: object, given: Mapping[str, Any]) -> Action:
     body = dict(_object("update", source))
     if "doc" in given:
         body = {name: given[name] for name in ("doc", "upsert", "doc_as_upsert") if name in given}
@@ -90,27 +90,27 @@ def _update(index: str, id: str, source: object, given: Mapping[str, Any]) -> Ac
     if unknown or "doc" not in body:
         raise RefusedAction(400, f"an update takes doc, upsert and doc_as_upsert, got {sorted(body)}")
     changes = _document("doc", body["doc"])
-    otherwise = changes if body.get("doc_as_upsert") is True else body.get("upsert")
-    return Action("update", index, id, changes, None if otherwise is None else _document("upsert", otherwise))
+    upsert = changes if body.get("doc_as_upsert") is True else body.get("upsert")
+    return Action("update", index, id_, changes, None if upsert is None else _document("upsert", upsert))
 
 
 def _id(verb: str, given: object) -> str:
     if given is None and verb in ("index", "create"):
         return base64.urlsafe_b64encode(uuid.uuid4().bytes)[:22].decode()
     if isinstance(given, bool) or not isinstance(given, str | int) or given == "":
-        raise RefusedAction(400, f"{given!r} is no _id for {verb}; give a string that is not empty")
-    id = str(given)  # noqa: A001
+        raise RefusedAction(400, f"{given!r} is not a valid _id for {verb}; give a non-empty string")
+    id_ = str(given)
     try:
-        size = len(id.encode())
+        size = len(id_.encode())
     except UnicodeEncodeError:
-        raise RefusedAction(400, "the _id is no valid Unicode") from None
+        raise RefusedAction(400, "the _id is not valid Unicode") from None
     if size > _LONGEST_ID:
         raise RefusedAction(400, f"the _id has {size} bytes, {_LONGEST_ID} are allowed")
-    return id
+    return id_
 
 
 def _rest(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an action's own keys: the helpers take them for the document when there is no ``_source``."""
+    """Return the keys that are not metadata: they are the document if there is no ``_source``."""
     return {name: value for name, value in given.items() if name not in _META}
 
 

@@ -1,7 +1,7 @@
-"""What an index knows about itself beside tantivy: mappings, settings, and which column a field has.
+"""The catalog of an index: its mappings, its settings, and the tantivy column of each field.
 
-tantivy's schema is fixed when an index is made, mappings grow. So an index is made with pools of columns, and
-a new field takes the next free one. A column nobody uses costs one byte a document (text and keywords).
+tantivy's schema is fixed when an index is made, but mappings grow. So an index is made with pools of columns,
+and a new field takes the next free one. An unused column costs one byte a document (text and keywords).
 """
 
 import json
@@ -14,7 +14,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from shinglefold.engines.embedded.schema.body_options import checked, truth, unsupported, whole
+from shinglefold.engines.embedded.schema.body_options import (
+    bool_option,
+    check_options,
+    int_option,
+    unsupported,
+)
 from shinglefold.engines.embedded.schema.field_types import SEARCHED, TYPES, Field, looks_like_date
 from shinglefold.errors import EngineUnavailable, UnsupportedQuery, reason_of
 from shinglefold.options.remedies import suggest
@@ -27,7 +32,7 @@ _VALUE = ("type", "index", "doc_values", "fields")
 _OPTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "text": ("type", "index", "fields"),
-        # Norms are taken, and not needed: keywords have no length to be scored by.
+        # Norms are accepted without effect: keywords are not scored by length.
         "keyword": (*_VALUE, "ignore_above", "norms"),
         "date": (*_VALUE, "format"),
         "binary": ("type", "doc_values"),
@@ -40,7 +45,7 @@ _WHY_NO_ANALYZER = "; text is analysed by the canonicalizer the engine was opene
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """One field of a mapping: its path, the path of its value in a document, its definition."""
+    """A field of a mapping: its path, the path of its value in a document, its definition."""
 
     path: str
     source: str
@@ -48,14 +53,14 @@ class Leaf:
 
 
 def check_mappings(mappings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of the mappings after making sure that all of it is supported.
+    """Return a copy of the mappings after checking them.
 
     Raises:
-        UnsupportedQuery: a type or an option is not.
+        UnsupportedQuery: a type or an option is not supported.
     """
-    checked("mappings", mappings, _ROOT)
+    check_options("mappings", mappings, _ROOT)
     if "date_detection" in mappings:
-        truth("date_detection", mappings["date_detection"])
+        bool_option("date_detection", mappings["date_detection"])
     _dynamic("mappings", mappings)
     _check_properties("", mappings.get("properties", {}))
     try:
@@ -67,7 +72,7 @@ def check_mappings(mappings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def leaves(properties: Mapping[str, Any], prefix: str = "") -> Iterator[Leaf]:
-    """Yield every field below some properties, multi-fields after their own."""
+    """Yield every field below some properties, each followed by its multi-fields."""
     for name, definition in properties.items():
         path = prefix + name
         if is_object(definition):
@@ -79,15 +84,16 @@ def leaves(properties: Mapping[str, Any], prefix: str = "") -> Iterator[Leaf]:
 
 
 def objects(mappings: Mapping[str, Any]) -> dict[str, str]:
-    """Return the path of every object (the root is ``""``) and how it takes new fields.
+    """Return ``dynamic`` of every object by path (the root is ``""``).
 
-    ``true`` maps them, ``false`` only stores them, ``strict`` refuses them, ``disabled`` stores all unread.
+    ``true`` maps new fields, ``false`` only stores them, ``strict`` refuses them. ``disabled`` stores the
+    object without reading it.
     """
     return dict(_objects("", mappings, "true"))
 
 
 def definition_for(value: object, date_detection: bool) -> dict[str, Any]:
-    """Return what dynamic mapping makes of a value that is seen for the first time."""
+    """Return the definition that dynamic mapping gives to a new field with this value."""
     if isinstance(value, bool):
         return {"type": "boolean"}
     if isinstance(value, int):
@@ -114,7 +120,7 @@ def with_properties(mappings: Mapping[str, Any], new: Mapping[str, Mapping[str, 
 
 
 def is_object(definition: Mapping[str, Any]) -> bool:
-    """Tell whether a definition is an object's."""
+    """Return whether a definition is that of an object."""
     return str(definition.get("type", "object")) == "object"
 
 
@@ -146,7 +152,7 @@ def _check_properties(prefix: str, properties: object) -> None:
         if not name or not isinstance(definition, Mapping):
             raise UnsupportedQuery(f"mapping of {path!r}: expected a name and an object with a type")
         if is_object(definition):
-            checked(f"object {path!r}", definition, _OBJECT)
+            check_options(f"object {path!r}", definition, _OBJECT)
             _dynamic(path, definition)
             _check_properties(path + ".", definition.get("properties", {}))
         else:
@@ -159,12 +165,12 @@ def _check_leaf(path: str, definition: Mapping[str, Any]) -> None:
         raise unsupported(f"field type (of {path!r})", kind, (*TYPES, "object"))
     if "analyzer" in definition or "search_analyzer" in definition:
         raise UnsupportedQuery(f"mapping of {path!r}: no analyzer can be named{_WHY_NO_ANALYZER}")
-    checked(f"{kind} field {path!r}", definition, _OPTIONS.get(kind, _VALUE))
+    check_options(f"{kind} field {path!r}", definition, _OPTIONS.get(kind, _VALUE))
     for name in ("index", "doc_values", "norms"):
         if name in definition:
-            truth(f"{name} of {path!r}", definition[name])
+            bool_option(f"{name} of {path!r}", definition[name])
     if "ignore_above" in definition:
-        whole(f"ignore_above of {path!r}", definition["ignore_above"], 1)
+        int_option(f"ignore_above of {path!r}", definition["ignore_above"], 1)
     if definition.get("format", _FORMATS[0]) not in _FORMATS:
         raise unsupported(f"date format (of {path!r})", str(definition["format"]), _FORMATS)
     for sub, own in definition.get("fields", {}).items():
@@ -173,22 +179,22 @@ def _check_leaf(path: str, definition: Mapping[str, Any]) -> None:
         _check_leaf(f"{path}.{sub}", own)
 
 
-#: The file that an index has in its folder.
+#: The file of the catalog in the folder of an index.
 CATALOG = "catalog.json"
-#: The format of an index; raise it with any change that this version could not read.
+#: The format of an index; increase it with any change that this version could not read.
 _FORMAT = 3
-#: Columns beyond those the mappings ask for when the index is made.
+#: Free columns that an index is made with.
 _SPARE: Mapping[str, int] = MappingProxyType({"t": 24, "k": 32, SEARCHED: 4, "l": 32, "d": 16})
 #: Fields every document has.
 ID = Field("_id", "_id", "keyword", TYPES["keyword"], "_id", doc_values=False)
 
 
-#: Columns of all pools together: what a document's fields may take, as servers have a limit.
+#: The most columns of an index, in all pools together. Servers have a limit, too.
 _MOST = 2_500
 
 
 class NoColumnLeft(ValueError):
-    """More new fields than an index has columns for; ``pools`` would do."""
+    """An index has too few columns for new fields; it needs ``pools``."""
 
     def __init__(self, path: str, pools: Mapping[str, int]) -> None:
         super().__init__(
@@ -201,18 +207,17 @@ class NoColumnLeft(ValueError):
 
     @property
     def too_many(self) -> bool:
-        """Whether no index may have so many columns."""
+        """Whether it would be more columns than an index may have."""
         return sum(self.pools.values()) > _MOST
 
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """An unchanging view of an index's mappings; growing returns a new one.
+    """The immutable catalog of an index; adding fields returns a new one.
 
-    ``columns`` is path → tantivy field, ``analysis`` identifies what made the tokens,
-    ``schema`` is the checksum of tantivy's schema, 0 where it is not known.
-    ``fields`` by the path queries use, ``by_source`` by the path in documents, ``objects`` path → how it
-    takes new fields.
+    ``columns`` has the tantivy field of each path. ``analysis`` identifies what made the tokens. ``schema``
+    is the checksum of tantivy's schema, 0 if it is not known. ``fields`` are by the path in queries,
+    ``by_source`` by the path in documents. ``objects`` has ``dynamic`` of each object; see ``objects``.
     """
 
     mappings: Mapping[str, Any]
@@ -241,31 +246,31 @@ class Catalog:
         """Return the catalog of a new index.
 
         Args:
-            analysis: the identity of what makes the tokens.
+            analysis: identifies what makes the tokens; see ``Analysis``.
 
         Raises:
-            UnsupportedQuery: the mappings ask for what there is not.
+            UnsupportedQuery: the mappings are not supported.
         """
         known = check_mappings(mappings)
         wanted = [_pool(leaf.definition) for leaf in leaves(known["properties"])]
         pools = {pool: spare + wanted.count(pool) for pool, spare in _SPARE.items()}
         return cls(known, dict(settings), pools, _columns(known, pools, {}), analysis)
 
-    def grown(self, new: Mapping[str, Mapping[str, Any]]) -> "Catalog":
+    def with_fields(self, new: Mapping[str, Mapping[str, Any]]) -> "Catalog":
         """Return the catalog with new fields, given as definitions by path.
 
         Raises:
-            NoColumnLeft: the pool of a type is used up.
+            NoColumnLeft: there are too few columns.
         """
         mappings = with_properties(self.mappings, new)
         return replace(self, mappings=mappings, columns=_columns(mappings, self.pools, self.columns))
 
     def with_mappings(self, given: Mapping[str, Any]) -> "Catalog":
-        """Return the catalog with further fields, and another ``_meta`` where one is given.
+        """Return the catalog with further fields, and with another ``_meta`` if one is given.
 
         Raises:
-            UnsupportedQuery: the mappings ask for what there is not, or for a field that is there, otherwise.
-            NoColumnLeft: the pool of a type is used up.
+            UnsupportedQuery: the mappings are not supported, or redefine a field.
+            NoColumnLeft: there are too few columns.
         """
         known = check_mappings(given)
         new = {leaf.path: leaf.definition for leaf in leaves(known["properties"]) if leaf.path == leaf.source}
@@ -279,13 +284,13 @@ class Catalog:
             mappings["_meta"] = known["_meta"]
         return replace(self, mappings=mappings, columns=_columns(mappings, self.pools, self.columns))
 
-    def fitted(self, schema: Iterable[str]) -> "Catalog":
-        """Return the catalog with the columns there really are: they may have been meant to become more."""
+    def with_columns_of(self, schema: Iterable[str]) -> "Catalog":
+        """Return the catalog with the columns of a schema: a rebuild with more may have failed."""
         names = [name for name in schema if name[1:].isdigit()]
         return replace(self, pools={pool: sum(name[0] == pool for name in names) for pool in self.pools})
 
     def save(self, folder: Path) -> None:
-        """Write the catalog so that a reader, or a crash, meets the old one or the new, never half of one."""
+        """Write the catalog atomically and durably."""
         own = {name: getattr(self, name) for name in _STORED}
         data = {"format": _FORMAT, "checksum": _checksum(own), **own}
         part = folder / f".{CATALOG}.{os.getpid()}"
@@ -301,18 +306,18 @@ class Catalog:
         """Read the catalog of an index.
 
         Raises:
-            EngineUnavailable: it can't be read, or a later version has written it.
+            EngineUnavailable: it can't be read, or was written by a later version.
         """
         try:
             data = json.loads((folder / CATALOG).read_text("utf-8"))
-            # Before anything else of it: only the version that wrote it knows what the rest means.
+            # First of all: only the version that wrote a later format knows the rest.
             if type(data["format"]) is not int or data["format"] < _FORMAT:
                 raise ValueError(f"its format is {data['format']!r}")
             if data["format"] > _FORMAT:
-                raise _later(folder, data["format"])
+                raise _later_format_error(folder, data["format"])
             own = {name: data[name] for name in _STORED}
             if data["checksum"] != _checksum(own):
-                raise ValueError("it has another content than was written")
+                raise ValueError("its content has changed since it was written")
             return cls(**own)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise EngineUnavailable(
@@ -324,8 +329,8 @@ class Catalog:
 _STORED = ("mappings", "settings", "pools", "columns", "analysis", "schema")
 
 
-def _later(folder: Path, made: int) -> EngineUnavailable:
-    """Return the error for an index that a later version has written, in which nothing need be damaged."""
+def _later_format_error(folder: Path, made: int) -> EngineUnavailable:
+    """Return the error for an index that a later version wrote; it need not be damaged."""
     return EngineUnavailable(
         f"the index in {folder} was written by a later version of shinglefold: its format is {made}, and "
         f"{__version__} reads format {_FORMAT}. Upgrade shinglefold: "
@@ -365,7 +370,7 @@ def _columns(
 
 
 def _pool(definition: Mapping[str, Any]) -> str:
-    """Return the pool of columns of a field, which of what is only searched need not be read by document."""
+    """Return the pool for the column of a field. Keywords without doc values have one of their own."""
     pool = TYPES[definition["type"]].pool
     return SEARCHED if pool == "k" and not definition.get("doc_values", True) else pool
 

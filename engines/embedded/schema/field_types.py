@@ -1,4 +1,4 @@
-"""The field types: which there are, and how a JSON value becomes what is indexed."""
+"""Field types, and how a JSON value of each becomes an indexed value."""
 
 import json
 import re
@@ -20,22 +20,22 @@ _STEPS = (timedelta(days=1), timedelta(hours=1), timedelta(minutes=1), timedelta
 
 
 class ValueRange(NamedTuple):
-    """The milliseconds since 1970 a date covers, both ends included: a day has 86 400 000 of them."""
+    """The milliseconds since 1970 that a date covers, both ends included; a day has 86 400 000 of them."""
 
     first: int
     last: int
 
 
 def looks_like_date(text: str) -> bool:
-    """Tell whether dynamic mapping takes a string for a date; a mere year is taken for a number."""
+    """Return whether dynamic mapping makes a date field of a string; a year alone is not enough."""
     return len(text) >= 7 and _read(text) is not None
 
 
 def parse_date(value: object) -> ValueRange:
-    """Return what a date covers; without a zone it is UTC.
+    """Return the milliseconds that a date covers; without a zone it is in UTC.
 
     Raises:
-        ValueError: it is no date.
+        ValueError: it is not a date.
     """
     if isinstance(value, int) and not isinstance(value, bool):
         return ValueRange(value, value)
@@ -44,12 +44,12 @@ def parse_date(value: object) -> ValueRange:
         return ValueRange(int(text), int(text))
     span = _read(text) if isinstance(value, str) else None
     if span is None:
-        raise ValueError(f"{value!r} is no date such as 2024-05-31T12:00:00Z or milliseconds since 1970")
+        raise ValueError(f"{value!r} is not a date such as 2024-05-31T12:00:00Z or milliseconds since 1970")
     return span
 
 
 def format_date(milliseconds: int) -> str:
-    """Return the date the servers print for milliseconds since 1970."""
+    """Return milliseconds since 1970 as a date, in the format of servers."""
     try:
         moment = _EPOCH + timedelta(milliseconds=milliseconds)
     except OverflowError:
@@ -74,7 +74,7 @@ def _read(text: str) -> ValueRange | None:
 
 
 def _next(first: datetime, month: str | None, parts: tuple[str | None, ...]) -> datetime:
-    """Return the first moment after what is covered: the smallest part given decides."""
+    """Return the first moment after a date; the smallest part that is given decides."""
     given = sum(part is not None for part in parts)
     if given:
         return first + _STEPS[given - 1]
@@ -103,7 +103,7 @@ SEARCHED = "n"
 
 
 class FieldKind(Enum):
-    """How a field is kept; the value is the pool of columns it takes its column from."""
+    """The kinds of columns; the value begins with the pool of the column."""
 
     TEXT = "t"
     KEYWORD = "k"
@@ -113,21 +113,21 @@ class FieldKind(Enum):
     DOUBLE = "d"
     BINARY = ""
 
-    #: Enum's own is Python code, and this is asked for with each value of each document.
+    #: Enum's own is slow Python code, and this runs for each value of each document.
     __hash__ = object.__hash__
 
     @property
     def pool(self) -> str:
-        """The letter of the pool, empty for what is only stored."""
+        """The letter of the pool; empty for fields that are only stored."""
         return self.value[:1]
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field as queries name it.
+    """A field, by its path in queries.
 
-    ``source`` is its path in the document (another than ``path`` for multi-fields), ``column`` the name of
-    its tantivy field, empty where it is stored only.
+    ``source`` is its path in the document, which differs from ``path`` for multi-fields. ``column`` is its
+    tantivy field, empty if it is only stored.
     """
 
     path: str
@@ -140,12 +140,12 @@ class Field:
 
     @property
     def searched_only(self) -> bool:
-        """Whether it can be searched for, and neither ordered by nor counted."""
+        """Whether it can be searched, but not sorted by or aggregated."""
         return self.column.startswith(SEARCHED)
 
     @property
     def has_order(self) -> bool:
-        """Whether documents can be ordered by it, and its values counted, as far as its kind goes."""
+        """Whether it can be sorted by or aggregated, if its kind allows that."""
         return self.column not in ("", "_id") and not self.searched_only
 
 
@@ -169,14 +169,14 @@ _BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
 
 
 def to_index(field: Field, value: object) -> Indexed | None:
-    """Return what is indexed for one value of a document, or None where it is to be left out.
+    """Return the indexed form of a value, None if it is not indexed.
 
     Raises:
-        ValueError: the value is not valid for this type.
+        ValueError: the value is not valid for the field's type.
     """
     if isinstance(value, dict):
         raise ValueError("expected a value, got an object")
-    # Most texts have a keyword beside them, which is left out before anything is done to it.
+    # Early, because most texts have a keyword as multi-field that is too long for them.
     if isinstance(value, str) and field.kind is FieldKind.KEYWORD and len(value) > field.ignore_above:
         return None
     converted = _CONVERTERS[field.kind](field, value)
@@ -190,7 +190,7 @@ def to_index(field: Field, value: object) -> Indexed | None:
 
 
 def is_short_keyword(field: Field, value: object) -> bool:
-    """Tell quickly of most values whether they are indexed as they are, as keywords; of others say no."""
+    """Return whether a value surely is a keyword that is indexed unchanged. Faster than ``to_index``."""
     return (
         field.kind is FieldKind.KEYWORD
         and type(value) is str
@@ -200,7 +200,7 @@ def is_short_keyword(field: Field, value: object) -> bool:
 
 
 def are_short_strings(field: Field, values: Sequence[object]) -> bool:
-    """Tell whether values are strings that are indexed as they are: all together shorter than a keyword."""
+    """Return whether values surely are keywords that are indexed unchanged, as ``is_short_keyword``."""
     if set(map(type, values)) - _TEXTS:
         return False
     whole, most = "".join(map(str, values)), min(field.ignore_above, _LONGEST_KEYWORD)
@@ -213,7 +213,7 @@ def are_short_strings(field: Field, values: Sequence[object]) -> bool:
 
 
 def well_formed(text: str) -> str:
-    """Return the text with lone surrogates replaced, which no index can hold."""
+    """Return the text with lone surrogates replaced, because tantivy needs valid Unicode."""
     if text.isascii():
         return text
     try:
@@ -231,7 +231,7 @@ def _string(_: Field, value: object) -> str:
 
 def _long(field: Field, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ValueError(f"{value!r} is no number")
+        raise ValueError(f"{value!r} is not a number")
     try:
         whole = int(value)
     except (ValueError, OverflowError):
@@ -244,11 +244,11 @@ def _long(field: Field, value: object) -> int:
 
 def _double(_: Field, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ValueError(f"{value!r} is no number")
+        raise ValueError(f"{value!r} is not a number")
     try:
         result = float(value)
     except (ValueError, OverflowError):
-        raise ValueError(f"{value!r} is no number") from None
+        raise ValueError(f"{value!r} is not a number") from None
     if result - result != 0:
         raise ValueError(f"{value!r} is not finite")
     return result

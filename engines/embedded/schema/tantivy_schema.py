@@ -1,4 +1,4 @@
-"""The tantivy schema of an index: pools of columns and what every document has."""
+"""The tantivy schema of an index, and helpers for tantivy's searches and errors."""
 
 import errno
 import shutil
@@ -15,30 +15,31 @@ from shinglefold.errors import EngineError, EngineUnavailable, IndexReadOnly, re
 
 #: The folder of tantivy's files in that of an index.
 TANTIVY = "tantivy"
-#: The paths a document has a value at, for ``exists``; again with ``MANY`` before, where it has several.
+#: The field with the paths of a document's values, for ``exists``. A path with several values is there a
+#: second time, with the prefix ``MANY``.
 NAMES, MANY = "_names", "\0"
-#: The document as JSON, without the objects at its top level.
+#: The field with the document's JSON, without the objects at its top level.
 SOURCE = "_source"
-#: The column of the addresses of heads.
+#: The column with the address of a document's head.
 ADDRESS = "at"
 
-#: Bytes left below which a write that failed is taken to have failed for want of them: tantivy does not say.
-_ROOM = 64_000_000
+#: With fewer free bytes, a failed write counts as a full disk: tantivy does not report the reason.
+_LEAST_FREE = 64_000_000
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
-#: A hit while it is being ranked: score and address.
-Found = tuple[float, tantivy.DocAddress]
+#: Score and address of a hit.
+ScoredAddress = tuple[float, tantivy.DocAddress]
 
 
 def make_schema(catalog: Catalog) -> tantivy.Schema:
-    """Return the schema an index is made with."""
+    """Return the schema of a new index."""
     build = tantivy.SchemaBuilder()
     build.add_text_field("_id", tokenizer_name="raw", index_option="basic")
     build.add_text_field(NAMES, tokenizer_name="raw", index_option="basic")
     build.add_bytes_field(SOURCE, stored=True)
     build.add_unsigned_field(ADDRESS, fast=True)
     for number in range(catalog.pools["t"]):
-        # The tokens are made by the canonicalizer, so the spaces between them are all there is to find.
+        # The canonicalizer makes the tokens and joins them with spaces.
         build.add_text_field(f"t{number}", tokenizer_name="whitespace")
     for number in range(catalog.pools["k"]):
         build.add_text_field(f"k{number}", tokenizer_name="raw", index_option="basic", fast=True)
@@ -51,32 +52,35 @@ def make_schema(catalog: Catalog) -> tantivy.Schema:
     return build.build()
 
 
-def find(searcher: tantivy.Searcher, query: tantivy.Query, limit: int) -> tuple[int, list[Found]]:
-    """Return how many documents a query finds, and the best of them: score and address.
+def search_top(
+    searcher: tantivy.Searcher, query: tantivy.Query, limit: int
+) -> tuple[int, list[ScoredAddress]]:
+    """Return the number of documents that match a query, and the best of them.
 
     Equal scores are in the order of the index.
     """
     result = searcher.search(query, max(limit, 1))
-    return counted(result), result.hits[:limit]
+    return hit_count(result), result.hits[:limit]
 
 
-def counted(result: tantivy.SearchResult) -> int:
-    """Return how many documents were found; the library's type stubs forget it."""
+def hit_count(result: tantivy.SearchResult) -> int:
+    """Return the number of documents that matched; tantivy's type stubs lack it."""
     return int(result.count)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def is_panic(error: BaseException) -> bool:
-    """Tell whether an error is tantivy's panic: it can't be imported, and is no ``Exception``."""
+    """Return whether an error is a panic of tantivy: its class can't be imported, and is no ``Exception``."""
     return type(error).__name__ == "PanicException"
 
 
 @contextmanager
-def translated(doing: str, folder: Path | None = None, *, lost: bool = True) -> Iterator[None]:
-    """Turn tantivy's and the system's exceptions into this project's.
+def translate_errors(doing: str, folder: Path | None = None, *, lost: bool = True) -> Iterator[None]:
+    """Translate exceptions of tantivy and of the operating system into ours.
 
     Args:
-        folder: where is written.
-        lost: whether documents are lost where that fails.
+        doing: what the block does, for messages.
+        folder: where the block writes.
+        lost: whether documents are lost if that fails.
 
     Raises:
         IndexReadOnly: the disk is full.
@@ -105,7 +109,7 @@ def _full_disk(doing: str, folder: Path, error: BaseException, lost: bool) -> En
         free = shutil.disk_usage(folder).free
     except OSError:
         return None
-    if getattr(error, "errno", None) not in _FULL and free >= _ROOM:
+    if getattr(error, "errno", None) not in _FULL and free >= _LEAST_FREE:
         return None
     remedy = (
         "index the documents again: what was written since the last commit is not stored; what a gate let in "
@@ -118,9 +122,9 @@ def _full_disk(doing: str, folder: Path, error: BaseException, lost: bool) -> En
 
 @dataclass(frozen=True, slots=True)
 class CommitLimits:
-    """After how much a writer commits by itself, and how much memory tantivy may take meanwhile.
+    """When a writer commits by itself (``actions``, or bytes of sources), and the bytes tantivy may use.
 
-    ``actions`` and ``size`` (bytes of sources) also bound what a crash can lose.
+    A crash loses at most the actions after the last commit.
     """
 
     actions: int = 20_000

@@ -7,10 +7,15 @@ from typing import Any, TypeVar
 
 import tantivy
 
-from shinglefold.engines.embedded.schema.body_options import checked, single, unsupported, whole
+from shinglefold.engines.embedded.schema.body_options import (
+    check_options,
+    int_option,
+    single_entry,
+    unsupported,
+)
 from shinglefold.engines.embedded.schema.field_types import Field, FieldKind
-from shinglefold.engines.embedded.schema.tantivy_schema import find
-from shinglefold.engines.embedded.search.sorting import has_many
+from shinglefold.engines.embedded.schema.tantivy_schema import search_top
+from shinglefold.engines.embedded.search.sorting import is_multivalued
 from shinglefold.engines.embedded.store.snapshots import Snapshot
 from shinglefold.errors import UnsupportedQuery
 
@@ -18,7 +23,7 @@ _INNER_HITS = (
     "name", "from", "size", "sort", "_source", "docvalue_fields", "highlight", "stored_fields",
     "track_scores",
 )  # fmt: skip
-#: Hits looked through at first for each group wanted, and how many times more where these do not do.
+#: Hits read at first for each group of the page, and the factor by which more are read if these are too few.
 _AHEAD, _MORE = 4, 4
 
 Hit = TypeVar("Hit")
@@ -26,14 +31,14 @@ Hit = TypeVar("Hit")
 
 @dataclass(frozen=True, slots=True)
 class Collapse:
-    """What a request collapses by: the name of a field, and what it wants of the others of each group."""
+    """``collapse`` of a request: the name of a field, and the ``inner_hits`` of each group."""
 
     path: str
     inner: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def names(self) -> list[str]:
-        """The names of the lists of others."""
+        """The names of the ``inner_hits``."""
         return [str(one.get("name", self.path)) for one in self.inner]
 
 
@@ -41,14 +46,14 @@ def read_collapse(given: object) -> Collapse:
     """Read ``collapse`` of a search body.
 
     Raises:
-        UnsupportedQuery: it is not valid, or two lists of others have one name.
+        UnsupportedQuery: it is not valid, or two ``inner_hits`` have the same name.
     """
-    options = checked("collapse", given, ("field", "inner_hits", "max_concurrent_group_searches"))
+    options = check_options("collapse", given, ("field", "inner_hits", "max_concurrent_group_searches"))
     if not isinstance(options.get("field"), str):
         raise UnsupportedQuery(f"collapse: expected the name of a field, got {options.get('field')!r}")
     inner = options.get("inner_hits", ())
     each = inner if isinstance(inner, list | tuple) else [inner]
-    found = Collapse(options["field"], tuple(checked("inner_hits", one, _INNER_HITS) for one in each))
+    found = Collapse(options["field"], tuple(check_options("inner_hits", one, _INNER_HITS) for one in each))
     if len(set(found.names)) < len(found.names):
         raise UnsupportedQuery("collapse: each of several inner_hits needs a name of its own")
     return found
@@ -58,14 +63,14 @@ def collapse_field(snapshot: Snapshot, path: str) -> Field:
     """Return the field to collapse by.
 
     Raises:
-        UnsupportedQuery: it holds no whole numbers, or documents have several.
+        UnsupportedQuery: it is not an integer field, or documents have several values.
     """
     own = snapshot.catalog.fields.get(path)
     if own is None or own.kind is not FieldKind.LONG or not own.column:
         fields = snapshot.catalog.fields.items()
         known = [name for name, field in fields if field.kind is FieldKind.LONG and field.column]
         raise unsupported("field of whole numbers to collapse by", path, known)
-    if has_many(own, snapshot):
+    if is_multivalued(own, snapshot):
         raise UnsupportedQuery(f"collapse by {path!r}: some documents have several values; one is needed")
     return own
 
@@ -75,15 +80,16 @@ def first_of_each(
     values: Callable[[Sequence[Hit]], Sequence[int | None]],
     wanted: int,
 ) -> tuple[int, float | None, list[tuple[Hit, int | None]]]:
-    """Return how many hits there are, the best score, and the first hit of so many groups, with its value.
+    """Return the number of hits, the best score, and the first hit of each group with its value.
 
     As on servers, hits without a value are one group.
 
     Args:
-        ranked: returns count, best score and the first so many hits.
+        ranked: returns the number of hits, the best score and the given number of hits.
         values: returns the values of hits.
+        wanted: the number of groups to return.
 
-    Cost: reads as many hits as it takes, and one value of each.
+    Cost: reads as many hits as needed, and one value of each.
     """
     size = max(_AHEAD * wanted, 1)
     while True:
@@ -97,15 +103,15 @@ def first_of_each(
         size = min(size * _MORE, count)
 
 
-def narrowed(query: object, path: str, value: int | None) -> dict[str, Any]:
-    """Return a query for the documents of one group that another query finds, scores left as they are."""
+def group_query(query: object, path: str, value: int | None) -> dict[str, Any]:
+    """Return the query for the documents of one group that match a query, with the same scores."""
     without = {"bool": {"must_not": [{"exists": {"field": path}}]}}
     own = without if value is None else {"term": {path: {"value": value}}}
     return {"bool": {"must": [query], "filter": [own]}}
 
 
 def column_values(snapshot: Snapshot, own: Field, addresses: list[tantivy.DocAddress]) -> list[int | None]:
-    """Return the value of a field for each of some places."""
+    """Return the value of a field for each address."""
     found = snapshot.searcher.fast_field_values(own.column, addresses)
     return [None if value is None else int(value) for value in found]
 
@@ -116,31 +122,32 @@ _KINDS = ("terms", "cardinality", "sampler")
 def aggregate(snapshot: Snapshot, query: tantivy.Query, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the aggregations of a response.
 
-    Within the buckets of terms, distinct values may be counted too; within a sample, terms of numbers.
+    Supported are ``terms`` with ``cardinality`` inside, ``cardinality``, and ``sampler`` with ``terms``
+    inside.
 
     Raises:
-        UnsupportedQuery: it is none of these, or the field is none they take.
+        UnsupportedQuery: another aggregation is requested, or a field that it does not support.
     """
     samples = {name: body for name, body in given.items() if isinstance(body, Mapping) and "sampler" in body}
-    told = {name: sampled(snapshot, query, name, body) for name, body in samples.items()}
+    done = {name: _sampler(snapshot, query, name, body) for name, body in samples.items()}
     wanted = {name: _read(snapshot, name, body) for name, body in given.items() if name not in samples}
     found = snapshot.searcher.aggregate(query, wanted) if wanted else {}
-    return {name: told[name] if name in told else _told(given[name], found[name]) for name in given}
+    return {name: done[name] if name in done else _response(given[name], found[name]) for name in given}
 
 
 def _read(snapshot: Snapshot, name: str, body: object) -> dict[str, Any]:
-    """Return an aggregation as tantivy takes it."""
-    inner, rest = split(name, body)
-    kind, options = single(f"aggregation {name!r}", rest)
+    """Return an aggregation in the form that tantivy needs."""
+    inner, rest = _split_inner(name, body)
+    kind, options = single_entry(f"aggregation {name!r}", rest)
     if kind == "cardinality":
         if inner:
             raise UnsupportedQuery(f"aggregation {name!r}: cardinality takes no sub-aggregations")
-        return _distinct(snapshot, options)
+        return _cardinality(snapshot, options)
     if kind != "terms":
         raise unsupported("aggregation", kind, _KINDS)
-    checked("terms aggregation", options, ("field", "size"))
-    own = _counted(snapshot, options.get("field"))
-    size = whole("size of terms aggregation", options.get("size", 10), 1)
+    check_options("terms aggregation", options, ("field", "size"))
+    own = _terms_field(snapshot, options.get("field"))
+    size = int_option("size of terms aggregation", options.get("size", 10), 1)
     made: dict[str, Any] = {"terms": {"field": own.column, "size": size, "segment_size": 65_000}}
     for sub, one in inner.items():
         if "cardinality" not in one:
@@ -149,9 +156,9 @@ def _read(snapshot: Snapshot, name: str, body: object) -> dict[str, Any]:
     return made
 
 
-def _distinct(snapshot: Snapshot, options: Mapping[str, Any]) -> dict[str, Any]:
-    # Whatever the threshold, tantivy counts by HyperLogLog++ of the size it has.
-    checked("cardinality aggregation", options, ("field", "precision_threshold"))
+def _cardinality(snapshot: Snapshot, options: Mapping[str, Any]) -> dict[str, Any]:
+    # The threshold has no effect: tantivy counts with a HyperLogLog++ of fixed size.
+    check_options("cardinality aggregation", options, ("field", "precision_threshold"))
     path = str(options.get("field"))
     own = snapshot.catalog.fields.get(path)
     if own is None or own.kind in (FieldKind.TEXT, FieldKind.BINARY) or not own.has_order:
@@ -161,11 +168,11 @@ def _distinct(snapshot: Snapshot, options: Mapping[str, Any]) -> dict[str, Any]:
     return {"cardinality": {"field": own.column}}
 
 
-def _told(body: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what tantivy found as servers tell it."""
+def _response(body: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the result of tantivy in the servers' shape."""
     if "buckets" not in found:
         return {"value": round(found["value"])}
-    inner, _ = split("", body)
+    inner, _ = _split_inner("", body)
     buckets = sorted(found["buckets"], key=lambda bucket: (-bucket["doc_count"], bucket["key"]))
     return {
         "doc_count_error_upper_bound": found.get("doc_count_error_upper_bound", 0),
@@ -178,8 +185,8 @@ def _told(body: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _counted(snapshot: Snapshot, path: object) -> Field:
-    """Return a field whose terms can be counted: one of keywords or of whole numbers."""
+def _terms_field(snapshot: Snapshot, path: object) -> Field:
+    """Return a keyword or integer field whose terms can be counted."""
     own = snapshot.catalog.fields.get(str(path))
     if own is None or not _has_terms(own):
         known = [path for path, field in snapshot.catalog.fields.items() if _has_terms(field)]
@@ -194,35 +201,37 @@ def _has_terms(own: Field) -> bool:
 _TERMS = ("field", "size", "shard_size", "min_doc_count")
 
 
-def sampled(snapshot: Snapshot, query: tantivy.Query, name: str, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return how often each number of a field occurs among the best hits.
+def _sampler(snapshot: Snapshot, query: tantivy.Query, name: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the counts of integers among the best hits.
 
     Raises:
-        UnsupportedQuery: something else than terms of whole numbers is asked for, one in a document.
+        UnsupportedQuery: the inner aggregation is not ``terms`` of a single-valued integer field.
 
-    Cost: one pass over the hits, and 0.5 µs for each that is looked at.
+    Cost: one pass over the hits, and 0.5 µs for each one sampled.
     """
-    inner, rest = split(name, body)
-    _, options = single(f"aggregation {name!r}", rest)
-    checked("sampler aggregation", options, ("shard_size",))
-    _, hits = find(snapshot.searcher, query, whole("shard_size", options.get("shard_size", 100), 1))
+    inner, rest = _split_inner(name, body)
+    _, options = single_entry(f"aggregation {name!r}", rest)
+    check_options("sampler aggregation", options, ("shard_size",))
+    _, hits = search_top(
+        snapshot.searcher, query, int_option("shard_size", options.get("shard_size", 100), 1)
+    )
     addresses = [address for _, address in hits]
-    told: dict[str, Any] = {"doc_count": len(addresses)}
+    response: dict[str, Any] = {"doc_count": len(addresses)}
     for sub, one in inner.items():
-        told[sub] = _sampled_terms(snapshot, addresses, sub, one)
-    return told
+        response[sub] = _sampler_terms(snapshot, addresses, sub, one)
+    return response
 
 
-def _sampled_terms(
+def _sampler_terms(
     snapshot: Snapshot, addresses: list[tantivy.DocAddress], name: str, body: Mapping[str, Any]
 ) -> dict[str, Any]:
-    kind, options = single(f"aggregation {name!r}", body)
+    kind, options = single_entry(f"aggregation {name!r}", body)
     if kind != "terms":
         raise unsupported("aggregation within a sample", kind, ("terms",))
-    checked("terms aggregation", options, _TERMS)
+    check_options("terms aggregation", options, _TERMS)
     own = collapse_field(snapshot, str(options.get("field")))
-    least = whole("min_doc_count", options.get("min_doc_count", 1), 1)
-    size = whole("size of terms aggregation", options.get("size", 10), 1)
+    least = int_option("min_doc_count", options.get("min_doc_count", 1), 1)
+    size = int_option("size of terms aggregation", options.get("size", 10), 1)
     found = Counter(value for value in column_values(snapshot, own, addresses) if value is not None)
     several = [(value, count) for value, count in found.items() if count >= least]
     several.sort(key=lambda one: (-one[1], one[0]))
@@ -234,7 +243,7 @@ def _sampled_terms(
     }
 
 
-def split(name: str, body: object) -> tuple[Mapping[str, Any], object]:
+def _split_inner(name: str, body: object) -> tuple[Mapping[str, Any], object]:
     """Return the sub-aggregations of an aggregation, and the rest of it."""
     if not isinstance(body, Mapping):
         return {}, body

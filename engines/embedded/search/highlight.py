@@ -1,7 +1,7 @@
-"""``highlight``: fragments of the source text with the tokens found marked.
+"""``highlight``: fragments of the source text with the matching words marked.
 
-The tokens of a field are canonical (lemmas, folded letters); their offsets say which words of the source they
-come from, so that a word is marked whatever its ending.
+The tokens of a field are canonical (lemmas, folded letters). Their offsets point to the words of the source,
+so a word is marked whatever its ending.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,17 +9,23 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from shinglefold.engines.embedded.query.context import Mark
-from shinglefold.engines.embedded.schema.body_options import checked, strings, truth, unsupported, whole
+from shinglefold.engines.embedded.schema.body_options import (
+    bool_option,
+    check_options,
+    int_option,
+    strings_option,
+    unsupported,
+)
 from shinglefold.errors import UnsupportedQuery
 from shinglefold.model.values import Token
 
 Spans = Sequence[tuple[int, int]]
-#: How far a fragment's edge is moved to avoid cutting a word.
+#: The most characters by which a fragment's edge is moved in order not to cut a word.
 _REACH = 20
 
 
 class Fragment(NamedTuple):
-    """A part of a text, and how many matches begin in it."""
+    """A part of a text, and the number of matches that begin in it."""
 
     start: int
     end: int
@@ -27,7 +33,7 @@ class Fragment(NamedTuple):
 
 
 def cut(text: str, spans: Spans, size: int) -> list[Fragment]:
-    """Return fragments of about ``size`` characters that hold all spans, in order, without overlap.
+    """Return fragments of about ``size`` characters that contain all spans, in order, without overlap.
 
     Args:
         spans: start and end of the matches, in order.
@@ -37,7 +43,7 @@ def cut(text: str, spans: Spans, size: int) -> list[Fragment]:
     while number < len(spans):
         first = number
         floor = fragments[-1].end if fragments else 0
-        # Matches that fit go into one fragment; what room is left is shared before and after them.
+        # Matches that fit go into one fragment; the remaining room is split before and after them.
         while number + 1 < len(spans) and spans[number + 1][1] - spans[first][0] <= size:
             number += 1
         room = max(size - (spans[number][1] - spans[first][0]), 0)
@@ -54,7 +60,7 @@ def cut(text: str, spans: Spans, size: int) -> list[Fragment]:
 
 
 def wrap(text: str, start: int, end: int, spans: Spans, tags: tuple[str, str]) -> str:
-    """Return a part of a text with the spans inside it between two tags."""
+    """Return a part of a text with tags around the spans inside it."""
     parts = []
     at = start
     for low, high in spans:
@@ -65,7 +71,7 @@ def wrap(text: str, start: int, end: int, spans: Spans, tags: tuple[str, str]) -
 
 
 def _left_edge(text: str, start: int, floor: int, limit: int) -> int:
-    """Return the nearest start of a word at or after ``start``, not beyond the first match."""
+    """Return the next start of a word at or after ``start``, at most the first match."""
     if start == floor:
         return start
     for place in range(start, min(start + _REACH, limit) + 1):
@@ -75,7 +81,7 @@ def _left_edge(text: str, start: int, floor: int, limit: int) -> int:
 
 
 def _right_edge(text: str, end: int, limit: int) -> int:
-    """Return the nearest end of a word at or before ``end``, not before the last match's."""
+    """Return the last end of a word at or before ``end``, at least that of the last match."""
     if end >= len(text) or text[end].isspace():
         return end
     for place in range(end, max(end - _REACH, limit) - 1, -1):
@@ -92,7 +98,7 @@ _PER_FIELD = (
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How one field is highlighted. Sizes are in characters of the source."""
+    """The options of a highlighted field. Sizes are in characters of the source."""
 
     tags: tuple[str, str] = ("<em>", "</em>")
     fragment_size: int = 100
@@ -104,7 +110,7 @@ class Style:
 
 @dataclass(frozen=True, slots=True)
 class HighlightOptions:
-    """The fields to highlight, by name or pattern with ``*``, and how."""
+    """The fields to highlight, by name or pattern with ``*``, and their options."""
 
     fields: tuple[tuple[str, Style], ...]
 
@@ -115,28 +121,30 @@ def read_highlight(given: object) -> HighlightOptions:
     Raises:
         UnsupportedQuery: an option is not supported.
     """
-    options = checked("highlight", given, ("fields", *_PER_FIELD))
+    options = check_options("highlight", given, ("fields", *_PER_FIELD))
     fields = options.get("fields")
     if isinstance(fields, list):
         fields = {
-            name: own for item in fields for name, own in checked("highlight fields", item, item).items()
+            name: own
+            for item in fields
+            for name, own in check_options("highlight fields", item, item).items()
         }
     if not isinstance(fields, Mapping) or not fields:
         raise UnsupportedQuery('highlight: fields is missing; name some: {"fields": {"body": {}}}')
     general = {name: value for name, value in options.items() if name != "fields"}
     return HighlightOptions(
         tuple(
-            (name, _style({**general, **checked(f"highlight of {name}", own, _PER_FIELD)}))
+            (name, _style({**general, **check_options(f"highlight of {name}", own, _PER_FIELD)}))
             for name, own in fields.items()
         )
     )
 
 
 def highlight(text: str, tokens: Sequence[Token], marks: Sequence[Mark], style: Style) -> list[str]:
-    """Return the fragments of a text in which something was found, marked.
+    """Return the fragments of a text with matches, marked.
 
     Args:
-        tokens: of the text, by offset.
+        tokens: the tokens of the text, by offset.
     """
     spans = list(matches(tokens, marks))
     if not spans:
@@ -150,7 +158,7 @@ def highlight(text: str, tokens: Sequence[Token], marks: Sequence[Mark], style: 
 
 
 def matches(tokens: Sequence[Token], marks: Sequence[Mark]) -> Iterator[tuple[int, int]]:
-    """Yield start and end of every word to mark, in order, each once."""
+    """Yield start and end of every word to mark, in order, without duplicates."""
     singles = {mark.tokens[0] for mark in marks if len(mark.tokens) == 1}
     hits = {number for number, token in enumerate(tokens) if token.text in singles}
     for mark in {mark for mark in marks if len(mark.tokens) > 1}:
@@ -164,7 +172,7 @@ def matches(tokens: Sequence[Token], marks: Sequence[Mark]) -> Iterator[tuple[in
 
 
 def _phrase(tokens: Sequence[Token], mark: Mark) -> Iterator[int]:
-    """Yield the numbers of the tokens of a phrase: side by side, or all within its length and slop."""
+    """Yield the positions of a phrase's tokens: in order, or with slop all within its length plus slop."""
     length = len(mark.tokens)
     wanted = set(mark.tokens)
     for start, token in enumerate(tokens):
@@ -183,14 +191,14 @@ def _style(given: Mapping[str, Any]) -> Style:
         raise unsupported("order of highlight", str(order), ("none", "score"))
     return Style(
         tags=(_tag(given, "pre_tags", "<em>"), _tag(given, "post_tags", "</em>")),
-        fragment_size=whole("fragment_size", given.get("fragment_size", 100), 1),
-        fragments=whole("number_of_fragments", given.get("number_of_fragments", 5)),
-        no_match_size=whole("no_match_size", given.get("no_match_size", 0)),
+        fragment_size=int_option("fragment_size", given.get("fragment_size", 100), 1),
+        fragments=int_option("number_of_fragments", given.get("number_of_fragments", 5)),
+        no_match_size=int_option("no_match_size", given.get("no_match_size", 0)),
         by_score=order == "score",
-        own_terms_only=truth("require_field_match", given.get("require_field_match", True)),
+        own_terms_only=bool_option("require_field_match", given.get("require_field_match", True)),
     )
 
 
 def _tag(given: Mapping[str, Any], name: str, otherwise: str) -> str:
-    tags = strings(name, given.get(name, otherwise))
+    tags = strings_option(name, given.get(name, otherwise))
     return tags[0] if tags else ""

@@ -1,4 +1,4 @@
-"""The search body, read once and checked: nothing in it is ignored."""
+"""Read and check the body of a search; nothing in it is ignored."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,7 +6,12 @@ from types import MappingProxyType
 from typing import Any
 
 from shinglefold.documents import SourceFilter
-from shinglefold.engines.embedded.schema.body_options import checked, strings, truth, whole
+from shinglefold.engines.embedded.schema.body_options import (
+    bool_option,
+    check_options,
+    int_option,
+    strings_option,
+)
 from shinglefold.engines.embedded.search.aggregations import Collapse, read_collapse
 from shinglefold.engines.embedded.search.highlight import HighlightOptions, read_highlight
 from shinglefold.engines.embedded.search.sorting import SortKey, read_sort
@@ -22,10 +27,10 @@ def read_source_filter(given: object) -> SourceFilter:
     if isinstance(given, bool):
         return SourceFilter(wanted=given)
     if not isinstance(given, Mapping):
-        return SourceFilter(includes=strings("_source", given))
-    checked("_source", given, ("includes", "excludes"))
+        return SourceFilter(includes=strings_option("_source", given))
+    check_options("_source", given, ("includes", "excludes"))
     includes, excludes = (
-        strings(f"_source {name}", given.get(name, ())) for name in ("includes", "excludes")
+        strings_option(f"_source {name}", given.get(name, ())) for name in ("includes", "excludes")
     )
     return SourceFilter(True, includes, excludes)
 
@@ -39,10 +44,10 @@ _NO_AGGREGATIONS: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A search.
+    """The request of a search.
 
-    ``after`` is the cursor of ``search_after``; ``total`` is True for exact totals, False for none, or the
-    number up to which they are exact; ``bare`` leaves out ``_id`` and source (``stored_fields: "_none_"``).
+    ``after`` is the cursor of ``search_after``. ``total`` is True for an exact total, False for none, or the
+    number up to which it is exact. ``bare`` leaves out ``_id`` and source (``stored_fields: "_none_"``).
     """
 
     query: Any
@@ -61,12 +66,12 @@ class Request:
 
     @property
     def scored(self) -> bool:
-        """Whether hits carry scores: not when they are sorted by other things only."""
+        """Whether hits have scores: not if they are sorted only by other keys."""
         return not self.sort or self.track_scores or any(key.name == "_score" for key in self.sort)
 
     @property
     def by_rank(self) -> bool:
-        """Whether the order is tantivy's own: best first, then by place in the index."""
+        """Whether the order is that of tantivy: by score, then by place in the index."""
         names = [(key.name, key.descending) for key in self.sort]
         return not names or (names[0] == ("_score", True) and names[1:] in ([], *_TIES))
 
@@ -78,19 +83,19 @@ def read_request(body: Mapping[str, Any], under_pit: bool) -> Request:
     """Read a search body.
 
     Raises:
-        UnsupportedQuery: it holds something this engine has not, or that is not valid.
+        UnsupportedQuery: something in it is not supported, or not valid.
     """
-    checked("search", body, _KNOWN)
+    check_options("search", body, _KNOWN)
     sort = read_sort(body.get("sort"), under_pit)
     after = _after(body, sort)
-    start = whole("from", body.get("from", 0))
+    start = int_option("from", body.get("from", 0))
     if after is not None and start:
         raise UnsupportedQuery("from can't be used with search_after; leave it out")
     bare = _bare(body)
     return Request(
         query=body.get("query", {"match_all": {}}),
         start=start,
-        size=whole("size", body.get("size", 10)),
+        size=int_option("size", body.get("size", 10)),
         sort=sort,
         after=after,
         source=read_source_filter(body.get("_source", not bare)),
@@ -98,7 +103,7 @@ def read_request(body: Mapping[str, Any], under_pit: bool) -> Request:
         bare=bare,
         highlight=read_highlight(body["highlight"]) if "highlight" in body else None,
         total=_total(body.get("track_total_hits", True)),
-        track_scores=truth("track_scores", body.get("track_scores", False)),
+        track_scores=bool_option("track_scores", body.get("track_scores", False)),
         aggregations=_aggregations(body),
         collapse=_collapse(body),
     )
@@ -127,7 +132,7 @@ def _collapse(body: Mapping[str, Any]) -> Collapse | None:
 def _bare(body: Mapping[str, Any]) -> bool:
     if "stored_fields" not in body:
         return False
-    if strings("stored_fields", body["stored_fields"]) != ("_none_",):
+    if strings_option("stored_fields", body["stored_fields"]) != ("_none_",):
         raise UnsupportedQuery('stored_fields: only "_none_" is supported; take fields from _source instead')
     if body.get("_source"):
         raise UnsupportedQuery(
@@ -142,15 +147,17 @@ def _docvalues(given: object) -> tuple[str, ...]:
     for item in items:
         if isinstance(item, Mapping):
             names.extend(
-                strings("docvalue_fields", checked("docvalue_fields", item, ("field",)).get("field"))
+                strings_option(
+                    "docvalue_fields", check_options("docvalue_fields", item, ("field",)).get("field")
+                )
             )
         else:
-            names.extend(strings("docvalue_fields", item))
+            names.extend(strings_option("docvalue_fields", item))
     return tuple(names)
 
 
 def _total(given: object) -> bool | int:
-    return given if isinstance(given, bool) else whole("track_total_hits", given)
+    return given if isinstance(given, bool) else int_option("track_total_hits", given)
 
 
 def _aggregations(body: Mapping[str, Any]) -> Mapping[str, Any]:

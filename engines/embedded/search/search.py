@@ -1,4 +1,4 @@
-"""A search: compile, find, rank, and put together the response in the servers' shape."""
+"""Run a search: compile the query, rank the hits, load them, and return the servers' response."""
 
 import json
 import time
@@ -22,49 +22,49 @@ from shinglefold.engines.embedded.schema.field_types import (
     parse_date,
     to_index,
 )
-from shinglefold.engines.embedded.schema.tantivy_schema import counted, find
+from shinglefold.engines.embedded.schema.tantivy_schema import hit_count, search_top
 from shinglefold.engines.embedded.search.aggregations import (
     Collapse,
     aggregate,
     collapse_field,
     column_values,
     first_of_each,
-    narrowed,
+    group_query,
 )
 from shinglefold.engines.embedded.search.highlight import HighlightOptions, Style, highlight
 from shinglefold.engines.embedded.search.request import Request, read_request
 from shinglefold.engines.embedded.search.sorting import address_at, make_column, place, places, tantivy_orders
 from shinglefold.engines.embedded.store.record_files import Head, read_head
 from shinglefold.engines.embedded.store.snapshots import Order, Snapshot
-from shinglefold.engines.embedded.store.source_codec import loaded, stored_main
+from shinglefold.engines.embedded.store.source_codec import parse_source, stored_main
 from shinglefold.errors import UnsupportedQuery
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The fields to give back, those inside objects at the top level apart: they need not parse the rest."""
+    """The fields of ``docvalue_fields``; those within top-level objects can be read without the rest."""
 
     in_parts: tuple[Field, ...]
     in_main: tuple[Field, ...]
 
     def read(self, parts: Mapping[str, Any], source: Mapping[str, Any]) -> dict[str, list[Any]]:
-        """Return the values of one document by path; paths without a value are left out.
+        """Return the values of a document by path; paths without a value are left out.
 
         Args:
             parts: the objects at its top level.
-            source: the document; may be empty when nothing is taken ``in_main``.
+            source: the document; it may be empty if ``in_main`` is.
         """
         found: dict[str, list[Any]] = {}
-        _gather(self.in_parts, parts, found)
-        _gather(self.in_main, source, found)
+        _add_values(self.in_parts, parts, found)
+        _add_values(self.in_main, source, found)
         return found
 
 
 def select(catalog: Catalog, names: Sequence[str]) -> Selection:
-    """Return the fields that names and patterns with ``*`` mean.
+    """Return the fields that names and patterns with ``*`` match.
 
     Raises:
-        UnsupportedQuery: a field named in full has no doc values.
+        UnsupportedQuery: a field that is named in full has no doc values.
     """
     chosen: dict[str, Field] = {}
     for name in names:
@@ -75,15 +75,15 @@ def select(catalog: Catalog, names: Sequence[str]) -> Selection:
                 if own.doc_values and fnmatchcase(path, name)
             }
         elif name in catalog.fields:
-            chosen[name] = _with_doc_values(catalog.fields[name])
-    apart = [path for path, own in chosen.items() if own.source.partition(".")[0] in catalog.objects]
+            chosen[name] = _check_doc_values(catalog.fields[name])
+    in_objects = [path for path, own in chosen.items() if own.source.partition(".")[0] in catalog.objects]
     return Selection(
-        tuple(chosen[path] for path in apart),
-        tuple(own for path, own in chosen.items() if path not in apart),
+        tuple(chosen[path] for path in in_objects),
+        tuple(own for path, own in chosen.items() if path not in in_objects),
     )
 
 
-def _with_doc_values(own: Field) -> Field:
+def _check_doc_values(own: Field) -> Field:
     if not own.doc_values:
         raise UnsupportedQuery(
             f"docvalue_fields: {own.path!r} ({own.type}) has no doc values; take it from _source, or map it "
@@ -92,15 +92,15 @@ def _with_doc_values(own: Field) -> Field:
     return own
 
 
-def _gather(fields: Sequence[Field], source: Mapping[str, Any], found: dict[str, list[Any]]) -> None:
+def _add_values(fields: Sequence[Field], source: Mapping[str, Any], found: dict[str, list[Any]]) -> None:
     for own in fields:
         values = values_at(source, own.source)
-        if values and (shown := _shown(own, values)):
+        if values and (shown := _doc_values(own, values)):
             found[own.path] = shown
 
 
-def _shown(own: Field, values: list[Any]) -> list[Any]:
-    """Return values as the servers show doc values: keywords once each, all in order."""
+def _doc_values(own: Field, values: list[Any]) -> list[Any]:
+    """Return values as servers return doc values: sorted, and keywords without duplicates."""
     if own.kind is FieldKind.BINARY:
         return values
     if own.kind is FieldKind.KEYWORD:
@@ -112,14 +112,14 @@ def _shown(own: Field, values: list[Any]) -> list[Any]:
     return [number == 1 for number in numbers] if own.kind is FieldKind.BOOLEAN else numbers
 
 
-#: Characters of a text that are looked through for words to mark, as on servers.
+#: Characters of a text that are highlighted, as on servers.
 _HIGHLIGHTED = 1_000_000
-#: Hits tantivy is asked for in an order of its own; a page further down is taken from all in order.
+#: The lowest hit of a page that tantivy sorts by itself; below that, all hits are sorted once and cached.
 _NATIVE = 10_000
 
 
 class _Ranked(NamedTuple):
-    """A hit of the page: score, place, and its sort values."""
+    """A hit of the page: score, address and sort values."""
 
     score: float
     address: tantivy.DocAddress
@@ -128,7 +128,7 @@ class _Ranked(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Loader:
-    """Makes hits of what was ranked, reading no more of the documents than was asked for."""
+    """Loads the hits of a page, and reads no more of the documents than the request needs."""
 
     snapshot: Snapshot
     request: Request
@@ -141,16 +141,16 @@ class _Loader:
         request = self.request
         pages = bool(request.source.wanted or request.highlight or self.selection.in_main)
         if not pages and not self.selection.in_parts and request.bare:
-            return [self._frame(ranked) for ranked in page]
+            return [self._bare_hit(ranked) for ranked in page]
         heads = self.snapshot.heads.load(self.snapshot.searcher, [ranked.address for ranked in page])
         return [self._hit(ranked, read_head(head)) for ranked, head in zip(page, heads, strict=True)]
 
     def _hit(self, ranked: _Ranked, head: Head) -> dict[str, Any]:
-        hit = self._frame(ranked, "" if self.request.bare else head.id)
+        hit = self._bare_hit(ranked, "" if self.request.bare else head.id)
         source = head.parts
-        if self._whole(head):
+        if self._needs_source(head):
             main = stored_main(self.snapshot.searcher, self.snapshot.heads, ranked.address)
-            source = loaded(main) | head.parts
+            source = parse_source(main) | head.parts
         if self.request.source.wanted:
             hit["_source"] = self.request.source.apply(source)
         if fields := self.selection.read(head.parts, source):
@@ -159,16 +159,16 @@ class _Loader:
             hit["highlight"] = marked
         return hit
 
-    def _whole(self, head: Head) -> bool:
-        """Tell whether more than the head of a document is needed, which has to be decompressed."""
+    def _needs_source(self, head: Head) -> bool:
+        """Return whether more than the head of a document is needed, which must be decompressed."""
         request = self.request
         beyond = request.source.wanted and not request.source.within(head.parts)
         return bool(beyond or request.highlight or self.selection.in_main)
 
-    def _frame(self, ranked: _Ranked, id: str = "") -> dict[str, Any]:  # noqa: A002
+    def _bare_hit(self, ranked: _Ranked, id_: str = "") -> dict[str, Any]:
         frame: dict[str, Any] = {"_index": self.snapshot.name}
-        if id:
-            frame["_id"] = id
+        if id_:
+            frame["_id"] = id_
         frame["_score"] = ranked.score if self.request.scored else None
         if self.request.sort:
             frame["sort"] = ranked.sort
@@ -177,13 +177,13 @@ class _Loader:
     def _highlight(self, options: HighlightOptions, source: Mapping[str, Any]) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
         for pattern, style in options.fields:
-            for own in self._highlighted(pattern):
+            for own in self._highlight_fields(pattern):
                 fragments = self._fragments(own, style, source)
                 if fragments:
                     found[own.path] = fragments[: style.fragments or None]
         return found
 
-    def _highlighted(self, pattern: str) -> list[Field]:
+    def _highlight_fields(self, pattern: str) -> list[Field]:
         fields = self.snapshot.catalog.fields.values()
         return [own for own in fields if own.kind is FieldKind.TEXT and fnmatchcase(own.path, pattern)]
 
@@ -208,10 +208,10 @@ def run_search(snapshot: Snapshot, analysis: Analysis, request: Request) -> dict
     query = compile_query(context, request.query)
     loader = _Loader(snapshot, request, analysis, context.marks, select(snapshot.catalog, request.docvalues))
     if request.collapse is None:
-        count, best, page = _ranked(snapshot, query, request)
+        count, best, page = _rank_hits(snapshot, query, request)
         shown = loader.hits(page)
     else:
-        count, best, shown = _collapsed(loader, query, request.collapse)
+        count, best, shown = _collapse_hits(loader, query, request.collapse)
     hits: dict[str, Any] = {"max_score": best if request.scored else None}
     if request.total is not False:
         hits = {"total": _total(count, request.total), **hits}
@@ -227,14 +227,14 @@ def run_search(snapshot: Snapshot, analysis: Analysis, request: Request) -> dict
     return response
 
 
-def _ranked(
+def _rank_hits(
     snapshot: Snapshot, query: tantivy.Query, request: Request
 ) -> tuple[int, float | None, list[_Ranked]]:
-    """Return how many were found, the best score, and the page."""
+    """Return the number of hits, the best score, and the hits of the page."""
     wanted = request.start + request.size
     if request.by_rank and request.after is None:
-        # One more than nothing, so that there is a best score.
-        count, found = find(snapshot.searcher, query, max(wanted, 1))
+        # At least one, for the best score.
+        count, found = search_top(snapshot.searcher, query, max(wanted, 1))
         best = found[0][0] if found else None
         return count, best, [_by_rank(request, *hit) for hit in found[request.start : wanted]]
     order = snapshot.sort_cache.get(key := _order_key(request))
@@ -254,14 +254,14 @@ def _ranked(
     return order.places.size, order.best, page
 
 
-def _collapsed(
+def _collapse_hits(
     loader: _Loader, query: tantivy.Query, collapse: Collapse
 ) -> tuple[int, float | None, list[dict[str, Any]]]:
-    """Return how many hits there are, the best score, and the first hit of each group of the page."""
+    """Return the number of hits, the best score, and the first hit of each group of the page."""
     snapshot, request = loader.snapshot, loader.request
     own = collapse_field(snapshot, collapse.path)
     count, best, firsts = first_of_each(
-        lambda size: _ranked(snapshot, query, replace(request, start=0, size=size)),
+        lambda size: _rank_hits(snapshot, query, replace(request, start=0, size=size)),
         lambda page: column_values(snapshot, own, [ranked.address for ranked in page]),
         request.start + request.size,
     )
@@ -270,12 +270,12 @@ def _collapsed(
     for hit, (_, value) in zip(shown, firsts, strict=True):
         hit["fields"] = {**hit.get("fields", {}), collapse.path: [value]}
         if collapse.inner:
-            hit["inner_hits"] = _others(loader, collapse, value)
+            hit["inner_hits"] = _inner_hits(loader, collapse, value)
     return count, best, shown
 
 
-def _others(loader: _Loader, collapse: Collapse, value: int | None) -> dict[str, Any]:
-    query = narrowed(loader.request.query, collapse.path, value)
+def _inner_hits(loader: _Loader, collapse: Collapse, value: int | None) -> dict[str, Any]:
+    query = group_query(loader.request.query, collapse.path, value)
     found = {}
     for name, one in zip(collapse.names, collapse.inner, strict=True):
         body = {key: given for key, given in one.items() if key != "name"}
@@ -289,10 +289,10 @@ def _order_key(request: Request) -> str:
 
 
 def _order(snapshot: Snapshot, query: tantivy.Query, request: Request) -> Order:
-    """Return all that is found in order. Cost: about 2 µs a hit and key."""
-    count, _ = find(snapshot.searcher, query, 1)
-    # One request for all: an order by several fields, or after a cursor, is not tantivy's.
-    _, found = find(snapshot.searcher, query, count)
+    """Return all hits in order. Cost: about 2 µs a hit and key."""
+    count, _ = search_top(snapshot.searcher, query, 1)
+    # All at once, because tantivy sorts neither by several fields nor after a cursor.
+    _, found = search_top(snapshot.searcher, query, count)
     columns = [make_column(key, snapshot, query, found) for key in request.sort]
     scores = np.fromiter((score for score, _ in found), np.float32, len(found))
     return Order.of(places(found), scores, columns)
@@ -301,16 +301,16 @@ def _order(snapshot: Snapshot, query: tantivy.Query, request: Request) -> Order:
 def _sorted_by_tantivy(
     snapshot: Snapshot, query: tantivy.Query, request: Request, column: str | None, descending: bool
 ) -> tuple[int, None, list[_Ranked]]:
-    """Return a page near the top, which tantivy finds without the rest."""
+    """Return a page near the top that tantivy sorts by itself."""
     wanted = max(request.start + request.size, 1)
     if column is None:
-        count, found = find(snapshot.searcher, constant(query), wanted)
+        count, found = search_top(snapshot.searcher, constant(query), wanted)
         keyed: Sequence[tuple[Any, tantivy.DocAddress]] = [(place(address), address) for _, address in found]
     else:
         order = tantivy.Order.Desc if descending else tantivy.Order.Asc
         result = snapshot.searcher.search(query, wanted, order_by_field=column, order=order)
-        count, keyed = counted(result), result.hits
-    # Whatever follows the first key is the place.
+        count, keyed = hit_count(result), result.hits
+    # Any further sort keys are the place.
     rest = len(request.sort) - 1
     chosen = keyed[request.start : request.start + request.size]
     return (

@@ -1,4 +1,4 @@
-"""``sort`` and ``search_after``: a total order over what was found."""
+"""``sort`` and ``search_after``: a total order of hits."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ import tantivy
 
 from shinglefold.documents import values_at
 from shinglefold.engines.embedded.query.context import constant
-from shinglefold.engines.embedded.schema.body_options import checked, single, unsupported
+from shinglefold.engines.embedded.schema.body_options import check_options, single_entry, unsupported
 from shinglefold.engines.embedded.schema.field_types import TYPES, Field, FieldKind, parse_date, to_index
-from shinglefold.engines.embedded.schema.tantivy_schema import MANY, NAMES, Found, find
+from shinglefold.engines.embedded.schema.tantivy_schema import MANY, NAMES, ScoredAddress, search_top
 from shinglefold.engines.embedded.store.document_encoder import indexed_values
 from shinglefold.engines.embedded.store.snapshots import GAP, Places, Snapshot, SortColumn
 from shinglefold.engines.embedded.store.source_codec import stored_source
@@ -24,7 +24,7 @@ _PLACES = ("_doc", "_shard_doc")
 
 @dataclass(frozen=True, slots=True)
 class SortKey:
-    """One key of an order; ``missing`` is ``_last``, ``_first`` or a value to sort by instead."""
+    """A sort key; ``missing`` is ``_last``, ``_first`` or a value to sort by instead."""
 
     name: str
     descending: bool
@@ -33,7 +33,7 @@ class SortKey:
 
 
 def read_sort(given: object, under_pit: bool) -> tuple[SortKey, ...]:
-    """Read the ``sort`` of a search body; under a point in time the place in the index is the last key.
+    """Read the ``sort`` of a search body. Under a point in time the place in the index is the last key.
 
     Raises:
         UnsupportedQuery: a key or an option is not supported.
@@ -49,7 +49,7 @@ def read_sort(given: object, under_pit: bool) -> tuple[SortKey, ...]:
 
 
 def place(address: tantivy.DocAddress) -> int:
-    """Return a hit's place in the index, unique in a snapshot: what ``_doc`` and ``_shard_doc`` sort by."""
+    """Return a hit's place, unique in a snapshot; ``_doc`` and ``_shard_doc`` sort by it."""
     return (address.segment_ord << 32) | address.doc
 
 
@@ -58,8 +58,10 @@ def address_at(number: int) -> tantivy.DocAddress:
     return tantivy.DocAddress(number >> 32, number & 0xFFFFFFFF)
 
 
-def make_column(key: SortKey, snapshot: Snapshot, query: tantivy.Query, found: Sequence[Found]) -> SortColumn:
-    """Return one key of an order for every hit.
+def make_column(
+    key: SortKey, snapshot: Snapshot, query: tantivy.Query, found: Sequence[ScoredAddress]
+) -> SortColumn:
+    """Return a sort key's values for every hit.
 
     Raises:
         UnsupportedQuery: the field can't be sorted by.
@@ -69,23 +71,22 @@ def make_column(key: SortKey, snapshot: Snapshot, query: tantivy.Query, found: S
         return _column(key, np.array([score for score, _ in found], np.float64), None, _as_float)
     if key.name in _PLACES:
         return SortColumn(sign * places(found), None, sign, _gap(key), lambda value: int(_as_float(value)))
-    own = _sortable(key, snapshot)
+    own = _sort_field(key, snapshot)
     if own is None:
         return SortColumn(np.full(len(found), _gap(key)), [], 1, _gap(key), lambda _: 0)
     if own.kind is FieldKind.KEYWORD:
         values: list[Any] = _strings(own, snapshot, query, found)
     else:
         values = snapshot.searcher.fast_field_values(own.column, [address for _, address in found])
-    if key.descending and has_many(own, snapshot):
+    if key.descending and is_multivalued(own, snapshot):
         values = _with_greatest(own, snapshot, query, found, values)
-    return _field_column(key, own, _filled(key, values, own))
+    return _field_column(key, own, _with_missing(key, values, own))
 
 
 def tantivy_orders(keys: Sequence[SortKey], snapshot: Snapshot) -> tuple[str | None, bool] | None:
-    """Return the column and direction by which tantivy alone gives an order; no column for places.
+    """Return the column (None for places) and direction if tantivy can sort by itself, else None.
 
-    None where it takes more than that: it sorts by one column, by its first values, equal ones by place, and
-    those without a value last.
+    tantivy sorts by the first values of one column, then by place, with missing values last.
     """
     first, *rest = keys
     if any(key.name not in _PLACES or key.descending for key in rest):
@@ -94,28 +95,28 @@ def tantivy_orders(keys: Sequence[SortKey], snapshot: Snapshot) -> tuple[str | N
         return None if first.descending else (None, False)
     if first.name == "_score" or first.missing != "_last":
         return None
-    own = _sortable(first, snapshot)
-    if own is None or (first.descending and has_many(own, snapshot)):
+    own = _sort_field(first, snapshot)
+    if own is None or (first.descending and is_multivalued(own, snapshot)):
         return None
     return own.column, first.descending
 
 
-def has_many(own: Field, snapshot: Snapshot) -> bool:
-    """Tell whether a document has several values for a field."""
+def is_multivalued(own: Field, snapshot: Snapshot) -> bool:
+    """Return whether any document has several values for a field."""
     return snapshot.searcher.doc_freq(NAMES, MANY + own.path) > 0
 
 
-def places(found: Sequence[Found]) -> Places:
+def places(found: Sequence[ScoredAddress]) -> Places:
     """Return the places of hits in the index."""
     return np.fromiter((place(address) for _, address in found), np.int64, len(found))
 
 
 def _read_key(item: object) -> SortKey:
-    name, options = (item, {}) if isinstance(item, str) else single("sort", item)
+    name, options = (item, {}) if isinstance(item, str) else single_entry("sort", item)
     assert isinstance(name, str)
     if isinstance(options, str):
         options = {"order": options}
-    checked(f"sort by {name}", options, _OPTIONS if name not in ("_score", *_PLACES) else ("order",))
+    check_options(f"sort by {name}", options, _OPTIONS if name not in ("_score", *_PLACES) else ("order",))
     order = options.get("order", "desc" if name == "_score" else "asc")
     if order not in ("asc", "desc"):
         raise unsupported(f"order of sort by {name}", str(order), ("asc", "desc"))
@@ -124,7 +125,7 @@ def _read_key(item: object) -> SortKey:
     return SortKey(name, order == "desc", options.get("missing", "_last"), "unmapped_type" in options)
 
 
-def _sortable(key: SortKey, snapshot: Snapshot) -> Field | None:
+def _sort_field(key: SortKey, snapshot: Snapshot) -> Field | None:
     own = snapshot.catalog.fields.get(key.name)
     if own is None and key.unmapped:
         return None
@@ -148,11 +149,11 @@ def _sortable(key: SortKey, snapshot: Snapshot) -> Field | None:
 
 
 def _strings(
-    own: Field, snapshot: Snapshot, query: tantivy.Query, found: Sequence[Found]
+    own: Field, snapshot: Snapshot, query: tantivy.Query, found: Sequence[ScoredAddress]
 ) -> list[str | None]:
-    """Return the strings of a keyword field for every hit.
+    """Return the string of a keyword field for every hit.
 
-    tantivy reads numbers of given documents, but strings only while it orders by them.
+    tantivy reads the numbers of given documents, but returns strings only if it sorts by them.
     """
     if not found:
         return []
@@ -164,16 +165,16 @@ def _strings(
 
 
 def _with_greatest(
-    own: Field, snapshot: Snapshot, query: tantivy.Query, found: Sequence[Found], values: list[Any]
+    own: Field, snapshot: Snapshot, query: tantivy.Query, found: Sequence[ScoredAddress], values: list[Any]
 ) -> list[Any]:
-    """Return the values with the greatest instead of the least where a document has several.
+    """Return the values, with the greatest instead of the least for documents with several.
 
-    Cost: reads these documents; a column gives its first value only.
+    Cost: reads these documents, because a column returns its first value only.
     """
     many = tantivy.Query.term_query(snapshot.schema, NAMES, MANY + own.path, "basic")
     both = tantivy.Query.boolean_query([(tantivy.Occur.Must, query), (tantivy.Occur.Must, many)])
     greatest = {}
-    for _, address in find(snapshot.searcher, both, len(found))[1]:
+    for _, address in search_top(snapshot.searcher, both, len(found))[1]:
         source = stored_source(snapshot.searcher, snapshot.heads, address).load()
         greatest[place(address)] = max(indexed_values(own, values_at(source, own.source)))
     return [greatest.get(place(hit[1]), value) for hit, value in zip(found, values, strict=True)]
@@ -189,21 +190,24 @@ def _field_column(key: SortKey, own: Field, values: Sequence[Any]) -> SortColumn
         ranks[there] = _sign(key) * np.fromiter((rank_of[value] for value in known), np.int64, len(known))
         return SortColumn(ranks, distinct, _sign(key), _gap(key), str)
     return _column(
-        key, np.array(known, np.float64 if own.kind is FieldKind.DOUBLE else np.int64), there, _number_of(own)
+        key,
+        np.array(known, np.float64 if own.kind is FieldKind.DOUBLE else np.int64),
+        there,
+        _cursor_parser(own),
     )
 
 
 def _column(
     key: SortKey, known: npt.NDArray[Any], there: npt.NDArray[np.bool_] | None, number: Callable[[Any], Any]
 ) -> SortColumn:
-    """Return the column of numbers; ``there`` tells which rows have one, None for all."""
+    """Return the sort column of numbers; ``there`` marks the rows that have one, None all."""
     distinct, inverse = np.unique(known, return_inverse=True)
     ranks = np.full(known.size if there is None else there.size, _gap(key))
     ranks[slice(None) if there is None else there] = _sign(key) * inverse.astype(np.int64)
     return SortColumn(ranks, cast(Sequence[Any], distinct), _sign(key), _gap(key), number)
 
 
-def _number_of(own: Field) -> Callable[[Any], Any]:
+def _cursor_parser(own: Field) -> Callable[[Any], Any]:
     def number(value: object) -> int | float:
         if own.kind is FieldKind.DATE and isinstance(value, str):
             return parse_date(value).first
@@ -212,7 +216,7 @@ def _number_of(own: Field) -> Callable[[Any], Any]:
     return number
 
 
-def _filled(key: SortKey, values: Sequence[Any], own: Field) -> Sequence[Any]:
+def _with_missing(key: SortKey, values: Sequence[Any], own: Field) -> Sequence[Any]:
     if key.missing in ("_last", "_first"):
         return values
     try:

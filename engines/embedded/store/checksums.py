@@ -1,7 +1,7 @@
 """Check that the files of an index are whole, and reclaim the space of replaced documents.
 
-tantivy ends each of its files with a checksum but never looks at it. What has none, its list of segments, is
-compared with what the files themselves tell.
+tantivy ends each of its files with a checksum but never checks it, and may panic over damaged files. Its list
+of segments has no checksum and is compared with the files.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import Any
 
 import tantivy
 
-from shinglefold.engines.embedded.schema.tantivy_schema import ADDRESS, find
+from shinglefold.engines.embedded.schema.tantivy_schema import ADDRESS, search_top
 from shinglefold.engines.embedded.store.record_files import (
     PLACE,
     Heads,
@@ -21,7 +21,7 @@ from shinglefold.engines.embedded.store.record_files import (
     addresses,
     read_head,
     record_files,
-    walk,
+    scan_file,
 )
 from shinglefold.engines.embedded.store.source_codec import stored_sources
 from shinglefold.errors import EngineUnavailable
@@ -37,21 +37,23 @@ _AT_ONCE = 1000
 def live_counts(searcher: tantivy.Searcher) -> dict[int, int]:
     """Return the number of live records in each file. Cost: a pass over a column."""
     interval = {"histogram": {"field": ADDRESS, "interval": 1 << PLACE, "min_doc_count": 1}}
-    told = searcher.aggregate(tantivy.Query.all_query(), {"volumes": interval})
-    return {int(bucket["key"]) >> PLACE: bucket["doc_count"] for bucket in told["volumes"]["buckets"]}
+    response = searcher.aggregate(tantivy.Query.all_query(), {"volumes": interval})
+    return {int(bucket["key"]) >> PLACE: bucket["doc_count"] for bucket in response["volumes"]["buckets"]}
 
 
 def last_place(searcher: tantivy.Searcher, schema: tantivy.Schema, number: int) -> int:
     """Return the offset of the last live record in a file."""
-    inside = _inside(schema, number)
+    inside = _in_file(schema, number)
     last = searcher.search(inside, 1, count=False, order_by_field=ADDRESS, order=tantivy.Order.Desc).hits
     return int(last[0][0]) - (number << PLACE) if last else 0
 
 
-def is_own(searcher: tantivy.Searcher, schema: tantivy.Schema, volumes: RecordFiles, address: int) -> bool:
+def is_current(
+    searcher: tantivy.Searcher, schema: tantivy.Schema, records: RecordFiles, address: int
+) -> bool:
     """Return whether the record at an address is the head of the document with this address."""
     try:
-        query = tantivy.Query.term_query(schema, "_id", read_head(volumes.read(address)).id)
+        query = tantivy.Query.term_query(schema, "_id", read_head(records.read(address)).id)
     except (ValueError, TypeError):
         return False
     hits = searcher.search(query, 1, count=False).hits
@@ -71,22 +73,22 @@ def relocate(
     put: Callable[[str, Mapping[str, Any]], None],
 ) -> None:
     """Write the documents again whose heads are in a file."""
-    for places in _several(searcher, schema, number):
+    for places in _batches(searcher, schema, number):
         for source in stored_sources(searcher, heads, places):
             put(read_head(source.head).id, source.load())
 
 
-def _several(
+def _batches(
     searcher: tantivy.Searcher, schema: tantivy.Schema, number: int
 ) -> Iterator[list[tantivy.DocAddress]]:
-    inside = _inside(schema, number)
-    count, _ = find(searcher, inside, 1)
-    _, found = find(searcher, inside, count)
+    inside = _in_file(schema, number)
+    count, _ = search_top(searcher, inside, 1)
+    _, found = search_top(searcher, inside, count)
     for begin in range(0, count, _AT_ONCE):
         yield [place for _, place in found[begin : begin + _AT_ONCE]]
 
 
-def _inside(schema: tantivy.Schema, number: int) -> tantivy.Query:
+def _in_file(schema: tantivy.Schema, number: int) -> tantivy.Query:
     first = number << PLACE
     return tantivy.Query.range_query(
         schema, ADDRESS, tantivy.FieldType.Unsigned, first, first + (1 << PLACE), include_upper=False
@@ -96,11 +98,11 @@ def _inside(schema: tantivy.Schema, number: int) -> tantivy.Query:
 META = "meta.json"
 _PARTS = ("idx", "pos", "term", "store", "fast", "fieldnorm")
 _MAGIC = (1337).to_bytes(4, "little")
-#: Longer than any footer tantivy writes, in bytes.
+#: In bytes, more than any footer of tantivy has.
 _LONGEST_FOOTER = 65_536
-#: How the columns of a ``fast`` file end, since tantivy 0.20: number of rows, version, magic bytes.
+#: The end of the columns in a ``fast`` file since tantivy 0.20: number of rows, version, magic bytes.
 _COLUMNS_END = b"\x02qwB"
-#: Where somebody writes, files come and go while they are looked at.
+#: Checks are repeated, because a writer may create and remove files meanwhile.
 TRIES = 5
 
 
@@ -108,9 +110,9 @@ def check_files(folder: Path, schema: int = 0, most: int | None = None) -> None:
     """Check tantivy's files.
 
     Args:
-        folder: tantivy's, in that of the index.
-        schema: the checksum of the schema, where it is known; see ``schema_checksum``.
-        most: bytes up to which all contents are read, None for any number; beyond, only the files' ends are.
+        folder: that of tantivy within the index's.
+        schema: the checksum of the schema if it is known, else 0; see ``schema_checksum``.
+        most: the size in bytes up to which all contents are read, None for any; of more, only the ends are.
 
     Raises:
         EngineUnavailable: some are damaged or missing; the message names them.
@@ -130,7 +132,7 @@ def damaged(folder: Path, found: list[str]) -> EngineUnavailable:
 
 
 def problems(folder: Path, schema: int = 0, most: int | None = None) -> list[str]:
-    """Return what is wrong with tantivy's files, a line a file; see ``check_files``."""
+    """Return the problems of tantivy's files, one line for each file; see ``check_files``."""
     found: list[str] = []
     for _ in range(TRIES):
         before = _content(folder / META)
@@ -141,15 +143,15 @@ def problems(folder: Path, schema: int = 0, most: int | None = None) -> list[str
 
 
 def head_problems(index: tantivy.Index, folder: Path, most: int | None) -> list[str]:
-    """Return what is wrong with the files of heads, a line a file.
+    """Return the problems of the record files of heads, one line for each file.
 
-    What no document refers to does not count: a killed writer may have left it. A volume that is whole may
-    be one of another index, or of another time: the last document in it has to be its own.
+    Records without a document do not count: a killed writer may have left them. A file without damage may be
+    that of another index or an old copy, so the last document in it must match.
 
     Args:
         most: see ``check_files``.
 
-    Cost: a pass over the column of addresses, and what ``check_files`` costs.
+    Cost: a pass over the column of addresses, and that of ``check_files``.
     """
     searcher = index.searcher()
     there = dict(record_files(folder))
@@ -162,20 +164,20 @@ def head_problems(index: tantivy.Index, folder: Path, most: int | None) -> list[
             found.append(f"{folder.name}/{number:08d}.records is missing")
             continue
         if not whole and number != used[-1]:
-            # Each costs a pass, and an index is opened for every search of a command.
+            # Each file costs a pass, and every search from the command line opens an index.
             continue
         try:
-            end = walk(file).end if whole else file.stat().st_size
+            end = scan_file(file).end if whole else file.stat().st_size
         except FileNotFoundError:
             end = 0
         last = last_place(searcher, index.schema, number)
-        if last >= end or not is_own(searcher, index.schema, opened, number << PLACE | last):
-            found.append(f"{folder.name}/{file.name} has another content than was written")
+        if last >= end or not is_current(searcher, index.schema, opened, number << PLACE | last):
+            found.append(f"{folder.name}/{file.name} has changed since it was written")
     return found
 
 
 def segment_files(meta: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the name of every file of an index, with its segment's entry in ``meta.json``."""
+    """Yield the name of every file of an index with the entry of its segment in ``meta.json``."""
     for segment in meta["segments"]:
         name = segment["segment_id"].replace("-", "")
         for part in _PARTS:
@@ -206,33 +208,33 @@ def _problems(folder: Path, content: bytes, schema: int, most: int | None) -> It
         files = list(segment_files(meta))
         wrong_schema = schema not in (0, schema_checksum(meta))
     except (ValueError, KeyError, TypeError, AttributeError):
-        yield f"{META} {'can not be read' if content else 'is missing or empty'}"
+        yield f"{META} is unreadable" if content else f"{META} is missing or empty"
         return
     if wrong_schema:
         yield f"{META} holds another schema than the index was made with"
-    yield from _managed(folder)
+    yield from _managed_problems(folder)
     whole = most is None or _size(folder / name for name, _ in files) <= most
     for name, segment in files:
         if problem := _file_problem(folder / name, segment, whole):
             yield f"{name} {problem}"
 
 
-def _managed(folder: Path) -> Iterator[str]:
+def _managed_problems(folder: Path) -> Iterator[str]:
     try:
         if not isinstance(json.loads((folder / ".managed.json").read_bytes()), list):
-            yield ".managed.json is no list"
+            yield ".managed.json is not a list"
     except FileNotFoundError:
-        # Reader goes without; a writer makes another.
+        # Readers do not need it, and a writer makes another.
         return
     except ValueError:
-        yield ".managed.json can not be read"
+        yield ".managed.json can't be read"
     except OSError:
-        # Its owner's alone, where the index is somebody else's.
+        # Only its owner may read it, if the index is another user's.
         return
 
 
 def _file_problem(file: Path, segment: Mapping[str, Any], whole: bool) -> str:
-    """Return what is wrong with a file, or nothing."""
+    """Return the problem of a file; empty if there is none."""
     try:
         with file.open("rb") as opened:
             size = opened.seek(0, 2)
@@ -241,7 +243,7 @@ def _file_problem(file: Path, segment: Mapping[str, Any], whole: bool) -> str:
     except FileNotFoundError:
         return "is missing"
     except OSError as error:
-        return f"can not be read ({error.strerror})"
+        return f"can't be read ({error.strerror})"
     try:
         length = int.from_bytes(content[-8:-4], "little")
         footer = json.loads(content[-8 - length : -8])
@@ -251,12 +253,12 @@ def _file_problem(file: Path, segment: Mapping[str, Any], whole: bool) -> str:
     except (ValueError, KeyError, TypeError):
         return "is cut off or overwritten"
     if whole and zlib.crc32(body) != checksum:
-        return "has another content than was written"
-    return _disagreement(file, body, segment, whole)
+        return "has changed since it was written"
+    return _contradiction(file, body, segment, whole)
 
 
-def _disagreement(file: Path, body: memoryview, segment: Mapping[str, Any], whole: bool) -> str:
-    """Return how a file contradicts the list of segments, or nothing."""
+def _contradiction(file: Path, body: memoryview, segment: Mapping[str, Any], whole: bool) -> str:
+    """Return how a file contradicts the list of segments; empty if it does not."""
     if file.suffix == ".fast" and body[-4:] == _COLUMNS_END:
         rows = int.from_bytes(body[-12:-8], "little")
         if rows != segment["max_doc"]:

@@ -1,4 +1,4 @@
-"""A JSON document as tantivy keeps it: columns to search, and the source to give back.
+"""Encode a JSON document for tantivy: columns to search, and the source.
 
 ``DocumentPreparer`` runs in the ingest workers: it analyses the texts and serializes the source of each
 document, so that the single writer of an index does neither.
@@ -24,7 +24,7 @@ from shinglefold.engines.embedded.schema.field_types import (
     well_formed,
 )
 from shinglefold.engines.embedded.schema.tantivy_schema import MANY, NAMES
-from shinglefold.engines.embedded.store.source_codec import StoredSource, halves, make_source
+from shinglefold.engines.embedded.store.source_codec import StoredSource, encode_source, halves
 
 _DEEPEST = 20
 #: Metadata of the engine; no field may have such a name.
@@ -34,10 +34,10 @@ _SCALARS, _TEXTS = frozenset({str, int, float, bool}), frozenset({str})
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A document to be written, without its source and ``texts``, and the catalog with its new fields.
+    """A document that is ready for ``analyse``, and the catalog with its new fields.
 
-    ``texts``: columns and the texts still to be analysed for them. ``words``: the words of some texts, by
-    text.
+    ``texts`` are columns with the texts that are not analysed yet. ``words`` are those of some texts, by
+    text. ``source`` and ``texts`` are not in ``document`` yet.
     """
 
     document: tantivy.Document
@@ -48,13 +48,13 @@ class Prepared:
 
     @property
     def characters(self) -> int:
-        """The characters of all texts still to be analysed."""
+        """The characters of all texts that are not analysed yet."""
         return sum(len(text) for _, text in self.texts)
 
 
 @dataclass(slots=True)
 class _Walk:
-    """The values of a document by path, and the definitions of fields seen for the first time."""
+    """Collects the values of a document by path, and the definitions of new fields."""
 
     catalog: Catalog
     values: dict[str, list[Any]] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class _Walk:
             raise ValueError(f"{prefix}: objects nested deeper than {_DEEPEST}")
         by_source, values = self.catalog.by_source, self.values
         for name, value in source.items():
-            # The usual case first: a document has dozens of values.
+            # The usual cases first, because a document has dozens of values.
             if type(name) is str and (path := f"{prefix}.{name}" if prefix else name) in by_source:
                 if type(value) in _SCALARS:
                     values.setdefault(path, []).append(value)
@@ -78,17 +78,17 @@ class _Walk:
                     values.setdefault(path, []).extend(value)
                     continue
             if not isinstance(name, str) or not name.strip(".") or ".." in name:
-                raise ValueError(f"{name!r} is no name for a field")
+                raise ValueError(f"{name!r} is not a valid field name")
             path = f"{prefix}.{name}" if prefix else name
             for item in items(value):
                 self._item(path, item, depth)
 
     def _item(self, path: str, item: object, depth: int) -> None:
-        manner = self.catalog.objects.get(path) or self.new_objects.get(path)
-        if manner is not None:
-            if isinstance(item, dict) and manner != "disabled":
+        dynamic = self.catalog.objects.get(path) or self.new_objects.get(path)
+        if dynamic is not None:
+            if isinstance(item, dict) and dynamic != "disabled":
                 self._object(path, item, depth + 1)
-            elif manner != "disabled":
+            elif dynamic != "disabled":
                 raise ValueError(f"object mapping for {path!r} got the value {_short(item)}")
         elif path in self.catalog.by_source or path in self.new:
             self.values.setdefault(path, []).append(item)
@@ -97,10 +97,10 @@ class _Walk:
 
     def _unmapped(self, path: str, item: object, depth: int) -> None:
         if path in _METADATA:
-            raise ValueError(f"{path!r} is no field of a document: it stands beside it")
-        dynamic = self._manner(path)
+            raise ValueError(f"{path!r} is metadata and can't be a field of a document")
+        dynamic = self._dynamic_of(path)
         if dynamic == "strict":
-            raise ValueError(f"mapping is strict, and there is no field {path!r} in it")
+            raise ValueError(f"the mapping is strict and has no field {path!r}")
         if dynamic == "false":
             return
         if isinstance(item, dict):
@@ -110,7 +110,7 @@ class _Walk:
         self.new[path] = definition_for(item, bool(self.catalog.mappings.get("date_detection", True)))
         self.values.setdefault(path, []).append(item)
 
-    def _manner(self, path: str) -> str:
+    def _dynamic_of(self, path: str) -> str:
         """Return ``dynamic`` of the nearest object above; names with dots create objects on the way."""
         above, _, name = path.rpartition(".")
         known = self.catalog.objects.get(above) or self.new_objects.get(above)
@@ -118,32 +118,29 @@ class _Walk:
             return known
         if above in self.catalog.by_source or above in self.new:
             raise ValueError(f"{above!r} is a value, so it can't have a field {name!r}")
-        self.new_objects[above] = self._manner(above)
+        self.new_objects[above] = self._dynamic_of(above)
         return self.new_objects[above]
 
 
 def prepare(
-    catalog: Catalog,
-    id: str,  # noqa: A002
-    source: Mapping[str, Any],
-    made: PreparedDocument | None = None,
+    catalog: Catalog, id_: str, source: Mapping[str, Any], made: PreparedDocument | None = None
 ) -> Prepared:
     """Return a document ready for ``analyse``.
 
     Args:
-        made: of it already.
+        made: what a worker prepared of it.
 
     Raises:
-        ValueError: a value does not fit its mapping, or the source is no JSON.
+        ValueError: a value does not fit its mapping, or the source is not JSON.
     """
     ready = PreparedDocument({}) if made is None else made
-    written = make_source(id, source, ready.halves)
+    written = encode_source(id_, source, ready.halves)
     walk = _Walk(catalog)
     walk.run(source)
     if walk.new:
-        catalog = catalog.grown(walk.new)
+        catalog = catalog.with_fields(walk.new)
     document = tantivy.Document()
-    document.add_text("_id", id)
+    document.add_text("_id", id_)
     names: dict[str, None] = {}
     texts: list[tuple[str, str]] = []
     for path, values in walk.values.items():
@@ -164,18 +161,18 @@ def prepare(
 
 
 def analyse(documents: Sequence[Prepared], analysis: Analysis) -> None:
-    """Add the words of their texts to documents, in one batch to share numpy's cost per call."""
+    """Analyse the texts of documents in one batch, and add the words to the documents."""
     wanted = [(one, column, text) for one in documents for column, text in one.texts]
     words = analysis.column_texts([text for one, _, text in wanted if text not in one.words])
     for one, column, text in reversed(wanted):
-        # Released at once: tantivy has a copy, and the text may be long.
+        # Frees the text, which may be long; tantivy has a copy.
         one.document.add_text(column, one.words[text] if text in one.words else words.pop())
         # After an interrupt the rest is analysed again.
         one.texts.pop()
 
 
 def indexed_values(own: Field, values: list[Any]) -> list[Any]:
-    """Return the values to index for a field, all of the type of its column.
+    """Return the indexed forms of a field's values.
 
     Raises:
         ValueError: one does not fit its mapping.
@@ -189,7 +186,7 @@ def indexed_values(own: Field, values: list[Any]) -> list[Any]:
 
 
 def _add(document: tantivy.Document, own: Field, values: list[Any], texts: list[tuple[str, str]]) -> int:
-    """Add a field's values to its column, or to ``texts`` for analysis; return their number."""
+    """Add a field's values to its column, or to ``texts``, and return their number."""
     if own.kind is FieldKind.TEXT:
         found = [_text(own, value) for value in values]
         texts += [(own.column, text) for text in found if own.column]
@@ -225,17 +222,17 @@ def _short(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "…"
 
 
-#: Metadata beside the fields of a document from the pipeline.
-_BESIDE = ("_id", "_index")
+#: Metadata in a document from the pipeline.
+_PIPELINE_METADATA = ("_id", "_index")
 
 
 class DocumentPreparer:
-    """Makes the words of the texts that an index searches, and the JSON that it stores.
+    """Prepares documents for an index: the words of their texts, and their JSON.
 
     Args:
-        kinds: the kinds of the fields by the path of their values, as far as they are mapped.
-        objects: how objects take new fields, by path; see ``Catalog``.
-        words: makes the words of many texts at once.
+        kinds: the kinds of mapped fields, by the path of their values.
+        objects: ``dynamic`` of objects by path; see ``Catalog``.
+        words: returns the words of many texts.
     """
 
     def __init__(
@@ -248,34 +245,37 @@ class DocumentPreparer:
 
     def __call__(self, documents: Sequence[Mapping[str, Any]]) -> list[PreparedDocument]:
         """Prepare documents, in order."""
-        fields = [{name: value for name, value in one.items() if name not in _BESIDE} for one in documents]
+        fields = [
+            {name: value for name, value in one.items() if name not in _PIPELINE_METADATA}
+            for one in documents
+        ]
         texts = [list(dict.fromkeys(self._texts(own, "", self._objects[""]))) for own in fields]
-        made = iter(self._words([text for several in texts for text in several]))
-        words: Iterator[WordsOf] = ({text: next(made) for text in several} for several in texts)
-        return [PreparedDocument(said, halves(own)) for said, own in zip(words, fields, strict=True)]
+        analysed = iter(self._words([text for several in texts for text in several]))
+        words: Iterator[WordsOf] = ({text: next(analysed) for text in several} for several in texts)
+        return [PreparedDocument(each, halves(own)) for each, own in zip(words, fields, strict=True)]
 
-    def _texts(self, value: Mapping[str, Any], above: str, manner: str) -> Iterator[str]:
+    def _texts(self, value: Mapping[str, Any], above: str, dynamic: str) -> Iterator[str]:
         for name, item in value.items():
-            yield from self._of(item, f"{above}.{name}" if above else str(name), manner)
+            yield from self._texts_in(item, f"{above}.{name}" if above else str(name), dynamic)
 
-    def _of(self, item: object, path: str, manner: str) -> Iterator[str]:
+    def _texts_in(self, item: object, path: str, dynamic: str) -> Iterator[str]:
         if isinstance(item, str):
-            if self._is_text(item, path, manner):
+            if self._is_text(item, path, dynamic):
                 yield item
         elif isinstance(item, Mapping):
-            own = self._objects.get(path, manner)
+            own = self._objects.get(path, dynamic)
             if own != "disabled":
                 yield from self._texts(item, path, own)
         elif isinstance(item, list | tuple) and self._may_have_texts(path):
             for one in item:
-                yield from self._of(one, path, manner)
+                yield from self._texts_in(one, path, dynamic)
 
     def _may_have_texts(self, path: str) -> bool:
         """Return whether a path may hold texts: it does not if it is mapped as something else."""
         kinds = self._kinds.get(path)
         return not kinds or FieldKind.TEXT in kinds
 
-    def _is_text(self, item: str, path: str, manner: str) -> bool:
+    def _is_text(self, item: str, path: str, dynamic: str) -> bool:
         if kinds := self._kinds.get(path):
             return FieldKind.TEXT in kinds
-        return manner == "true" and definition_for(item, True)["type"] == "text"
+        return dynamic == "true" and definition_for(item, True)["type"] == "text"

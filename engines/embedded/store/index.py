@@ -1,4 +1,4 @@
-"""One index: its folder, its catalog, the snapshot that searches see, and its writer while there is one."""
+"""An open index: its folder, its catalog, the snapshot that searches see, and its writer if there is one."""
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -15,9 +15,9 @@ from shinglefold.engines.embedded.schema.catalog import Catalog, NoColumnLeft
 from shinglefold.engines.embedded.schema.tantivy_schema import (
     TANTIVY,
     CommitLimits,
-    find,
     make_schema,
-    translated,
+    search_top,
+    translate_errors,
 )
 from shinglefold.engines.embedded.store.checksums import (
     live_counts,
@@ -32,27 +32,30 @@ from shinglefold.engines.embedded.store.index_folders import (
     new_folder,
     rebuild_columns,
 )
-from shinglefold.engines.embedded.store.record_files import FOLDER, record_files, walk
+from shinglefold.engines.embedded.store.record_files import FOLDER, record_files, scan_file
 from shinglefold.engines.embedded.store.snapshots import Reader, Snapshot, stamp
-from shinglefold.engines.embedded.store.write_ahead_log import age, files
+from shinglefold.engines.embedded.store.write_ahead_log import journal_age, journal_files
 from shinglefold.engines.embedded.store.writer import CommittedState, IndexWriter
 from shinglefold.errors import EngineError, IndexReadOnly, UnsupportedQuery
 from shinglefold.runtime.durable_files import sync_folder
 
-#: Seconds between checks for a journal, and the age at which its writer counts as dead: it commits sooner.
+#: The seconds between checks for a journal, and the age from which its writer counts as dead. A living one
+#: commits sooner.
 _CHECK_EVERY = 5.0
 
 
 class Index:
-    """An open index. One thread may write at a time; ``EmbeddedEngine`` sees to that.
+    """An open index. ``EmbeddedEngine`` lets only one thread at a time use it.
 
-    ==========  ===============  ==============================================================
-    state       ``_writer``      what holds
-    ==========  ===============  ==============================================================
-    reading     None             any process may write; ``snapshot`` follows what it commits
-    writing     set by ``run``   this process alone may write, until ``close``
-    held        set by ``begin``  the same, until ``end``; see ``ExclusiveAccess``
-    ==========  ===============  ==============================================================
+    Methods that write raise ``EngineUnavailable`` if another process writes, or the files can't be written.
+
+    =========  =====================  ============================================================
+    state      ``_writer``            meaning
+    =========  =====================  ============================================================
+    reading    None                   any process may write; ``snapshot`` follows its commits
+    writing    set by ``run``         only this process may write, until ``close``
+    exclusive  set by ``begin``       the same, until ``end``; see ``ExclusiveAccess``
+    =========  =====================  ============================================================
     """
 
     def __init__(self, folder: Path, analysis: Analysis, limits: CommitLimits) -> None:
@@ -64,10 +67,10 @@ class Index:
         self._writer: IndexWriter | None = None
         finish_rebuild(folder)
         self._stamp = stamp(folder)
-        #: The address behind the last head this process wrote; saves reading the file.
+        #: The address after the last head that this process wrote; saves reading the file.
         self._heads_end = 0
         #: Whether this process committed more than the snapshot shows.
-        self._stale = False
+        self._snapshot_is_stale = False
         self._reader = Reader(folder, self._catalog)
         self._tantivy = self._reader.index
         self._snapshot = self._make_snapshot()
@@ -76,13 +79,16 @@ class Index:
 
     @classmethod
     def create(cls, folder: Path, catalog: Catalog) -> None:
-        """Make an index; a crash leaves nothing or a hidden folder, see ``folders``.
+        """Create an index. A crash leaves nothing, or a hidden folder; see ``index_folders``.
 
         Raises:
-            EngineUnavailable: the folder can't be written, or another process is making the index.
+            EngineUnavailable: the folder can't be written, or another process is creating the index.
         """
         check_free(folder)
-        with translated(f"creating {folder.name}", _there(folder), lost=False), new_folder(folder) as part:
+        with (
+            translate_errors(f"creating {folder.name}", _nearest_existing(folder), lost=False),
+            new_folder(folder) as part,
+        ):
             (part / TANTIVY).mkdir()
             tantivy.Index(make_schema(catalog), path=str(part / TANTIVY))
             replace(catalog, schema=schema_checksum(read_meta(part / TANTIVY))).save(part)
@@ -96,14 +102,14 @@ class Index:
 
     @property
     def snapshot(self) -> Snapshot:
-        """What searches see: the last commit of another process, or the last refresh of our own writer.
+        """The documents that searches see: of another process's last commit, or of our last refresh.
 
         Cost: ``stat`` of three files.
         """
         if self._writer is None:
             if time.monotonic() - self._checked_at > _CHECK_EVERY:
                 self._checked_at = time.monotonic()
-                if age(self.folder) > _CHECK_EVERY:
+                if journal_age(self.folder) > _CHECK_EVERY:
                     self._recover()
             if self._reader.stamp() != self._stamp:
                 self._refresh_snapshot()
@@ -120,11 +126,7 @@ class Index:
         return self._writer is not None
 
     def begin(self) -> None:
-        """Take the write lock.
-
-        Raises:
-            EngineUnavailable: another process writes.
-        """
+        """Take the write lock."""
         self._open_writer()
 
     def end(self) -> None:
@@ -137,30 +139,22 @@ class Index:
             self._refresh_snapshot()
 
     def watch(self, fields: Collection[str]) -> None:
-        """Track the values of some fields in documents that searches do not see yet.
-
-        Raises:
-            EngineUnavailable: another process writes, or the files can't be written.
-        """
+        """Take the write lock, and make some fields searchable by ``unsearched``."""
         writer = self._open_writer()
         if not writer.memtable.watched.issuperset(fields):
             self.refresh()
             writer.memtable.watched |= frozenset(fields)
 
     def unsearched(self, field: str, values: Collection[object]) -> dict[object, list[str]]:
-        """Return the ids of documents by their value in a watched field, unless searches see them surely."""
+        """Return the ids of pending documents by their value in a watched field."""
         return self._writer.memtable.ids_by_value(field, values) if self._writer else {}
 
-    def note(self) -> None:
-        """Log all writes durably; searches see them about a second later, if this is called again by then.
-
-        Raises:
-            EngineUnavailable: the files can't be written.
-        """
+    def log_changes(self) -> None:
+        """Log all writes durably. A later call commits them, about a second after the first of them."""
         if (writer := self._writer) is None:
             return
-        with self._released_on_error():
-            writer.note()
+        with self._release_on_error():
+            writer.log_changes()
             self._finish_commit(wait=False)
             if writer.due and not writer.committing:
                 writer.commit_in_background()
@@ -169,17 +163,16 @@ class Index:
         """Run one bulk action, commit when a limit is reached, and return whether it replaced a document.
 
         Raises:
-            Refused: the action is not possible.
-            EngineUnavailable: another process writes, or the files can't be written.
+            RefusedAction: the action is not possible.
         """
         writer = self._open_writer()
         if writer.committing:
             self._finish_commit(wait=False)
-        with self._released_on_error():
+        with self._release_on_error():
             try:
                 written_over = writer.run(action)
             except NoColumnLeft as error:
-                writer = self._rebuilt(error)
+                writer = self._rebuild(error)
                 written_over = writer.run(action)
             if writer.full:
                 self._commit(writer)
@@ -190,7 +183,6 @@ class Index:
 
         Raises:
             UnsupportedQuery: the mappings are not supported.
-            EngineUnavailable: another process writes, or the files can't be written.
         """
         writer = self._open_writer()
         try:
@@ -198,49 +190,45 @@ class Index:
         except NoColumnLeft as error:
             if error.too_many:
                 raise UnsupportedQuery(f"{self.folder.name}: {error}") from error
-            writer = self._rebuilt(error)
+            writer = self._rebuild(error)
             writer.adopt(writer.catalog.with_mappings(mappings))
         self.refresh()
 
     def delete_found(self, query: Callable[[], tantivy.Query]) -> int:
-        """Delete what a query finds and return the count; ``query`` is called once all writes are visible.
-
-        Raises:
-            EngineUnavailable: another process writes, or the files can't be written.
-        """
+        """Delete the documents that match and return their number; ``query`` is called after a refresh."""
         writer = self._open_writer()
         self.refresh()
         found = query()
-        count, _ = find(self._snapshot.searcher, found, 1)
+        count, _ = search_top(self._snapshot.searcher, found, 1)
         writer.delete(found)
         self.refresh()
         return count
 
     def refresh(self) -> None:
-        """Commit all writes, and let searches see them and what other processes committed."""
-        with self._released_on_error():
+        """Commit all writes, and let searches see them and the commits of other processes."""
+        with self._release_on_error():
             self._finish_commit(wait=True)
             if self._writer and self._writer.dirty:
                 self._commit(self._writer)
         # Nobody else commits while this process writes.
-        if self._stale or self._writer is None:
+        if self._snapshot_is_stale or self._writer is None:
             self._refresh_snapshot()
 
     def _refresh_snapshot(self) -> None:
-        # Read first: what is committed meanwhile shows at the next check.
+        # Read first, so that the next check notices a commit made meanwhile.
         seen = self._reader.stamp()
         if self._writer is None:
             self._reader.reload()
         self._catalog = self._writer.catalog if self._writer else Catalog.load(self.folder)
         self._stamp = seen
         self._snapshot = self._make_snapshot()
-        self._stale = False
+        self._snapshot_is_stale = False
 
-    def source(self, id: str) -> dict[str, Any] | None:  # noqa: A002
+    def source(self, id_: str) -> dict[str, Any] | None:
         """Return the current version of a document, refreshed or not."""
         if self._writer:
-            return self._writer.source(id)
-        return self.snapshot.source(id)
+            return self._writer.source(id_)
+        return self.snapshot.source(id_)
 
     def sources(self, ids: Sequence[str]) -> list[dict[str, Any] | None]:
         """Return the current versions of documents, refreshed or not. Columns are opened once for all."""
@@ -268,11 +256,8 @@ class Index:
         self._reader.check()
 
     def _recover(self) -> None:
-        """Commit the journal of a killed writer; a living one does that itself.
-
-        If that fails, searches go on with what is committed.
-        """
-        if self._reader.read_only or not files(self.folder):
+        """Commit the journal of a killed writer. If that fails, searches still see what is committed."""
+        if self._reader.read_only or not journal_files(self.folder):
             return
         with suppress(EngineError):
             self._open_writer()
@@ -285,13 +270,13 @@ class Index:
                     f"the index in {self.folder} is read-only: you may not write to its folder. "
                     "Ask for write access, or copy the folder"
                 )
-            committed = CommittedState(self._stored, self._holds, self._heads_end)
+            committed = CommittedState(self._stored_source, self._contains, self._heads_end)
             self._writer = IndexWriter.open(
                 self.folder, self._tantivy, self._analysis, self._limits, committed
             )
             self._reader.reload()
-            self._stale = True
-            with self._released_on_error(always=True):
+            self._snapshot_is_stale = True
+            with self._release_on_error(always=True):
                 if self._writer.recover():
                     self._reader.reload()
         return self._writer
@@ -302,14 +287,14 @@ class Index:
             if writer.dirty:
                 self._commit(writer)
         except EngineError:
-            # This error says more than one of closing would.
+            # This error says more than one of ``close`` would.
             with suppress(EngineError):
                 writer.close()
             raise
         writer.close()
 
-    def _rebuilt(self, error: NoColumnLeft) -> IndexWriter:
-        """Rebuild the index with more columns and return a writer; the snapshot stays the same."""
+    def _rebuild(self, error: NoColumnLeft) -> IndexWriter:
+        """Rebuild the index with more columns and return a new writer; the snapshot stays the same."""
         self._finish_commit(wait=True)
         watched = frozenset[str]()
         if self._writer:
@@ -332,35 +317,35 @@ class Index:
     def _commit(self, writer: IndexWriter) -> None:
         self._finish_commit(wait=True)
         writer.commit()
-        self._committed(writer)
+        self._after_commit(writer)
 
     def _finish_commit(self, *, wait: bool) -> None:
         """Finish a background commit that has ended, or wait for it."""
-        with self._released_on_error():
+        with self._release_on_error():
             if self._writer and self._writer.finish(wait=wait):
-                self._committed(self._writer)
+                self._after_commit(self._writer)
 
-    def _committed(self, writer: IndexWriter) -> None:
+    def _after_commit(self, writer: IndexWriter) -> None:
         self._reader.reload()
-        self._stale = True
-        if writer.filled:
+        self._snapshot_is_stale = True
+        if writer.started_file:
             if writer.dirty:
-                # Compaction writes committed versions again, and must not replace newer ones.
+                # Compaction writes committed versions again, which must not replace newer ones.
                 writer.commit()
                 self._reader.reload()
             try:
-                with translated(f"giving space back in {self.folder.name}", self.folder, lost=False):
+                with translate_errors(f"giving space back in {self.folder.name}", self.folder, lost=False):
                     self._compact(writer)
             except EngineError as error:
                 # All writes are committed.
                 error.lost = 0
                 raise
         if writer.memtable.watched:
-            # The memtable no longer reports what is committed now, so searches have to see it.
+            # The memtable no longer has the committed documents, so searches must see them.
             self._refresh_snapshot()
 
     @contextmanager
-    def _released_on_error(self, *, always: bool = False) -> Iterator[None]:
+    def _release_on_error(self, *, always: bool = False) -> Iterator[None]:
         """Release the writer if writing fails; the next writer recovers from the journal.
 
         Args:
@@ -376,11 +361,11 @@ class Index:
             raise
 
     def _compact(self, writer: IndexWriter) -> None:
-        """Reclaim the space of heads whose documents were replaced or deleted."""
+        """Reclaim the space of the heads of replaced and deleted documents."""
         searcher, schema = self._tantivy.searcher(), self._tantivy.schema
         lives = live_counts(searcher)
         *full, _ = record_files(self.folder / FOLDER)
-        records = {number: walk(file, contents=False).records for number, file in full}
+        records = {number: scan_file(file, contents=False).records for number, file in full}
         emptied = sparse_files(lives, records)
         for number in emptied:
             relocate(searcher, schema, self._reader.heads, number, writer.rewrite)
@@ -391,15 +376,15 @@ class Index:
             if number not in lives or number in emptied:
                 file.unlink(missing_ok=True)
 
-    def _stored(self, id: str) -> dict[str, Any] | None:  # noqa: A002
-        return self._make_snapshot().source(id)
+    def _stored_source(self, id_: str) -> dict[str, Any] | None:
+        return self._make_snapshot().source(id_)
 
-    def _holds(self, id: str) -> bool:  # noqa: A002
+    def _contains(self, id_: str) -> bool:
         """Return whether a document is committed, without reading its source."""
         searcher = self._tantivy.searcher()
         if not searcher.num_docs:
             return False
-        query = tantivy.Query.term_query(self._tantivy.schema, "_id", id)
+        query = tantivy.Query.term_query(self._tantivy.schema, "_id", id_)
         return bool(searcher.search(query, 1, count=False).hits)
 
     def _make_snapshot(self) -> Snapshot:
@@ -407,6 +392,6 @@ class Index:
         return Snapshot(self.folder.name, self._catalog, searcher, schema, self._reader.heads)
 
 
-def _there(folder: Path) -> Path:
+def _nearest_existing(folder: Path) -> Path:
     """Return a folder, or the nearest parent that exists."""
     return next((place for place in (folder, *folder.absolute().parents) if place.exists()), folder)

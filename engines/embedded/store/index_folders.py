@@ -1,7 +1,7 @@
-"""The folders of indices: which there are, and how one goes or takes the place of another.
+"""The folders of indices: list, create, replace, rebuild and delete them.
 
-A process that is killed leaves half of a new index beside the others, or half of a deleted one. The next one
-that makes, replaces or deletes an index removes such folders, unless a living process has locked them.
+A killed process leaves a folder with part of a new or a deleted index. The next process that creates,
+replaces or deletes an index removes such folders, unless a living process has locked them.
 """
 
 import os
@@ -17,7 +17,13 @@ import tantivy
 
 from shinglefold.engines.embedded.schema.analysis import Analysis
 from shinglefold.engines.embedded.schema.catalog import CATALOG, Catalog
-from shinglefold.engines.embedded.schema.tantivy_schema import ADDRESS, TANTIVY, find, make_schema, translated
+from shinglefold.engines.embedded.schema.tantivy_schema import (
+    ADDRESS,
+    TANTIVY,
+    make_schema,
+    search_top,
+    translate_errors,
+)
 from shinglefold.engines.embedded.store.checksums import read_meta, schema_checksum
 from shinglefold.engines.embedded.store.document_encoder import analyse, prepare
 from shinglefold.engines.embedded.store.record_files import Heads, addresses, read_head
@@ -27,7 +33,7 @@ from shinglefold.errors import ConfigError, EngineUnavailable, UnsupportedQuery
 from shinglefold.options.validation import check_path_of
 from shinglefold.runtime.durable_files import is_same_file, lock, sync_folder
 
-#: What tantivy wants at least to open a writer, in bytes.
+#: The least memory that tantivy needs to open a writer, in bytes.
 _LEAST_MEMORY = 15_000_000
 
 
@@ -39,12 +45,12 @@ def folder_of(path: str | Path) -> Path:
     """
     folder = check_path_of("path", path)
     if folder.exists() and not folder.is_dir():
-        raise ConfigError(f"{folder} is a file: name the folder that indices are in, or are to be in")
+        raise ConfigError(f"{folder} is a file: name the folder of the indices")
     return folder
 
 
 def index_names(path: Path) -> list[str]:
-    """Return the names of the indices in a folder; those with a dot are being made or deleted."""
+    """Return the names of the indices in a folder. Names with a dot are being created or deleted."""
     return sorted(folder.name for folder in path.glob("[!.]*") if _is_index(folder))
 
 
@@ -53,18 +59,18 @@ def _is_index(folder: Path) -> bool:
     return (folder / CATALOG).is_file() or (folder / TANTIVY).is_dir()
 
 
-def no_name(path: Path, given: object) -> UnsupportedQuery:
+def invalid_name_error(path: Path, given: object) -> UnsupportedQuery:
     """Return the error for an invalid index name; for a pattern it lists the matching indices."""
     if not isinstance(given, str) or not set(given) & {"*", ","}:
         return UnsupportedQuery(
-            f'{given!r} is no name for one index: lower case, no spaces, none of \\ / * ? " < > | , # :, and '
-            "not beginning with . _ - +"
+            f"{given!r} is not a valid index name: use lower case, no spaces, none of "
+            '\\ / * ? " < > | , # :, and none of . _ - + at the beginning'
         )
     names = index_names(path)
     found = [name for name in names if any(fnmatchcase(name, part) for part in given.split(","))]
     one = f"one of {', '.join(found or names)}" if names else "one"
     return UnsupportedQuery(
-        f"{given!r} is no name for one index but for several, and the embedded engine searches and changes "
+        f"{given!r} names several indices, and the embedded engine searches and changes "
         f"one at a time: name {one}"
     )
 
@@ -81,18 +87,18 @@ def check_free(folder: Path) -> None:
         and not (folder.is_dir() and not any(folder.iterdir()))
     ):
         raise EngineUnavailable(
-            f"{folder} is there already and is no index: give the index another name, or take another folder"
+            f"{folder} exists and is not an index: give the index another name, or use another folder"
         )
 
 
-def there(folder: Path) -> bool:
-    """Return whether an index exists; finishes a replacement that was cut short."""
+def index_in_folder(folder: Path) -> bool:
+    """Return whether an index exists, after finishing an interrupted replacement."""
     if folder.is_dir():
         return _is_index(folder)
     with suppress(OSError):
-        by = _note(folder).read_text("utf-8")
+        by = _replacement_note(folder).read_text("utf-8")
         folder.with_name(by).rename(folder)
-        _note(folder).unlink()
+        _replacement_note(folder).unlink()
     return folder.is_dir()
 
 
@@ -113,62 +119,62 @@ def delete_folder(folder: Path) -> None:
         EngineUnavailable: another process writes to it, or the folder can't be written.
     """
     remove_leftovers(folder.parent)
-    _set_aside(folder, f"deleting {folder.name}", note=False)
-    remove(deleted_path(folder))
+    _hide_index(folder, f"deleting {folder.name}", note=False)
+    remove_folder(deleted_path(folder))
 
 
 def replace_folder(folder: Path, by: Path) -> None:
-    """Replace an index by another and delete the old one; if cut short, the next access finishes it.
+    """Replace an index by another and delete it. The next access finishes an interrupted replacement.
 
     Raises:
         EngineUnavailable: another process writes to one of them, or the folder can't be written.
     """
     doing = f"replacing {folder.name} by {by.name}"
     remove_leftovers(folder.parent)
-    lock = _locked(by, doing)
+    lock = _lock_index(by, doing)
     try:
         if folder.is_dir():
-            _exchange(folder, by, doing)
-        with translated(doing):
+            _note_and_hide(folder, by, doing)
+        with translate_errors(doing):
             by.rename(folder)
-        _note(folder).unlink(missing_ok=True)
+        _replacement_note(folder).unlink(missing_ok=True)
     finally:
         if lock:
             lock.wait_merging_threads()
-    remove(deleted_path(folder))
+    remove_folder(deleted_path(folder))
 
 
-def _exchange(folder: Path, by: Path, doing: str) -> None:
+def _note_and_hide(folder: Path, by: Path, doing: str) -> None:
     """Note the replacement of an index, then hide the index."""
-    with translated(doing):
-        _note(folder).write_text(by.name, "utf-8")
+    with translate_errors(doing):
+        _replacement_note(folder).write_text(by.name, "utf-8")
     try:
-        _set_aside(folder, doing)
+        _hide_index(folder, doing)
     except EngineUnavailable:
-        _note(folder).unlink(missing_ok=True)
+        _replacement_note(folder).unlink(missing_ok=True)
         raise
 
 
-def _set_aside(folder: Path, doing: str, *, note: bool = True) -> None:
+def _hide_index(folder: Path, doing: str, *, note: bool = True) -> None:
     """Hide an index while its lock is held; without a ``note`` nothing takes its place."""
-    lock = _locked(folder, doing)
-    with translated(doing):
+    lock = _lock_index(folder, doing)
+    with translate_errors(doing):
         if not note:
-            _note(folder).unlink(missing_ok=True)
-        remove(deleted_path(folder))
+            _replacement_note(folder).unlink(missing_ok=True)
+        remove_folder(deleted_path(folder))
         folder.rename(deleted_path(folder))
         if lock:
             lock.wait_merging_threads()
 
 
-def _locked(folder: Path, doing: str) -> tantivy.IndexWriter | None:
+def _lock_index(folder: Path, doing: str) -> tantivy.IndexWriter | None:
     """Take the write lock of an index; None if damaged files make writing impossible.
 
     Raises:
         EngineUnavailable: another process has it.
     """
     try:
-        with translated(doing):
+        with translate_errors(doing):
             return tantivy.Index.open(str(folder / TANTIVY)).writer(_LEAST_MEMORY, 1)
     except EngineUnavailable as error:
         if "LockBusy" in str(error.__cause__):
@@ -176,7 +182,7 @@ def _locked(folder: Path, doing: str) -> tantivy.IndexWriter | None:
         return None
 
 
-def _note(folder: Path) -> Path:
+def _replacement_note(folder: Path) -> Path:
     """Return the file that names the replacement of an index."""
     return folder.with_name(f".{folder.name}.replaced-by")
 
@@ -184,7 +190,7 @@ def _note(folder: Path) -> Path:
 #: Suffixes of the folder of an index that is being made, or deleted.
 _NEW, _DELETED = "new", "deleted"
 _NAME = re.compile(rf"\.[^.].*\.({_NEW}|{_DELETED})")
-#: What the folder of an index may contain, with the names of temporary files.
+#: The names that the folder of an index may contain, with those of temporary files.
 _CONTENT = re.compile(r"\.?(tantivy|catalog\.json|heads|journal)(\..+)?")
 
 
@@ -233,7 +239,7 @@ def _lock_folder(part: Path) -> int | None:
     while True:
         part.mkdir(parents=True, exist_ok=True)
         held = os.open(part, os.O_RDONLY)
-        # Where a system has no locks, it is ours too.
+        # On a system without locks it counts as locked.
         if lock(held) is False:
             os.close(held)
             return None
@@ -244,30 +250,30 @@ def _lock_folder(part: Path) -> int | None:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove the leftovers of killed processes from an engine's folder, as far as possible."""
+    """Remove the folders that killed processes left in an engine's folder, as far as possible."""
     with suppress(OSError):
         for entry in os.scandir(folder):
             if _NAME.fullmatch(entry.name) and entry.is_dir():
-                _clear(Path(entry.path))
+                _remove_if_left(Path(entry.path))
 
 
-def remove(folder: Path) -> None:
+def remove_folder(folder: Path) -> None:
     """Remove the folder of an index, and the link if it is one."""
     shutil.rmtree(folder.resolve(), ignore_errors=True)
     if folder.is_symlink():
         folder.unlink(missing_ok=True)
 
 
-def _clear(left: Path) -> None:
+def _remove_if_left(left: Path) -> None:
     with suppress(OSError):
         names = os.listdir(left)
-        # Another process may have made an empty one just now and not locked it yet.
+        # Another process may have created an empty folder and not locked it yet.
         if not names or not all(map(_CONTENT.fullmatch, names)):
             return
         held = os.open(left, os.O_RDONLY)
         try:
             if lock(held):
-                remove(left)
+                remove_folder(left)
         finally:
             os.close(held)
 
@@ -279,19 +285,19 @@ _PART, _REBUILT, _OLD = ".tantivy.part", ".tantivy.new", ".tantivy.old"
 def rebuild_columns(
     folder: Path, old: Reader, analysis: Analysis, pools: Mapping[str, int], memory: int
 ) -> None:
-    """Write an index again beside itself and swap the two; after a kill it is the old or the new one.
+    """Copy an index to one with more columns and swap the two. After a kill it is the old or the new one.
 
     Args:
-        old: the index to copy, as committed.
-        pools: the number of columns of each kind.
-        memory: bytes tantivy may use.
+        old: the index to copy; its committed documents are.
+        pools: the number of columns in each pool.
+        memory: the bytes that tantivy may use.
 
     Raises:
         EngineUnavailable: another process writes to it, or there is no space.
 
-    Cost: that of indexing all documents again; mostly it is the first one that brings many fields.
+    Cost: that of indexing all documents again. Mostly there are few, as the first one brings most fields.
     """
-    with translated(f"adding columns to {folder.name}"):
+    with translate_errors(f"adding columns to {folder.name}"):
         lock = old.index.writer(memory, 1)
         old.reload()
         catalog = replace(Catalog.load(folder), pools=dict(pools), schema=0)
@@ -301,7 +307,7 @@ def rebuild_columns(
         new = tantivy.Index(make_schema(catalog), path=str(folder / _PART))
         _copy(old.index.searcher(), old.heads, new.writer(memory, 1), catalog, analysis)
         (folder / _PART).rename(folder / _REBUILT)
-        # Harmless if killed here: writers check which columns there are.
+        # A kill is harmless here, because writers read the columns from the schema.
         catalog.save(folder)
         (folder / TANTIVY).rename(folder / _OLD)
         finish_rebuild(folder)
@@ -312,7 +318,7 @@ def rebuild_columns(
 def finish_rebuild(folder: Path) -> None:
     """Finish a rebuild whose process was killed between the two renames."""
     if not (folder / TANTIVY).exists():
-        # Another process may do it first.
+        # Another process may be faster.
         with suppress(OSError):
             (folder / _REBUILT).rename(folder / TANTIVY)
             sync_folder(folder)
@@ -326,11 +332,11 @@ def _copy(
     catalog: Catalog,
     analysis: Analysis,
 ) -> None:
-    _, found = find(searcher, tantivy.Query.all_query(), searcher.num_docs)
+    _, found = search_top(searcher, tantivy.Query.all_query(), searcher.num_docs)
     for _, place in found:
         source = stored_source(searcher, heads, place)
         ready = prepare(catalog, read_head(source.head).id, source.load())
-        # The record of its head stays where it is.
+        # The record of the head stays where it is.
         (address,) = addresses(searcher, [place])
         ready.document.add_unsigned(ADDRESS, address or 0)
         source.add_to(ready.document)

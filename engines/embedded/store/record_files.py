@@ -1,13 +1,13 @@
-"""Append-only record files: the heads of documents, apart from the compressed sources.
+"""Append-only record files: the heads of documents, separate from the compressed sources.
 
-A commit appends batches, each with a checksum. A record is found by its address, which tantivy keeps as one
-number a document and carries along when it merges. A killed writer may leave half a batch at the end of a
-file. Nothing refers to it, and nothing is written behind it: the next writer starts another file.
+A commit appends batches, each with a checksum. A record has an address, which tantivy stores as one number a
+document and keeps when it merges. A killed writer may leave part of a batch at the end of a file. No document
+refers to it, and nothing is written after it: the next writer starts another file.
 
-A record is a head: the id of a document and the objects at its top level; its payload is the source of a long
-document. Folding needs a small object of each of some hundred documents. Reading these from stored fields
-takes as long as the pages are (15 ms for 200 pages of 14 kB), because tantivy compresses both together;
-reading 200 heads of 600 bytes takes 0.3 ms.
+A record is a head: the id of a document and its top-level objects. Its payload is the source of a long
+document. Folding reads a small object of some hundred documents. From tantivy's stored fields that takes
+15 ms for 200 pages of 14 kB, because both are compressed together. Reading 200 heads of 600 bytes takes
+0.3 ms.
 """
 
 import json
@@ -29,18 +29,18 @@ from shinglefold.runtime.durable_files import sync_folder
 _HEADER = struct.Struct("<4sIQI")
 _MAGIC = b"sfv1"
 _LENGTH = struct.Struct("<I")
-#: A flag in the length of a record: its payload follows.
+#: A flag in the length of a record that has a payload.
 _HAS_PAYLOAD = 1 << 31
-#: Bits of an address that are the offset in a file; the rest is the file's number.
+#: The bits of an address with the offset in the file; the higher bits are the file's number.
 PLACE = 40
 _IN_VOLUME = (1 << PLACE) - 1
-#: Bytes after which another file is started, and bytes buffered before they are written.
+#: The bytes after which another file is started, and the bytes that are buffered.
 VOLUME, _HELD = 64_000_000, 4_000_000
 _NAME = re.compile(r"\d{8}\.records")
 
 
-class Walked(NamedTuple):
-    """The result of ``walk``: bytes up to which a file is whole, its size, records in the whole part."""
+class FileScan(NamedTuple):
+    """The result of ``scan_file``: end of the last whole batch, size of the file, number of records."""
 
     end: int
     size: int
@@ -51,31 +51,31 @@ class RecordAppender:
     """Appends records to the last file of a folder; one appender at a time.
 
     Args:
-        end: the address behind the last record, if this process wrote it.
+        end: the address after the last record, if this process wrote it.
     """
 
     def __init__(self, folder: Path, end: int = 0) -> None:
         self._folder = folder
-        self._number, self._end = _last_end(folder, end)
+        self._number, self._end = _append_position(folder, end)
         self._file: IO[bytes] | None = None
         self._batch = bytearray()
         self._records = 0
         self._unsynced = False
-        #: Whether part of a batch may stand behind the end, after an interrupted write.
+        #: Whether an interrupted write may have left part of a batch after the end.
         self._torn = False
         #: The number of files started.
         self.begun = 0
 
     @property
     def end(self) -> int:
-        """The address behind what was written."""
+        """The address after the last record."""
         return self._number << PLACE | self._end
 
     def add(self, data: bytes, payload: bytes | None = None) -> int:
-        """Append a record and return its address; it can be read after ``flush``.
+        """Append a record and return its address. It can be read after ``flush``.
 
         Args:
-            payload: read separately from the record.
+            payload: can be read separately from the record.
 
         Raises:
             OSError: it can't be written.
@@ -105,7 +105,7 @@ class RecordAppender:
             self._unsynced = False
 
     def close(self) -> None:
-        """Close the file; what was not flushed is lost."""
+        """Close the file; records that were not flushed are lost."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -115,7 +115,7 @@ class RecordAppender:
             return
         if self._file is None:
             self._file = open(_path(self._folder, self._number), "ab", buffering=0)  # noqa: SIM115
-        covered = _covered(len(self._batch), self._records)
+        covered = _checksum_prefix(len(self._batch), self._records)
         header = _HEADER.pack(
             _MAGIC, zlib.crc32(self._batch, zlib.crc32(covered)), len(self._batch), self._records
         )
@@ -147,14 +147,14 @@ class RecordAppender:
 
 
 class RecordFiles:
-    """The record files of one moment, mapped for reading; they stay readable after their removal."""
+    """The record files of one moment, mapped into memory; they stay readable after their removal."""
 
     def __init__(self, maps: Mapping[int, mmap.mmap]) -> None:
         self.maps = maps
 
     @classmethod
     def of(cls, folder: Path, before: "RecordFiles | None" = None) -> "RecordFiles":
-        """Map the files of a folder; those that ``before`` has mapped are shared."""
+        """Map the files of a folder, and share the maps of ``before``."""
         known = before.maps if before is not None else {}
         maps: dict[int, mmap.mmap] = {}
         for number, file in record_files(folder):
@@ -170,7 +170,7 @@ class RecordFiles:
         return cls(maps)
 
     def __or__(self, others: "RecordFiles") -> "RecordFiles":
-        """Return these files and others; where both have a file, that of the others."""
+        """Return these files and others, which win where both have a file."""
         return RecordFiles({**self.maps, **others.maps})
 
     def read(self, address: int) -> bytes:
@@ -179,7 +179,7 @@ class RecordFiles:
         Raises:
             ValueError: there is none.
         """
-        mapped, begin, length = self._found(address)
+        mapped, begin, length = self._locate(address)
         return mapped[begin : begin + (length & ~_HAS_PAYLOAD)]
 
     def payload(self, address: int) -> bytes | None:
@@ -188,10 +188,10 @@ class RecordFiles:
         Raises:
             ValueError: there is no such record.
         """
-        _, _, length = self._found(address)
+        _, _, length = self._locate(address)
         return self.read(address + _LENGTH.size + (length & ~_HAS_PAYLOAD)) if length & _HAS_PAYLOAD else None
 
-    def _found(self, address: int) -> tuple[mmap.mmap, int, int]:
+    def _locate(self, address: int) -> tuple[mmap.mmap, int, int]:
         """Return the map and offset of a record, and its length with the flag."""
         place = address & _IN_VOLUME
         mapped = self.maps.get(address >> PLACE)
@@ -210,8 +210,8 @@ def record_files(folder: Path) -> list[tuple[int, Path]]:
     return [(int(name.partition(".")[0]), folder / name) for name in names]
 
 
-def walk(file: Path, contents: bool = True) -> Walked:
-    """Read a record file through.
+def scan_file(file: Path, contents: bool = True) -> FileScan:
+    """Read a record file to its end.
 
     Args:
         contents: compare all contents with their checksums instead of trusting the headers.
@@ -225,35 +225,35 @@ def walk(file: Path, contents: bool = True) -> Walked:
         for length, count in _batches(opened, size, contents):
             end += length
             records += count
-    return Walked(end, size, records)
+    return FileScan(end, size, records)
 
 
 def _batches(opened: IO[bytes], size: int, contents: bool) -> Iterator[tuple[int, int]]:
-    """Yield bytes and record count of each batch before the first one that is not whole."""
+    """Yield size and record count of each batch before the first broken one."""
     while len(header := opened.read(_HEADER.size)) == _HEADER.size:
         magic, checksum, length, count = _HEADER.unpack(header)
         if magic != _MAGIC or length > size - opened.tell():
             return
         if not contents:
             opened.seek(length, 1)
-        elif zlib.crc32(opened.read(length), zlib.crc32(_covered(length, count))) != checksum:
+        elif zlib.crc32(opened.read(length), zlib.crc32(_checksum_prefix(length, count))) != checksum:
             return
         yield _HEADER.size + length, count
 
 
-def _covered(length: int, count: int) -> bytes:
+def _checksum_prefix(length: int, count: int) -> bytes:
     return struct.pack("<QI", length, count)
 
 
-def _last_end(folder: Path, known: int) -> tuple[int, int]:
-    """Return the last file and the offset to append at; behind half a batch the file counts as full."""
+def _append_position(folder: Path, known: int) -> tuple[int, int]:
+    """Return the last file and the offset to append at; a file with a broken batch counts as full."""
     there = record_files(folder)
     if not there:
         return 0, 0
     number, file = there[-1]
     if known == number << PLACE | file.stat().st_size:
         return number, known & _IN_VOLUME
-    found = walk(file)
+    found = scan_file(file)
     return number, found.end if found.end == found.size else VOLUME
 
 
@@ -266,7 +266,7 @@ FOLDER = "heads"
 
 
 class Head(NamedTuple):
-    """The id of a document and the objects at its top level, by name."""
+    """The id of a document and its top-level objects by name."""
 
     id: str
     parts: dict[str, Any]

@@ -21,7 +21,7 @@ import tantivy
 
 from shinglefold.engines.embedded.schema.catalog import Catalog
 from shinglefold.engines.embedded.schema.field_types import well_formed
-from shinglefold.engines.embedded.schema.tantivy_schema import TANTIVY, translated
+from shinglefold.engines.embedded.schema.tantivy_schema import TANTIVY, translate_errors
 from shinglefold.engines.embedded.store.checksums import (
     META,
     TRIES,
@@ -36,18 +36,18 @@ from shinglefold.engines.embedded.store.write_ahead_log import check_journal
 from shinglefold.errors import EngineUnavailable, PitExpired, UnsupportedQuery, reason_of
 
 Places = npt.NDArray[np.int64]
-#: The rank of a missing value: behind all others, or before them on request.
+#: The rank of a missing value: after all others, or negated before them.
 GAP = 2**62
 #: Rows cached with a snapshot; a row has 12 bytes and 8 more for each key.
-_KEPT = 4_000_000
+_CACHED_ROWS = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class SortColumn:
-    """One key of every hit: ``ranks`` are places in ``distinct``, negated in descending order, or ``gap``.
+    """A sort key of all hits: ``ranks`` are positions in ``distinct`` (negated if descending) or ``gap``.
 
-    ``distinct`` ascends; None where the ranks are the values themselves. ``number`` makes of a cursor's value
-    what can be compared with the distinct ones.
+    ``distinct`` ascends; it is None if the ranks are the values. ``number`` converts a cursor's value so
+    that it compares with ``distinct``.
     """
 
     ranks: Places
@@ -57,7 +57,7 @@ class SortColumn:
     number: Callable[[Any], Any]
 
     def value(self, row: int) -> Any:  # noqa: ANN401 - what the field holds
-        """Return the sort value of a row, as a response shows it."""
+        """Return the sort value of a row for the response."""
         rank = int(self.ranks[row])
         if rank == self.gap:
             return None
@@ -67,7 +67,7 @@ class SortColumn:
         return found.item() if isinstance(found, np.generic) else found
 
     def rank_of(self, value: object) -> float:
-        """Return the rank of a cursor's value; a value that no hit has ranks between its neighbours."""
+        """Return the rank of a cursor's value. A value that no hit has ranks between its neighbours."""
         if value is None:
             return self.gap
         wanted = self.number(value)
@@ -80,7 +80,7 @@ class SortColumn:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Hits in order: places in the index, scores, the keys they were sorted by, and the best score."""
+    """Hits in order: places in the index, scores, sort keys, and the best score."""
 
     places: Places
     scores: npt.NDArray[np.float32]
@@ -89,7 +89,7 @@ class Order:
 
     @classmethod
     def of(cls, places: Places, scores: npt.NDArray[np.float32], columns: Sequence[SortColumn]) -> Self:
-        """Return hits sorted by columns; equal ones by place."""
+        """Return hits sorted by columns, then by place."""
         rows = np.lexsort((places, *(column.ranks for column in reversed(columns))))
         sorted_columns = tuple(
             SortColumn(one.ranks[rows], one.distinct, one.sign, one.gap, one.number) for one in columns
@@ -98,7 +98,7 @@ class Order:
         return cls(places[rows], scores[rows], sorted_columns, best)
 
     def after(self, cursor: Sequence[Any]) -> int:
-        """Return the first row whose keys are behind those of a cursor."""
+        """Return the first row after a cursor."""
         wanted = tuple(column.rank_of(value) for column, value in zip(self.columns, cursor, strict=True))
         low, high = 0, self.places.size
         while low < high:
@@ -118,22 +118,25 @@ class SortCache:
     """An LRU cache of sorted results; threads may share it."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Hashable, Order] = OrderedDict()
+        self._cache: OrderedDict[Hashable, Order] = OrderedDict()
         self._lock = Lock()
 
     def get(self, key: Hashable) -> Order | None:
         """Return a cached order, None if there is none."""
         with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-            return self._kept.get(key)
+            if key in self._cache:
+                self._cache.move_to_end(key)
+            return self._cache.get(key)
 
     def keep(self, key: Hashable, order: Order) -> None:
         """Cache an order, and evict the least recently used ones."""
         with self._lock:
-            self._kept[key] = order
-            while len(self._kept) > 1 and sum(one.places.size for one in self._kept.values()) > _KEPT:
-                self._kept.popitem(last=False)
+            self._cache[key] = order
+            while len(self._cache) > 1 and self._rows() > _CACHED_ROWS:
+                self._cache.popitem(last=False)
+
+    def _rows(self) -> int:
+        return sum(order.places.size for order in self._cache.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,22 +150,22 @@ class Snapshot:
     heads: Heads
     sort_cache: SortCache = field(default_factory=SortCache)
 
-    def source(self, id: str) -> dict[str, Any] | None:  # noqa: A002
-        """Return a document, None where it is not there."""
-        place = self._place(id)
+    def source(self, id_: str) -> dict[str, Any] | None:
+        """Return a document, None if it does not exist."""
+        place = self._place(id_)
         return stored_source(self.searcher, self.heads, place).load() if place else None
 
     def sources(self, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Return the documents found, by id. Columns are opened once for all of them."""
+        """Return the documents that exist, by id. Columns are opened once for all."""
         there = {id_: place for id_ in ids if (place := self._place(id_))}
         found = stored_sources(self.searcher, self.heads, list(there.values()))
         return {id_: source.load() for id_, source in zip(there, found, strict=True)}
 
-    def _place(self, id: str) -> tantivy.DocAddress | None:  # noqa: A002
-        """Return the address of a document, None if there is none, as for an id that is no valid Unicode."""
-        if well_formed(id) != id:
+    def _place(self, id_: str) -> tantivy.DocAddress | None:
+        """Return the address of a document, None if it does not exist or the id is not valid Unicode."""
+        if well_formed(id_) != id_:
             return None
-        query = tantivy.Query.term_query(self.schema, "_id", id)
+        query = tantivy.Query.term_query(self.schema, "_id", id_)
         hits = self.searcher.search(query, 1, count=False).hits
         return hits[0][1] if hits else None
 
@@ -186,10 +189,10 @@ class Pits:
         return pit
 
     def snapshot(self, pit: str, keep_alive: str | None) -> Snapshot:
-        """Return the snapshot of a point in time; it is kept for longer when ``keep_alive`` says so.
+        """Return the snapshot of a point in time, and extend its time by ``keep_alive``.
 
         Raises:
-            PitExpired: it was closed, or ran out.
+            PitExpired: it was closed or ran out.
         """
         self._expire()
         if pit not in self._open:
@@ -200,12 +203,12 @@ class Pits:
         return snapshot
 
     def close(self, pit: str) -> None:
-        """Release a snapshot."""
+        """Close a point in time."""
         self._open.pop(pit, None)
 
     def drop(self, index: str) -> None:
         """Close all points in time of an index."""
-        self._open = {pit: kept for pit, kept in self._open.items() if kept[0].name != index}
+        self._open = {pit: one for pit, one in self._open.items() if one[0].name != index}
 
     def clear(self) -> None:
         """Close all points in time."""
@@ -213,7 +216,7 @@ class Pits:
 
     def _expire(self) -> None:
         now = self.clock()
-        self._open = {pit: kept for pit, kept in self._open.items() if kept[1] > now}
+        self._open = {pit: one for pit, one in self._open.items() if one[1] > now}
 
 
 def _seconds(text: str) -> float:
@@ -226,21 +229,21 @@ def _seconds(text: str) -> float:
 
 
 _LOCK = ".tantivy-meta.lock"
-#: Bytes up to which an index is checked completely when it is opened: 60 ms from memory.
+#: The size in bytes up to which all contents are checked when an index is opened: 60 ms from memory.
 _CHECKED = 256_000_000
-#: Identifies a version of an index: folder, list of segments, catalog.
+#: Identifies a version of an index by its folder, list of segments and catalog.
 Stamp = tuple[tuple[int, int, int], ...]
 
 
 class Reader:
-    """An index's files, open for searches.
+    """The files of an index, open for searches.
 
-    tantivy wants to write a lock file whenever it opens segments. Where it can't, it is given a folder of
-    links to the files instead, in the system's folder for temporary files.
+    tantivy writes a lock file whenever it opens segments. For a read-only folder it opens a temporary folder
+    with links to the files instead.
 
     Args:
-        folder: of the index.
-        catalog: its own.
+        folder: the folder of the index.
+        catalog: the catalog of the index.
 
     Raises:
         EngineUnavailable: the files are damaged or can't be read.
@@ -254,23 +257,23 @@ class Reader:
         check_files(self._files, self._schema, _CHECKED)
         check_journal(folder)
         self._mirror = None if _writable(self._files) else _Mirror(self._files)
-        with translated(f"opening {folder.name}"):
+        with translate_errors(f"opening {folder.name}"):
             self.index = tantivy.Index.open(str(self._mirror.path if self._mirror else self._files))
             # Searches see commits only when ``reload`` is called.
             self.index.config_reader("manual")
             self._reload()
         self._check_heads(_CHECKED)
         # While the folder is open, no other gets its inode number, which identifies it.
-        self._held: int | None = os.open(self._files, os.O_RDONLY)
+        self._folder_descriptor: int | None = os.open(self._files, os.O_RDONLY)
 
     @property
     def heads(self) -> Heads:
-        """The heads of all documents that current and earlier searchers see."""
+        """The heads of all documents in current and earlier searchers."""
         return Heads(self._record_files)
 
     def reload(self) -> None:
-        """Let new searchers see what is committed now."""
-        with translated(f"refreshing {self._folder.name}"):
+        """Let new searchers see the last commit."""
+        with translate_errors(f"refreshing {self._folder.name}"):
             if self._mirror:
                 self._mirror.update()
             self._reload()
@@ -286,7 +289,7 @@ class Reader:
         self._check_heads(None)
 
     def _reload(self) -> None:
-        self._loaded = self.stamp()
+        self._loaded_stamp = self.stamp()
         # Mapped before and after: a writer may remove files that earlier searchers still need.
         before = RecordFiles.of(self._folder / FOLDER, self._record_files)
         self.index.reload()
@@ -294,29 +297,29 @@ class Reader:
 
     def _check_heads(self, most: int | None) -> None:
         for tried in range(1, TRIES + 1):
-            with translated(f"checking {self._folder.name}"):
+            with translate_errors(f"checking {self._folder.name}"):
                 found = head_problems(self.index, self._folder / FOLDER, most)
             if not found:
                 return
-            if tried == TRIES or self._loaded == self.stamp():
+            if tried == TRIES or self._loaded_stamp == self.stamp():
                 raise damaged(self._folder, found)
-            # A writer committed meanwhile, and may have removed files.
+            # A writer has committed and may have removed files.
             self.reload()
 
     def stamp(self) -> Stamp:
-        """Return the version, which changes with every commit of any process. Cost: a few microseconds."""
+        """Return the version; every commit of any process changes it. Cost: a few microseconds."""
         return stamp(self._folder)
 
     @property
     def read_only(self) -> bool:
-        """Whether nothing may be written to the folder."""
+        """Whether the folder is read-only."""
         return self._mirror is not None
 
     def close(self) -> None:
         """Close the mirror and the folder."""
-        held, self._held = self._held, None
-        if held is not None:
-            os.close(held)
+        descriptor, self._folder_descriptor = self._folder_descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
         if self._mirror:
             self._mirror.close()
 
@@ -343,7 +346,7 @@ class _Mirror:
                 f"to read it through ({reason_of(error)}); set TMPDIR to one"
             ) from error
         self.path = Path(self._folder.name)
-        with translated(f"opening {files.parent.name}"):
+        with translate_errors(f"opening {files.parent.name}"):
             self.update()
 
     def update(self) -> None:

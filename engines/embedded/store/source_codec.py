@@ -1,7 +1,7 @@
-"""Stored sources: the JSON of a document, and separately the objects at its top level (its head).
+"""Stored sources: the JSON of a document, and separately its top-level objects (the head).
 
-tantivy stores the source, and holds three copies of it while a document is added. A long source is compressed
-instead and stored as the payload of its head, outside of tantivy.
+tantivy stores the source, but needs memory for three copies of it while a document is added. A long source is
+compressed instead and stored outside of tantivy, as the payload of its head.
 """
 
 import json
@@ -16,16 +16,16 @@ from shinglefold.documents import plain_json
 from shinglefold.engines.embedded.schema.tantivy_schema import SOURCE
 from shinglefold.engines.embedded.store.record_files import Heads, read_head
 
-#: Bytes of JSON from which on a source is stored outside of tantivy, and zlib's level for it.
+#: The size in bytes from which a source is stored outside of tantivy, and zlib's level for it.
 _LONG, _LEVEL = 1 << 21, 1
 #: The types of most values of a document.
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
 class StoredSource(NamedTuple):
-    """A document as JSON: ``main`` has null for each object at the top level, ``head`` has these objects.
+    """A document as JSON: ``main`` with null for each top-level object, ``head`` with these objects.
 
-    ``apart``: ``main`` is compressed, and stored outside of tantivy.
+    If ``apart``, ``main`` is compressed and stored outside of tantivy.
     """
 
     main: bytes
@@ -34,12 +34,12 @@ class StoredSource(NamedTuple):
 
     @property
     def size(self) -> int:
-        """About how many bytes it holds."""
+        """The size in bytes."""
         return len(self.main) + len(self.head)
 
     def load(self) -> dict[str, Any]:
         """Return the document as it was given."""
-        return loaded(self.json()) | read_head(self.head).parts
+        return parse_source(self.json()) | read_head(self.head).parts
 
     def json(self) -> bytes:
         """Return ``main`` uncompressed."""
@@ -51,41 +51,37 @@ class StoredSource(NamedTuple):
             document.add_bytes(SOURCE, self.main)
 
 
-def make_source(
-    id: str,  # noqa: A002
-    source: Mapping[str, Any],
-    made: SourceAndHead | None = None,
-) -> StoredSource:
+def encode_source(id_: str, source: Mapping[str, Any], made: SourceAndHead | None = None) -> StoredSource:
     """Return a document as JSON.
 
     Args:
-        made: what ``halves`` returns of it.
+        made: the result of ``halves``, if a worker has it.
 
     Raises:
-        ValueError: it is no JSON.
+        ValueError: it is not JSON.
     """
-    main, parts = made or _both(source)
+    main, parts = made or _split_source(source)
     if len(main) < _LONG:
-        return StoredSource(main, _head(id, parts))
-    return StoredSource(zlib.compress(main, _LEVEL), _head(id, parts), apart=True)
+        return StoredSource(main, _head(id_, parts))
+    return StoredSource(zlib.compress(main, _LEVEL), _head(id_, parts), apart=True)
 
 
 def halves(source: Mapping[str, Any]) -> SourceAndHead | None:
-    """Return a source as JSON, split at its top level; None if it is no JSON."""
+    """Return a source as JSON, split at its top level; None if it is not JSON."""
     try:
-        return _both(source)
+        return _split_source(source)
     except ValueError:
-        # The writer makes it again and reports why.
+        # The writer tries again and reports the reason.
         return None
 
 
-def _both(source: Mapping[str, Any]) -> SourceAndHead:
-    """Return a source as JSON with null for each object at its top level, and these objects.
+def _split_source(source: Mapping[str, Any]) -> SourceAndHead:
+    """Return a source as JSON with null for each top-level object, and these objects.
 
     Raises:
-        ValueError: it is no JSON.
+        ValueError: it is not JSON.
     """
-    # A name with a dot may lead to an object, too.
+    # A name with a dot may mean a field of an object.
     try:
         parts = {
             name: value
@@ -93,22 +89,22 @@ def _both(source: Mapping[str, Any]) -> SourceAndHead:
             if "." in str(name) or (type(value) not in _PLAIN and _has_object(value))
         }
     except RecursionError as error:
-        raise ValueError("the source is no JSON: lists nested too deeply") from error
+        raise ValueError("the source is not JSON: lists nested too deeply") from error
     return _json({**source, **dict.fromkeys(parts)}), _json(parts)
 
 
-def _head(id: str, parts: bytes) -> bytes:  # noqa: A002
-    return b"[" + _json(id) + b"," + parts + b"]"
+def _head(id_: str, parts: bytes) -> bytes:
+    return b"[" + _json(id_) + b"," + parts + b"]"
 
 
-def loaded(main: bytes) -> dict[str, Any]:
+def parse_source(main: bytes) -> dict[str, Any]:
     """Parse the JSON of a source."""
     said: dict[str, Any] = json.loads(main.decode("utf-8", "surrogatepass"))
     return said
 
 
 def stored_main(searcher: tantivy.Searcher, heads: Heads, address: tantivy.DocAddress) -> bytes:
-    """Return the stored source of a document, as JSON, without the objects at its top level."""
+    """Return the stored source of a document as JSON, without its top-level objects."""
     return _main(searcher, heads, address).json()
 
 
@@ -147,5 +143,5 @@ def _json(value: object) -> bytes:
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"the source is no JSON: {error}") from error
+        raise ValueError(f"the source is not JSON: {error}") from error
     return text.encode("utf-8", "surrogatepass")

@@ -1,12 +1,12 @@
 """Write-ahead log and memtable of one index.
 
 A tantivy commit costs more than a decision of the gate, so decisions are logged at once and committed in
-batches. A batch is a checksum, a length, and the newest version of each changed document, or that it is
-deleted. Replaying the log is idempotent: it may run several times, also over a commit that has part of it. A
-commit rotates to a new file; the earlier files are removed when it is done.
+batches. A batch has a checksum, a length, and the newest version or the deletion of each changed document.
+Replaying the log is idempotent, also over a commit that has part of it. A commit rotates to a new file, and
+removes the earlier files when it is done.
 
 A killed process may leave a truncated batch at the end, and a power cut one with zeros in it. No caller was
-told that such a batch is durable. Any other difference from what was written is damage.
+told that such a batch is durable. Any other change of a file is damage.
 
 The memtable holds the documents that are accepted but not yet committed. ``Memtable.freeze`` separates what a
 running background commit writes from what arrives meanwhile.
@@ -31,37 +31,22 @@ from shinglefold.engines.embedded.store.source_codec import StoredSource
 from shinglefold.errors import EngineUnavailable
 from shinglefold.runtime.durable_files import sync_folder
 
-__all__ = [
-    "FOLDER",
-    "Changed",
-    "Damaged",
-    "Memtable",
-    "WriteAheadLog",
-    "age",
-    "check_journal",
-    "damaged",
-    "files",
-    "problems",
-    "read",
-    "remove",
-]
-
-#: The folder of journals in that of an index.
+#: The folder of the log in that of an index.
 FOLDER = "journal"
 _NAME = re.compile(r"\d{8}\.batches")
 #: Magic bytes, checksum of the rest, length of the batch.
 _HEADER, _LENGTH = struct.Struct("<4sII"), struct.Struct("<I")
 _MAGIC = b"sfj1"
-#: JSON has no zero bytes; a power cut leaves them where the system had not written yet.
-_NEVER_WRITTEN = bytes(16)
+#: JSON has no zero bytes. A power cut leaves them where the system had not written yet.
+_UNWRITTEN = bytes(16)
 _TRIES = 5
 
 
-class Damaged(ValueError):
-    """A journal is not as it was written."""
+class JournalDamage(ValueError):
+    """A journal has changed since it was written."""
 
 
-class Changed(NamedTuple):
+class Change(NamedTuple):
     """The new version of a document, None if it is deleted."""
 
     id: str
@@ -69,14 +54,14 @@ class Changed(NamedTuple):
 
 
 class WriteAheadLog:
-    """The log of the single writer of an index; ``size`` in bytes.
+    """The log of the single writer of an index; ``size`` is in bytes.
 
-    The log of an earlier writer is replayed and committed before this one begins.
+    The writer has committed the log of an earlier one before.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / FOLDER
-        self._number = max((int(file.stem) for file in files(folder)), default=0)
+        self._number = max((int(file.stem) for file in journal_files(folder)), default=0)
         self._file: IO[bytes] | None = None
         #: Files to remove when the running commit is done.
         self._before: list[Path] = []
@@ -94,16 +79,16 @@ class WriteAheadLog:
         """Seconds since the first change after the last rotation; 0 if there is none."""
         return time.monotonic() - self._begun if self._file else 0.0
 
-    def write(self, changes: Iterable[Changed]) -> None:
+    def write(self, changes: Iterable[Change]) -> None:
         """Make changes durable.
 
         Raises:
-            OSError: they can't be written.
+            OSError: the file can't be written.
         """
         if self._file is None:
             self._file = self._next()
             self._begun, self.size, self._torn = time.monotonic(), 0, False
-        batch = b"".join(map(_lines, changes))
+        batch = b"".join(map(_encode_change, changes))
         length = _LENGTH.pack(len(batch))
         whole = memoryview(_HEADER.pack(_MAGIC, _checksum(length, batch), len(batch)) + batch)
         if self._torn:
@@ -127,7 +112,7 @@ class WriteAheadLog:
     def truncate(self) -> None:
         """Remove the files from before the last rotation."""
         if self._before:
-            remove(self._folder.parent, self._before)
+            remove_journal_files(self._folder.parent, self._before)
             self._before = []
 
     def close(self) -> None:
@@ -148,7 +133,7 @@ class WriteAheadLog:
         return opened
 
 
-def files(folder: Path) -> list[Path]:
+def journal_files(folder: Path) -> list[Path]:
     """Return the files of an index's journal, oldest first."""
     try:
         names = sorted(name for name in os.listdir(folder / FOLDER) if _NAME.fullmatch(name))
@@ -157,48 +142,48 @@ def files(folder: Path) -> list[Path]:
     return [folder / FOLDER / name for name in names]
 
 
-def read(folder: Path) -> list[Changed]:
+def read_journal(folder: Path) -> list[Change]:
     """Return the changes in an index's journal, in order.
 
     Raises:
-        Damaged: a file has other content than was written; the message names it.
+        JournalDamage: a file has changed since it was written; the message names it.
         OSError: it can't be read.
     """
-    there = files(folder)
-    found: list[Changed] = []
+    there = journal_files(folder)
+    found: list[Change] = []
     for place, file in enumerate(there):
         last = place == len(there) - 1
         if not last and int(there[place + 1].stem) != int(file.stem) + 1:
-            raise Damaged(f"the file of {FOLDER} that follows {file.name} is missing")
+            raise JournalDamage(f"the file of {FOLDER} that follows {file.name} is missing")
         batches, rest = _split(file.read_bytes())
-        if rest and not (last and _never_told(rest)):
-            raise Damaged(f"{FOLDER}/{file.name} has another content than was written")
+        if rest and not (last and _is_torn(rest)):
+            raise JournalDamage(f"{FOLDER}/{file.name} has changed since it was written")
         for batch in batches:
-            found += _changes(batch)
+            found += _decode_changes(batch)
     return found
 
 
-def age(folder: Path) -> float:
-    """Return the seconds since a file of an index's journal was created or removed; 0 if there is none."""
-    if not files(folder):
+def journal_age(folder: Path) -> float:
+    """Return the seconds since a journal file was last created or removed; 0 if there is no journal."""
+    if not journal_files(folder):
         return 0.0
     with suppress(FileNotFoundError):
         return time.time() - (folder / FOLDER).stat().st_mtime
     return 0.0
 
 
-def problems(folder: Path) -> list[str]:
-    """Return what is wrong with an index's journal, in a line."""
+def journal_problems(folder: Path) -> list[str]:
+    """Return the problem of an index's journal as a list of at most one line."""
     found = ""
     # A writer creates and removes files meanwhile.
     for _ in range(_TRIES):
         try:
-            read(folder)
+            read_journal(folder)
         except FileNotFoundError:
             continue
         except OSError as error:
-            found = f"{FOLDER} can not be read ({error.strerror})"
-        except Damaged as error:
+            found = f"{FOLDER} can't be read ({error.strerror})"
+        except JournalDamage as error:
             found = str(error)
         else:
             return []
@@ -211,21 +196,21 @@ def check_journal(folder: Path) -> None:
     Raises:
         EngineUnavailable: it is damaged.
     """
-    if found := problems(folder):
-        raise damaged(folder, found[0])
+    if found := journal_problems(folder):
+        raise journal_damage_error(folder, found[0])
 
 
-def damaged(folder: Path, problem: str) -> EngineUnavailable:
+def journal_damage_error(folder: Path, problem: str) -> EngineUnavailable:
     """Return the error for an index with a damaged journal."""
     return EngineUnavailable(
         f"the journal of the index in {folder} is damaged: {problem}. Restore the folder from a copy; or "
-        "give up what a gate let in in the last seconds of a writer that was killed, and index that again: "
+        "give up what gates let in during the last seconds of a killed writer, and index that again: "
         f"rm -r {shlex.quote(str(folder / FOLDER))}"
     )
 
 
-def remove(folder: Path, needless: Iterable[Path]) -> None:
-    """Remove files of an index's journal durably, oldest first, so that a power cut does not bring them back.
+def remove_journal_files(folder: Path, needless: Iterable[Path]) -> None:
+    """Remove files of an index's journal durably, oldest first: a power cut does not bring them back.
 
     Raises:
         OSError: they can't be removed.
@@ -235,21 +220,21 @@ def remove(folder: Path, needless: Iterable[Path]) -> None:
     sync_folder(folder / FOLDER)
 
 
-def _lines(change: Changed) -> bytes:
-    """Return a change as two lines of JSON, which has no line breaks inside."""
+def _encode_change(change: Change) -> bytes:
+    """Return a change as two lines of JSON, which contains no line breaks."""
     if change.source is None:
         return json.dumps([change.id]).encode() + b"\n\n"
     return change.source.head + b"\n" + change.source.json() + b"\n"
 
 
-def _changes(batch: bytes) -> Iterator[Changed]:
+def _decode_changes(batch: bytes) -> Iterator[Change]:
     lines = batch.split(b"\n")
     for head, main in zip(lines[::2], lines[1::2], strict=False):
         if main:
-            yield Changed(read_head(head).id, StoredSource(main, head))
+            yield Change(read_head(head).id, StoredSource(main, head))
         else:
             (gone,) = json.loads(head)
-            yield Changed(gone, None)
+            yield Change(gone, None)
 
 
 def _split(content: bytes) -> tuple[list[bytes], bytes]:
@@ -272,9 +257,9 @@ def _batch(content: bytes, at: int) -> bytes | None:
     return batch if whole else None
 
 
-def _never_told(rest: bytes) -> bool:
+def _is_torn(rest: bytes) -> bool:
     """Return whether the end of a file looks like a batch whose write was cut short."""
-    if len(rest) < _HEADER.size or _NEVER_WRITTEN in rest:
+    if len(rest) < _HEADER.size or _UNWRITTEN in rest:
         return True
     magic, checksum, length = _HEADER.unpack_from(rest)
     there = rest[_HEADER.size :]
@@ -290,13 +275,13 @@ def _checksum(length: bytes, batch: bytes) -> int:
     return zlib.crc32(batch, zlib.crc32(length))
 
 
-#: By field and value the ids of documents that have it, or had.
+#: By field and value, the ids of the documents that have the value or had it.
 _Ids = dict[str, dict[object, list[str]]]
 
 
 @dataclass(slots=True)
 class Memtable:
-    """Pending writes by id; None means delete. ``watched``: the fields whose values are kept as well."""
+    """Pending writes by id; None means delete. ``watched`` are the fields whose values can be looked up."""
 
     watched: frozenset[str] = frozenset()
     _active: dict[str, StoredSource | None] = field(default_factory=dict)
@@ -316,7 +301,7 @@ class Memtable:
 
     @property
     def unlogged(self) -> int:
-        """The number of changes that are not in the journal."""
+        """The number of changes that are not in the log."""
         return len(self._unlogged)
 
     def put(self, id_: str, source: StoredSource | None, values: Mapping[str, Any]) -> None:
@@ -341,23 +326,23 @@ class Memtable:
         found: dict[object, dict[str, None]] = {}
         wanted = set(values)
         for ids in (self._frozen_ids, self._ids):
-            # Callers ask for thousands of values, and few of them are pending.
+            # Callers look up thousands of values, and few of them are pending.
             for value in (there := ids.get(path, {})).keys() & wanted:
                 found.setdefault(value, {}).update(dict.fromkeys(there[value]))
         return {value: list(several) for value, several in found.items()}
 
-    def unlogged_changes(self) -> Iterator[Changed]:
-        """Yield the changes that are not in the journal."""
+    def unlogged_changes(self) -> Iterator[Change]:
+        """Yield the changes that are not in the log."""
         for id_ in self._unlogged:
-            yield Changed(id_, self._active[id_])
+            yield Change(id_, self._active[id_])
 
     def mark_logged(self) -> None:
-        """Mark all changes as logged: the journal has them, or a commit will."""
+        """Mark all changes as logged."""
         self._unlogged = {}
 
     def freeze(self) -> None:
-        """Set all pending writes apart for a commit that begins now."""
-        # Frozen writes of an interrupted commit still wait for the next one.
+        """Separate all pending writes for a commit that begins now."""
+        # The frozen writes of an interrupted commit belong to the next one.
         self._frozen, self._active, self._unlogged = {**self._frozen, **self._active}, {}, {}
         for path, ids in self._ids.items():
             if before := self._frozen_ids.get(path):

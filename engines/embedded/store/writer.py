@@ -1,8 +1,8 @@
 """The single writer of an index.
 
-An action is validated, put into the memtable and queued. A flush analyses the queue and hands it to tantivy.
-A commit makes it durable, in the background while a gate decides. The write-ahead log makes decisions durable
-before they are committed.
+An action is validated, added to the memtable and queued. A flush analyses the queue and gives it to tantivy.
+A commit makes everything durable, in the background while a gate decides. The write-ahead log makes a gate's
+decisions durable before they are committed.
 """
 
 from collections import deque
@@ -19,31 +19,36 @@ from shinglefold.contracts.exclusive_writes import PreparedDocument
 from shinglefold.engines.embedded.schema.analysis import Analysis
 from shinglefold.engines.embedded.schema.bulk_actions import Action, RefusedAction, merged
 from shinglefold.engines.embedded.schema.catalog import Catalog, NoColumnLeft
-from shinglefold.engines.embedded.schema.tantivy_schema import ADDRESS, TANTIVY, CommitLimits, translated
+from shinglefold.engines.embedded.schema.tantivy_schema import (
+    ADDRESS,
+    TANTIVY,
+    CommitLimits,
+    translate_errors,
+)
 from shinglefold.engines.embedded.store.checksums import read_meta
 from shinglefold.engines.embedded.store.document_encoder import Prepared, analyse, prepare
 from shinglefold.engines.embedded.store.record_files import FOLDER, RecordAppender
 from shinglefold.engines.embedded.store.write_ahead_log import (
-    Damaged,
+    JournalDamage,
     Memtable,
     WriteAheadLog,
-    damaged,
-    files,
-    read,
-    remove,
+    journal_damage_error,
+    journal_files,
+    read_journal,
+    remove_journal_files,
 )
 from shinglefold.errors import EngineError
 
-#: One indexing thread: documents keep their order, and the canonicalizer, not tantivy, takes the time.
+#: One indexing thread keeps the order of documents. Most of the time goes into the canonicalizer anyway.
 _THREADS = 1
-#: Changes in the queue, and characters of their texts, at which the queue is flushed.
+#: The number of changes and of characters at which the queue is flushed.
 _QUEUED, _CHARACTERS = 256, 1 << 18
-#: Age in seconds, bytes and documents at which the journal is committed.
+#: The age in seconds, bytes and documents at which the journal is committed.
 _AGE, _JOURNAL, _DOCUMENTS = 1.0, 8_000_000, 2_000
 
 
 class _PendingChange(NamedTuple):
-    """A document to write, None to delete it; ``replaces``: an earlier one may have its id."""
+    """A document to write, or None to delete it; ``replaces`` if there may be an earlier version."""
 
     id: str
     ready: Prepared | None
@@ -51,19 +56,19 @@ class _PendingChange(NamedTuple):
 
 
 class CommittedState(NamedTuple):
-    """Access to what is committed: ``source`` returns a document or None; ``holds`` is faster.
+    """Access to committed documents: ``source`` returns one or None, ``contains`` is faster.
 
-    ``heads_end``: the address behind the last head, if this process wrote it; see ``RecordAppender``.
+    ``heads_end`` is the address after the last head, if this process wrote it; see ``RecordAppender``.
     """
 
     source: Callable[[str], dict[str, Any] | None]
-    holds: Callable[[str], bool]
+    contains: Callable[[str], bool]
     heads_end: int = 0
 
 
 @dataclass(slots=True)
 class IndexWriter:
-    """Writes to one index until closed; it holds the index's write lock until then."""
+    """Writes to an index, and holds its write lock until closed."""
 
     folder: Path
     analysis: Analysis
@@ -73,7 +78,7 @@ class IndexWriter:
     journal: WriteAheadLog
     _tantivy: tantivy.IndexWriter
     _heads: RecordAppender
-    #: Uncommitted writes, and those of them that tantivy does not have yet, in order.
+    #: Uncommitted writes, and those that tantivy does not have yet, in order.
     memtable: Memtable = field(default_factory=Memtable)
     _queue: deque[_PendingChange] = field(default_factory=deque)
     _characters: int = 0
@@ -81,11 +86,11 @@ class IndexWriter:
     _actions: int = 0
     _committing_actions: int = 0
     _size: int = 0
-    #: Whether the catalog differs from the saved one, and the one that a running commit saves.
+    #: Whether the catalog differs from the saved one; the catalog that a running commit saves.
     _grown: bool = False
     _frozen_catalog: Catalog | None = None
     _begun: int = 0
-    #: After a failed commit: more may be committed than is known here; ``_repair`` is due.
+    #: After a failed commit: whether more may be committed than is known, and whether ``_repair`` is due.
     _uncertain: bool = False
     _broken: bool = False
     #: A running background commit.
@@ -105,10 +110,10 @@ class IndexWriter:
         Raises:
             EngineUnavailable: another process holds the lock.
         """
-        with translated(f"writing to {folder.name}"):
+        with translate_errors(f"writing to {folder.name}"):
             lock = index.writer(limits.memory, _THREADS)
             names = [field["name"] for field in read_meta(folder / TANTIVY)["schema"]]
-            catalog = Catalog.load(folder).fitted(names)
+            catalog = Catalog.load(folder).with_columns_of(names)
             heads = RecordAppender(folder / FOLDER, committed.heads_end)
         return cls(folder, analysis, limits, catalog, committed, WriteAheadLog(folder), lock, heads)
 
@@ -135,27 +140,27 @@ class IndexWriter:
 
     @property
     def heads_end(self) -> int:
-        """The address behind the last head; see ``RecordAppender``."""
+        """The address after the last head; see ``RecordAppender``."""
         return self._heads.end
 
     @property
-    def filled(self) -> bool:
-        """Whether a new record file was begun since this was last asked."""
+    def started_file(self) -> bool:
+        """Whether a new record file was started since the last call."""
         begun, self._begun = self._begun, self._heads.begun
         return begun < self._begun
 
-    def source(self, id: str) -> dict[str, Any] | None:  # noqa: A002
+    def source(self, id_: str) -> dict[str, Any] | None:
         """Return the current version of a document, committed or not."""
-        if id in self.memtable:
-            written = self.memtable[id]
+        if id_ in self.memtable:
+            written = self.memtable[id_]
             return written.load() if written else None
-        return self.committed.source(id)
+        return self.committed.source(id_)
 
     def run(self, action: Action) -> bool:
         """Run one action and return whether it replaced a document.
 
         Raises:
-            Refused: the action is not possible; nothing was changed.
+            RefusedAction: the action is not possible; nothing was changed.
             NoColumnLeft: the index needs more columns first; nothing was changed.
         """
         if action.verb == "delete":
@@ -163,15 +168,15 @@ class IndexWriter:
                 raise RefusedAction(404, f"[{action.id}]: document missing")
             self._enqueue(action.id, None, {}, replaces=True)
         elif action.verb == "update":
-            if (old := self.source(action.id)) is None and action.otherwise is None:
+            if (old := self.source(action.id)) is None and action.upsert is None:
                 raise RefusedAction(404, f"[{action.id}]: document missing")
-            source = action.otherwise or {} if old is None else merged(old, action.source)
+            source = action.upsert or {} if old is None else merged(old, action.source)
             self._validate(action.id, source, replaces=old is not None)
         else:
             there = (
                 self.memtable[action.id] is not None
                 if action.id in self.memtable
-                else self.committed.holds(action.id)
+                else self.committed.contains(action.id)
             )
             if action.verb == "create" and there:
                 raise RefusedAction(409, f"[{action.id}]: version conflict, document already exists")
@@ -179,15 +184,15 @@ class IndexWriter:
             return there
         return False
 
-    def rewrite(self, id: str, source: Mapping[str, Any]) -> None:  # noqa: A002
+    def rewrite(self, id_: str, source: Mapping[str, Any]) -> None:
         """Write a committed document again, unchanged."""
-        self._validate(id, source, replaces=True)
+        self._validate(id_, source, replaces=True)
 
     def delete(self, query: tantivy.Query) -> None:
-        """Delete the committed documents that a query finds."""
+        """Delete the committed documents that match a query."""
         self._flush()
         self._repair()
-        with translated(f"writing to {self.folder.name}"):
+        with translate_errors(f"writing to {self.folder.name}"):
             self._tantivy.delete_documents_by_query(query)
         self._actions += 1
 
@@ -202,14 +207,14 @@ class IndexWriter:
         Raises:
             EngineUnavailable: the journal is damaged.
         """
-        if not (there := files(self.folder)):
+        if not (journal := journal_files(self.folder)):
             return False
         try:
-            changes = read(self.folder)
-        except Damaged as error:
-            raise damaged(self.folder, str(error)) from error
+            changes = read_journal(self.folder)
+        except JournalDamage as error:
+            raise journal_damage_error(self.folder, str(error)) from error
         except OSError as error:
-            raise damaged(self.folder, f"it can not be read ({error.strerror})") from error
+            raise journal_damage_error(self.folder, f"it can't be read ({error.strerror})") from error
         try:
             for change in changes:
                 if change.source is None:
@@ -217,15 +222,15 @@ class IndexWriter:
                 else:
                     self._validate(change.id, change.source.load(), replaces=True)
         except (RefusedAction, NoColumnLeft) as error:
-            # The document was accepted before, with the same mappings.
-            raise damaged(self.folder, f"a document in it does not fit ({error})") from error
+            # The killed writer accepted the document with the same mappings.
+            raise journal_damage_error(self.folder, f"a document in it does not fit ({error})") from error
         if self.dirty:
             self.commit()
         with self._writing():
-            remove(self.folder, there)
+            remove_journal_files(self.folder, journal)
         return True
 
-    def note(self) -> None:
+    def log_changes(self) -> None:
         """Log all pending changes durably in the journal."""
         if self.memtable.unlogged:
             with self._writing():
@@ -235,10 +240,7 @@ class IndexWriter:
             self._flush()
 
     def commit(self) -> None:
-        """Commit all writes durably.
-
-        The catalog is saved first: unused fields in it do no harm.
-        """
+        """Commit all writes durably."""
         self._freeze()
         with self._writing():
             self._commit_frozen(self._frozen_catalog, self._heads)
@@ -252,10 +254,10 @@ class IndexWriter:
         thread.shutdown(wait=False)
 
     def finish(self, *, wait: bool) -> bool:
-        """Finish a background commit and return whether there was one; its documents can be found then.
+        """Finish a background commit and return whether there was one; searches can see its documents then.
 
         Args:
-            wait: wait for a running commit; otherwise only one that has ended is finished.
+            wait: wait for a running commit; otherwise only an ended one is finished.
         """
         if self._background is None or not (wait or self._background.done()):
             return False
@@ -275,17 +277,17 @@ class IndexWriter:
             self.close()
 
     def close(self) -> None:
-        """Wait for merges and release the lock; what is neither committed nor in the journal is lost."""
+        """Wait for merges and release the lock; writes that are neither committed nor logged are lost."""
         self.journal.close()
         self._heads.close()
-        with translated(f"closing {self.folder.name}", self.folder):
+        with translate_errors(f"closing {self.folder.name}", self.folder):
             self._tantivy.wait_merging_threads()
 
     def _freeze(self) -> None:
-        """Hand all writes to tantivy, and separate them from those that arrive during the commit."""
+        """Give all writes to tantivy, and separate them from those that arrive during the commit."""
         if self.journal.used:
-            # Otherwise a recovery after the commit would write older versions over newer ones.
-            self.note()
+            # Otherwise a recovery after the commit would replace newer versions by older ones.
+            self.log_changes()
         self._flush()
         self.journal.rotate()
         self.memtable.freeze()
@@ -293,14 +295,14 @@ class IndexWriter:
         self._frozen_catalog = self.catalog if self._grown else None
 
     def _commit_frozen(self, catalog: Catalog | None, heads: RecordAppender) -> None:
-        """Make durable what tantivy has, the catalog first."""
+        """Make durable what tantivy has; the catalog first, because unused fields in it do no harm."""
         if catalog is not None:
             catalog.save(self.folder)
         heads.flush()
         self._tantivy.commit()
 
     def _forget_frozen(self) -> None:
-        """Forget what is committed now."""
+        """Forget the writes that are committed now."""
         self.journal.truncate()
         self.memtable.discard_frozen()
         self._uncertain, self._committing_actions = False, 0
@@ -308,15 +310,10 @@ class IndexWriter:
             self._grown = False
 
     def _validate(
-        self,
-        id: str,  # noqa: A002
-        source: Mapping[str, Any],
-        made: PreparedDocument | None = None,
-        *,
-        replaces: bool,
+        self, id_: str, source: Mapping[str, Any], made: PreparedDocument | None = None, *, replaces: bool
     ) -> None:
         try:
-            ready = prepare(self.catalog, id, source, made)
+            ready = prepare(self.catalog, id_, source, made)
         except NoColumnLeft as error:
             if not error.too_many:
                 raise
@@ -325,20 +322,15 @@ class IndexWriter:
             raise RefusedAction(400, f"mapper_parsing_exception: {error}") from error
         self._grown = self._grown or ready.catalog is not self.catalog
         self.catalog = ready.catalog
-        self._enqueue(id, ready, source, replaces=replaces)
+        self._enqueue(id_, ready, source, replaces=replaces)
 
     def _enqueue(
-        self,
-        id: str,  # noqa: A002
-        ready: Prepared | None,
-        source: Mapping[str, Any],
-        *,
-        replaces: bool,
+        self, id_: str, ready: Prepared | None, source: Mapping[str, Any], *, replaces: bool
     ) -> None:
         """Add a valid change to the memtable and the queue."""
-        # A delete costs tantivy a look into every segment, so none is made for a new id.
-        self._queue.append(_PendingChange(id, ready, replaces or self._uncertain))
-        self.memtable.put(id, ready.source if ready else None, source)
+        # A new id needs no delete, for which tantivy would search every segment.
+        self._queue.append(_PendingChange(id_, ready, replaces or self._uncertain))
+        self.memtable.put(id_, ready.source if ready else None, source)
         self._actions += 1
         if ready:
             self._size += ready.source.size
@@ -347,19 +339,19 @@ class IndexWriter:
             self._flush()
 
     def _flush(self) -> None:
-        """Analyse the queue and hand it to tantivy."""
-        # Most of the time is spent here. After an interrupt the queue holds what tantivy does not have.
+        """Analyse the queue and give it to tantivy."""
+        # Most of the time is spent here. After an interrupt the queue contains what tantivy does not have.
         analyse([change.ready for change in self._queue if change.ready], self.analysis)
         with self._writing():
             self._repair()
             try:
                 while self._queue:
                     self._index_one(self._queue[0])
-                    # Released at once: tantivy has a copy, and the document may be long.
+                    # Frees the document, which may be long; tantivy has a copy.
                     self._queue.popleft()
             except (KeyboardInterrupt, SystemExit):
                 if self._queue:
-                    # Tantivy may have this one already.
+                    # tantivy may have this one already.
                     self._queue[0] = self._queue[0]._replace(replaces=True)
                 raise
         self._characters = 0
@@ -379,10 +371,10 @@ class IndexWriter:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Translate errors of the block; they say how many changes are lost."""
+        """Translate errors of the block and add the number of changes that are lost."""
         lost = self._actions + self._committing_actions > 0
         try:
-            with translated(f"writing to {self.folder.name}", self.folder, lost=lost):
+            with translate_errors(f"writing to {self.folder.name}", self.folder, lost=lost):
                 yield
         except EngineError as error:
             error.lost = (
@@ -395,10 +387,10 @@ class IndexWriter:
             raise
 
     def _repair(self) -> None:
-        """Roll tantivy back to the last commit after a failed one, as heads may be missing."""
+        """Roll tantivy back to the last commit after a failed one, because heads may be missing."""
         if not self._broken:
             return
-        with translated(f"writing to {self.folder.name}", self.folder):
+        with translate_errors(f"writing to {self.folder.name}", self.folder):
             self._tantivy.rollback()
             self._heads.close()
             self._heads = RecordAppender(self.folder / FOLDER)

@@ -94,7 +94,7 @@ def test_whatever_else_answers_is_told(listening, status, body, error, said):
 def test_an_adapter_told_to_talk_to_something_else_says_so(listening, product, headers, body):
     with (
         closing(open_engine(f"{product}+{listening(200, headers, body)}")) as engine,
-        pytest.raises(EngineError, match=r"check the address|no Elasticsearch"),
+        pytest.raises(EngineError, match=r"check the address|is not Elasticsearch"),
     ):
         engine.info()
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shinglefold.engines.http.bulk import are_ready, as_texts, bodies, told
+from shinglefold.engines.http.bulk import bulk_bodies, bulk_results, can_be_joined, with_text_sources
 
 
 def action(id_="1", source=b"{}", **more):
@@ -26,8 +26,8 @@ def test_bodies_hold_every_action_and_document_in_order_and_no_more_than_they_ma
     sources = [json.dumps({"text": source.hex()}).encode() for *_, source in given]
     rows = zip(given, sources, strict=True)
     actions = [{"_op_type": v, "_index": i, "_id": id_, "_source": s} for (v, i, id_, _), s in rows]
-    assert are_ready(actions)
-    made = list(bodies(actions, most))
+    assert can_be_joined(actions)
+    made = list(bulk_bodies(actions, most))
     lines = [line for body in made for line in body.split(b"\n")[:-1]]
     assert [json.loads(line) for line in lines[::2]] == [
         {v: {"_index": i, "_id": id_}} for v, i, id_, _ in given
@@ -50,9 +50,9 @@ def test_bodies_hold_every_action_and_document_in_order_and_no_more_than_they_ma
     ],
 )
 def test_what_says_more_is_left_to_the_client(other):
-    assert are_ready([action()])
-    assert not are_ready([action(), other])
-    first, second = as_texts([action(source=b'{"n":1}'), other])
+    assert can_be_joined([action()])
+    assert not can_be_joined([action(), other])
+    first, second = with_text_sources([action(source=b'{"n":1}'), other])
     assert first == action(source='{"n":1}')
     assert second.keys() == other.keys()
     assert not isinstance(second.get("_source"), bytes)
@@ -60,4 +60,4 @@ def test_what_says_more_is_left_to_the_client(other):
 
 def test_what_a_server_says_of_each_is_told_with_whether_it_was_done():
     items = [{"index": {"status": 201}}, {"create": {"status": 409, "error": {}}}, {"index": {}}]
-    assert list(told({"items": items})) == [(True, items[0]), (False, items[1]), (False, items[2])]
+    assert list(bulk_results({"items": items})) == [(True, items[0]), (False, items[1]), (False, items[2])]

@@ -49,8 +49,8 @@ def die_in(window: str, passes: int) -> None:
         "committing": (IndexWriter, "_commit_frozen", die, None),
         "heads stored": (RecordAppender, "flush", None, die),
         "committed": (IndexWriter, "_commit_frozen", None, die),
-        "removing": (journal, "remove", die, None),
-        "removed": (journal, "remove", None, die),
+        "removing": (journal, "remove_journal_files", die, None),
+        "removed": (journal, "remove_journal_files", None, die),
     }
     where, name, before, after = ways[window]
     _wrap(where, name, before, after)
