@@ -6,11 +6,10 @@ from types import MappingProxyType
 from typing import Any
 
 from shinglefold.contracts.engine import JSON, Engine
-from shinglefold.errors import ConfigError, IndexExists, PermissionDenied
+from shinglefold.errors import ConfigError, IndexExists, PermissionDenied, suggest
 from shinglefold.ingest.pipeline.pipeline import default_definition
 from shinglefold.model.recipe import FIELD, META_KEY, PASSAGES, TEXTS, Recipe, comparable, has_recipe
 from shinglefold.model.scheme import Scheme, checked_scheme
-from shinglefold.options.remedies import suggest
 from shinglefold.options.validation import check_type
 
 _REMEDY = (

@@ -9,11 +9,10 @@ from itertools import count
 from typing import Any
 
 from shinglefold.contracts.engine import Engine
-from shinglefold.errors import ConfigError, PermissionDenied
+from shinglefold.errors import ConfigError, PermissionDenied, suggest
 from shinglefold.ingest.field_paths import parts
 from shinglefold.ingest.foreign_field import NOTES, PARTS
 from shinglefold.maintenance.template_check import properties_at
-from shinglefold.options.remedies import suggest
 
 #: Settings that keep writes from an index.
 _BLOCKS = ("index.blocks.read_only", "index.blocks.write")

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from shinglefold.cli.framework.next_commands import Hints
     from shinglefold.cli.session.recipe import Asked
     from shinglefold.contracts.engine import Engine
+    from shinglefold.errors import Value
     from shinglefold.ingest import Summary
     from shinglefold.offline.sign.accounting import Signed
-    from shinglefold.options.remedies import Value
 
 #: Reasons of failures that are told in lines.
 _REASONS = 5

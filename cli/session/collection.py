@@ -21,7 +21,7 @@ from shinglefold.cli.options.definitions import (
 )
 from shinglefold.cli.options.sources import make_read_options, read_sources, reading_notes, reading_options
 from shinglefold.cli.render.run_summary import NO_DOCUMENTS
-from shinglefold.options.remedies import suggest
+from shinglefold.errors import suggest
 
 if TYPE_CHECKING:
     from shinglefold.cli.framework.progress import Report

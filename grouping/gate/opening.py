@@ -10,7 +10,7 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, AsyncEngine, Engine, GuardedWrites, Parameters
 from shinglefold.contracts.exclusive_writes import ExclusiveWrites
 from shinglefold.documents import SourceFilter
-from shinglefold.errors import ConfigError, EngineError
+from shinglefold.errors import ConfigError, EngineError, chain, suggest
 from shinglefold.grouping.candidate_search import Lookup
 from shinglefold.grouping.gate.fingerprint_judge import Fingerprints
 from shinglefold.grouping.gate.protocol.context import DecisionContext
@@ -26,7 +26,6 @@ from shinglefold.maintenance.preconditions import change_obstacles, settings_of,
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.seal import Seal, check_seal, check_sealed
 from shinglefold.model.stored_fingerprint import ATTEMPT, PENDING
-from shinglefold.options.remedies import chain, suggest
 from shinglefold.options.validation import check_engine, check_number, check_str
 from shinglefold.rerank.request.recipe_check import check_keywords
 

@@ -4,12 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from shinglefold.contracts.engine import JSON, Engine
-from shinglefold.errors import ConfigError
+from shinglefold.errors import ConfigError, chain, suggest
 from shinglefold.grouping.report.counts import GroupReport, GroupTally, ReportFields
 from shinglefold.grouping.scope_values import asked_dates
 from shinglefold.maintenance.scan import PATIENCE, Scan, anew_where_lost
 from shinglefold.model.recipe import Recipe
-from shinglefold.options.remedies import chain, suggest
 from shinglefold.options.validation import check_engine, check_str, check_type
 from shinglefold.rerank.request.field_check import source_of
 from shinglefold.runtime.backoff import retry_unavailable

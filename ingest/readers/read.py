@@ -3,13 +3,12 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from shinglefold.errors import ConfigError, InputError
+from shinglefold.errors import ConfigError, InputError, suggest
 from shinglefold.ingest.readers.csv_rows import read_csv
 from shinglefold.ingest.readers.jsonl import read_jsonl
 from shinglefold.ingest.readers.pages import HTML, TEXT, read_folder, read_page
 from shinglefold.ingest.readers.record import Format, ReadOptions, Record
 from shinglefold.ingest.readers.streams import STANDARD_INPUT, InputSource, opened
-from shinglefold.options.remedies import suggest
 from shinglefold.options.validation import check_options
 
 _SUFFIXES: dict[Format, tuple[str, ...]] = {

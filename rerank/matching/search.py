@@ -6,11 +6,18 @@ from typing import Any, Generic, TypeVar, overload
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, AsyncEngine, Engine
-from shinglefold.errors import ConfigError, InputError, ShinglefoldError, UnknownLanguage, quote
+from shinglefold.errors import (
+    ConfigError,
+    InputError,
+    ShinglefoldError,
+    UnknownLanguage,
+    chain,
+    quote,
+    suggest,
+)
 from shinglefold.model.recipe import PASSAGES
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
-from shinglefold.options.remedies import chain, suggest
 from shinglefold.options.validation import check_options, check_str
 from shinglefold.rerank.engine_calls import Steps
 from shinglefold.rerank.index_knowledge import IndexRecipe, IndexRecipes

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from time import monotonic
 from typing import Any
 
-from shinglefold.options.remedies import chain, suggest
+from shinglefold.errors import chain, suggest
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.native.collapse_request import group_field, ungrouped_request
 from shinglefold.rerank.native.group_counts import ResultSizes

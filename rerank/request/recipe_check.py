@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from shinglefold.errors import ConfigError, RecipeMismatch, SchemeMismatch
+from shinglefold.errors import ConfigError, RecipeMismatch, SchemeMismatch, chain, suggest
 from shinglefold.model.recipe import stored_recipe, stores_keywords
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal, check_sealed
-from shinglefold.options.remedies import chain, suggest
 from shinglefold.options.validation import check_str
 
 _REMEDY = (

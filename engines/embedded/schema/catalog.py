@@ -16,8 +16,7 @@ from typing import Any
 
 from shinglefold.engines.embedded.schema.field_types import SEARCHED, TYPES, Field
 from shinglefold.engines.embedded.schema.mapping import check_mappings, leaves, objects, with_properties
-from shinglefold.errors import EngineUnavailable, UnsupportedQuery, reason_of
-from shinglefold.options.remedies import suggest
+from shinglefold.errors import EngineUnavailable, UnsupportedQuery, reason_of, suggest
 from shinglefold.runtime.durable_files import sync_folder
 from shinglefold.version import __version__
 

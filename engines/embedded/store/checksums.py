@@ -15,8 +15,7 @@ import tantivy
 
 from shinglefold.engines.embedded.store.compaction import is_own, last_place, live_counts
 from shinglefold.engines.embedded.store.record_files import PLACE, RecordFiles, record_files, walk
-from shinglefold.errors import EngineUnavailable
-from shinglefold.options.remedies import suggest
+from shinglefold.errors import EngineUnavailable, suggest
 
 META = "meta.json"
 _PARTS = ("idx", "pos", "term", "store", "fast", "fieldnorm")
