@@ -11,7 +11,7 @@ from shinglefold.model.scheme import Scheme
 from shinglefold.offline.compare_texts import Comparison, compare_texts
 from shinglefold.options.validation import check_fraction, check_texts
 from shinglefold.registry import make_scheme
-from shinglefold.sketch import Pairs, led
+from shinglefold.sketch import Pairs, leader_clusters
 
 
 class TextPair(NamedTuple):
@@ -64,7 +64,7 @@ def groups(
     Args, Raises, Cost: as ``pairs``.
     """
     found = _find_pairs(texts, similarity, languages)
-    leaders = led(found.a, found.b, len(texts))
+    leaders = leader_clusters(found.a, found.b, len(texts))
     members: dict[int, list[int]] = {}
     for place, leader in enumerate(leaders.tolist()):
         members.setdefault(leader, []).append(place)

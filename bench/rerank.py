@@ -4,6 +4,7 @@ import shutil
 import tempfile
 import tracemalloc
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,6 @@ from shinglefold.model.scheme import Scheme
 from shinglefold.model.values import Fingerprint, Token
 from shinglefold.rerank import FoldedSearch, FoldOptions, collapse
 from shinglefold.rerank.fold.clustering import folding_of
-from shinglefold.runtime.optional_imports import numba_installed
 from shinglefold.sketch import estimate, pack
 
 SCHEME = Scheme()
@@ -60,7 +60,7 @@ def fold(hits: int) -> list[Row]:
 def _ways() -> dict[str, Callable[[Sequence[JSON]], list[tuple[int, ...]]]]:
     """Return the ways to fold hits: by numpy, and by compiled code where it can be had."""
     ways = {"": lambda found: [group.members for group in collapse(found, SCHEME).groups]}
-    if numba_installed():
+    if find_spec("numba"):
         from shinglefold.rerank.fold.compiled_groups import compiled_leader_groups
 
         def compiled(found: Sequence[JSON]) -> list[tuple[int, ...]]:

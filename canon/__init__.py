@@ -1,4 +1,4 @@
-"""canon: text to canonical tokens; markup, folds, segmentation, language choice, lexicon."""
+"""Text to canonical tokens: HTML, normalization, segmentation, language detection, the lexicon."""
 
 from shinglefold.canon.canonicalizer import Canonicalizer, check_canonicalizer
 from shinglefold.canon.html import strip_html

@@ -1,9 +1,9 @@
-"""The faces of canonicalization, which agree on every input.
+"""The canonicalizer: text to canonical tokens, as strings or as hashes; all methods agree on every input.
 
-``tokens`` gives strings with offsets, for people; ``hash_batch`` gives hashes by the block, for fingerprints:
-there a lexicon maps the hash of a word form to the hash of its canonical token, and only forms never seen
-before become Python strings and go through a language plugin; ``placed`` gives them with offsets.
-``text_batch`` gives strings likewise, for an engine that searches canonical words.
+``tokens`` returns strings with offsets, for people. ``hash_batch`` returns hashes, for fingerprints: a
+lexicon maps the hash of a word form to the hash of its canonical token, and only new forms become Python
+strings and go through a language plugin. ``placed`` returns hashes with offsets. ``text_batch`` returns
+strings, for an engine that searches canonical words.
 """
 
 import json
@@ -12,16 +12,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import lru_cache, partial
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
 from shinglefold.canon.chunking import Block, Cuttable, HashedBlock, blocks
-from shinglefold.canon.language_detection import WordForm, canonical_form, choose, hashed, make_router
-from shinglefold.canon.lexicon import Lexicon, LexiconEntries, Strings, spaced
-from shinglefold.canon.segmentation import Lately, Segments, segment
+from shinglefold.canon.compiled_runner import CanonRun, Kernel
+from shinglefold.canon.language_detection import (
+    WordForm,
+    canonical_form,
+    hash_forms,
+    language_of_tokens,
+    make_language_router,
+)
+from shinglefold.canon.lexicon import Lexicon, LexiconEntries, StringLexicon, join_words
+from shinglefold.canon.segmentation import SegmentCache, Segments, segment
 from shinglefold.contracts.language import Unit
 from shinglefold.errors import ConfigError, UnknownLanguage
 from shinglefold.model.scheme import CanonOptions, LanguageRef, Scheme, checked_scheme
@@ -29,19 +35,16 @@ from shinglefold.model.values import UNDETERMINED, Int64s, PlacedTokens, Token, 
 from shinglefold.options.validation import check_texts, check_type, expected
 from shinglefold.registry import load_languages
 
-if TYPE_CHECKING:
-    from shinglefold.canon.compiled_runner import CanonRun, Kernel
-
-#: Counts up whenever canon itself would yield other tokens.
+#: Increases whenever canon itself would yield other tokens.
 RULES = 2
 
 
 class Canonicalizer:
-    """Text → canonical tokens, in the languages given; usable by several threads and after a fork.
+    """Turns texts into canonical tokens; usable by several threads and after a fork.
 
     Args:
-        languages: of a scheme; one of them must take the words of all other scripts (``any``).
-        capacity: word forms the lexicon keeps at most.
+        languages: those of a scheme; one of them must take the words of all other scripts (``any``).
+        capacity: the most word forms that the lexicon keeps.
 
     Raises:
         MissingExtra: a language's dictionary is not installed.
@@ -54,7 +57,7 @@ class Canonicalizer:
         self.references = tuple(languages)
         for one in self.references:
             check_type("languages", one, LanguageRef, "those of a scheme; Canonicalizer.of(scheme) takes one")
-        self._router = make_router(load_languages(self.references))
+        self._router = make_language_router(load_languages(self.references))
         self._salts = np.array(
             [xxhash.xxh3_64_intdigest(language.code.encode()) for language in self._router.languages],
             np.uint64,
@@ -64,42 +67,42 @@ class Canonicalizer:
         self.lexicon = Lexicon(capacity, identity)
         self._kernel: Kernel | None = None
         self._runs = threading.local()
-        # The word face has a cache of its own, smaller because it holds strings.
+        # A cache of its own for ``tokens``; it holds strings, so it is smaller.
         self._form = lru_cache(maxsize=min(capacity, 1 << 17))(self._uncached_form)
-        self.strings = Strings(min(capacity, 1 << 18))
-        #: Whether strings are wanted of the texts that are hashed, so that no form is looked at twice.
+        self.strings = StringLexicon(min(capacity, 1 << 18))
+        #: Whether ``text_batch`` was called: from then on the strings of new forms are kept, too.
         self._wants_strings = False
-        self._lately = Lately()
+        self._segments = SegmentCache()
 
     @classmethod
     def of(cls, scheme: Scheme, capacity: int = 1 << 20) -> "Canonicalizer":
         """Return the canonicalizer of a scheme.
 
         Raises:
-            ConfigError: it is no scheme.
+            ConfigError: it is not a scheme.
         """
         return cls(checked_scheme(scheme).languages, capacity)
 
     @classmethod
     def as_written(cls, scheme: Scheme, capacity: int = 1 << 20) -> "Canonicalizer":
-        """Return one in a scheme's languages that leaves every word as it is written.
+        """Return a canonicalizer in a scheme's languages whose tokens are the words as written.
 
-        Case, look-alikes and variants of letters and scripts still count as one. What a text says is compared
-        by it: two forms of a word are two words.
+        It still folds case, homoglyphs and variants of letters. Texts are compared by these tokens: two forms
+        of a word are two words.
         """
         written = CanonOptions("surface")
         return cls((replace(reference, options=written) for reference in scheme.languages), capacity)
 
     @property
     def codes(self) -> tuple[str, ...]:
-        """The codes of the languages, in the scheme's order."""
+        """The language codes, in the order of the scheme."""
         return self._codes
 
     def unit(self, code: str) -> Unit:
         """Return the unit of a language: ``word`` or ``char``; ``word`` for ``und``.
 
         Raises:
-            UnknownLanguage: it is none of this canonicalizer's.
+            UnknownLanguage: this canonicalizer lacks it.
         """
         if code == UNDETERMINED:
             return "word"
@@ -109,32 +112,33 @@ class Canonicalizer:
         raise UnknownLanguage.unknown("language", code, self.codes)
 
     def detect(self, text: str) -> str:
-        """Return the code of the language most words of a text are of; ``und`` when it has none."""
+        """Return the language of most words of a text; ``und`` if it has no words."""
         return self.hash_batch([text]).languages[0]
 
     def tokens(self, text: str, language: str | None = None) -> list[Token]:
-        """Return the canonical tokens of a text with offsets into it.
+        """Return the canonical tokens of a text with their offsets.
 
         Args:
-            language: the declared language, which wins over the letters for the scripts it is written in.
+            language: the declared language. It takes all words in its scripts, whatever their letters
+                suggest.
 
-        Cost: about 0.2 ms, and 1.5 µs a token once its form is known; see ``tokens_batch``.
+        Cost: about 0.2 ms, and 1.5 µs per known form; see ``tokens_batch``.
         """
         return self.tokens_batch([text], [language])[0]
 
     def tokens_batch(
         self, texts: Sequence[str], languages: Sequence[str | None] | None = None
     ) -> list[list[Token]]:
-        """Return the canonical tokens of many texts, as ``tokens`` does of one.
+        """Return the canonical tokens of many texts; see ``tokens``.
 
-        Cost: about 1.5 µs a token; of a short text alone, most of the time is numpy's cost a call.
+        Cost: about 1.5 µs a token. A single short text costs mostly the overhead of numpy calls.
         """
-        declared = self._declared(texts, languages)
+        declared = self._declared_indices(texts, languages)
         found: list[list[Token]] = [[] for _ in texts]
         for block in blocks(texts):
             segments = segment(block.pieces, self._router.tables)
             text_of = segments.text_of
-            chosen = choose(self._router, segments, declared[block.numbers]).tolist()
+            chosen = language_of_tokens(self._router, segments, declared[block.numbers]).tolist()
             mixed = self._router.mixed(segments.traits).tolist()
             shifts = np.array(block.offsets)[text_of]
             starts = (segments.clean.source(segments.starts, text_of) + shifts).tolist()
@@ -149,17 +153,17 @@ class Canonicalizer:
         return found
 
     def placed(self, text: str, language: str | None = None) -> PlacedTokens:
-        """Return the tokens of a text as ``tokens`` does, hashed and in columns.
+        """Return the tokens of a text with their offsets, as columns of hashes and numbers.
 
-        Cost: about 0.2 ms, and 0.2 µs a token once its form is known. Memory: 24 bytes a token, and 30 bytes
-        a character of a piece.
+        Cost: about 0.2 ms, and 0.2 µs per known form. Memory: 24 bytes a token, and 30 bytes a character of a
+        piece.
         """
-        declared = self._declared([text], [language])
+        declared = self._declared_indices([text], [language])
         found = [np.zeros((0, 3), np.int64)]
         for block in blocks([text]):
             segments = segment(block.pieces, self._router.tables)
-            chosen = choose(self._router, segments, declared[block.numbers]).astype(np.int64)
-            values = self._looked_up(segments, chosen).values
+            chosen = language_of_tokens(self._router, segments, declared[block.numbers]).astype(np.int64)
+            values = self._look_up(segments, chosen).values
             kept = np.flatnonzero(values)
             text_of = segments.text_of[kept]
             shifts = np.array(block.offsets)[text_of]
@@ -174,38 +178,37 @@ class Canonicalizer:
         """Return the hashes of the canonical tokens of many texts.
 
         Args:
-            texts: any number, of any length; short ones are worked on in blocks together.
-            languages: the declared language of each text or None.
+            texts: any number, of any length; short ones are processed together in blocks.
+            languages: the declared language of each text, or None.
 
         Raises:
-            ConfigError: as many languages as texts are needed.
+            ConfigError: there are not as many languages as texts.
 
-        Cost: 40 to 75 µs for 500 words once their forms are known. Memory: 30 bytes a character of
-        a block, whatever the texts.
+        Cost: 40 to 75 µs for 500 words with known forms. Memory: 30 bytes a character of a block.
         """
-        declared = self._declared(texts, languages)
-        made = ((block.numbers, self._hashed(block, declared, texts)) for block in blocks(texts))
-        return self._batch(made, len(texts))
+        declared = self._declared_indices(texts, languages)
+        made = ((block.numbers, self._hash_block(block, declared, texts)) for block in blocks(texts))
+        return self._join_blocks(made, len(texts))
 
-    def _hashed(self, block: Block, declared: Int64s, texts: Sequence[Cuttable]) -> HashedBlock:
+    def _hash_block(self, block: Block, declared: Int64s, texts: Sequence[Cuttable]) -> HashedBlock:
         own = declared[block.numbers]
         if self._kernel is not None:
             return self.run().hash_block(block.pieces, own)
         segments = segment(block.pieces, self._router.tables)
         if self._wants_strings:
-            self._lately.note(block, texts, segments)
+            self._segments.record(block, texts, segments)
         return self._hash(segments, own)
 
     def batch(self, made: Sequence[HashedBlock]) -> TokenBatch:
-        """Return the tokens of blocks of whole texts, one after the other."""
+        """Return the tokens of consecutive blocks of whole texts."""
         ends = list(accumulate((len(block.counts) for block in made), initial=0))
         numbered = (
             (np.arange(first, last), block) for (first, last), block in zip(pairwise(ends), made, strict=True)
         )
-        return self._batch(numbered, ends[-1])
+        return self._join_blocks(numbered, ends[-1])
 
-    def _batch(self, made: Iterable[tuple[list[int] | Int64s, HashedBlock]], texts: int) -> TokenBatch:
-        """Put blocks together, of each the numbers of its texts; a long text has several pieces."""
+    def _join_blocks(self, made: Iterable[tuple[list[int] | Int64s, HashedBlock]], texts: int) -> TokenBatch:
+        """Join blocks, each with the numbers of its texts; a long text has pieces in several blocks."""
         hashes: list[Uint64s] = [np.zeros(0, np.uint64)]
         counts, repairs = np.zeros(texts, np.int64), np.zeros(texts, np.int64)
         votes = np.zeros((texts, len(self.codes)), np.int64)
@@ -218,49 +221,47 @@ class Canonicalizer:
         return TokenBatch(np.concatenate(hashes), offsets, self._languages(votes), repairs.astype(np.int32))
 
     def run(self) -> "CanonRun":
-        """Return what takes blocks of texts through compiled code, in one thread.
+        """Return the compiled path of this thread.
 
         Raises:
             RuntimeError: ``compile`` was not called.
         """
         if self._kernel is None:
             raise RuntimeError("compile() comes before run()")
-        # Each thread has its own, whose memory is used again: fresh memory costs more than the work in it.
+        # One a thread, which reuses its memory: fresh memory costs more than the work done in it.
         run: CanonRun | None = getattr(self._runs, "run", None)
         if run is None:
-            run = self._runs.run = self._kernel.run(self)
+            run = self._runs.run = CanonRun(self._kernel, self)
         return run
 
     @property
     def is_compiled(self) -> bool:
-        """Whether it hashes by compiled code."""
+        """Whether texts are hashed by compiled code."""
         return self._kernel is not None
 
     def compile(self) -> None:
-        """Hash by compiled code from now on, to the same answers; what numpy alone can do stays with it.
+        """Hash by compiled code from now on; results stay the same.
 
         Raises:
             ImportError: numba is not installed.
 
-        Cost: about 0.6 s; some 5 more where the code was never compiled on this machine.
+        Cost: about 0.6 s; some 5 s more for the first time on a machine.
         """
         if self._kernel is None:
-            from shinglefold.canon.compiled_runner import Kernel
-
             self._kernel = Kernel.of(self._router, self._salts)
 
     def hash_block(self, texts: Sequence[str], declared: Int64s) -> HashedBlock:
-        """Return the tokens of a block of texts, all of it in numpy.
+        """Return the tokens of a block of texts, computed by numpy.
 
         Args:
-            declared: int64 (P,), the number of each text's declared language, or -1.
+            declared: int64 (P,), the index of each text's declared language, or -1.
         """
         return self._hash(segment(texts, self._router.tables), declared)
 
     def _hash(self, segments: Segments, declared: Int64s) -> HashedBlock:
         texts = len(declared)
-        chosen = choose(self._router, segments, declared).astype(np.int64)
-        found = self._looked_up(segments, chosen)
+        chosen = language_of_tokens(self._router, segments, declared).astype(np.int64)
+        found = self._look_up(segments, chosen)
         kept = found.values != 0
         text_of = segments.text_of
         repairs = segments.clean.removed.astype(np.int64)
@@ -270,57 +271,46 @@ class Canonicalizer:
         votes = self._votes(segments, text_of, chosen, texts)
         return HashedBlock(found.values[kept], counts, votes, repairs)
 
-    def learn(
-        self, keys: Uint64s, words: Sequence[str], languages: Sequence[int], mixed: Sequence[bool]
-    ) -> None:
-        """Learn words.
-
-        Args:
-            keys: what stands for each word in its language.
-            languages: their numbers.
-            mixed: whether each has letters of several scripts.
-        """
-        self._learn(keys, words, languages, mixed)
-
     def text_batch(self, texts: Sequence[str]) -> list[str]:
-        """Return the canonical tokens of each text with a space between them, as ``tokens`` does of one.
+        """Return the canonical tokens of each text, joined by spaces.
 
-        Cost: about 0.25 µs a token once its form is known. Memory: as ``hash_batch``, and the answer.
+        Cost: about 0.25 µs per known form. Memory: as ``hash_batch``, and the result.
         """
         check_texts(texts)
         known: dict[str, str] = {}
-        for lately in self._lately.take(texts):
-            known.update(zip(lately.texts, self._said(lately.segments), strict=True))
+        for cached in self._segments.pop_matching(texts):
+            known.update(zip(cached.texts, self._joined_tokens(cached.segments), strict=True))
         rest = [text for text in texts if text not in known] if known else texts
         found: list[list[str]] = [[] for _ in rest]
-        for number, words in self._written(rest):
+        for number, words in self._canonical_pieces(rest):
             found[number].append(words)
         made = map(" ".join, found)
         return [known[text] if text in known else next(made) for text in texts]
 
-    def _written(self, texts: Sequence[str]) -> Iterator[tuple[int, str]]:
-        """Yield the canonical tokens of each piece of some texts that has any, by the text's number."""
-        # Forms learned from now on are learned with their strings.
+    def _canonical_pieces(self, texts: Sequence[str]) -> Iterator[tuple[int, str]]:
+        """Yield the number of a text and the canonical tokens of one of its pieces, unless there are none."""
+        # From now on the strings of new forms are kept.
         self._wants_strings = True
         for block in blocks(texts):
-            work = self.said_block if self._kernel is None else self.run().said_block
-            said = work(block.pieces)
-            yield from ((number, words) for number, words in zip(block.numbers, said, strict=True) if words)
+            work = self.canonical_texts if self._kernel is None else self.run().canonical_texts
+            pieces = work(block.pieces)
+            yield from ((number, words) for number, words in zip(block.numbers, pieces, strict=True) if words)
 
-    def said_block(self, texts: Sequence[str]) -> list[str]:
-        """Return the canonical tokens of each text of a block with a space between them, all in numpy."""
-        return self._said(segment(texts, self._router.tables))
+    def canonical_texts(self, texts: Sequence[str]) -> list[str]:
+        """Return the canonical tokens of each text of a block, joined by spaces, computed by numpy."""
+        return self._joined_tokens(segment(texts, self._router.tables))
 
-    def _said(self, segments: Segments) -> list[str]:
-        chosen = choose(self._router, segments, np.full(len(segments.bounds) - 1, -1)).astype(np.int64)
+    def _joined_tokens(self, segments: Segments) -> list[str]:
+        undeclared = np.full(len(segments.bounds) - 1, -1)
+        chosen = language_of_tokens(self._router, segments, undeclared).astype(np.int64)
         words = partial(self._words, segments, chosen)
-        numbers, known = self.strings.all_of(self._keys(segments, chosen), words)
+        numbers, known = self.strings.find_or_learn(self._keys(segments, chosen), words)
         kept, bounds = numbers != 0, segments.bounds
         if not kept.all():
             numbers, bounds = numbers[kept], np.append(0, np.cumsum(kept))[bounds]
-        return spaced(known[numbers].tolist(), bounds[1:].tolist())
+        return join_words(known[numbers].tolist(), bounds[1:].tolist())
 
-    def _declared(self, texts: Sequence[Cuttable], languages: Sequence[str | None] | None) -> Int64s:
+    def _declared_indices(self, texts: Sequence[Cuttable], languages: Sequence[str | None] | None) -> Int64s:
         check_texts(texts)
         if languages is None:
             return np.full(len(texts), -1, np.int64)
@@ -328,8 +318,8 @@ class Canonicalizer:
             raise ConfigError(f"{len(languages)} languages for {len(texts)} texts; give one or None for each")
         return self._router.indices(languages)
 
-    def _looked_up(self, segments: Segments, chosen: Int64s) -> LexiconEntries:
-        """Return what the lexicon knows of the tokens, after it learned those it did not know."""
+    def _look_up(self, segments: Segments, chosen: Int64s) -> LexiconEntries:
+        """Return the lexicon entries of the tokens; learn the missing ones first."""
         keys = self._keys(segments, chosen)
         found = self.lexicon.find(keys)
         missing = np.flatnonzero(~found.known)
@@ -338,18 +328,24 @@ class Canonicalizer:
         new, first, inverse = np.unique(keys[missing], return_index=True, return_inverse=True)
         tokens = missing[first]
         mixed = self._router.mixed(segments.traits[tokens]).tolist()
-        learned = self._learn(new, segments.words_at(tokens), chosen[tokens].tolist(), mixed)
+        learned = self.learn(new, segments.words_at(tokens), chosen[tokens].tolist(), mixed)
         found.values[missing], found.repairs[missing] = learned[0][inverse], learned[1][inverse]
         return found
 
-    def _learn(
+    def learn(
         self, keys: Uint64s, words: Iterable[str], languages: Sequence[int], mixed: Sequence[bool]
     ) -> tuple[Uint64s, NDArray[np.uint8]]:
-        """Learn words, and return their values and repairs."""
+        """Add words to the lexicon, and return their values and repairs.
+
+        Args:
+            keys: the key of each word in its language.
+            languages: the index of each word's language.
+            mixed: whether each word has letters of several scripts.
+        """
         form = self._form if self._wants_strings else self._uncached_form
         rows = zip(words, languages, mixed, strict=True)
         forms = [form(word, language, mix) for word, language, mix in rows]
-        values, repairs = hashed(forms)
+        values, repairs = hash_forms(forms)
         learned = np.array(values, np.uint64), np.array(repairs, np.uint8)
         self.lexicon.learn(keys, *learned)
         if self._wants_strings:
@@ -357,13 +353,13 @@ class Canonicalizer:
         return learned
 
     def _keys(self, segments: Segments, chosen: Int64s) -> Uint64s:
-        """Return what stands for each token's folded characters in its language; never 0."""
+        """Return the lexicon key of each token, from its folded characters and language; never 0."""
         keys = segments.keys ^ self._salts[chosen]
         keys[keys == 0] = 1
         return keys
 
     def _words(self, segments: Segments, chosen: Int64s, tokens: Int64s) -> list[str]:
-        """Return the canonical forms of some tokens, empty where one is dropped."""
+        """Return the canonical forms of some tokens; empty for dropped ones."""
         mixed = self._router.mixed(segments.traits[tokens]).tolist()
         rows = zip(segments.words_at(tokens), chosen[tokens].tolist(), mixed, strict=True)
         return [self._form(word, language, mix).canonical or "" for word, language, mix in rows]
@@ -372,9 +368,9 @@ class Canonicalizer:
         return canonical_form(self._router, word, language, mixed=mixed)
 
     def _votes(self, segments: Segments, text_of: Int64s, chosen: Int64s, texts: int) -> Int64s:
-        """Return how many words of each text are of each language; a number has no vote."""
-        lettered = self._router.lettered(segments.traits)
-        ballots = text_of[lettered] * len(self.codes) + chosen[lettered]
+        """Return how many words of each text each language has; words without letters do not count."""
+        has_letters = self._router.has_letters(segments.traits)
+        ballots = text_of[has_letters] * len(self.codes) + chosen[has_letters]
         return np.bincount(ballots, minlength=texts * len(self.codes)).reshape(texts, -1)
 
     def _languages(self, votes: Int64s) -> tuple[str, ...]:
@@ -384,5 +380,5 @@ class Canonicalizer:
 
 
 def check_canonicalizer(given: object) -> None:
-    """Raise ``ConfigError`` unless it is a canonicalizer, or None."""
+    """Raise ``ConfigError`` unless a value is a canonicalizer or None."""
     check_type("canonicalizer", given, Canonicalizer, "Canonicalizer.of(scheme), or None", optional=True)

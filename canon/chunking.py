@@ -1,4 +1,4 @@
-"""Long texts in pieces, pieces in blocks: memory stays flat whatever the documents are."""
+"""Long texts are cut into pieces, and pieces are grouped in blocks, so memory stays bounded."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -10,26 +10,26 @@ from numpy.typing import NDArray
 
 from shinglefold.model.values import Int64s, Uint64s
 
-#: Characters from which on texts are not copied to become one.
+#: Texts of more characters are joined without a copy.
 LONG = 1 << 21
-#: Characters of a piece; a longer document is cut here, at the next space or Chinese character.
+#: Characters of a piece; a longer text is cut here, at the next space or Chinese character.
 PIECE = 1 << 17
-#: How far the next good place is looked for before a piece is cut inside a word.
+#: Within so many characters there must be a good place for the cut; else it splits a word.
 REACH = 1 << 13
-#: Characters of a block: large enough that numpy's cost a call vanishes, small enough for the cache.
+#: Characters of a block: large enough to hide the overhead of numpy calls, small enough for the cache.
 BLOCK = 1 << 16
 
 _CUT = re.compile(r"[\s\u3000-\u303f\u3400-\u9fff]")
 
 
 class Lines(str):
-    """Texts one after another, with a line end between them, that knows its parts."""
+    """A string of texts joined by line ends, with its parts."""
 
     parts: tuple[str, ...] = ()
 
 
 class Joined:
-    """Texts one after another, with a line end between them, as one of which no copy is made."""
+    """Texts joined by line ends without a copy (a rope); slices are strings."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._parts = [part for text in texts for part in ("\n", text)][1:]
@@ -51,12 +51,12 @@ class Joined:
         return "".join(found)
 
 
-#: What pieces are cut from: a text as one string, or as several.
+#: A text that can be cut into pieces.
 Cuttable = str | Joined
 
 
 def join(texts: Sequence[str]) -> Cuttable:
-    """Return texts as one, with a line end between them; no copy is made of long ones."""
+    """Join texts by line ends, long ones without a copy."""
     if len(texts) < 2:
         return "".join(texts)
     if sum(map(len, texts)) > LONG:
@@ -67,7 +67,7 @@ def join(texts: Sequence[str]) -> Cuttable:
 
 
 def pieces(text: Cuttable) -> Iterator[tuple[int, str]]:
-    """Yield the pieces of a text with their offsets; one piece for every ordinary text."""
+    """Yield the pieces of a text with their offsets; most texts are a single piece."""
     start = 0
     while len(text) - start > PIECE + REACH:
         found = _CUT.search(text[start + PIECE : start + PIECE + REACH])
@@ -78,7 +78,7 @@ def pieces(text: Cuttable) -> Iterator[tuple[int, str]]:
 
 
 class Block(NamedTuple):
-    """Pieces to be worked on together: of each the number of its document, and its offset in it."""
+    """Pieces to process together, each with the number of its document and its offset there."""
 
     numbers: list[int]
     offsets: list[int]
@@ -86,10 +86,10 @@ class Block(NamedTuple):
 
 
 def blocks(texts: Sequence[Cuttable]) -> Iterator[Block]:
-    """Yield the pieces of all texts in blocks."""
+    """Yield blocks of the pieces of all texts."""
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     if lengths.max(initial=0) <= PIECE + REACH:
-        # Texts of several parts are long.
+        # A ``Joined`` text is longer, so all are strings here.
         yield from _blocks_of_whole(cast(Sequence[str], texts), np.cumsum(lengths + 1))
         return
     block, size = Block([], [], []), 0
@@ -106,14 +106,14 @@ def blocks(texts: Sequence[Cuttable]) -> Iterator[Block]:
 
 
 def _blocks_of_whole(texts: Sequence[str], ends: Int64s) -> Iterator[Block]:
-    """Yield texts of one piece each; nothing is done for each of them.
+    """Yield blocks of texts that are one piece each, without a loop over the texts.
 
     Args:
-        ends: where each text and what parts it from the next one end.
+        ends: the end of each text and the separator after it.
     """
     begin = done = 0
     while begin < len(texts):
-        # What parts the last one from the next is no longer in the block.
+        # The last separator is not part of the block, hence + 1.
         end = max(begin + 1, int(np.searchsorted(ends, done + BLOCK + 1, "right")))
         yield Block(list(range(begin, end)), [0] * (end - begin), list(texts[begin:end]))
         begin, done = end, int(ends[end - 1])
@@ -122,7 +122,7 @@ def _blocks_of_whole(texts: Sequence[str], ends: Int64s) -> Iterator[Block]:
 class HashedBlock(NamedTuple):
     """The tokens of a block of P texts.
 
-    ``hashes``: uint64 (T,), canonical tokens, dropped ones left out. ``counts``, ``repairs``: int64 (P,), of
+    ``hashes``: uint64 (T,), canonical tokens without dropped ones. ``counts``, ``repairs``: int64 (P,), for
     each text. ``votes``: int64 (P, L), words of each language.
     """
 
@@ -132,19 +132,19 @@ class HashedBlock(NamedTuple):
     repairs: Int64s
 
 
-def merged(most: HashedBlock, others: HashedBlock, places: Int64s) -> HashedBlock:
-    """Return a block, some texts of which were made apart.
+def merge_blocks(most: HashedBlock, others: HashedBlock, places: Int64s) -> HashedBlock:
+    """Fill into a block the texts that another path processed.
 
     Args:
-        most: has nothing for those texts.
-        others: has those texts alone, in order.
-        places: int64, theirs in the block.
+        most: the block; it has no tokens for those texts.
+        others: the tokens of those texts, in order.
+        places: int64, the numbers of those texts in the block.
     """
     counts, votes, repairs = most.counts.copy(), most.votes.copy(), most.repairs.copy()
     counts[places], votes[places], repairs[places] = others.counts, others.votes, others.repairs
-    apart: NDArray[np.bool_] = np.zeros(len(counts), np.bool_)
-    apart[places] = True
-    of_others = np.repeat(apart, counts)
+    is_other: NDArray[np.bool_] = np.zeros(len(counts), np.bool_)
+    is_other[places] = True
+    of_others = np.repeat(is_other, counts)
     hashes = np.empty(len(of_others), np.uint64)
     hashes[of_others], hashes[~of_others] = others.hashes, most.hashes
     return HashedBlock(hashes, counts, votes, repairs)

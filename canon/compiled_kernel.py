@@ -1,11 +1,11 @@
-"""A block in one pass: words, the language of each script in each text, and canonical tokens.
+"""The compiled kernel: words, their languages and canonical tokens of a block, in one pass.
 
-One function without types: numba finds these, and makes the fastest code of what stands together.
+One function without type hints: numba infers the types, and optimizes best within one function.
 """
 
 import numpy as np
 
-from shinglefold.canon.language_detection import ALIKE, MARKS, OWN, RARITY, SCRIPT_BITS
+from shinglefold.canon.language_detection import CONFUSABLE, MARKS, OWN, RARITY, SCRIPT_BITS
 from shinglefold.canon.segmentation import BASE, LONGEST_WORD
 from shinglefold.canon.unicode_tables import APOSTROPHE, COMPOSING, INVISIBLE, UNIT, WORD
 
@@ -16,12 +16,12 @@ _ONE, _ONE32 = np.uint64(1), np.uint32(1)
 _S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
 _M1, _M2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _OWN, _MARKS = np.uint32(OWN), np.uint32(MARKS)
-_ALIKE = len(ALIKE)
+_ALIKE = len(CONFUSABLE)
 _ALL_ALIKE = np.uint32((1 << _ALIKE) - 1)
 
 
 def hash_block(codes, origins, declared, tables, routes, slots, work, told):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201, C901, PLR0912, PLR0915, PLR0917
-    """Return how many words the lexicon lacks, and how many tokens were kept, with a 0 for each of those."""
+    """Return the number of words missing from the lexicon, and of tokens; missing ones have hash 0."""
     kinds, traits, values = tables
     group_of, members, salts, rest = routes
     slot_keys, slot_values, slot_repairs = slots
@@ -46,7 +46,7 @@ def hash_block(codes, origins, declared, tables, routes, slots, work, told):  # 
         inside[:] = 0
         lettered[:] = 0
         shown[:] = 0
-        # 1: words and single characters, with what they are hashed from, and what they tell of the text.
+        # 1: find words and single characters, their polynomial hashes and traits.
         tokens = removed = pending = mixed = 0
         odd = readable = False
         while at < stop:
@@ -80,9 +80,8 @@ def hash_block(codes, origins, declared, tables, routes, slots, work, told):  # 
                             removed += pending
                         readable = True
                         pending = 0
-                        # Nearly all of a word, and nothing but what it needs: places without a sign, as any
-                        # other might count from the end. What is longer than a word may be is none, whatever
-                        # its number.
+                        # The innermost loop. Unsigned indices spare the check for negative ones. A run longer
+                        # than a word may be is dropped below, so its wrong hash does no harm.
                         spot, begun = np.uint64(at), np.uint64(at - length)
                         while kind == _WORD:
                             number += values[code] * powers[(spot - begun) & _LAST]
@@ -141,7 +140,7 @@ def hash_block(codes, origins, declared, tables, routes, slots, work, told):  # 
         if odd:
             unusual[text] = True
             continue
-        # 2: words that mix scripts, where no letter told which, are of the commonest of those told.
+        # 2: words of mixed scripts without a distinctive letter: the text's commonest of these scripts.
         if mixed:
             pure = inside.copy()
             for token in range(base, base + tokens):
@@ -187,7 +186,8 @@ def hash_block(codes, origins, declared, tables, routes, slots, work, told):  # 
         for each in range(groups + 1):
             salt_of[each] = salts[winners[each]]
             votes[text, winners[each]] += lettered[each]
-        # 4: canonical tokens. Words found missing take the first places of the block, which are done with.
+        # 4: look up canonical tokens. Missing words overwrite the first places of the block, no longer
+        # needed.
         before = kept
         for token in range(np.uint64(base), np.uint64(base + tokens)):
             key = keys[token] ^ salt_of[group_at[token]]

@@ -1,30 +1,32 @@
-"""Code points → canonical tokens, as hashes or words, in one pass, compiled: the same as by numpy.
+"""The compiled path of canonicalization: code points to canonical tokens in one pass, with numpy's results.
 
-Imported only where it pays, as numba alone takes half a second. Texts out of the ordinary (marks to compose,
-two languages of one script) are left to numpy.
+Texts with combining marks, or with two languages of one script, are left to numpy.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shinglefold.canon.chunking import HashedBlock, merged
+from shinglefold.canon.chunking import HashedBlock, merge_blocks
 from shinglefold.canon.compiled_kernel import hash_block
-from shinglefold.canon.language_detection import Router
-from shinglefold.canon.lexicon import Lexicon, LexiconEntries, LexiconSlots, Strings, spaced
-from shinglefold.canon.normalization import joined
+from shinglefold.canon.language_detection import LanguageRouter
+from shinglefold.canon.lexicon import InternedStrings, Lexicon, LexiconEntries, LexiconSlots, join_words
+from shinglefold.canon.normalization import encode_texts
 from shinglefold.canon.unicode_tables import INVISIBLE, characters
 from shinglefold.model.values import Int64s, Uint64s
 from shinglefold.runtime.optional_imports import compile_function
 
+if TYPE_CHECKING:
+    from shinglefold.canon.canonicalizer import Canonicalizer
+
 
 class Missing(NamedTuple):
-    """Words that the lexicon lacks: where each is, its key and language, and whether its scripts mix.
+    """Words that the lexicon lacks: place in the text, key, language, and whether they mix scripts.
 
-    ``places``: among the hashes of the block, which have a 0 there.
+    ``places``: their places among the hashes of the block, where a 0 stands.
     """
 
     starts: Int64s
@@ -36,7 +38,7 @@ class Missing(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """Columns for the tokens of a block."""
+    """Columns for the tokens of a block, reused because fresh memory costs more than the work."""
 
     starts: Int64s
     ends: Int64s
@@ -49,29 +51,16 @@ class Workspace(NamedTuple):
 
     @classmethod
     def of(cls, codes: int) -> "Workspace":
-        """Return room for a block of so many codes."""
+        """Return columns for a block of so many code points."""
         starts, ends, chosen, places = (np.empty(codes, np.int64) for _ in range(4))
         keys, hashes = (np.empty(codes, np.uint64) for _ in range(2))
         marks, groups = np.empty(codes, np.uint32), np.empty(codes, np.uint8)
         return cls(starts, ends, chosen, places, keys, hashes, marks, groups)
 
 
-class Room:
-    """The columns of one block after another: memory fresh from the system costs more than the work in it."""
-
-    def __init__(self) -> None:
-        self._work = Workspace.of(0)
-
-    def work(self, codes: int) -> Workspace:
-        """Return columns that are long enough for a block of so many codes."""
-        if len(self._work.keys) < codes:
-            self._work = Workspace.of(codes)
-        return self._work
-
-
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """The tables of a router, flat, as the compiled code reads them."""
+    """The tables of a language router as flat arrays, for the compiled code."""
 
     kinds: NDArray[np.uint8]
     traits: NDArray[np.uint32]
@@ -84,7 +73,7 @@ class Kernel:
     work: Any
 
     @classmethod
-    def of(cls, router: Router, salts: Uint64s) -> "Kernel":
+    def of(cls, router: LanguageRouter, salts: Uint64s) -> "Kernel":
         """Return the kernel of a router.
 
         Raises:
@@ -107,27 +96,22 @@ class Kernel:
             work,
         )
 
-    def run(self, plain: "NumpyPath") -> "CanonRun":
-        """Return what takes blocks of a canonicalizer through the kernel, in one thread."""
-        return CanonRun(self, plain)
-
     def hash(
         self,
         codes: NDArray[np.uint32],
         origins: Int64s,
         declared: Int64s,
         slots: LexiconSlots,
-        room: Room,
+        work: Workspace,
     ) -> tuple[HashedBlock, Int64s, Missing]:
-        """Return the tokens of a block, the texts that numpy has to do, and the words to be learned first.
+        """Return the tokens of a block, the texts left to numpy, and the words missing from the lexicon.
 
         Args:
-            codes: uint32 (N,), code points: a line end before, between and behind the texts.
-            origins: int64 (P,), where each text begins.
-            declared: int64 (P,), the declared language of each text, or -1.
-            room: of this thread, used again for each block.
+            codes: uint32 (N,), code points: a line end before, between and after the texts.
+            origins: int64 (P,), the start of each text.
+            declared: int64 (P,), the index of each text's declared language, or -1.
+            work: columns at least as long as ``codes``.
         """
-        work = room.work(len(codes))
         texts, languages = len(origins), len(self.salts)
         counts, repairs = np.zeros(texts, np.int64), np.zeros(texts, np.int64)
         votes, unusual = np.zeros((texts, languages), np.int64), np.zeros(texts, np.bool_)
@@ -150,126 +134,91 @@ class Kernel:
         return made, np.flatnonzero(unusual), missing
 
 
-class Table(Protocol):
-    """What knows words, by their keys."""
-
-    @property
-    def slots(self) -> LexiconSlots:
-        """Where they are looked up."""
-        ...
-
-    def find(self, keys: Uint64s) -> LexiconEntries:
-        """Look up keys."""
-        ...
-
-
-class NumpyPath(Protocol):
-    """What makes tokens by numpy, and knows words."""
-
-    @property
-    def lexicon(self) -> Lexicon:
-        """The lexicon of both ways."""
-        ...
-
-    @property
-    def strings(self) -> Strings:
-        """The canonical words themselves."""
-        ...
-
-    def hash_block(self, texts: Sequence[str], declared: Int64s) -> HashedBlock:
-        """Return the tokens of a block."""
-        ...
-
-    def said_block(self, texts: Sequence[str]) -> Sequence[str]:
-        """Return the canonical words of each text of a block, with a space between them."""
-        ...
-
-    def learn(
-        self, keys: Uint64s, words: Sequence[str], languages: Sequence[int], mixed: Sequence[bool]
-    ) -> None:
-        """Learn words."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CanonRun:
-    """Blocks of texts through the kernel, one after another, in one thread."""
+    """The compiled path of one thread; the canonicalizer processes what is left to numpy."""
 
     kernel: Kernel
-    plain: NumpyPath
-    room: Room = field(default_factory=Room)
+    canonicalizer: "Canonicalizer"
+    work: Workspace = field(default_factory=lambda: Workspace.of(0))
 
     def hash_block(self, texts: Sequence[str], declared: Int64s) -> HashedBlock:
         """Return the tokens of a block."""
-        return self.hash_codes(*joined(texts), declared)
+        return self.hash_codes(*encode_texts(texts), declared)
 
     def hash_codes(self, codes: NDArray[np.uint32], origins: Int64s, declared: Int64s) -> HashedBlock:
         """Return the tokens of a block of code points.
 
         Args:
-            codes: uint32 (N,), a line end before, between and behind the texts; none is longer than a piece.
-            origins: int64 (P,), where each text begins.
-            declared: int64 (P,), the number of each text's declared language, or -1.
+            codes: uint32 (N,), a line end before, between and after the texts; none is longer than a piece.
+            origins: int64 (P,), the start of each text.
+            declared: int64 (P,), the index of each text's declared language, or -1.
         """
-        found = self._hash(codes, origins, declared, self.plain.lexicon)
+        found = self._hash(codes, origins, declared, self.canonicalizer.lexicon)
         if found is None:
-            return self.plain.hash_block(_texts(codes, origins, range(len(origins))), declared)
+            return self.canonicalizer.hash_block(_texts(codes, origins, range(len(origins))), declared)
         made, unusual = found
         if not len(unusual):
             return made
-        others = self.plain.hash_block(_texts(codes, origins, unusual.tolist()), declared[unusual])
-        return merged(made, others, unusual)
+        others = self.canonicalizer.hash_block(_texts(codes, origins, unusual.tolist()), declared[unusual])
+        return merge_blocks(made, others, unusual)
 
-    def said_block(self, texts: Sequence[str]) -> Sequence[str]:
-        """Return the canonical words of each text of a block, with a space between them.
+    def canonical_texts(self, texts: Sequence[str]) -> Sequence[str]:
+        """Return the canonical tokens of each text of a block, joined by spaces.
 
-        Method: the same pass as for hashes, over another table: of each form the number of its word.
+        Method: the pass of ``hash_block`` with another table, which has the number of each form's token.
         """
-        codes, origins = joined(texts)
+        codes, origins = encode_texts(texts)
         declared = np.full(len(texts), -1, np.int64)
-        kept = self.plain.strings.kept
+        kept = self.canonicalizer.strings.kept
         found = self._hash(codes, origins, declared, kept)
         if found is None:
-            return self.plain.said_block(texts)
+            return self.canonicalizer.canonical_texts(texts)
         made, unusual = found
-        # Read behind the numbers, which mean words that are there already.
-        said = spaced(kept.words[made.hashes.view(np.int64)].tolist(), np.cumsum(made.counts).tolist())
+        # Read after the numbers: their words exist by now.
+        joined = join_words(kept.words[made.hashes.view(np.int64)].tolist(), np.cumsum(made.counts).tolist())
         if len(unusual):
             places: list[int] = unusual.tolist()
-            others = self.plain.said_block([texts[place] for place in places])
+            others = self.canonicalizer.canonical_texts([texts[place] for place in places])
             for place, words in zip(places, others, strict=True):
-                said[place] = words
-        return said
+                joined[place] = words
+        return joined
 
     def _hash(
-        self, codes: NDArray[np.uint32], origins: Int64s, declared: Int64s, known: Table
+        self,
+        codes: NDArray[np.uint32],
+        origins: Int64s,
+        declared: Int64s,
+        table: Lexicon | InternedStrings,
     ) -> tuple[HashedBlock, Int64s] | None:
-        """Return what is found in a table, words that it lacked learned.
+        """Return the tokens of a block and the texts left to numpy; learn missing words first.
 
-        None where they are not in it then: it was too small for them, or another stands in its place.
+        None if the table does not have these words afterwards: it was too small, or was replaced.
         """
-        made, unusual, missing = self.kernel.hash(codes, origins, declared, known.slots, self.room)
+        if len(self.work.keys) < len(codes):
+            self.work = Workspace.of(len(codes))
+        made, unusual, missing = self.kernel.hash(codes, origins, declared, table.slots, self.work)
         if not len(missing.keys):
             return made, unusual
         self._learn(codes, missing)
-        learned = known.find(missing.keys)
+        learned = table.find(missing.keys)
         return (_filled(made, missing, learned, origins), unusual) if learned.known.all() else None
 
     def _learn(self, codes: NDArray[np.uint32], missing: Missing) -> None:
         keys, first = np.unique(missing.keys, return_index=True)
         spans = zip(missing.starts[first].tolist(), missing.ends[first].tolist(), strict=True)
         words = [self._word(codes[start:end]) for start, end in spans]
-        self.plain.learn(keys, words, missing.chosen[first].tolist(), missing.mixed[first].tolist())
+        self.canonicalizer.learn(keys, words, missing.chosen[first].tolist(), missing.mixed[first].tolist())
 
     def _word(self, codes: NDArray[np.uint32]) -> str:
-        """Return the folded characters of a word, without those that nobody sees."""
+        """Return the folded characters of a word, without invisible ones."""
         seen = codes[self.kernel.kinds[codes] != INVISIBLE]
         folded: bytes = characters().fold[seen].tobytes()
         return folded.decode("utf-32-le", "surrogatepass")
 
 
 def _filled(made: HashedBlock, missing: Missing, learned: LexiconEntries, origins: Int64s) -> HashedBlock:
-    """Fill the words that were missing into a block, and return it without those of them that are dropped."""
+    """Fill learned words into a block, and remove the dropped ones."""
     texts = np.searchsorted(origins, missing.starts, "right") - 1
     hashes, every = made.hashes, len(made.counts)
     hashes[missing.places] = learned.values
@@ -279,7 +228,7 @@ def _filled(made: HashedBlock, missing: Missing, learned: LexiconEntries, origin
 
 
 def _texts(codes: NDArray[np.uint32], origins: Int64s, places: Sequence[int]) -> list[str]:
-    """Return some texts of a block as they were given."""
+    """Return some texts of a block as strings."""
     ends = [*(origins[1:] - 1).tolist(), len(codes) - 1]
     return [
         codes[origins[place] : ends[place]].tobytes().decode("utf-32-le", "surrogatepass") for place in places

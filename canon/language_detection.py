@@ -1,7 +1,7 @@
-"""Which language a word is of: by its script, and among languages of one script by their letters.
+"""The language of each word, by its script and by distinctive letters; and the canonical form of a word.
 
-The letters are counted in words a document; the paragraphs are asked one by one only where a document shows
-two languages of one script. A declared language wins for the scripts it is written in.
+Distinctive letters are counted by words of a document. Only if a document shows two languages of one script,
+its paragraphs are decided one by one. A declared language takes all words in its scripts.
 """
 
 import logging
@@ -23,38 +23,40 @@ from shinglefold.canon.unicode_tables import (
     WORD,
     Characters,
     characters,
+    homoglyph_map,
     repair,
-    twins,
 )
 from shinglefold.contracts.language import Language
 from shinglefold.errors import ConfigError
 from shinglefold.model.values import Int64s
 from shinglefold.options.validation import expected
 
-#: A language shows itself when one word in this many of its script has one of its letters. Russian has them
-#: in one word of eight, Ukrainian in two of five; a borrowed name must not turn a whole page.
+#: A language is present if one of this many words of its script has a distinctive letter. In Russian one word
+#: of eight has one, in Ukrainian two of five; a borrowed name must not decide a whole page.
 RARITY = 50
 
-#: Scripts with look-alikes have a bit even when no language claims them, so that mixed words are seen.
-ALIKE = ("Cyrl", "Latn", "Grek")
-#: Bits of a word's traits, from the lowest: its scripts; those of ``ALIKE`` it has a letter of that looks
-#: like none of another; the languages whose letters it has.
+#: Scripts with homoglyphs. They have a bit even if no language claims them, so that mixed words are found.
+CONFUSABLE = ("Cyrl", "Latn", "Grek")
+#: Bits of a word's traits, from the lowest: its scripts; those of ``CONFUSABLE`` it has a letter of that
+#: looks like none of another; the languages whose letters it has.
 SCRIPT_BITS = 13
 OWN = SCRIPT_BITS
-MARKS = OWN + len(ALIKE)
+MARKS = OWN + len(CONFUSABLE)
 _SCRIPT_MASK = (1 << SCRIPT_BITS) - 1
 
-#: Of a language: the letters that tell it, its scripts, and its unit.
-_Told = tuple[str, frozenset[str], str]
+#: The distinctive letters of a language, its scripts and its unit.
+_LanguageFacts = tuple[str, frozenset[str], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Router:
+class LanguageRouter:
     """The languages by script.
 
-    ``groups``: for each script bit its languages (indices, by precedence); ``rest`` is the index of the
-    language that takes all others. ``group_of``: uint8 (65536,), script bits → bit number, the last number
-    for words of no script.
+    Attributes:
+        groups: for each script bit the indices of its languages, by precedence.
+        rest: the index of the language that takes all other words.
+        group_of: uint8, from script bits to the number of a bit; the last number for words of no script.
+        tables: the kinds and traits of code points for these languages.
     """
 
     languages: tuple[Language, ...]
@@ -64,59 +66,65 @@ class Router:
     tables: Tables = field(repr=False)
 
     def indices(self, codes: Sequence[str | None]) -> Int64s:
-        """Return the language index of each declared code, -1 where none or an unknown one is declared."""
+        """Return the language index of each declared code; -1 for None and for unknown codes."""
         known = {language.code: index for index, language in enumerate(self.languages)}
         for kind in set(map(type, codes)) - {str, type(None)}:
             raise expected("language", "a code, or None", next(one for one in codes if type(one) is kind))
         return np.array([known.get(code or "", -1) for code in codes], np.int64)
 
     def mixed(self, traits: NDArray[np.uint32]) -> NDArray[np.bool_]:
-        """Tell which tokens have letters of more than one script."""
+        """Return which tokens have letters of more than one script."""
         bits = traits & np.uint32(_SCRIPT_MASK)
         return (bits & (bits - np.uint32(1))) > 0
 
-    def lettered(self, traits: NDArray[np.uint32]) -> NDArray[np.bool_]:
-        """Tell which tokens have a letter at all."""
+    def has_letters(self, traits: NDArray[np.uint32]) -> NDArray[np.bool_]:
+        """Return which tokens have a letter at all."""
         return (traits & np.uint32(_SCRIPT_MASK)) > 0
 
 
-def make_router(languages: Sequence[Language]) -> Router:
+def make_language_router(languages: Sequence[Language]) -> LanguageRouter:
     """Return the router of some languages.
 
     Raises:
-        ConfigError: no language takes what the others leave, or there are more than 12 scripts or 16
-            languages to tell apart.
+        ConfigError: no language takes the words of other scripts, or there are more than 12 scripts or 16
+            languages.
     """
     rest = next((i for i, language in enumerate(languages) if COMMON in language.scripts), None)
     if rest is None:
         raise ConfigError("no language takes the words of other scripts; add the language 'any'")
     claimed = {script for language in languages for script in language.scripts} - {COMMON}
-    scripts = sorted({*claimed, *ALIKE}, key=lambda s: (ALIKE.index(s) if s in ALIKE else len(ALIKE), s))
+    scripts = sorted(
+        {*claimed, *CONFUSABLE},
+        key=lambda s: (
+            CONFUSABLE.index(s) if s in CONFUSABLE else len(CONFUSABLE),
+            s,
+        ),
+    )
     if len(scripts) >= SCRIPT_BITS or len(languages) > 16:
         raise ConfigError("more than 12 scripts or 16 languages at once; name fewer in languages")
     groups = tuple(_group(languages, script) or (rest,) for script in scripts)
-    told = tuple((language.marks, language.scripts, language.unit) for language in languages)
-    return Router(
+    facts = tuple((language.marks, language.scripts, language.unit) for language in languages)
+    return LanguageRouter(
         languages=tuple(languages),
         groups=groups,
         rest=rest,
         group_of=_group_table(len(scripts)),
-        tables=_tables(tuple(scripts), told),
+        tables=_tables(tuple(scripts), facts),
     )
 
 
-def choose(router: Router, segments: Segments, declared: Int64s) -> NDArray[np.uint8]:
+def language_of_tokens(router: LanguageRouter, segments: Segments, declared: Int64s) -> NDArray[np.uint8]:
     """Return the language index of every token, uint8 (T,).
 
     Args:
-        declared: int64 (P,), the declared language index of each text or -1.
+        declared: int64 (P,), the index of each text's declared language, or -1.
     """
     count = len(segments.bounds) - 1
     text_of = segments.text_of
     group = router.group_of[segments.traits & np.uint32(_SCRIPT_MASK)]
     mixed_words = np.flatnonzero(router.mixed(segments.traits))
     if len(mixed_words):
-        group[mixed_words] = _by_company(segments, group, text_of, mixed_words)
+        group[mixed_words] = _script_of_mixed(segments, group, text_of, mixed_words)
     winners = np.full((count, len(router.groups) + 1), router.rest, np.uint8)
     mixtures: list[tuple[int, int]] = []
     for number, members in enumerate(router.groups):
@@ -136,35 +144,35 @@ def choose(router: Router, segments: Segments, declared: Int64s) -> NDArray[np.u
     return chosen
 
 
-def _by_company(
+def _script_of_mixed(
     segments: Segments, group: NDArray[np.uint8], text_of: Int64s, mixed: Int64s
 ) -> NDArray[np.uint8]:
-    """Return the script, as its group, of words that mix several: that of a letter which looks like none of
-    another script, else of their scripts the commonest in their text.
+    """Return the group of each word of mixed scripts.
 
-    Where each word of a Ukrainian page was tampered with, the only words left whole may be names in Latin
-    letters: they don't tell what the others are.
+    It is the script of a letter without homoglyphs, or else the commonest of the word's scripts in its text.
+    If every word of a Ukrainian page was tampered with, only names in Latin letters may be whole, and the
+    commonest script would be wrong.
     """
-    present, own = (_alike_bits(segments.traits[mixed], lowest) for lowest in (0, OWN))
+    present, own = (_confusable_bits(segments.traits[mixed], lowest) for lowest in (0, OWN))
     told = own.sum(axis=0) == 1
     known, counted = group.copy(), np.ones(len(group), np.bool_)
     known[mixed[told]] = own.argmax(axis=0)[told]
     counted[mixed[~told]] = False
-    common = np.stack([_per_text(segments, counted & (known == number)) for number in range(len(ALIKE))])
+    common = np.stack([_per_text(segments, counted & (known == number)) for number in range(len(CONFUSABLE))])
     best = np.where(np.where(told, own, present), common[:, text_of[mixed]] + 1, 0)
     return np.where(best.any(axis=0), best.argmax(axis=0), group[mixed]).astype(np.uint8)
 
 
-def _alike_bits(traits: NDArray[np.uint32], lowest: int) -> NDArray[np.bool_]:
-    """Return of each script with look-alikes its bit of some traits, bool (3, T)."""
-    bits = np.arange(lowest, lowest + len(ALIKE), dtype=np.uint32)[:, None]
+def _confusable_bits(traits: NDArray[np.uint32], lowest: int) -> NDArray[np.bool_]:
+    """Return the bits of the confusable scripts in some traits, bool (3, T)."""
+    bits = np.arange(lowest, lowest + len(CONFUSABLE), dtype=np.uint32)[:, None]
     return (traits >> bits) & np.uint32(1) > 0
 
 
 def _by_letters(
     segments: Segments, inside: NDArray[np.bool_], members: tuple[int, ...]
 ) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
-    """Return, for each text, the language its letters speak for, and whether they speak for two."""
+    """Return for each text the language its letters indicate, and whether they indicate two."""
     shown = np.stack([_per_text(segments, inside & _has(segments, member)) for member in members])
     enough = (shown > 0) & (shown * RARITY >= _per_text(segments, inside))
     best = np.where(enough, shown, 0).argmax(axis=0)
@@ -172,10 +180,11 @@ def _by_letters(
 
 
 def _by_paragraph(segments: Segments, text: int, own: Int64s, members: Sequence[int]) -> NDArray[np.uint8]:
-    """Return the languages of the words ``own`` of a text, decided paragraph by paragraph.
+    """Return the languages of some words of a text, decided paragraph by paragraph.
 
     Args:
-        members: the candidates; the first takes the paragraphs that speak for nobody.
+        own: the tokens.
+        members: the candidate languages; the first takes paragraphs without distinctive letters.
     """
     clean = segments.clean
     region = clean.codes[clean.origins[text] : segments.ends[own[-1]]]
@@ -200,17 +209,17 @@ def _group(languages: Sequence[Language], script: str) -> tuple[int, ...]:
 
 
 def _group_table(count: int) -> NDArray[np.uint8]:
-    """Return script bits → the lowest bit's number; none → ``count``. Letters of other scripts: ``count``."""
+    """Return a table from script bits to the number of the lowest bit; ``count`` for all others."""
     table = np.full(1 << SCRIPT_BITS, count, np.uint8)
     for number in reversed(range(count)):
         table[np.arange(len(table)) & (1 << number) > 0] = number
     return table
 
 
-# Those of the fingerprints and of a search differ in what is dropped, not in this; 6 MB each.
+# Canonicalizers for fingerprints and for searches share their tables, of 6 MB each.
 @lru_cache(maxsize=2)
-def _tables(scripts: tuple[str, ...], languages: tuple[_Told, ...]) -> Tables:
-    """Return what the characters are to some languages, which nobody may change. Cost: 15 ms."""
+def _tables(scripts: tuple[str, ...], languages: tuple[_LanguageFacts, ...]) -> Tables:
+    """Return the kinds and traits of code points for some languages, read-only. Cost: 15 ms."""
     facts = characters()
     traits = _script_traits(facts, scripts) | _own_traits(facts)
     traits |= _mark_traits(facts, [marks for marks, _, _ in languages])
@@ -230,10 +239,10 @@ def _script_traits(facts: Characters, scripts: Sequence[str]) -> NDArray[np.uint
 
 
 def _own_traits(facts: Characters) -> NDArray[np.uint32]:
-    """Return the bits of letters that look like none of another script."""
-    alike = [ord(letter) for table in twins().values() for letter in table]
+    """Return the bits of letters that have no homoglyph."""
+    alike = [ord(letter) for table in homoglyph_map().values() for letter in table]
     bits = np.zeros(256, np.uint32)
-    for number, script in enumerate(ALIKE):
+    for number, script in enumerate(CONFUSABLE):
         bits[facts.scripts.index(script)] = 1 << (OWN + number)
     return np.where(np.isin(facts.fold, alike), np.uint32(0), bits[facts.script])
 
@@ -247,7 +256,7 @@ def _mark_traits(facts: Characters, marks: Sequence[str]) -> NDArray[np.uint32]:
 
 
 def _kinds(facts: Characters, units: Sequence[tuple[frozenset[str], str]]) -> NDArray[np.uint8]:
-    """Return the kinds with each script's unit as its language wants it."""
+    """Return the kinds, with the unit of each script that its language has."""
     kind = facts.kind.copy()
     for claimed, unit in units:
         scripts = [i for i, script in enumerate(facts.scripts) if script in claimed - {COMMON, OTHER}]
@@ -260,7 +269,7 @@ _log = logging.getLogger("shinglefold.canon")
 
 
 class WordForm(NamedTuple):
-    """The canonical form of a word (None: dropped), the index of its language, the letters repaired."""
+    """The canonical form of a word (None: dropped), the index of its language, and the repaired letters."""
 
     canonical: str | None
     language: int
@@ -272,13 +281,13 @@ def token_hash(canonical: str) -> int:
     return xxhash.xxh3_64_intdigest(canonical.encode("utf-8", "surrogatepass")) or 1
 
 
-def canonical_form(router: Router, word: str, language: int, *, mixed: bool) -> WordForm:
+def canonical_form(router: LanguageRouter, word: str, language: int, *, mixed: bool) -> WordForm:
     """Return the canonical form of a folded word.
 
     Args:
-        language: the index of the language its text is in, for the script the word is routed by.
-        mixed: whether it has letters of several scripts. Then look-alikes are folded to one script, that of
-            ``language`` if that can be, or the word goes to the language that takes the rest.
+        language: the index of the word's language, by its script.
+        mixed: whether the word has letters of several scripts. Then homoglyphs are folded to one script, if
+            possible that of ``language``; a word still mixed goes to the language that takes the rest.
     """
     repaired = 0
     if mixed:
@@ -292,17 +301,17 @@ def canonical_form(router: Router, word: str, language: int, *, mixed: bool) -> 
     try:
         return WordForm(plugin.canonical(word) or None, language, repaired)
     except Exception:
-        # A document must not be lost to one word that a plugin stumbles over.
+        # One word that a plugin fails on must not lose the document.
         _log.exception("the language %r failed on %r; the word is kept as it is", plugin.code, word)
         return WordForm(word, language, repaired)
 
 
-def hashed(forms: Iterable[WordForm]) -> tuple[list[int], list[int]]:
+def hash_forms(forms: Iterable[WordForm]) -> tuple[list[int], list[int]]:
     """Return the hashes (0: dropped) and the repairs of some forms."""
     pairs = [(token_hash(f.canonical) if f.canonical else 0, min(f.repaired, 255)) for f in forms]
     return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
 
 
-def _language_of(router: Router, script: str) -> int:
+def _language_of(router: LanguageRouter, script: str) -> int:
     own = [i for i, language in enumerate(router.languages) if script in language.scripts]
     return min(own, key=lambda i: (router.languages[i].precedence, i), default=router.rest)

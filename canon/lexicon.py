@@ -1,7 +1,7 @@
-"""The lexicon: word form → canonical token, as hashes in flat arrays that numpy looks up by the block.
+"""The lexicon: a cache from word forms to canonical tokens, as hashes or strings, in flat arrays for numpy.
 
-It is a cache of a pure function, so what it forgets is only learned again. Arrays of numbers stay shared
-between forked workers: nothing counts references in them.
+It caches a pure function, so forgotten forms are just learned again. Forked workers share arrays of numbers,
+because these have no reference counts.
 """
 
 import os
@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
-from threading import Lock
 from typing import NamedTuple, Protocol
 from zipfile import BadZipFile
 
@@ -23,14 +22,14 @@ from shinglefold.errors import ConfigError, InputError, reason_of
 from shinglefold.model.values import Int64s, Uint64s
 
 _SMALLEST = 1 << 12
-#: How a saved file begins: a header of 30 bytes, and the name of the first array.
+#: A saved file begins with a header of 30 bytes and the name of the first array.
 _HEADER, _FIRST = 30, b"identity.npy"
-#: What reading a file raises that no lexicon was saved to, or in which a bit has changed since.
-_NO_FILE_OF_OURS = (OSError, ValueError, KeyError, EOFError, BadZipFile, RuntimeError)
+#: Errors of reading a file that holds no lexicon, or a damaged one.
+_LOAD_ERRORS = (OSError, ValueError, KeyError, EOFError, BadZipFile, RuntimeError)
 
 
 class LexiconSlots(NamedTuple):
-    """Open addressing; key 0 is a free slot. Replaced as a whole, so that readers need no lock."""
+    """A hash table with open addressing; key 0 is free. Replaced as a whole, so readers need no lock."""
 
     keys: Uint64s
     values: Uint64s
@@ -38,15 +37,15 @@ class LexiconSlots(NamedTuple):
 
 
 class LexiconEntries(NamedTuple):
-    """What the lexicon knows of some keys: ``known`` bool, ``values`` uint64 (0: dropped), ``repairs``."""
+    """The entries of some keys: ``known`` bool, ``values`` uint64 (0: dropped word), ``repairs`` uint8."""
 
     known: NDArray[np.bool_]
     values: Uint64s
     repairs: NDArray[np.uint8]
 
 
-class Locked(Protocol):
-    """What has a lock."""
+class HasLock(Protocol):
+    """An object with a lock."""
 
     def renew_lock(self) -> None:
         """Start with a free lock."""
@@ -57,8 +56,8 @@ class Lexicon:
     """A bounded map from the key of a word form to the hash of its canonical token.
 
     Args:
-        capacity: forms kept at most; when full, all are forgotten. A form takes 2 to 4 slots of 17 bytes.
-        identity: what the values depend on; a file saved under another identity isn't loaded.
+        capacity: the most forms kept; a full lexicon forgets all. A form takes 2 to 4 slots of 17 bytes.
+        identity: everything the values depend on; files of another identity are not loaded.
     """
 
     def __init__(self, capacity: int = 1 << 20, identity: str = "") -> None:
@@ -76,7 +75,7 @@ class Lexicon:
 
     @property
     def slots(self) -> LexiconSlots:
-        """The table as it is now, for compiled code to read; later ones don't change its size."""
+        """The current table, for compiled code; its size never changes."""
         return self._slots
 
     def find(self, keys: Uint64s) -> LexiconEntries:
@@ -84,7 +83,7 @@ class Lexicon:
         return _find(self._slots, keys)
 
     def learn(self, keys: Uint64s, values: Uint64s, repairs: NDArray[np.uint8]) -> None:
-        """Add forms; those known already are left as they are."""
+        """Add forms; known ones keep their values."""
         for start in range(0, len(keys), self.capacity):
             chunk = slice(start, start + self.capacity)
             with self._lock:
@@ -96,10 +95,10 @@ class Lexicon:
             self._slots, self._count = _empty(_SMALLEST), 0
 
     def save(self, path: str | Path) -> None:
-        """Write the forms to a file, whole or not at all.
+        """Write the forms to a file, atomically.
 
         Raises:
-            InputError: the file can't be written, or holds something else.
+            InputError: the file can't be written, or is not a lexicon.
         """
         slots = self._slots
         used = slots.keys != 0
@@ -127,13 +126,13 @@ class Lexicon:
                 unfinished.unlink(missing_ok=True)
 
     def load(self, path: str | Path) -> bool:
-        """Add the forms of a saved file; False when there is none, or none that fits this lexicon."""
+        """Add the forms of a file; return False if it is missing, damaged, or of another identity."""
         try:
             with Path(path).open("rb") as file, NpzFile(file, allow_pickle=False) as data:
                 if str(data["identity"]) != self.identity:
                     return False
                 saved = data["keys"], data["values"], data["repairs"]
-        except _NO_FILE_OF_OURS:
+        except _LOAD_ERRORS:
             return False
         if not _is_table(*saved):
             return False
@@ -151,12 +150,12 @@ class Lexicon:
         self._count += _insert(self._slots, keys, values, repairs)
 
     def renew_lock(self) -> None:
-        """Start with a free lock: in a forked child, where the thread that held it is not."""
+        """Replace the lock: in a forked child, the thread that held it does not exist."""
         self._lock = threading.Lock()
 
 
-def renew_lock_after_fork(owner: Locked) -> None:
-    """Have something start with a free lock in each forked child, as long as it lives."""
+def renew_lock_after_fork(owner: HasLock) -> None:
+    """Replace the lock of an object in each forked child, while the object exists."""
     known = weakref.ref(owner)
 
     def renew() -> None:
@@ -168,7 +167,7 @@ def renew_lock_after_fork(owner: Locked) -> None:
 
 
 def _is_lexicon(path: Path) -> bool:
-    """Tell whether a saved lexicon stands there, of whatever version and however damaged, or nothing."""
+    """Return whether a path is free, or holds a lexicon of any version, damaged or not."""
     if not path.is_file():
         return not path.exists()
     with path.open("rb") as file:
@@ -177,7 +176,7 @@ def _is_lexicon(path: Path) -> bool:
 
 
 def _is_table(*columns: object) -> bool:
-    """Tell whether what was saved are keys, values and repairs, as many of each."""
+    """Return whether columns are keys, values and repairs of the same length."""
     found = [one for one in columns if isinstance(one, np.ndarray) and one.ndim == 1]
     if [one.dtype for one in found] != [np.uint64, np.uint64, np.uint8]:
         return False
@@ -185,7 +184,7 @@ def _is_table(*columns: object) -> bool:
 
 
 def _empty(size: int) -> LexiconSlots:
-    # A key and its value side by side: memory that is not in the cache is waited for once.
+    # A key and its value are adjacent, so a lookup misses the cache once.
     table = np.zeros((size, 2), np.uint64)
     return LexiconSlots(table[:, 0], table[:, 1], np.zeros(size, np.uint8))
 
@@ -212,9 +211,9 @@ def _find(slots: LexiconSlots, keys: Uint64s) -> LexiconEntries:
 
 
 def _insert(slots: LexiconSlots, keys: Uint64s, values: Uint64s, repairs: NDArray[np.uint8]) -> int:
-    """Put forms into free slots and return how many there were; a key given twice counts once.
+    """Put forms into free slots, and return how many; duplicate keys count once.
 
-    The value is written before its key: a reader that sees the key sees its value.
+    The value is written before its key, so a reader that finds the key reads its value.
 
     Cost: about 0.1 µs a form.
     """
@@ -227,7 +226,7 @@ def _insert(slots: LexiconSlots, keys: Uint64s, values: Uint64s, repairs: NDArra
         own = place[pending]
         free = pending[slots.keys[own] == 0]
         wanted = place[free]
-        # Of several forms for one slot the last one gets it, in each of the three columns.
+        # If several forms want one slot, the last one gets it, in all three columns.
         slots.values[wanted], slots.repairs[wanted] = values[free], repairs[free]
         slots.keys[wanted] = keys[free]
         count += int(np.count_nonzero(slots.keys[wanted] == keys[free]))
@@ -236,38 +235,38 @@ def _insert(slots: LexiconSlots, keys: Uint64s, values: Uint64s, repairs: NDArra
     return count
 
 
-#: A word for each of some places, which are int64 (N,).
+#: Returns the words at some places, int64 (N,).
 WordsAt = Callable[[Int64s], Sequence[str]]
 _UNBOUNDED = 1 << 62
 
 
-class Said(NamedTuple):
-    """The words of T keys: ``numbers`` int64 (T,), 0 where the word is dropped, and the words by number."""
+class TokenStrings(NamedTuple):
+    """The words of T keys: ``numbers`` int64 (T,), 0 for dropped words, and ``words`` by number."""
 
     numbers: Int64s
     words: NDArray[np.object_]
 
 
-class Strings:
+class StringLexicon:
     """A bounded map from the key of a word form to its canonical word; empty where the word is dropped.
 
     Args:
-        capacity: words kept at most; when full, all are forgotten. A word takes some 150 bytes.
+        capacity: the most words kept; a full lexicon forgets all. A word takes some 150 bytes.
     """
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
-        #: What is known; another one when all was forgotten.
+        #: The known words; replaced when all are forgotten.
         self.kept = InternedStrings()
 
-    def all_of(self, keys: Uint64s, words: WordsAt) -> Said:
-        """Return the word of each key.
+    def find_or_learn(self, keys: Uint64s, words: WordsAt) -> TokenStrings:
+        """Return the word of each key; learn unknown ones.
 
         Args:
             keys: uint64 (T,), not 0.
-            words: tells the words of keys that are not known, by their places.
+            words: returns the words at the places of unknown keys.
 
-        Cost: about 20 ns a key that is known.
+        Cost: about 20 ns a known key.
         """
         kept = self.kept
         found = kept.numbers.find(keys)
@@ -275,44 +274,44 @@ class Strings:
             distinct, first = np.unique(keys, return_index=True)
             missing = ~kept.numbers.find(distinct).known
             if kept.count + np.count_nonzero(missing) > self.capacity:
-                # What is looked up is held by whoever looks it up, whatever is forgotten meanwhile.
-                kept, missing[:] = self._forgotten(), True
+                # Other threads keep the table they are reading.
+                kept, missing[:] = self._reset(), True
             kept.learn(distinct[missing], words(first[missing]))
             found = kept.numbers.find(keys)
-        # Read behind the numbers, which mean words that are there already.
-        return Said(found.values.view(np.int64), kept.words)
+        # Read after the numbers: their words exist by now.
+        return TokenStrings(found.values.view(np.int64), kept.words)
 
     def learn(self, keys: Uint64s, words: Sequence[str]) -> None:
-        """Add words; those known already are left as they are.
+        """Add words; known ones stay.
 
         Args:
-            keys: uint64, none twice.
+            keys: uint64, distinct.
         """
-        kept = self.kept if self.kept.count + len(keys) <= self.capacity else self._forgotten()
+        kept = self.kept if self.kept.count + len(keys) <= self.capacity else self._reset()
         if len(keys) <= self.capacity:
             kept.learn(keys, words)
 
-    def _forgotten(self) -> "InternedStrings":
+    def _reset(self) -> "InternedStrings":
         self.kept = kept = InternedStrings()
         return kept
 
 
 class InternedStrings:
-    """Words and the numbers they are known by; 0 is the empty one.
+    """Words by number; 0 is the empty word.
 
-    ``numbers`` tells the number of a key. ``words``: by number; whoever found a number finds its word.
+    ``numbers`` maps keys to numbers. ``words`` has the word of each number that was ever found.
     """
 
     def __init__(self) -> None:
         self.numbers = Lexicon(_UNBOUNDED)
         self.words = np.full(_SMALLEST, "", np.object_)
         self.count = 1
-        self._lock = Lock()
+        self._lock = threading.Lock()
         renew_lock_after_fork(self)
 
     @property
     def slots(self) -> LexiconSlots:
-        """Where the numbers are looked up."""
+        """The table of numbers, for compiled code."""
         return self.numbers.slots
 
     def find(self, keys: Uint64s) -> LexiconEntries:
@@ -320,26 +319,26 @@ class InternedStrings:
         return self.numbers.find(keys)
 
     def learn(self, keys: Uint64s, words: Sequence[str]) -> None:
-        """Add words; those known already are left as they are."""
-        said = np.array(words, np.object_)
+        """Add words; known ones stay."""
+        added = np.array(words, np.object_)
         with self._lock:
             new = ~self.numbers.find(keys).known
-            keys, said = keys[new], said[new]
-            first, end = self.count, self.count + len(said)
+            keys, added = keys[new], added[new]
+            first, end = self.count, self.count + len(added)
             if end > len(self.words):
                 self.words = np.append(self.words, np.full(2 * end - len(self.words), "", np.object_))
-            # Before their numbers: whoever finds one of these finds its word.
-            self.words[first:end] = said
+            # Words before numbers, so that every number found has its word.
+            self.words[first:end] = added
             self.count = end
             numbers = np.arange(first, end, dtype=np.uint64)
-            numbers[said == ""] = 0
+            numbers[added == ""] = 0
             self.numbers.learn(keys, numbers, np.zeros(len(keys), np.uint8))
 
     def renew_lock(self) -> None:
-        """Start with a free lock: in a forked child, where the thread that held it is not."""
-        self._lock = Lock()
+        """Replace the lock: in a forked child, the thread that held it does not exist."""
+        self._lock = threading.Lock()
 
 
-def spaced(words: Sequence[str], ends: Sequence[int]) -> list[str]:
-    """Return words with a space between them, by texts, each of which ends behind so many words."""
+def join_words(words: Sequence[str], ends: Sequence[int]) -> list[str]:
+    """Return the words of each text joined by spaces; ``ends`` has the end of each text."""
     return [" ".join(words[start:end]) for start, end in pairwise((0, *ends))]

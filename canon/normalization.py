@@ -1,7 +1,7 @@
-"""Unicode clean-up of a block of texts, with the way back to the original offsets.
+"""Unicode normalization of a block of texts, with a map back to the original offsets.
 
-Invisible characters go; letters and the marks behind them are composed; letters that fold to several are
-written out. Most texts need none of it, and that costs one look at the largest kind.
+Invisible characters are removed, letters are composed with the marks after them, and letters that fold to
+several are written out. Most texts need none of this, which one look at the largest kind shows.
 """
 
 import unicodedata
@@ -16,23 +16,26 @@ from numpy.typing import NDArray
 from shinglefold.canon.unicode_tables import COMPOSING, INVISIBLE, UNIT, WORD, fold_character
 from shinglefold.model.values import Int64s
 
-#: A run of marks longer than any script needs is composed in slices: reordering is quadratic.
+#: Longer runs of marks, which no script needs, are composed in slices: reordering is quadratic.
 _LONGEST_RUN = 256
 _SEEN = np.uint8(INVISIBLE - 1)
-#: One place in so many, of which each is sooner skipped than all looked at.
+#: If fewer than one place in so many is deleted, copying the ranges between them is faster.
 _FEW = 256
 _Number = TypeVar("_Number", bound=np.generic)
 
 
 @dataclass(frozen=True, slots=True)
 class CleanBlock:
-    """P clean texts one after another, a line end before, between and behind them.
+    """P normalized texts, with a line end before, between and after them.
 
-    ``codes``: int64 (N,), code points. ``kind``: uint8 (N,), theirs, one of ``WORD``, ``UNIT``,
-    ``APOSTROPHE`` or 0. ``origins``: int64 (P,), where each text begins; ``given``: int64 (P,), where it
-    began before clean-up. ``places``: int64 (N,), the places of the codes before clean-up, or None where
-    nothing changed. ``removed``: int32 (P,), invisible characters taken out of the inside of words.
-    ``composed``: whether any characters were.
+    Attributes:
+        codes: int64 (N,), code points.
+        kind: uint8 (N,), the kind of each: ``WORD``, ``UNIT``, ``APOSTROPHE`` or 0.
+        origins: int64 (P,), the start of each text.
+        given: int64 (P,), the start of each text before normalization.
+        places: int64 (N,), the places of the code points before normalization; None if nothing changed.
+        removed: int32 (P,), how many invisible characters were removed from within words.
+        composed: whether any characters were composed.
     """
 
     codes: Int64s
@@ -44,7 +47,7 @@ class CleanBlock:
     composed: bool = False
 
     def source(self, positions: Int64s, text_of: Int64s) -> Int64s:
-        """Return the offsets of positions in their texts as these were given."""
+        """Return the offsets of positions in their original texts."""
         return (positions if self.places is None else self.places[positions]) - self.given[text_of]
 
 
@@ -53,22 +56,22 @@ def code_points(text: str) -> Int64s:
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.int64)
 
 
-def joined(texts: Sequence[str]) -> tuple[NDArray[np.uint32], Int64s]:
-    """Return the code points of texts, a line end before, between and behind them, and where each begins."""
+def encode_texts(texts: Sequence[str]) -> tuple[NDArray[np.uint32], Int64s]:
+    """Return the code points of texts, with a line end before, between and after them, and their starts."""
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     whole = "\n".join(("", *texts, "")).encode("utf-32-le", "surrogatepass")
     return np.frombuffer(whole, np.uint32), np.cumsum(lengths + 1) - lengths
 
 
-def cleaned(texts: Sequence[str], kinds: NDArray[np.uint8]) -> CleanBlock:
-    """Return a block of texts cleaned.
+def clean_texts(texts: Sequence[str], kinds: NDArray[np.uint8]) -> CleanBlock:
+    """Normalize a block of texts.
 
-    Letters й, ё and ї are composed before marks are dropped, so they stay what they are; a stress mark goes.
+    Letters such as й, ё and ї are composed before the remaining marks, such as stress marks, are dropped.
 
     Args:
         kinds: the kind of every code point.
     """
-    narrow, origins = joined(texts)
+    narrow, origins = encode_texts(texts)
     codes = narrow.astype(np.int64)
     block = CleanBlock(codes, kinds[codes], origins, origins, None, np.zeros(len(texts), np.int32))
     if block.kind.max() >= INVISIBLE:
@@ -81,7 +84,7 @@ def cleaned(texts: Sequence[str], kinds: NDArray[np.uint8]) -> CleanBlock:
 def _without_invisible(block: CleanBlock) -> CleanBlock:
     gone = np.flatnonzero((block.kind & INVISIBLE) > 0)
     kind = _without(block.kind, gone)
-    # As many characters stay before each as there are, but for those that go.
+    # The place of each removed character in the result.
     after = gone - np.arange(len(gone))
     inside = _readable(kind[after - 1]) & _readable(kind[after])
     text_of = np.searchsorted(block.origins, gone[inside], "right") - 1
@@ -92,7 +95,7 @@ def _without_invisible(block: CleanBlock) -> CleanBlock:
 
 
 def _without(column: NDArray[_Number], gone: NDArray[np.int64]) -> NDArray[_Number]:
-    """Return a column without some places, in order: what lies between them is copied as it is."""
+    """Return a column without some places, which are in order."""
     if len(gone) > len(column) // _FEW:
         return np.delete(column, gone)
     bounds = [-1, *gone.tolist(), len(column)]
@@ -104,7 +107,7 @@ def _readable(kind: NDArray[np.uint8]) -> NDArray[np.bool_]:
 
 
 def _composed(block: CleanBlock, kinds: NDArray[np.uint8]) -> CleanBlock:
-    """Rewrite the runs of composing characters, each with the character before it."""
+    """Compose each run of combining characters with the character before it."""
     codes = [block.codes[:0]]
     places = [block.codes[:0]]
     shifts: list[int] = []
@@ -120,14 +123,14 @@ def _composed(block: CleanBlock, kinds: NDArray[np.uint8]) -> CleanBlock:
     new_codes = np.concatenate([*codes, block.codes[done:]])
     moved = np.concatenate([[0], np.cumsum(shifts)])
     origins = block.origins + moved[np.searchsorted([end for _, end in runs], block.origins, "right")]
-    # Marks that compose with nothing (Arabic, Hebrew) keep their bit; from here on they are part of a word.
+    # Marks that never compose (Arabic, Hebrew) are now parts of words.
     kind = kinds[new_codes] & _SEEN
     new_places = np.concatenate([*places, before[done:]])
     return CleanBlock(new_codes, kind, origins, block.given, new_places, block.removed, composed=True)
 
 
 def _runs(composing: Int64s, origins: Int64s) -> list[tuple[int, int]]:
-    """Return the runs of composing characters, each with the character before it in the same text."""
+    """Return the runs of combining characters, each with the character before it in the same text."""
     breaks = np.flatnonzero(np.diff(composing) > 1)
     starts = composing[np.concatenate([[0], breaks + 1])]
     ends = (composing[np.concatenate([breaks, [-1]])] + 1).tolist()

@@ -1,4 +1,4 @@
-"""The facts of a text that numbers tell: model numbers, sizes, prices, dates."""
+"""The numbers of a text, as facts that must not differ: model numbers, sizes, prices, dates."""
 
 import re
 import unicodedata
@@ -9,31 +9,31 @@ from functools import cache
 import numpy as np
 import xxhash
 
-from shinglefold.canon.unicode_tables import INVISIBLE, characters, twins
+from shinglefold.canon.unicode_tables import INVISIBLE, characters, homoglyph_map
 from shinglefold.model.values import Uint64s
 
 _LETTER = r"[^\W\d_\u3040-\u30ff\u3400-\u9fff]"
-#: Digits with the letters before them (S23); those behind are mostly units, which stand apart as often.
-#: Without letters, groups of three digits behind are the same number, whatever parts them. Letters are looked
-#: at from their first on, so that long runs of them take no time.
+#: Digits with the letters before them (S23). Letters after them are usually units, which often stand apart.
+#: Without letters, following groups of three digits belong to the number, whatever separates them. A match
+#: starts at the first letter, so long runs of letters take no time.
 _NUMBER = re.compile(rf"((?<!{_LETTER}){_LETTER}++\d+)|(\d+(?:[ ,.'’]\d{{3}}(?!\d))*)")
 _DIGITS = re.compile(r"\d+")
 
 
 def numbers_of(text: str) -> frozenset[str]:
-    """Return the numbers of a text with the letters before them, of whatever script, width and case.
+    """Return the numbers of a text with the letters before them, in any script, width and case.
 
-    Letters that look alike are one. Numbers without letters are in groups of three digits: 1 500, 1,500 and
-    1500 are the same, and so are ``14 128`` and ``14, 128``, of which nobody can tell whether it is one.
+    Homoglyphs are folded. Numbers without letters are split into groups of three digits: 1 500, 1,500 and
+    1500 are the same, and so are ``14 128`` and ``14, 128``, which may be one number or two.
     """
-    # To compatibility forms the sign would be the letters before the number.
+    # NFKC would turn the sign into letters before the number.
     seen = (text if text.isascii() else _invisible().sub("", text)).replace("№", " ")
     plain = unicodedata.normalize("NFKC", seen).casefold()
     return frozenset(_facts(plain))
 
 
 def facts_of(texts: Iterable[str]) -> Uint64s:
-    """Return for each text a hash of its numbers: equal where the same ones stand in both.
+    """Return for each text a hash of its set of numbers.
 
     Cost: about 10 ns a character.
     """
@@ -41,7 +41,7 @@ def facts_of(texts: Iterable[str]) -> Uint64s:
 
 
 def _facts(plain: str) -> Iterator[str]:
-    latin = str.maketrans(dict(twins()["Latn"]))
+    latin = str.maketrans(dict(homoglyph_map()["Latn"]))
     for model, number in _NUMBER.findall(plain):
         if model:
             yield model.translate(latin)
@@ -56,7 +56,7 @@ def _groups(digits: str) -> list[str]:
 
 
 def _numbered(groups: Iterable[str]) -> Iterator[str]:
-    """Yield the groups of a number, repeated ones with their count before: a million is no thousand."""
+    """Yield the groups of a number, numbering repeated ones: a million differs from a thousand."""
     seen: Counter[str] = Counter()
     for group in groups:
         yield f"{group}+{seen[group]}" if seen[group] else group

@@ -1,4 +1,4 @@
-"""Text → words and single characters, with their scripts and hashes: all of a block at once, in numpy."""
+"""Words and single characters of a block of texts, with their scripts and hashes, found by numpy."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -10,23 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shinglefold.canon.chunking import Block, Lines
-from shinglefold.canon.normalization import CleanBlock, cleaned
+from shinglefold.canon.normalization import CleanBlock, clean_texts
 from shinglefold.canon.unicode_tables import APOSTROPHE, UNIT, WORD, characters, mix
 from shinglefold.model.values import Int64s, Uint64s
 
-#: Longer runs of letters are no words (base64, a page without spaces): they are left out.
+#: Longer runs of letters are not words (base64, a page without spaces), and are left out.
 LONGEST_WORD = 128
-#: Words of a block that are sooner read one by one than by reading all of it.
+#: Fewer words than this are decoded one by one; for more, the whole block is decoded.
 _FEW = 32
 
-# Odd, so that it has an inverse modulo 2**64 and any slice of a prefix sum can be brought to exponent 0.
+# Odd, so it has an inverse modulo 2**64, which brings any slice of a prefix sum to exponent 0.
 BASE = 0x9E3779B97F4A7C15
 _BASE_INVERSE = pow(BASE, -1, 1 << 64)
 
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """Per code point: ``kind`` (uint8 bits), and ``traits`` (uint32 bits) that a word gathers by OR."""
+    """By code point: ``kind`` (uint8 bits), and ``traits`` (uint32 bits) that a word combines by OR."""
 
     kind: NDArray[np.uint8]
     traits: NDArray[np.uint32]
@@ -50,7 +50,7 @@ class Segments:
 
     @property
     def text_of(self) -> Int64s:
-        """The number of the text of every token, int64 (T,)."""
+        """The number of each token's text, int64 (T,)."""
         return np.repeat(np.arange(len(self.bounds) - 1), np.diff(self.bounds))
 
     def word(self, token: int) -> str:
@@ -77,12 +77,13 @@ class Segments:
 def segment(texts: Sequence[str], tables: Tables) -> Segments:
     """Return the words and characters of a block of texts.
 
-    A word is a run of letters, digits and marks, with apostrophes between them. Cost: about a dozen passes of
-    numpy over the code points; no Python object a token.
+    A word is a run of letters, digits and marks, with apostrophes between them.
+
+    Cost: about a dozen passes of numpy over the code points; no Python object a token.
     """
-    clean = cleaned(texts, tables.kind)
+    clean = clean_texts(texts, tables.kind)
     starts, ends = _spans(clean.kind)
-    traits = _gathered(tables.traits[clean.codes], starts)
+    traits = _token_traits(tables.traits[clean.codes], starts)
     usable = ends - starts <= LONGEST_WORD
     if not usable.all():
         starts, ends, traits = starts[usable], ends[usable], traits[usable]
@@ -91,7 +92,7 @@ def segment(texts: Sequence[str], tables: Tables) -> Segments:
 
 
 def _spans(kind: NDArray[np.uint8]) -> tuple[Int64s, Int64s]:
-    """Return where tokens start and end. The block begins and ends with a separator."""
+    """Return the starts and ends of tokens. The block begins and ends with a separator."""
     word = kind == WORD
     apostrophe = np.flatnonzero(kind == APOSTROPHE)
     if len(apostrophe):
@@ -105,8 +106,8 @@ def _spans(kind: NDArray[np.uint8]) -> tuple[Int64s, Int64s]:
     return np.flatnonzero(starting) + 1, np.flatnonzero(ending) + 1
 
 
-def _gathered(traits: NDArray[np.uint32], starts: Int64s) -> NDArray[np.uint32]:
-    """Return the OR of the traits of each token; what lies between tokens has none."""
+def _token_traits(traits: NDArray[np.uint32], starts: Int64s) -> NDArray[np.uint32]:
+    """Return the OR of the traits of each token; characters between tokens have none."""
     if not len(starts):
         return np.zeros(0, np.uint32)
     return np.bitwise_or.reduceat(traits, starts)
@@ -116,7 +117,7 @@ def _keys(codes: Int64s, starts: Int64s, ends: Int64s) -> Uint64s:
     """Return a 64-bit hash of each token's folded characters.
 
     Method: with v the value of a character, the prefix sums of v·Bⁱ give the polynomial of any slice as a
-    difference, times B⁻ˢᵗᵃʳᵗ (Rabin and Karp's fingerprint, modulo 2**64, over scattered values).
+    difference, times B⁻ˢᵗᵃʳᵗ (a Rabin-Karp fingerprint modulo 2**64, over scattered values).
     """
     power, inverse = _powers(1 << max(16, len(codes).bit_length()))
     terms = characters().value[codes]
@@ -133,44 +134,48 @@ def _powers(count: int) -> tuple[Uint64s, Uint64s]:
     return np.multiply.accumulate(power), np.multiply.accumulate(inverse)
 
 
-#: Blocks kept at most: as many as the texts of one question to a worker. Each takes 1.5 MB.
-_KEPT = 16
+#: The most blocks kept: enough for the texts of one request to a worker. Each takes 1.5 MB.
+_CACHED_BLOCKS = 16
 
 
-class Known(NamedTuple):
-    """Texts, and the words of all of them."""
+class CachedTexts(NamedTuple):
+    """Texts and their segments."""
 
     texts: list[str]
     segments: Segments
 
 
-class Lately(threading.local):
-    """The blocks that have been hashed since they were last asked for, of each thread its own."""
+class SegmentCache(threading.local):
+    """The segments of the last hashed blocks, for each thread.
+
+    Fingerprinting segments all texts of a document together. The embedded engine then needs the words of each
+    text, and takes them from here instead of segmenting again.
+    """
 
     def __init__(self) -> None:
         self._blocks: list[tuple[Sequence[str], Segments]] = []
 
-    def note(self, block: Block, texts: Sequence[object], segments: Segments) -> None:
-        """Note the words of a block; parts of long texts are left out.
+    def record(self, block: Block, texts: Sequence[object], segments: Segments) -> None:
+        """Keep the segments of a block, unless it has parts of long texts or composed characters.
 
-        What marks are composed with depends on where their text begins, so such blocks are left out, too.
+        Marks compose with the character before them, which differs if a text is segmented by itself.
         """
         whole = all(texts[number] is piece for number, piece in zip(block.numbers, block.pieces, strict=True))
         if whole and not segments.clean.composed:
-            self._blocks = [*self._blocks[1 - _KEPT :], (block.pieces, segments)]
+            self._blocks = [*self._blocks[1 - _CACHED_BLOCKS :], (block.pieces, segments)]
 
-    def take(self, wanted: Sequence[str]) -> Iterator[Known]:
-        """Forget all blocks, and yield those of whose texts every part is wanted, by their parts."""
+    def pop_matching(self, wanted: Sequence[str]) -> Iterator[CachedTexts]:
+        """Empty the cache, and yield the blocks whose texts are all wanted, split into their parts."""
         blocks, self._blocks = self._blocks, []
-        asked = set(wanted) if blocks else set()
+        requested = set(wanted) if blocks else set()
         for texts, segments in blocks:
             parts = [part for text in texts for part in (text.parts if isinstance(text, Lines) else (text,))]
-            if asked.issuperset(parts):
-                yield Known(parts, parted(segments, parts))
+            if requested.issuperset(parts):
+                yield CachedTexts(parts, split_by_parts(segments, parts))
 
 
-def parted(segments: Segments, parts: Sequence[str]) -> Segments:
-    """Return the words of a block of texts as those of their parts, which stood on lines of their own."""
+def split_by_parts(segments: Segments, parts: Sequence[str]) -> Segments:
+    """Return the segments of joined texts as those of their parts, which are on separate lines."""
     lengths = np.fromiter(map(len, parts), np.int64, len(parts))
     given = np.cumsum(lengths + 1) - lengths
     places = segments.clean.places

@@ -1,7 +1,7 @@
-"""What canon knows of every code point: its kind, its fold, its script.
+"""Tables by code point: kind, fold and script; and homoglyphs, letters of several scripts that look alike.
 
-Tables are indexed by code point and built once a process from Python's own Unicode data. Unified Han
-characters are taken by range, and with them the planes above 1, which hold nothing else that is text today.
+The tables are built once a process from Python's Unicode data. Unified Han characters are handled by range,
+and so are the planes above 1, which contain no other text today.
 """
 
 import unicodedata
@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from shinglefold.model.values import Uint64s
 
 CODE_POINTS = 0x110000
-#: Kinds, as bits: part of a word; a token of its own; joins letters; never seen; to be composed first.
+#: Kinds, as bits: part of a word; a token by itself; joins letters; invisible; must be composed first.
 WORD, UNIT, APOSTROPHE, INVISIBLE, COMPOSING = 1, 2, 4, 8, 16
-#: ISO 15924: letters of no script listed here, and what belongs to all scripts (digits, marks).
+#: ISO 15924 codes for letters of unlisted scripts, and for characters of all scripts (digits, marks).
 OTHER, COMMON = "Zzzz", "Zyyy"
 
 _APOSTROPHES = "'’‘ʼʹ`´′‛＇ꞌ՚"
@@ -36,9 +36,11 @@ _INVISIBLE = frozenset({0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0})
 class Characters:
     """Tables of ``CODE_POINTS`` entries each.
 
-    ``kind``: uint8 bits, for languages whose unit is their script's usual one. ``fold``: uint32, the code
-    point to compare by (case, width, compatibility forms, apostrophes). ``value``: uint64, a pseudo-random
-    number of the fold, what tokens are hashed from. ``script``: uint8 index into ``scripts``; 0 is COMMON.
+    Attributes:
+        kind: uint8 bits, with the usual unit of each script.
+        fold: uint32, the code point after folding case, width, compatibility forms and apostrophes.
+        value: uint64, a pseudo-random number for the fold; hashes of tokens are computed from it.
+        script: uint8 index into ``scripts``; 0 is COMMON.
     """
 
     kind: NDArray[np.uint8]
@@ -64,8 +66,8 @@ def characters() -> Characters:
     categories = _categories()
     apostrophes = list(map(ord, _APOSTROPHES))
     invisible = [*_INVISIBLE, *(code for code, category in categories.items() if category == "Cf")]
-    apart = {*apostrophes, *invisible}
-    words = [code for code, category in categories.items() if category[0] in "LMN" and code not in apart]
+    excluded = {*apostrophes, *invisible}
+    words = [code for code, category in categories.items() if category[0] in "LMN" and code not in excluded]
     folds = fold_characters(map(chr, words))
     joining = _joining(categories)
     for code, folded in zip(words, folds, strict=True):
@@ -75,7 +77,7 @@ def characters() -> Characters:
             fold[code] = ord(folded)
     places = np.array(words)
     kind[places] |= WORD
-    # By the fold: a Roman numeral that folds to a letter is one, else one key would have two forms.
+    # By the fold: a Roman numeral that folds to a letter is a letter, else one key would have two forms.
     for code in set(fold[places].tolist()):
         script[code] = number[_script(chr(code), names)]
     script[places] = script[fold[places]]
@@ -92,18 +94,18 @@ def characters() -> Characters:
 
 
 def fold_character(character: str) -> str:
-    """Return what a character is compared by: compatibility form and case folded away; one or several."""
+    """Return a character with case and compatibility form folded; it may become several."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", character).casefold())
 
 
 def fold_characters(characters: Iterable[str]) -> list[str]:
-    """Return what each of many characters is compared by, all in one go; see ``fold_character``."""
-    # Nothing is composed with a line end, nor reordered across it.
+    """Return the folds of many characters in one call; see ``fold_character``."""
+    # Nothing composes with a line end or moves across it.
     return fold_character("\n".join(characters)).split("\n")
 
 
 def mix(numbers: Uint64s) -> Uint64s:
-    """Return the numbers scattered over 64 bits, one to one.
+    """Scramble 64-bit numbers, one to one.
 
     Source: the finalizer of SplitMix64 (Steele, Lea and Flood 2014).
     """
@@ -113,7 +115,7 @@ def mix(numbers: Uint64s) -> Uint64s:
 
 
 def _categories() -> dict[int, str]:
-    """Return the category of each assigned code point that is not taken by range."""
+    """Return the category of each assigned code point that is not handled by range."""
     first, second, _ = _HAN
     between = (range(first.start), range(first.stop, second.start), range(second.stop, _LAST_READ))
     codes = list(chain(*between, _COMPATIBILITY_HAN))
@@ -128,7 +130,7 @@ def _script(character: str, names: Mapping[str, str]) -> str:
 
 
 def _joining(categories: Mapping[int, str]) -> set[int]:
-    """Return the code points that normalization may join with, or reorder against, the one before."""
+    """Return the code points that normalization may compose with, or reorder against, the one before."""
     second = {0x1161 + jamo for jamo in range(21)} | {0x11A8 + jamo for jamo in range(27)}
     marks = {code for code, category in categories.items() if category[0] == "M"}
     for code in categories:
@@ -149,39 +151,39 @@ def _script_names() -> tuple[dict[str, str], set[str]]:
     return names, units
 
 
-class Repaired(NamedTuple):
-    """A word of one script, how many letters were replaced, and the script; ``script`` is empty when the
-    word mixes scripts and can't be brought to one.
-    """
+class RepairedWord(NamedTuple):
+    """A word, how many homoglyphs were replaced, and its script; empty if it still mixes scripts."""
 
     word: str
     replaced: int
     script: str
 
 
-def repair(word: str, preferred: Container[str] = ()) -> Repaired:
-    """Return the word in one script that all its letters can be drawn in.
+def repair(word: str, preferred: Container[str] = ()) -> RepairedWord:
+    """Replace homoglyphs, so that all letters of a word are of one script.
 
     Args:
         word: folded (lower case).
-        preferred: scripts to bring it to if that can be; else the one most of its letters are of.
+        preferred: scripts to prefer; otherwise the script of most letters.
     """
     scripts = [characters().script_of(character) for character in word]
     present = [script for script in scripts if script != COMMON]
-    # The order of twins() decides ties: Cyrillic words are the ones tampered with.
-    for target in sorted(twins(), key=lambda script: (script not in preferred, -present.count(script))):
-        table = twins()[target]
+    # The order of the map decides ties: usually Cyrillic words are tampered with.
+    for target in sorted(
+        homoglyph_map(), key=lambda script: (script not in preferred, -present.count(script))
+    ):
+        table = homoglyph_map()[target]
         foreign = [c for c, s in zip(word, scripts, strict=True) if s not in (COMMON, target)]
         if target in present and all(character in table for character in foreign):
-            return Repaired(
+            return RepairedWord(
                 word.translate({ord(other): own for other, own in table.items()}), len(foreign), target
             )
-    return Repaired(word, 0, "")
+    return RepairedWord(word, 0, "")
 
 
 @cache
-def twins() -> Mapping[str, Mapping[str, str]]:
-    """Return, by script, the letters of other scripts that look like one of its own: foreign → own."""
+def homoglyph_map() -> Mapping[str, Mapping[str, str]]:
+    """Return for each script the letters of other scripts that look like its own: foreign → own."""
     text = files("shinglefold.canon").joinpath("lookalikes.txt").read_text("utf-8")
     rows = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
     columns = {"Cyrl": 1, "Latn": 0, "Grek": 2}

@@ -12,9 +12,9 @@ from msgspec.json import Encoder
 
 @dataclass(frozen=True, slots=True)
 class SourceFilter:
-    """Patterns with ``*`` on paths; a path brings all below it; what is excluded wins.
+    """A ``_source`` filter: paths and patterns with ``*``, which cover everything below; ``excludes`` win.
 
-    ``wanted`` False gives no source at all; no ``includes`` means everything.
+    If ``wanted`` is False, there is no source at all. Empty ``includes`` mean everything.
     """
 
     wanted: bool = True
@@ -23,26 +23,26 @@ class SourceFilter:
 
     @property
     def whole(self) -> bool:
-        """Whether documents are given back as they are."""
+        """Whether documents are returned unchanged."""
         return self.wanted and not self.includes and not self.excludes
 
     def apply(self, source: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the wanted parts of a document. Cost: patterns × names, in time linear in their lengths."""
+        """Return the wanted parts of a document. Cost: linear in the lengths of patterns × names."""
         if self.whole:
             return dict(source)
         return _filtered(source, "", self.includes, self.excludes, included=not self.includes)
 
     def within(self, names: Container[str]) -> bool:
-        """Tell whether all that is wanted of a document is in its objects of these names, or nowhere.
+        """Return whether everything wanted lies within the top-level objects of these names.
 
-        What has a dot stands in an object, or has it in its own name, where values that are none don't count.
+        A path with a dot lies in some object. A top-level name with a dot counts as such a path.
         """
         return bool(self.includes) and all(
             "*" not in one and ("." in one or one in names) for one in self.includes
         )
 
     def shows(self, path: str) -> bool:
-        """Tell whether the value at a path is among the wanted parts."""
+        """Return whether the value at a path is wanted."""
         if not self.wanted or _found(self.excludes, path):
             return False
         return not self.includes or _found(self.includes, path)
@@ -85,7 +85,7 @@ def _kept(
 
 
 def _found(patterns: tuple[str, ...], path: str) -> bool:
-    """Tell whether a pattern fits a path or what stands above it."""
+    """Return whether a pattern matches a path or one of its parents."""
     if not patterns:
         return False
     ends = [place for place, character in enumerate(path) if character == "."]
@@ -94,7 +94,7 @@ def _found(patterns: tuple[str, ...], path: str) -> bool:
 
 
 def _fits(pattern: str, name: str) -> bool:
-    """Tell whether a pattern fits a whole name; part after part from the left, so never by trying again."""
+    """Return whether a pattern matches a whole name, without backtracking."""
     first, *others = pattern.split("*")
     if not others:
         return name == pattern
@@ -111,11 +111,11 @@ def _fits(pattern: str, name: str) -> bool:
 
 
 def values_at(source: Mapping[str, Any], path: str) -> list[Any]:
-    """Return the values at a path of a source, through lists, whether names hold dots or not; no nulls."""
+    """Return the values at a path, in lists and under dotted names, too; no nulls."""
     at: Any = source
     for name in path.split("."):
         at = at.get(name) if type(at) is dict else None
-    # The usual case first: it is asked some thousand times a window of hits.
+    # Fast path: a window of hits makes some thousand calls.
     if isinstance(at, str | int | float):
         return [at]
     if type(at) is list and all(type(item) is str for item in at):
@@ -124,7 +124,7 @@ def values_at(source: Mapping[str, Any], path: str) -> list[Any]:
 
 
 def items(value: object) -> Iterator[Any]:
-    """Yield what is in a value, however deep in lists; no nulls."""
+    """Yield the items of nested lists, or the value itself; no nulls."""
     if isinstance(value, list | tuple):
         for item in value:
             yield from items(item)
@@ -153,8 +153,8 @@ def to_json(document: Mapping[str, Any]) -> bytes:
     """Return a document as JSON on one line.
 
     Raises:
-        TypeError: the document holds what JSON has not.
-        ValueError: it holds itself, or half of a surrogate pair.
+        TypeError: it contains a type that JSON lacks.
+        ValueError: it contains itself, or half of a surrogate pair.
     """
     made = plain_json(document)
     return _PLAIN.encode(document).encode() if made is None else made
@@ -166,10 +166,10 @@ _TEXT = frozenset((str,))
 
 
 def plain_json(value: Any) -> bytes | None:  # noqa: ANN401 - whatever a document holds
-    """Return a value as JSON on one line; None where what to do is the standard library's to say.
+    """Return a value as JSON on one line; None if the standard library must encode or reject it.
 
-    The fast encoder knows types that JSON has not, and writes null for a number that is none: it gets only
-    what both write alike, and refuses whole numbers of more than 64 bits and half of a surrogate pair.
+    The fast encoder accepts types that JSON lacks, and writes null for NaN. So it gets only values that both
+    encoders write alike; it refuses integers of more than 64 bits and half of a surrogate pair.
     """
     try:
         return _FAST.encode(value) if is_plain(value) else None
@@ -178,7 +178,7 @@ def plain_json(value: Any) -> bytes | None:  # noqa: ANN401 - whatever a documen
 
 
 def is_plain(value: Any) -> bool:  # noqa: ANN401 - whatever a document holds
-    """Tell whether a value is made of objects, lists, texts, finite numbers, true, false and null alone."""
+    """Return whether a value consists of objects, lists, strings, finite numbers, bools and nulls only."""
     kind = type(value)
     if kind is dict:
         if not set(map(type, value)) <= _TEXT:

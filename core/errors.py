@@ -1,4 +1,4 @@
-"""Every error shinglefold raises on purpose.
+"""Every error shinglefold raises on purpose, and what messages are made of: quoted values, commands to run.
 
 ::
 
@@ -6,38 +6,42 @@
     ├── ConfigError               an option, a setting or a pipeline that is not valid
     │   ├── UnknownLanguage       no plugin has this code
     │   └── MissingExtra          an optional dependency is not installed
-    ├── SchemeMismatch            signatures of two schemes, which can't be compared
-    ├── RecipeMismatch            an index made with another pipeline or field than is asked for
-    ├── InputError                a file or a document that can't be read
-    │   └── OutputError           what is made can't be written to its file
+    ├── SchemeMismatch            signatures of different schemes can't be compared
+    ├── RecipeMismatch            the index has another pipeline or field than the one given
+    ├── InputError                a file or a document can't be read
+    │   └── OutputError           a result can't be written to its file
     ├── ProcessorError            a processor failed on a document
-    │   └── Refused               the gate lets a document not in: it resembles a stored one, or does not fit
-    └── EngineError               the engine refused or could not
+    │   └── Refused               the gate rejects a document: it resembles a stored one, or is invalid
+    └── EngineError               the engine refused a request, or failed
         ├── IndexMissing          there is no such index
-        ├── IndexExists           the index is there already
-        ├── IndexReadOnly         the index takes no writes now
+        ├── IndexExists           the index exists already
+        ├── IndexReadOnly         the index accepts no writes
         ├── UnsupportedQuery      the engine has no such query or option
-        │   └── WindowTooLarge    a page further down than the index allows
-        ├── PitExpired            the point in time was closed or ran out
-        ├── AuthenticationFailed  the engine does not know who asks
-        ├── PermissionDenied      the engine knows who asks, and does not allow it
+        │   └── WindowTooLarge    the page lies deeper than the index allows
+        ├── PitExpired            the point in time was closed or has expired
+        ├── AuthenticationFailed  the engine does not accept the credentials
+        ├── PermissionDenied      the user lacks a permission
         └── EngineUnavailable     the engine does not answer, or its files are locked or damaged
 
-Each message names the remedy. Text analysis never raises: it answers with fewer tokens.
+Each message names the remedy. Text analysis never raises: it returns fewer tokens.
+
+The library knows neither ``--engine`` nor ``--config``. It puts a command between backquotes (``suggest``),
+and the command line adds the options that are in force (``complete_commands``) before it prints the message.
 """
 
 import errno
 import re
-from collections.abc import Iterable, Mapping
+import shlex
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 
-#: Known names listed in a message.
+#: A message lists at most this many known names.
 _NAMED = 50
 _NUMBERED = re.compile(r"^Error -?\d+ [a-z ]*: ")
 
 
 def reason_of(error: BaseException) -> str:
-    """Return what a foreign error says: the system's words without their number, and no path said before."""
+    """Return the text of another library's error, without error numbers and paths."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     # zlib: "Error -3 while decompressing data: …"
@@ -45,13 +49,17 @@ def reason_of(error: BaseException) -> str:
 
 
 def is_full(error: OSError) -> bool:
-    """Tell whether there was no room left, on the disk or for this user."""
+    """Return whether the disk, or the user's quota, is full."""
     return error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 def nearest(name: str, known: Iterable[str], alike: float = 0.6) -> str:
-    """Return the known name that a mistyped one may mean, or nothing; ``alike``: how much of it, 0…1."""
-    # Only mistakes need it.
+    """Return the known name most similar to a mistyped one, or an empty string.
+
+    Args:
+        alike: the least similarity of the two names, 0 to 1.
+    """
+    # Imported here: only mistakes need it.
     from difflib import get_close_matches
 
     near = get_close_matches(name[:MOST], list(known), n=1, cutoff=alike)
@@ -59,7 +67,7 @@ def nearest(name: str, known: Iterable[str], alike: float = 0.6) -> str:
 
 
 class ShinglefoldError(Exception):
-    """The root: catch it to catch everything shinglefold raises on purpose."""
+    """The base class of all errors that shinglefold raises on purpose."""
 
 
 class ConfigError(ShinglefoldError):
@@ -67,7 +75,7 @@ class ConfigError(ShinglefoldError):
 
     @classmethod
     def unknown(cls, what: str, name: object, known: Iterable[str]) -> "ConfigError":
-        """Return the error for a name nobody knows, with the nearest known name."""
+        """Return the error for an unknown name; it suggests the nearest known name."""
         names = sorted(known)
         near = nearest(name, names) if isinstance(name, str) else ""
         hint = f"; did you mean {near!r}?" if near else "."
@@ -95,7 +103,7 @@ class MissingExtra(ConfigError):
 
 
 class SchemeMismatch(ShinglefoldError):
-    """Signatures of two schemes, which can't be compared."""
+    """Signatures of different schemes can't be compared."""
 
     def __init__(self, found: str, expected: str, where: str, remedy: str) -> None:
         super().__init__(f"{where} was made with scheme {found}, but {expected} is in use. {remedy}")
@@ -109,7 +117,7 @@ class SchemeMismatch(ShinglefoldError):
 
 
 class RecipeMismatch(ShinglefoldError):
-    """An index made with another pipeline, or another field of fingerprints, than is asked for."""
+    """The index has another pipeline or fingerprint field than the one given."""
 
     def __init__(self, what: str, found: str, expected: str, where: str, remedy: str) -> None:
         super().__init__(f"{where} was made with {what} {found}, but {expected} is asked for. {remedy}")
@@ -124,15 +132,15 @@ class RecipeMismatch(ShinglefoldError):
 
 
 class InputError(ShinglefoldError):
-    """A file or a document that can't be read."""
+    """A file or a document can't be read."""
 
 
 class OutputError(InputError):
-    """What is made can't be written to its file."""
+    """A result can't be written to its file."""
 
     @classmethod
     def of(cls, what: str, error: OSError, remedy: str = "check the path") -> "OutputError":
-        """Return the error that tells why, and what to do; a full disk wants another remedy than a path."""
+        """Return the error for a failed write; on a full disk the remedy is to make room."""
         if is_full(error):
             return cls(f"cannot write {what}: the disk is full; make room")
         return cls(f"cannot write {what}: {reason_of(error)}; {remedy}")
@@ -143,10 +151,12 @@ class ProcessorError(ShinglefoldError):
 
 
 class Refused(ProcessorError):
-    """The gate lets a document not in.
+    """The gate rejected a document.
 
-    ``like``: the id of the stored document that it resembles, ``likeness`` how much; neither where the
-    document itself does not fit. ``group``: the number of the group, where there is one.
+    Attributes:
+        like: the id of the stored document that it resembles; None if the document is invalid.
+        likeness: how similar the two are, 0 to 1.
+        group: the number of the stored document's group, if it has one.
     """
 
     def __init__(
@@ -160,9 +170,9 @@ class Refused(ProcessorError):
 
 
 class EngineError(ShinglefoldError):
-    """The engine refused or could not.
+    """The engine refused a request, or failed.
 
-    ``lost``: changes it had taken before and could not keep.
+    ``lost``: how many changes it had accepted before and could not keep.
     """
 
     lost = 0
@@ -173,11 +183,11 @@ class IndexMissing(EngineError):
 
 
 class IndexExists(EngineError):
-    """The index is there already."""
+    """The index exists already."""
 
 
 class IndexReadOnly(EngineError):
-    """The index takes no writes now, or the cluster no new index."""
+    """The index accepts no writes, or the cluster no new index."""
 
 
 class UnsupportedQuery(EngineError):
@@ -185,40 +195,40 @@ class UnsupportedQuery(EngineError):
 
 
 class WindowTooLarge(UnsupportedQuery):
-    """A page further down than the index allows."""
+    """The page lies deeper than the index allows."""
 
 
 class PitExpired(EngineError):
-    """The point in time was closed or ran out."""
+    """The point in time was closed or has expired."""
 
 
 class AuthenticationFailed(EngineError):
-    """The engine does not know who asks."""
+    """The engine does not accept the credentials."""
 
 
 class PermissionDenied(EngineError):
-    """The engine knows who asks, and does not allow it."""
+    """The user lacks a permission."""
 
 
 class EngineUnavailable(EngineError):
     """The engine does not answer, or its files are locked or damaged."""
 
 
-#: Characters of input a message quotes at most.
+#: A message quotes at most this many characters of input.
 MOST = 200
-#: Items of a list or an object that are looked at, objects within objects, and bits of a number written out.
+#: Limits of a quotation: items of a list or object, levels of nesting, bits of a number.
 _ITEMS, _DEPTH, _BITS = 8, 4, 256
 _CUT = "…"
 
 
 def quote(value: object) -> str:
-    """Return a value as Python writes it, 200 characters at most. Cost: a few µs, however large it is."""
+    """Return the ``repr`` of a value, cut to 200 characters. Cost: a few µs, however large the value is."""
     text = _text(value, _DEPTH)
     return text if len(text) <= MOST else text[: MOST - 1] + _CUT
 
 
 def shorten(value: object) -> str:
-    """Return a text as it is, 200 characters at most, and anything else as ``quote`` does."""
+    """Return a string cut to 200 characters; quote any other value."""
     if not isinstance(value, str):
         return quote(value)
     return value if len(value) <= MOST else value[: MOST - 1] + _CUT
@@ -226,7 +236,7 @@ def shorten(value: object) -> str:
 
 def _text(value: object, depth: int) -> str:
     if isinstance(value, str | bytes):
-        # One quotation mark stays open: the text goes on.
+        # Without its closing quotation mark, which shows that the text goes on.
         return repr(value) if len(value) <= MOST else repr(value[:MOST])[:-1] + _CUT
     if isinstance(value, int) and value.bit_length() > _BITS:
         return f"a number of about {round(value.bit_length() * 0.30103)} digits"
@@ -244,3 +254,56 @@ def _listed(marks: str, items: Iterable[str], depth: int) -> str:
     shown = list(islice(items, _ITEMS + 1))
     more = [_CUT] if len(shown) > _ITEMS else []
     return marks[0] + ", ".join([*shown[:_ITEMS], *more]) + marks[1]
+
+
+#: The value of an option: None and False omit it, True makes it a flag, a tuple repeats it.
+Value = str | int | bool | tuple[str, ...] | None
+_PROGRAM = "shinglefold"
+_COMMAND = re.compile(rf"`({_PROGRAM} [^`]+)`")
+
+
+def option(flag: str, value: Value) -> list[str]:
+    """Return the arguments that set an option."""
+    if value is None or value is False or value == ():
+        return []
+    if value is True:
+        return [flag]
+    if isinstance(value, tuple):
+        return [word for one in value for word in (flag, one)]
+    return [flag, str(value)]
+
+
+def line(name: str, arguments: Iterable[str], options: Iterable[str]) -> str:
+    """Return a command quoted for the shell, with ``--`` before arguments that look like options."""
+    given = list(arguments)
+    if any(one.startswith("-") and one != "-" for one in given):
+        return shlex.join([_PROGRAM, name, *options, "--", *given])
+    return shlex.join([_PROGRAM, name, *given, *options])
+
+
+def suggest(name: str, *arguments: str, **options: Value) -> str:
+    """Return a command between backquotes, for a message.
+
+    Args:
+        options: by name with underscores, such as ``dedup_field="copies"``.
+    """
+    words = [word for key, value in options.items() for word in option(f"--{key.replace('_', '-')}", value)]
+    return f"`{line(name, arguments, words)}`"
+
+
+def chain(commands: Iterable[str]) -> str:
+    """Join commands with ``&&``: each runs only if the one before it succeeded."""
+    return " && ".join(commands)
+
+
+def complete_commands(text: str, complete: Callable[[list[str]], list[str]]) -> str:
+    """Complete the commands of a message and remove the backquotes around them.
+
+    Args:
+        complete: receives the arguments after ``shinglefold`` and returns all arguments.
+    """
+
+    def completed(found: re.Match[str]) -> str:
+        return shlex.join([_PROGRAM, *complete(shlex.split(found[1])[1:])])
+
+    return _COMMAND.sub(completed, text)

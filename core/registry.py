@@ -1,4 +1,4 @@
-"""Plugins by entry point: the built-ins come through the same door as a stranger's."""
+"""Plugins, found by their entry points: built-in ones and those of other distributions alike."""
 
 import os
 import sys
@@ -8,9 +8,15 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from shinglefold.contracts.language import Language
-from shinglefold.errors import ConfigError, MissingExtra, SchemeMismatch, ShinglefoldError, UnknownLanguage
+from shinglefold.errors import (
+    ConfigError,
+    MissingExtra,
+    SchemeMismatch,
+    ShinglefoldError,
+    UnknownLanguage,
+    suggest,
+)
 from shinglefold.model.scheme import PRESETS, CanonOptions, LanguageRef, Scheme
-from shinglefold.options.remedies import suggest
 from shinglefold.options.validation import check_choice, check_type, expected
 
 LANGUAGES = "shinglefold.languages"
@@ -18,21 +24,22 @@ PROCESSORS = "shinglefold.processors"
 REPRESENTATIVES = "shinglefold.representatives"
 
 
-def offered(group: str) -> Sequence[EntryPoint]:
-    """Return the entry points of a group, of all distributions; what is installed from now on is found, too.
+def entry_points_of(group: str) -> Sequence[EntryPoint]:
+    """Return the entry points of a group in all distributions, newly installed ones included.
 
-    Cost: 3 to 10 ms, as files of all distributions are read, and 20 µs where nothing was installed since.
+    Cost: 3 to 10 ms to read the files of all distributions; 20 µs if nothing was installed since the last
+        call.
     """
-    return _offered(group, tuple((path, _changed(path)) for path in sys.path))
+    return _cached_entry_points(group, tuple((path, _modified(path)) for path in sys.path))
 
 
 @lru_cache(maxsize=16)
-def _offered(group: str, _places: tuple[tuple[str, int], ...]) -> Sequence[EntryPoint]:
+def _cached_entry_points(group: str, _path: tuple[tuple[str, int], ...]) -> Sequence[EntryPoint]:
     return tuple(entry_points(group=group))
 
 
-def _changed(path: str) -> int:
-    """Return when something was installed in a folder, or taken away, at the latest."""
+def _modified(path: str) -> int:
+    """Return when something was last installed in a folder or removed from it; 0 if it can't be read."""
     try:
         return os.stat(path or ".").st_mtime_ns
     except OSError:
@@ -40,13 +47,13 @@ def _changed(path: str) -> int:
 
 
 def installed() -> dict[str, EntryPoint]:
-    """Return the entry points of all installed languages by code, sorted; none is imported.
+    """Return the entry points of all installed languages by code, sorted, without importing them.
 
     Raises:
         ConfigError: two distributions claim one code.
     """
     found: dict[str, EntryPoint] = {}
-    for point in offered(LANGUAGES):
+    for point in entry_points_of(LANGUAGES):
         other = found.setdefault(point.name, point)
         if other.value != point.value:
             raise ConfigError(
@@ -60,11 +67,11 @@ def language_class(code: str, among: Mapping[str, EntryPoint] | None = None) -> 
     """Import and return the class of a language.
 
     Args:
-        among: the installed languages, where they are known already.
+        among: the result of ``installed``, if the caller has it.
 
     Raises:
         UnknownLanguage: no installed plugin has this code.
-        ConfigError: the plugin can't be imported or is no language.
+        ConfigError: the plugin can't be imported, or is not a language.
     """
     points = installed() if among is None else among
     if not isinstance(code, str) or code not in points:
@@ -82,17 +89,17 @@ def language_class(code: str, among: Mapping[str, EntryPoint] | None = None) -> 
 
 
 def load_plugin(group: str, kind: str, name: str, built_in: Iterable[str] = ()) -> Any:  # noqa: ANN401
-    """Import and return what an installed distribution offers under a name.
+    """Import and return the plugin of a name.
 
     Args:
-        group: the entry points to look among.
-        kind: what it is, for messages.
-        built_in: names that stand beside the installed ones.
+        group: the group of its entry point.
+        kind: the kind of plugin, for messages.
+        built_in: known names without an entry point, for messages.
 
     Raises:
-        ConfigError: nothing has this name, two distributions claim it, or it can't be imported.
+        ConfigError: no plugin has this name, two have it, or it can't be imported.
     """
-    points = {(point.name, point.value): point for point in offered(group)}
+    points = {(point.name, point.value): point for point in entry_points_of(group)}
     found = [point for (named, _), point in points.items() if named == name]
     if not found:
         raise ConfigError.unknown(kind, name, [*built_in, *(named for named, _ in points)])
@@ -110,7 +117,7 @@ def load_plugin(group: str, kind: str, name: str, built_in: Iterable[str] = ()) 
 
 
 def usable() -> tuple[dict[str, type[Language]], dict[str, MissingExtra]]:
-    """Return the installed languages whose dictionaries are there, and what the others lack, by code."""
+    """Return by code the usable languages, and the missing extra of the others."""
     ready: dict[str, type[Language]] = {}
     lacking: dict[str, MissingExtra] = {}
     points = installed()
@@ -130,17 +137,19 @@ def references(
     options: CanonOptions = CanonOptions(),
     overrides: Mapping[str, CanonOptions] | None = None,
 ) -> tuple[LanguageRef, ...]:
-    """Return the languages of a new scheme, sorted by code: those named, or all that are usable.
+    """Return the languages of a new scheme, sorted by code.
 
     Args:
-        options: for every language but those in ``overrides``, which has options by code.
+        codes: the languages; None takes all usable ones.
+        options: for all languages but those in ``overrides``.
+        overrides: options by language code.
 
     Raises:
-        UnknownLanguage: a language is named that no plugin has.
-        MissingExtra: a language is named whose dictionary is not installed.
+        UnknownLanguage: no plugin has one of the codes.
+        MissingExtra: the dictionary of one is not installed.
     """
     if isinstance(codes, str) or not isinstance(codes, Iterable | None):
-        # One code would be taken for its letters.
+        # A single string would be read as a list of letters.
         raise expected("languages", "a list of codes, such as ['ru', 'zh'], or None for all", codes)
     check_type(
         "options of languages", options, CanonOptions, "CanonOptions(…) (from shinglefold.model.scheme)"
@@ -161,10 +170,10 @@ def make_scheme(
     options: CanonOptions = CanonOptions(),
     overrides: Mapping[str, CanonOptions] | None = None,
 ) -> Scheme:
-    """Return a preset bound to the installed languages and their versions.
+    """Return a preset with the installed languages and their versions; see ``references``.
 
     Raises:
-        ConfigError: no such preset or language.
+        ConfigError: an unknown preset or language.
     """
     check_choice("preset", preset, tuple(PRESETS))
     base = PRESETS[preset]
@@ -172,27 +181,27 @@ def make_scheme(
 
 
 def load_languages(references: Iterable[LanguageRef]) -> tuple[Language, ...]:
-    """Return the languages of a scheme, ready to use.
+    """Return instances of the languages of a scheme.
 
     Raises:
         MissingExtra: a language's dictionary is not installed.
-        SchemeMismatch: another version of a language is installed than the scheme was made with.
+        SchemeMismatch: the installed version of a language can't make the scheme's tokens.
     """
-    return tuple(cls(ref.options) for ref, cls in _as_made(references))
+    return tuple(cls(ref.options) for ref, cls in _classes_of(references))
 
 
 def check_versions(references: Iterable[LanguageRef]) -> None:
-    """Check that the languages of a scheme are installed as they were when it was made.
+    """Check that the installed languages can make the tokens of a scheme.
 
     Raises:
         MissingExtra: a language's dictionary is not installed.
-        SchemeMismatch: another version of a language is installed than the scheme was made with.
+        SchemeMismatch: the installed version of a language can't make the scheme's tokens.
     """
-    for _ in _as_made(references):
+    for _ in _classes_of(references):
         pass
 
 
-def _as_made(references: Iterable[LanguageRef]) -> Iterator[tuple[LanguageRef, type[Language]]]:
+def _classes_of(references: Iterable[LanguageRef]) -> Iterator[tuple[LanguageRef, type[Language]]]:
     points = installed()
     for ref in references:
         if ref.code not in points:

@@ -1,4 +1,7 @@
-"""Settings: from ``shinglefold.toml`` and the environment, the environment winning."""
+"""Settings from ``shinglefold.toml`` and the environment; the environment wins.
+
+The values of secret settings never appear in messages.
+"""
 
 import os
 from collections.abc import Mapping
@@ -16,20 +19,26 @@ from shinglefold.registry import make_scheme
 
 _PREFIX = "SHINGLEFOLD_"
 _FILE = "shinglefold.toml"
-#: Two letters changed places in a name of five.
+#: The similarity of two names of five letters, two of them swapped.
 _ALIKE = 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What an installation may set once for all commands.
+    """The defaults of an installation for all commands.
 
-    In the file: these names, and a table ``[language.CODE]`` with canon options for one language. In the
-    environment: ``SHINGLEFOLD_`` and the upper-case name. ``languages`` empty means all installed;
-    ``workers`` 0 means one per core; ``lexicon_file`` empty means the lexicon is not kept between runs.
-    ``seal_key``: seals fingerprints (``hex:…``, ``base64:…`` or other text, of 16 bytes or more); empty means
-    no seal. ``cursor_key``: seals cursors of endless paging. ``given``: where each setting comes from that
-    was set (a file, or the variable); ``language.CODE.OPTION`` for those of one language.
+    The file has these names, and a table ``[language.CODE]`` with canon options of one language. Variables
+    are ``SHINGLEFOLD_`` and the upper-case name.
+
+    Attributes:
+        languages: empty for all installed ones.
+        workers: 0 for one per core.
+        lexicon_file: empty to keep no lexicon between runs.
+        seal_key: seals fingerprints: ``hex:…``, ``base64:…`` or other text, of 16 bytes or more; empty for no
+            seal.
+        cursor_key: encrypts the cursors of endless paging.
+        given: the file or variable of each setting that was set; ``language.CODE.OPTION`` for those of one
+            language.
     """
 
     preset: str = "default"
@@ -48,7 +57,7 @@ class Settings:
     given: Mapping[str, str] = made(default_factory=dict, compare=False)
 
     def canon_options(self) -> CanonOptions:
-        """Return the options of every language that has none of its own."""
+        """Return the canon options of languages without a table of their own."""
         return CanonOptions(self.mode, self.drop_function_words, self.drop_adjectives, self.min_length)  # type: ignore[arg-type]
 
     def scheme(self) -> Scheme:
@@ -57,7 +66,7 @@ class Settings:
 
 
 class SettingOrigin(NamedTuple):
-    """Where the value of a setting comes from; ``where`` is the file or the variable, empty for a default."""
+    """The origin of a setting's value; ``where`` is the file or the variable, empty for a default."""
 
     kind: Literal["default", "file", "environment"]
     where: str = ""
@@ -67,12 +76,12 @@ def load_settings(path: str | Path | None = None, environ: Mapping[str, str] | N
     """Return the settings.
 
     Args:
-        path: a TOML file; None takes ``shinglefold.toml`` of the working folder where there is one.
-        environ: instead of the process's environment.
+        path: a TOML file; by default ``shinglefold.toml`` in the working folder, if there is one.
+        environ: replaces the environment of the process.
 
     Raises:
-        ConfigError: the file can't be read, or it has an unknown key or a wrong value; or a variable is
-            nearly a setting.
+        ConfigError: the file can't be read, or has an unknown key or a wrong value; or the name of a variable
+            looks like a mistyped setting.
     """
     return settings_with_origins(path, environ)[0]
 
@@ -80,7 +89,7 @@ def load_settings(path: str | Path | None = None, environ: Mapping[str, str] | N
 def settings_with_origins(
     path: str | Path | None = None, environ: Mapping[str, str] | None = None
 ) -> tuple[Settings, dict[str, SettingOrigin]]:
-    """Return the settings, and by name where each comes from; see ``load_settings``."""
+    """Return the settings, and the origin of each by name; see ``load_settings``."""
     check_path("path", path, optional=True)
     table = _read(path)
     settings = _from_table(table, str(path or _FILE))
@@ -92,10 +101,10 @@ def settings_with_origins(
             value = {key: parse_variable(name, text, _KINDS[key])}
             settings = replace(settings, **value, given={**settings.given, key: name})
             origins[key] = SettingOrigin("environment", name)
-        # Variables of other parts begin alike.
+        # Variables with other meanings have the same prefix.
         elif meant := nearest(key, _KINDS, _ALIKE):
             raise ConfigError(f"unknown setting {name}; did you mean {_PREFIX}{meant.upper()}?")
-    # Nothing would be the working folder, as a variable says that a script meant to set.
+    # An unset shell variable makes an empty name, which would mean the working folder.
     check_str(settings.given.get("data_dir", "data_dir"), settings.data_dir)
     check_field(settings.given.get("field", "field"), settings.field)
     return settings, origins
@@ -111,15 +120,15 @@ def _read(path: str | Path | None) -> dict[str, Any]:
 def _from_table(table: Mapping[str, Any], source: str) -> Settings:
     check_known("setting", table, [*_KINDS, "language"])
     values = {key: _typed(key, value) for key, value in table.items() if key != "language"}
-    settings = Settings(**values, given=_places(table, source))
+    settings = Settings(**values, given=_given(table, source))
     own = table.get("language", {})
     if not isinstance(own, dict):
         raise ConfigError("language: expected tables, such as [language.ru]")
     return replace(settings, language=tuple((code, _own(settings, code, own[code])) for code in sorted(own)))
 
 
-def _places(table: Mapping[str, Any], source: str) -> dict[str, str]:
-    """Return of each setting in a file the file; a language's own come as ``language.CODE.OPTION``."""
+def _given(table: Mapping[str, Any], source: str) -> dict[str, str]:
+    """Return the file for each setting in it; options of a language are named ``language.CODE.OPTION``."""
     own = table.get("language")
     tables = own if isinstance(own, dict) else {}
     known = {code: keys for code, keys in tables.items() if isinstance(keys, dict)}
@@ -137,7 +146,7 @@ def _typed(key: str, value: object) -> Any:  # noqa: ANN401 - TOML
     return check_toml_type(key, value, _KINDS[key], secret=key in SECRETS)
 
 
-_SAID: Mapping[type, str] = MappingProxyType(
+_TYPE_NAMES: Mapping[type, str] = MappingProxyType(
     {
         str: "a string",
         int: "a whole number",
@@ -148,12 +157,12 @@ _SAID: Mapping[type, str] = MappingProxyType(
         list: "a list",
     }
 )
-_TRUTH = MappingProxyType({"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False})
+_BOOLS = MappingProxyType({"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False})
 
 
-def field_types(options: type, *beside: str) -> Mapping[str, type]:
-    """Return of each field of a dataclass the type its value must have, but for those ``beside``."""
-    found = {f.name: getattr(f.type, "__origin__", f.type) for f in fields(options) if f.name not in beside}
+def field_types(options: type, *excluded: str) -> Mapping[str, type]:
+    """Return the type of each field of a dataclass, without the excluded ones."""
+    found = {f.name: getattr(f.type, "__origin__", f.type) for f in fields(options) if f.name not in excluded}
     return MappingProxyType({name: kind for name, kind in found.items() if isinstance(kind, type)})
 
 
@@ -161,54 +170,55 @@ def read_table(file: str | Path, what: str, *, secret: bool = False) -> dict[str
     """Return the table in a TOML file.
 
     Args:
-        what: what the file is, for messages. ``secret``: whether a message may quote nothing of it.
+        what: the kind of file, for messages.
+        secret: messages must not quote the file.
 
     Raises:
         ConfigError: it can't be read.
     """
-    # Mostly there is no file.
+    # Imported here: usually there is no file.
     import tomllib
 
     try:
         return tomllib.loads(Path(file).read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        # The parser's words may quote the file.
+        # The parser's message may quote the file.
         quotes = secret and not isinstance(error, OSError)
-        said = "no TOML; check its quotes and brackets" if quotes else f"{reason_of(error)}; check it"
-        raise ConfigError(f"cannot read the {what} {file}: {said}") from (None if quotes else error)
+        reason = "no TOML; check its quotes and brackets" if quotes else f"{reason_of(error)}; check it"
+        raise ConfigError(f"cannot read the {what} {file}: {reason}") from (None if quotes else error)
 
 
 def check_toml_type(name: str, value: object, kind: type, *, secret: bool = False) -> Any:  # noqa: ANN401 - TOML
-    """Return a value of TOML as the type it must have.
+    """Return a TOML value, lists as tuples and whole numbers as floats where needed.
 
     Raises:
-        ConfigError: it has another.
+        ConfigError: it has the wrong type.
     """
     if kind is tuple and isinstance(value, list) and all(isinstance(one, str) for one in value):
         return tuple(value)
     if kind is float and type(value) is int:
         return float(value)
     if type(value) is not kind or kind is tuple:
-        raise ConfigError(f"{name}: expected {_SAID[kind]}, got {_shown(value, secret)}")
+        raise ConfigError(f"{name}: expected {_TYPE_NAMES[kind]}, got {_shown(value, secret)}")
     return value
 
 
 def parse_variable(name: str, text: str, kind: type) -> Any:  # noqa: ANN401 - the kind decides
-    """Return the text of a variable as the type it must have; several are parted by commas.
+    """Parse the text of a variable; items of a tuple are separated by commas.
 
     Raises:
-        ConfigError: it says none of that type.
+        ConfigError: it is not of that type.
     """
     try:
         if kind is tuple:
             return tuple(part.strip() for part in text.split(",") if part.strip())
-        return _TRUTH[text.strip().lower()] if kind is bool else kind(text)
+        return _BOOLS[text.strip().lower()] if kind is bool else kind(text)
     except (KeyError, ValueError):
-        raise ConfigError(f"{name}: expected {_SAID[kind]}, got {text!r}") from None
+        raise ConfigError(f"{name}: expected {_TYPE_NAMES[kind]}, got {text!r}") from None
 
 
 def prefixed_variables(prefix: str, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that begin with a prefix: of the rest of each name, in lower case, the text."""
+    """Return the variables with a prefix, by the rest of their names in lower case."""
     return {
         name.removeprefix(prefix).lower(): text
         for name, text in sorted(environ.items())
@@ -218,9 +228,9 @@ def prefixed_variables(prefix: str, environ: Mapping[str, str]) -> dict[str, str
 
 def _shown(value: object, secret: bool) -> str:
     kind: type = type(value)
-    return _SAID.get(kind, kind.__name__) if secret else repr(value)
+    return _TYPE_NAMES.get(kind, kind.__name__) if secret else repr(value)
 
 
 _KINDS = field_types(Settings, "language", "given")
-#: Settings whose values are shown nowhere.
+#: Settings whose values are never shown.
 SECRETS = frozenset(f.name for f in fields(Settings) if f.metadata.get("secret"))

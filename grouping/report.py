@@ -9,13 +9,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from shinglefold.contracts.engine import JSON, Engine
-from shinglefold.errors import ConfigError
+from shinglefold.errors import ConfigError, chain, suggest
 from shinglefold.grouping.gate.protocol.placeholders import GROUP, LEADER, GateFields
 from shinglefold.grouping.scope_values import asked_dates
 from shinglefold.maintenance.scan import DEFAULT_BACKOFF, Scan, restart_on_expiry
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.stored_fingerprint import PENDING, is_placeholder, stored_parts
-from shinglefold.options.remedies import chain, suggest
 from shinglefold.options.validation import check_engine, check_str, check_type
 from shinglefold.rerank.hits import field_values, moment
 from shinglefold.rerank.index_knowledge import source_of

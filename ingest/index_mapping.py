@@ -6,13 +6,12 @@ from types import MappingProxyType
 from typing import Any
 
 from shinglefold.contracts.engine import JSON, Engine
-from shinglefold.errors import ConfigError, IndexExists, PermissionDenied
+from shinglefold.errors import ConfigError, IndexExists, PermissionDenied, suggest
 from shinglefold.ingest.field_paths import MISSING, get, json_type
 from shinglefold.ingest.pipeline.pipeline import default_definition
 from shinglefold.model.recipe import FIELD, META_KEY, PASSAGES, TEXTS, Recipe, comparable, has_recipe
 from shinglefold.model.scheme import Scheme, checked_scheme
 from shinglefold.model.stored_fingerprint import ATTEMPT, PENDING, stored_parts
-from shinglefold.options.remedies import suggest
 from shinglefold.options.validation import check_type
 
 _REMEDY = (

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any
 
 from shinglefold.contracts.engine import Engine
-from shinglefold.errors import ConfigError, EngineError, IndexMissing, PitExpired
+from shinglefold.errors import ConfigError, EngineError, IndexMissing, PitExpired, suggest
 from shinglefold.ingest.index_mapping import check_index
 from shinglefold.ingest.pipeline.pipeline import Pipeline
 from shinglefold.ingest.writing.accounting import Progress
@@ -27,7 +27,6 @@ from shinglefold.maintenance.scan import (
     Throttle,
 )
 from shinglefold.model.recipe import has_recipe
-from shinglefold.options.remedies import suggest
 from shinglefold.options.validation import (
     check_bool,
     check_engine,

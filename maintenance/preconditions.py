@@ -12,11 +12,10 @@ from types import MappingProxyType
 from typing import Any
 
 from shinglefold.contracts.engine import JSON, Engine, Templates
-from shinglefold.errors import ConfigError, PermissionDenied
+from shinglefold.errors import ConfigError, PermissionDenied, suggest
 from shinglefold.ingest.field_paths import split_path
 from shinglefold.ingest.index_mapping import BOOKKEEPING_PARTS, FINGERPRINT_PARTS, recipe_mappings
 from shinglefold.model.recipe import META_KEY, PASSAGES, Recipe
-from shinglefold.options.remedies import suggest
 
 #: For each part of a fingerprint the types it may have and what must not be switched off.
 _NEEDED: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = MappingProxyType(

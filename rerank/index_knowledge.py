@@ -8,11 +8,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from shinglefold.errors import ConfigError, IndexMissing, PermissionDenied, RecipeMismatch, SchemeMismatch
+from shinglefold.errors import (
+    ConfigError,
+    IndexMissing,
+    PermissionDenied,
+    RecipeMismatch,
+    SchemeMismatch,
+    chain,
+    suggest,
+)
 from shinglefold.model.recipe import DIFFERING, TEXTS, Recipe, signed_fields, stored_recipe, stores_keywords
 from shinglefold.model.scheme import Scheme, checked_scheme
 from shinglefold.model.seal import Seal, check_sealed
-from shinglefold.options.remedies import chain, suggest
 from shinglefold.options.validation import check_str
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.matcher import Matcher

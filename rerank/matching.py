@@ -18,11 +18,18 @@ import numpy as np
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, AsyncEngine, Engine
-from shinglefold.errors import ConfigError, InputError, ShinglefoldError, UnknownLanguage, quote
+from shinglefold.errors import (
+    ConfigError,
+    InputError,
+    ShinglefoldError,
+    UnknownLanguage,
+    chain,
+    quote,
+    suggest,
+)
 from shinglefold.model.recipe import PASSAGES
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
-from shinglefold.options.remedies import chain, suggest
 from shinglefold.options.validation import check_options, check_str
 from shinglefold.passages.alignment import passages_between
 from shinglefold.passages.passage_index import covered_share

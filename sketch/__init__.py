@@ -17,7 +17,13 @@ from shinglefold.sketch.b_bit_minhash import (
     unpack,
 )
 from shinglefold.sketch.candidates import Buckets, nominate
-from shinglefold.sketch.clustering import Forest, connect, connect_crowded, connected, led
+from shinglefold.sketch.clustering import (
+    DisjointSets,
+    connect,
+    connected,
+    leader_clusters,
+    union_large_bucket,
+)
 from shinglefold.sketch.layout_advice import (
     Advice,
     Requirements,
@@ -51,7 +57,7 @@ __all__ = [
     "HASHED",
     "Advice",
     "Buckets",
-    "Forest",
+    "DisjointSets",
     "PairVerdicts",
     "PairVerifier",
     "Pairs",
@@ -67,7 +73,6 @@ __all__ = [
     "alike_by_text",
     "bit_planes",
     "connect",
-    "connect_crowded",
     "connected",
     "containment",
     "differing",
@@ -76,8 +81,8 @@ __all__ = [
     "find_pairs",
     "from_letters",
     "iter_pairs",
+    "leader_clusters",
     "least_estimate",
-    "led",
     "length_ratio",
     "letters",
     "low_bits",
@@ -97,6 +102,7 @@ __all__ = [
     "standard_error",
     "supershingles",
     "to_keywords",
+    "union_large_bucket",
     "unpack",
     "width_for",
 ]

@@ -12,7 +12,7 @@ from shinglefold.sketch.candidates import CHUNK, Buckets
 Places = NDArray[np.int32]
 
 
-class Forest:
+class DisjointSets:
     """Sets of items 0…count − 1, each named by its least item; at first every item is a set of its own.
 
     Args:
@@ -56,12 +56,12 @@ def connected(a: Int64s, b: Int64s, count: int) -> Int64s:
     Returns:
         int64 (count,), the least item of the group: an item of no pair is its own group.
     """
-    forest = Forest(count)
+    forest = DisjointSets(count)
     forest.merge(a, b)
     return forest.labels().astype(np.int64)
 
 
-def led(a: Int64s, b: Int64s, count: int, begun: Int64s | None = None) -> Int64s:
+def leader_clusters(a: Int64s, b: Int64s, count: int, begun: Int64s | None = None) -> Int64s:
     """Return the leader of each of ``count`` items: the first item it matches that leads, or itself.
 
     An item that matches no leader before it leads. So every member matches its leader, and no two leaders
@@ -92,7 +92,7 @@ def led(a: Int64s, b: Int64s, count: int, begun: Int64s | None = None) -> Int64s
 Alike = Callable[[Int64s, Int64s], NDArray[np.bool_]]
 
 
-def connect(buckets: Buckets, forest: Forest, alike: Alike) -> None:
+def connect(buckets: Buckets, forest: DisjointSets, alike: Alike) -> None:
     """Join all documents that share a bucket and are alike.
 
     Every pair of a bucket is looked at, but for those whose documents are in one set already: first all with
@@ -106,7 +106,7 @@ def connect(buckets: Buckets, forest: Forest, alike: Alike) -> None:
         _join(a, b, forest, alike)
 
 
-def _join(a: Int64s, b: Int64s, forest: Forest, alike: Alike) -> None:
+def _join(a: Int64s, b: Int64s, forest: DisjointSets, alike: Alike) -> None:
     apart = forest.roots(a) != forest.roots(b)
     a, b = a[apart], b[apart]
     if len(a):
@@ -114,7 +114,7 @@ def _join(a: Int64s, b: Int64s, forest: Forest, alike: Alike) -> None:
         forest.merge(a[kept], b[kept])
 
 
-def _undecided(buckets: Buckets, forest: Forest) -> Buckets:
+def _undecided(buckets: Buckets, forest: DisjointSets) -> Buckets:
     """Return the buckets of several sets without their first documents, which were compared with all."""
     if not len(buckets):
         return buckets
@@ -127,7 +127,7 @@ def _undecided(buckets: Buckets, forest: Forest) -> Buckets:
     return Buckets(mixed.documents[others], np.cumsum(sizes) - sizes, sizes)
 
 
-def connect_crowded(documents: Int64s, forest: Forest, alike: Alike, leaders: int) -> int:
+def union_large_bucket(documents: Int64s, forest: DisjointSets, alike: Alike, leaders: int) -> int:
     """Join documents of a bucket too large for all its pairs: with a few of them, each for a set of its own.
 
     Args:

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from shinglefold.options.remedies import Value, chain, complete_commands, line, option
+from shinglefold.errors import Value, chain, complete_commands, line, option
 
 __all__ = ["Hints", "chain", "repeat_command"]
 _ENGINE = "--engine"

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from shinglefold.cli.framework.next_commands import Hints
     from shinglefold.cli.session.recipe import Target
     from shinglefold.contracts.engine import Engine
+    from shinglefold.errors import Value
     from shinglefold.ingest import Pipeline, ReadOptions, Summary
     from shinglefold.ingest.field_statistics import FieldWatch
     from shinglefold.model.recipe import Recipe
     from shinglefold.offline.sign.run import Signed
-    from shinglefold.options.remedies import Value
 
 #: The most reasons of failures that lines show.
 _REASONS = 5

@@ -12,10 +12,9 @@ from shinglefold.cli.options.sources import read_definition
 from shinglefold.contracts.engine import JSON, Templates
 from shinglefold.engines import is_server, open_engine
 from shinglefold.engines.http import named_addresses, without_secrets
-from shinglefold.errors import ConfigError, IndexMissing, PermissionDenied, RecipeMismatch
+from shinglefold.errors import ConfigError, IndexMissing, PermissionDenied, RecipeMismatch, Value
 from shinglefold.model.recipe import Recipe, comparable, first_difference, has_recipe
 from shinglefold.model.scheme import PRESETS
-from shinglefold.options.remedies import Value
 from shinglefold.registry import usable
 from shinglefold.settings import Settings
 

@@ -1,4 +1,4 @@
-"""The contracts between the packages: what a processor and an engine must offer."""
+"""The contracts of processors and engines, as protocols, and the values in their signatures."""
 
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,41 +6,41 @@ from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from shinglefold.errors import EngineError
 
-#: A JSON object. While it travels through a pipeline ``_id`` and ``_index`` stand beside its fields.
+#: A JSON object. In a pipeline it also has ``_id`` and ``_index``, beside its fields.
 Document = dict[str, Any]
 JSON = dict[str, Any]
-#: What stands in the address of a request beside its body, by its name in the servers' interface.
+#: The URL parameters of a request, by their names in the servers' interface.
 Parameters = Mapping[str, Any]
-#: One of several searches: the index, or None where the body names a point in time, the body and, where there
-#: are any, the parameters.
+#: One search of ``msearch``: index, body and, optionally, parameters. The index is None if the body names a
+#: point in time.
 Search = tuple[str | None, Mapping[str, Any]] | tuple[str | None, Mapping[str, Any], Parameters | None]
 
 
 def search_parts(search: Search) -> tuple[str | None, Mapping[str, Any], Parameters | None]:
-    """Return index, body and parameters of one of several searches."""
+    """Return index, body and parameters of one search of ``msearch``."""
     return search if len(search) == 3 else (search[0], search[1], None)
 
 
 @runtime_checkable
 class Processor(Protocol):
-    """One step of an ingest pipeline; works on blocks, because fingerprinting is cheap only in blocks."""
+    """One step of an ingest pipeline; takes documents in blocks, which make fingerprinting cheap."""
 
-    #: Its name in a pipeline's JSON.
+    #: The name of the processor in a pipeline's JSON.
     type: ClassVar[str]
 
     def apply(self, documents: Sequence[Document]) -> list[Document | Exception | None]:
-        """Return, for each document in order, the new document, None to drop it, or why it failed.
+        """Return for each document, in order, the new document, None to drop it, or the error.
 
-        Must not change the documents given and must not raise for a document's sake.
+        Must not change the documents given, and must not raise because of a document.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class BulkFailure:
-    """One action the engine did not do: which, and in its own words why.
+    """One action that the engine did not do, and the engine's reason.
 
-    ``dropped``: it was told to, as by an ingest pipeline of the server's that drops the document.
+    ``dropped``: an ingest pipeline of the server dropped the document on purpose.
     """
 
     action: Mapping[str, Any]
@@ -51,11 +51,12 @@ class BulkFailure:
 
 @dataclass(frozen=True, slots=True)
 class BulkResult:
-    """How a bulk request ended: ``indexed + len(failures)`` is the number of actions.
+    """The outcome of a bulk request: ``indexed + len(failures)`` is the number of actions.
 
-    ``written_over``: of those indexed, the ones that took the place of a document with their id.
-    ``renamed``: of those indexed, how many are in an index of another name than the one given, by its name:
-    in that behind an alias, or where a pipeline of the engine's own has sent them.
+    Attributes:
+        written_over: how many of the indexed documents replaced one with the same id.
+        renamed: how many of the indexed documents are in another index than the one named, by its name. It is
+            the index behind an alias, or one that a pipeline of the server chose.
     """
 
     indexed: int
@@ -66,19 +67,19 @@ class BulkResult:
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What an engine can do beyond what all engines do alike; known without asking a server.
+    """What an engine can do beyond the common contract; known without asking a server.
 
     Attributes:
-        bulks_at_once: so many threads may usefully send bulk requests at the same time.
-        takes_json: the ``_source`` of a bulk action may be the object's JSON on one line, too, as text or as
-            bytes; these are sent as they are.
-        seq_no: documents have versions: ``_seq_no`` is a doc value, hits tell it when asked
+        bulks_at_once: how many threads may usefully send bulk requests at the same time.
+        takes_json: the ``_source`` of a bulk action may also be JSON on one line, as text or as bytes; it is
+            sent unchanged.
+        seq_no: documents have versions: ``_seq_no`` is a doc value, hits have it on request
             (``seq_no_primary_term``), and ``if_seq_no`` guards writes.
-        slices: whether a point in time can be cut into slices that every process cuts alike: not at all, into
-            as many as there are shards at most, or into any number.
-        samples: the aggregation ``sampler`` looks at the best results of each shard only.
-        unaltered: what the body of a search says whose answer is to be that of the index itself, whatever the
-            server makes of answers on their way: a search pipeline may filter, cut and fold what is found.
+        slices: into how many slices a point in time can be cut, the same for every process: none, at most the
+            number of shards, or any number.
+        samples: the aggregation ``sampler`` reads only the best hits of each shard.
+        unaltered: keys for the body of a search that must bypass search pipelines, which may filter, cut and
+            fold hits.
         newest: parameters of a search, or of a point in time, that must see all that a refresh made visible.
     """
 
@@ -93,13 +94,13 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class IndexInfo:
-    """An index there is.
+    """An existing index.
 
     Attributes:
-        documents: as of the last refresh, as the engine counts them (with nested ones); None where the index
+        documents: as of the last refresh, as the engine counts them (with nested ones); None if the index
             can't be read now.
-        size: bytes on disk, without replicas; None where the index can't be read now.
-        aliases: further names it has, in order.
+        size: bytes on disk, without replicas; None if the index can't be read now.
+        aliases: sorted.
     """
 
     name: str
@@ -110,7 +111,7 @@ class IndexInfo:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """The version of a document: a write guarded with it fails if the document has another by then."""
+    """The version of a document. A write guarded with it fails if the document has changed."""
 
     seq_no: int
     primary_term: int
@@ -118,7 +119,7 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class VersionedDocument:
-    """A document as it is at this moment."""
+    """The current version of a document."""
 
     id: str
     source: Mapping[str, Any]
@@ -127,7 +128,7 @@ class VersionedDocument:
 
 @dataclass(frozen=True, slots=True)
 class WriteResult:
-    """What became of a guarded write: the HTTP status, the new version where it was done, else the reason."""
+    """The outcome of a guarded write: the HTTP status, and the new version or the reason for the failure."""
 
     status: int
     guard: Guard | None = None
@@ -136,21 +137,20 @@ class WriteResult:
 
 @runtime_checkable
 class GuardedWrites(Protocol):
-    """Implemented by the engines whose documents have versions: those with ``Capabilities.seq_no``."""
+    """Implemented by engines whose documents have versions (``Capabilities.seq_no``)."""
 
     def identities(self, indices: Sequence[str]) -> dict[str, str]:
-        """Return what tells each index from another that has its name later; those that are gone are missing.
+        """Return the UUID of each existing index: a later index of the same name has another.
 
-        Who may not look at settings is told of none.
+        Empty if the user may not read settings.
         """
         ...
 
     def write(self, actions: Sequence[Mapping[str, Any]], *, refresh: bool = False) -> list[WriteResult]:
-        """Run bulk actions once, as they are, and return what became of each, in order.
+        """Run bulk actions once and return the outcome of each, in order.
 
-        Actions are those of ``Engine.bulk``, with ``if_seq_no`` and ``if_primary_term`` where they are
-        guarded. Nothing is tried again: whether an action was done before an error is for the caller to find
-        out.
+        Actions are those of ``Engine.bulk``, guarded by ``if_seq_no`` and ``if_primary_term``. Nothing is
+        retried. After an error the caller must find out which actions were done.
 
         Args:
             refresh: make them visible to searches before this returns.
@@ -167,35 +167,35 @@ class GuardedWrites(Protocol):
         source: Sequence[str] = (),
         routings: Sequence[str | None] = (),
     ) -> list[VersionedDocument | None]:
-        """Return documents as they are now, visible to searches or not; None for each that is not there.
+        """Return the current version of documents, searchable or not; None for each missing one.
 
         Args:
-            source: fields to return, all where none is named.
-            routings: of each, where one has one; a document is not found under another.
+            source: the fields to return; by default all.
+            routings: the routing of each document; one with another routing is not found.
         """
         ...
 
 
 class GroupNumbers(Protocol):
-    """What gives documents the numbers of their groups on their way into an index."""
+    """Assigns group numbers to documents before they are indexed."""
 
     def number(self, actions: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return index actions, in order, with the numbers in their documents.
+        """Return index actions, in order, with the group numbers in their documents.
 
-        Batches come in the order in which they are sent, and no more than ``Capabilities.bulks_at_once`` are
-        on their way.
+        Batches arrive in the order in which they are sent. At most ``Capabilities.bulks_at_once`` of them are
+        being sent.
 
         Raises:
-            EngineError: the engine can't be asked.
+            EngineError: a search for earlier documents failed.
         """
         ...
 
 
 class Templates(Protocol):
-    """What new indices are made from, and how those there are are set."""
+    """Index templates, and the settings and aliases of existing indices."""
 
     def component_template(self, name: str) -> JSON | None:
-        """Return ``{"template": …}``, or None where there is none of this name."""
+        """Return ``{"template": …}``, or None if there is none of this name."""
         ...
 
     def put_component_template(self, name: str, body: Mapping[str, Any]) -> None:
@@ -211,26 +211,26 @@ class Templates(Protocol):
         ...
 
     def resolved_template(self, name: str) -> JSON:
-        """Return what an index template makes, its components taken in: settings, mappings and aliases."""
+        """Return the settings, mappings and aliases of an index template, its components included."""
         ...
 
     def legacy_templates(self) -> dict[str, JSON]:
-        """Return every template of the older kind by name; they apply where no index template matches."""
+        """Return every legacy template by name; they apply only if no index template matches."""
         ...
 
     def index_settings(self, pattern: str) -> dict[str, JSON]:
-        """Return the settings of each index that a name or pattern means, by flat names; closed ones, too."""
+        """Return the flat settings of each index that a name or pattern matches, closed ones included."""
         ...
 
     def writes_to(self, name: str) -> tuple[tuple[str, ...], str]:
-        """Return the indices that an alias means, and which takes new documents; empty where none does.
+        """Return the indices behind an alias, and its write index, empty if it has none.
 
-        What is no alias means itself.
+        Any other name stands for itself.
         """
         ...
 
     def data_streams(self, pattern: str) -> dict[str, str]:
-        """Return the data streams of a name or pattern, and the index template each is made from."""
+        """Return the data streams that a name or pattern matches, with the index template of each."""
         ...
 
 
@@ -238,26 +238,24 @@ class Templates(Protocol):
 class Engine(Protocol):
     """A search engine, in the request and response shapes of OpenSearch and Elasticsearch.
 
-    Every method raises only the tree under ``EngineError``.
-
-    What makes an order total on an engine is told by ``shinglefold.rerank.request.bodies``.
+    Every method raises only ``EngineError`` and its subclasses.
+    ``shinglefold.rerank.request.bodies`` describes how a sort order becomes total.
     """
 
     @property
     def can(self) -> Capabilities:
-        """What this engine can do beyond the rest of the contract."""
+        """What this engine can do beyond the common contract."""
         ...
 
     @property
     def templates(self) -> Templates | None:
-        """The engine's templates; None where it has none, so that each index is set up itself."""
+        """The engine's templates; None if it has none, so that every index is set up by itself."""
         ...
 
     def tiebreaker(self) -> str | None:
         """Return the sort key that makes any order total under a point in time, for ``FoldedSearch``.
 
-        None where the engine has none, or does not tell whoever asks. A field with a value of its own in each
-        document will do instead.
+        None if the engine has none, or can't tell. Sort by a field with unique values instead.
         """
         ...
 
@@ -266,49 +264,50 @@ class Engine(Protocol):
         ...
 
     def create_index(self, index: str, mappings: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
-        """Create an index; ``IndexExists`` when it is there."""
+        """Create an index; raise ``IndexExists`` if there is one."""
         ...
 
     def delete_index(self, index: str) -> None:
-        """Delete an index with all its documents; ``IndexMissing`` when there is none."""
+        """Delete an index with all its documents; raise ``IndexMissing`` if there is none."""
         ...
 
     def index_exists(self, index: str) -> bool:
-        """Tell whether there is such an index (or alias)."""
+        """Return whether there is such an index or alias."""
         ...
 
     def indices(self, pattern: str = "*") -> list[IndexInfo]:
-        """Return the indices that a name, an alias or a pattern with ``*`` means, by name.
+        """Return the indices that a name, an alias or a pattern with ``*`` matches, sorted by name.
 
-        A name without ``*`` that means none raises ``IndexMissing``. Names that begin with a dot are the
-        engine's own: a pattern means them only if it begins with a dot itself.
+        A name without ``*`` that matches none raises ``IndexMissing``. Names that begin with a dot are the
+        engine's own: a pattern matches them only if it begins with a dot, too.
         """
         ...
 
     def check(self, index: str) -> None:
-        """Check the files of an index as thoroughly as can be; ``EngineUnavailable`` names what is damaged.
+        """Check all files of an index; raise ``EngineUnavailable`` with the damaged ones.
 
-        Servers watch over their files themselves, so that there is nothing to do.
+        Does nothing on servers, which check their files themselves.
         """
         ...
 
     def replace_index(self, index: str, by: str) -> None:
-        """Let a name mean another index from now on, and delete what it meant, in one step.
+        """Replace an index by another one, and delete the old one, in one atomic step.
 
-        A search meets the one or the other, never none. This is how an index is built beside the one in use:
-        fill ``by``, then replace. On servers ``index`` is an alias of ``by`` afterwards, on the embedded
-        engine the name ``by`` is gone; ``indices(index)`` tells what stands behind the name, which is what
-        ``delete_index`` wants. Where there is no ``index`` yet, ``by`` just gets its name.
+        A search meets the one or the other, never none. To rebuild an index in use, fill ``by``, then
+        replace. On servers ``index`` becomes an alias of ``by``; the embedded engine renames ``by``.
+        ``indices(index)`` returns the index behind the name, which ``delete_index`` takes. If there is no
+        ``index`` yet, ``by`` just gets its name.
 
-        Raises ``IndexMissing`` where there is no ``by``, ``UnsupportedQuery`` where ``index`` is an alias of
-        several indices.
+        Raises:
+            IndexMissing: there is no ``by``.
+            UnsupportedQuery: ``index`` is an alias of several indices.
         """
         ...
 
     def delete_by_query(self, index: str, query: Mapping[str, Any]) -> BulkResult:
-        """Delete all documents that a query finds, and let searches see it; see ``bulk`` for the result.
+        """Delete all documents that a query matches, and refresh the index; see ``bulk`` for the result.
 
-        ``indexed`` counts those deleted. What is written meanwhile is not deleted unless it is found, too.
+        ``indexed`` counts the deleted documents. Documents written meanwhile may stay.
         """
         ...
 
@@ -317,19 +316,20 @@ class Engine(Protocol):
         ...
 
     def all_mappings(self, pattern: str) -> dict[str, JSON]:
-        """Return the mappings of each index a name, alias or pattern means; ``IndexMissing`` for a name."""
+        """Return the mappings of each index that a name, alias or pattern matches; see ``indices``."""
         ...
 
     def put_mappings(self, index: str, mappings: Mapping[str, Any]) -> None:
-        """Add fields to an index, and replace its ``_meta`` where one is given; no field can be changed."""
+        """Add fields to an index, and replace its ``_meta`` if one is given; no field can be changed."""
         ...
 
     def bulk(self, actions: Iterable[Mapping[str, Any]]) -> BulkResult:
-        """Run actions of the clients' helpers' shape, in order; what is refused is returned, not raised.
+        """Run bulk actions in order; failures are returned, not raised.
 
-        An action: ``_op_type`` (``index``, ``create``, ``update``, ``delete``; default ``index``),
-        ``_index``, ``_id`` (optional for ``index``), ``_source`` (or ``doc`` for ``update``). ``can`` tells
-        whether ``_source`` may be JSON text, and how many requests may be sent at the same time.
+        Actions are those of the clients' helpers: ``_op_type`` (``index``, ``create``, ``update``,
+        ``delete``; default ``index``), ``_index``, ``_id`` (optional for ``index``), ``_source`` (``doc`` for
+        ``update``). ``can`` says whether ``_source`` may be JSON text, and how many requests may be sent at
+        the same time.
         """
         ...
 
@@ -344,16 +344,16 @@ class Engine(Protocol):
     def search(
         self, index: str | None, body: Mapping[str, Any], parameters: Parameters | None = None
     ) -> JSON:
-        """Run a search; ``index`` is None where the body names a point in time.
+        """Run a search; ``index`` is None if the body names a point in time.
 
-        A parameter that the engine does not know raises ``UnsupportedQuery``.
+        An unknown parameter raises ``UnsupportedQuery``.
         """
         ...
 
     def msearch(self, searches: Sequence[Search]) -> list[JSON | EngineError]:
-        """Run several searches at once and return their answers in order.
+        """Run several searches at once and return their responses in order.
 
-        Each is as for ``search``; what that would raise for one of them stands in its place.
+        If ``search`` would raise for one of them, its error stands in place of the response.
         """
         ...
 
@@ -362,16 +362,16 @@ class Engine(Protocol):
         ...
 
     def close_pit(self, pit: str) -> None:
-        """Close a point in time; closing it twice, or after it ended by itself, is no error."""
+        """Close a point in time; no error if it is closed or has expired already."""
         ...
 
     def close(self) -> None:
-        """Give back what the engine holds; a second call does nothing."""
+        """Close connections and files; a second call does nothing."""
         ...
 
 
 class AsyncEngine(Protocol):
-    """The methods of ``Engine`` that a search needs, to be awaited."""
+    """The methods of ``Engine`` that a search needs, as coroutines."""
 
     @property
     def can(self) -> Capabilities:
@@ -383,7 +383,7 @@ class AsyncEngine(Protocol):
         ...
 
     def all_mappings(self, pattern: str) -> Awaitable[dict[str, JSON]]:
-        """Return the mappings of each index that a name means."""
+        """Return the mappings of each index that a name matches."""
         ...
 
     def search(
@@ -409,19 +409,19 @@ class AsyncEngine(Protocol):
 
 @runtime_checkable
 class RunsInThreads(Protocol):
-    """What awaited engines offer that have a blocking one do the work, in threads."""
+    """Implemented by async engines that run a blocking one in threads."""
 
     @property
     def blocking(self) -> Engine:
-        """The engine that does the work; it may be used beside, in any thread."""
+        """The blocking engine; it may also be used directly, in any thread."""
         ...
 
 
 @runtime_checkable
 class HasConnection(Protocol):
-    """What awaited engines of servers offer."""
+    """Implemented by async engines of servers."""
 
     @property
-    def connection(self) -> Any:  # noqa: ANN401 - engines know what it is
-        """How the server is reached: ``open_engine`` makes a blocking engine of it."""
+    def connection(self) -> Any:  # noqa: ANN401 - each engine has its own type
+        """The connection to the server; ``open_engine`` makes a blocking engine from it."""
         ...

@@ -75,7 +75,7 @@ class ExclusiveWrites(Protocol):
         ...
 
     def wanted(self, index: str) -> bool:
-        """Return whether another process asked for an index since the last call."""
+        """Return whether another process asked for the index since the last call."""
         ...
 
     def get_all(self, index: str, ids: Sequence[str]) -> list[JSON | None]:

@@ -1,4 +1,4 @@
-"""What an answer says of shards that could not do what was asked, though others could."""
+"""Shard failures in the responses of servers: reasons, counts, and the errors to raise."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -7,22 +7,22 @@ from shinglefold.contracts.engine import JSON
 from shinglefold.errors import EngineUnavailable, PitExpired, UnsupportedQuery, WindowTooLarge
 
 _WINDOW = "Result window is too large"
-#: A node that a point in time is on has left the cluster, and takes it with it even where it comes back.
+#: The node of a point in time has left the cluster; the point in time is lost even if the node returns.
 NODE_GONE = "no node found for id"
-#: Characters of reasons quoted.
+#: A message quotes at most this many characters of reasons.
 _LONGEST = 300
 
 
 def shard_reasons(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return why shards failed, in the server's own words: ``type`` and ``reason``."""
+    """Return the ``type`` and ``reason`` of each shard failure."""
     failures = (answer.get("_shards") or {}).get("failures") or ()
     return [failure.get("reason") or {} for failure in failures]
 
 
 def lost_shards(answer: Mapping[str, Any]) -> int:
-    """Return how many shards had no part in an answer.
+    """Return how many shards are missing from a response.
 
-    One that no node has is missing from those that were successful and not among those that failed.
+    A shard without a node counts neither as successful nor as failed.
     """
     shards = answer.get("_shards") or {}
     total, successful = shards.get("total"), shards.get("successful")
@@ -31,16 +31,16 @@ def lost_shards(answer: Mapping[str, Any]) -> int:
 
 
 def refuse_small_windows(answer: Mapping[str, Any]) -> None:
-    """Refuse an answer that lacks the hits of an index which allows fewer at a time than were asked for.
+    """Raise if a response lacks an index because its result window is too small.
 
-    A server refuses such a request itself where all indices allow too few; where one of several does, it
-    answers without that one.
+    A server rejects such a request if all indices have too small a window. If only one of several has, its
+    response just leaves the index out.
 
     Raises:
-        WindowTooLarge: with the index and the remedy.
+        WindowTooLarge: an index allows fewer hits than requested.
     """
     for failure in (answer.get("_shards") or {}).get("failures") or ():
-        if any(_WINDOW in said for said in _words(failure.get("reason"))):
+        if any(_WINDOW in reason for reason in _reason_texts(failure.get("reason"))):
             raise WindowTooLarge(
                 f"the index {failure.get('index')!r} allows fewer hits at a time than asked for: ask for "
                 "fewer, or raise its index.max_result_window"
@@ -48,28 +48,28 @@ def refuse_small_windows(answer: Mapping[str, Any]) -> None:
 
 
 def check_complete(answer: JSON) -> JSON:
-    """Return an answer all shards took part in; servers give what they have where some do not.
+    """Return a response, and raise unless all shards took part in it.
 
     Raises:
         PitExpired: a shard has lost the point in time.
-        WindowTooLarge: an index allows fewer documents at a time.
-        UnsupportedQuery: a shard can't do what was asked.
-        EngineUnavailable: a shard did not answer.
+        WindowTooLarge: an index allows fewer hits than requested.
+        UnsupportedQuery: a shard can't execute the request.
+        EngineUnavailable: a shard did not respond.
     """
     refuse_small_windows(answer)
     reasons = shard_reasons(answer)
-    told = "; ".join(str(reason.get("reason")) for reason in reasons)[:_LONGEST]
+    quoted = "; ".join(str(reason.get("reason")) for reason in reasons)[:_LONGEST]
     kinds = {str(reason.get("type")) for reason in reasons}
-    if "search_context_missing_exception" in kinds or NODE_GONE in told:
+    if "search_context_missing_exception" in kinds or NODE_GONE in quoted:
         raise PitExpired("a shard lost the point in time; open another")
     if "illegal_argument_exception" in kinds:
-        raise UnsupportedQuery(f"a shard can't read the request: {told}")
+        raise UnsupportedQuery(f"a shard can't read the request: {quoted}")
     if lost_shards(answer) or answer.get("timed_out"):
-        raise EngineUnavailable(f"not all shards answered: {told or 'timed out'}; try again later")
+        raise EngineUnavailable(f"not all shards answered: {quoted or 'timed out'}; try again later")
     return answer
 
 
-def _words(reason: object) -> Iterator[str]:
+def _reason_texts(reason: object) -> Iterator[str]:
     while isinstance(reason, Mapping):
         yield str(reason.get("reason"))
         reason = reason.get("caused_by")

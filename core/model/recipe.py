@@ -1,4 +1,4 @@
-"""The recipe of an index: everything its fingerprints were made with, kept in the mapping's ``_meta``."""
+"""The recipe of an index: how its fingerprints were made, stored in the mapping's ``_meta``."""
 
 import copy
 import dataclasses
@@ -7,27 +7,26 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from shinglefold.errors import ConfigError, RecipeMismatch, SchemeMismatch, shorten
+from shinglefold.errors import ConfigError, RecipeMismatch, SchemeMismatch, chain, shorten, suggest
 from shinglefold.model.scheme import Scheme
-from shinglefold.options.remedies import chain, suggest
 from shinglefold.options.validation import check_str, expected
 from shinglefold.version import __version__
 
-#: Where in a mapping's ``_meta`` the recipe is kept.
+#: The key of the recipe in a mapping's ``_meta``.
 META_KEY = "shinglefold"
-#: The key in the mappings of several indices (an alias, a pattern) whose recipes differ: their names.
+#: The key that lists the indices of an alias or pattern if their recipes differ.
 DIFFERING = "shinglefold_differing"
-#: The field of fingerprints where nobody names another.
+#: The default field of fingerprints.
 FIELD = "dedup"
-#: The fields with text where nobody names others.
+#: The default text fields.
 TEXTS = ("title", "body")
-#: The field with the language that a document declares, where nobody names another; it may be missing.
+#: The default field of a document's declared language; it may be missing.
 LANGUAGE = "lang"
-#: The part beside a fingerprint by which passages of other texts are found in a document.
+#: The part of the fingerprint field by which matching passages are found.
 PASSAGES = "passages"
-#: The pipeline that a recipe notes where documents bring their fingerprints themselves.
+#: The pipeline of a recipe whose documents come with fingerprints.
 NO_STEPS: Mapping[str, Any] = {"processors": []}
-#: What says nothing of how documents are changed: an index need not keep it.
+#: Keys of a pipeline that do not affect documents.
 _REMARKS = ("description", "version", "_meta")
 _SHOWN = 80
 
@@ -36,11 +35,14 @@ _SHOWN = 80
 class Recipe:
     """Scheme, pipeline and field of an index.
 
-    ``pipeline``: its definition; ``NO_STEPS`` where it makes no fingerprints. ``field``: where fingerprints
-    are. ``fields``: whose texts they are of. ``sealed``: the id of the key that fingerprints are sealed with,
-    empty where they are not. ``product``: the version of shinglefold that noted it. ``groups``: whether
-    documents get the number of their group when they are indexed. ``grouping``: by which rules, where these
-    are not the scheme's (see ``shinglefold.grouping.rules``).
+    Attributes:
+        pipeline: its definition; ``NO_STEPS`` if it makes no fingerprints.
+        field: the field of fingerprints.
+        fields: the text fields that fingerprints are made of.
+        sealed: the id of the key that seals fingerprints; empty if they are not sealed.
+        product: the version of shinglefold that stored the recipe.
+        groups: whether documents get group numbers when they are indexed.
+        grouping: the rules for groups if they differ from the scheme's (see ``shinglefold.grouping.rules``).
     """
 
     scheme: Scheme
@@ -61,38 +63,38 @@ class Recipe:
 
     @property
     def keywords(self) -> bool:
-        """Whether supershingles are stored, which copies are found by; folding a page does without."""
+        """Whether the pipeline stores supershingles, which searches for copies need."""
         return stores_keywords(self.pipeline, self.field)
 
     @property
     def passages(self) -> bool:
-        """Whether the pipeline stores elements by which passages of other texts are found."""
+        """Whether the pipeline stores the elements by which matching passages are found."""
         return stores_passages(self.pipeline, self.field)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the recipe as JSON, for a mapping's ``_meta.shinglefold``: the scheme and what is beside."""
-        told: dict[str, Any] = {
+        """Return the recipe as JSON, for a mapping's ``_meta.shinglefold``."""
+        stored: dict[str, Any] = {
             **self.scheme.to_json(),
             "field": self.field,
             "product": self.product,
             "pipeline": self.pipeline,
         }
         if self.fields:
-            told["fields"] = list(self.fields)
+            stored["fields"] = list(self.fields)
         if self.sealed:
-            told["sealed"] = self.sealed
+            stored["sealed"] = self.sealed
         if self.groups:
-            told["groups"] = True
+            stored["groups"] = True
         if self.grouping:
-            told["grouping"] = dict(self.grouping)
-        return told
+            stored["grouping"] = dict(self.grouping)
+        return stored
 
     @classmethod
     def of(cls, mappings: Mapping[str, Any], index: str) -> "Recipe":
         """Return the recipe in the mappings of an index.
 
         Raises:
-            ConfigError: there is none: the index was not made for fingerprints.
+            ConfigError: there is none, so the index is not set up for fingerprints.
             SchemeMismatch: another version of shinglefold made the scheme.
         """
         stored = stored_recipe(mappings) or {}
@@ -120,14 +122,14 @@ class Recipe:
         )
 
     def check(self, wanted: "Recipe", index: str, remedy: str) -> None:
-        """Check that documents of another recipe may go into an index of this one.
+        """Check that documents made by another recipe may go into an index with this one.
 
         Args:
-            remedy: how to go on where they may not.
+            remedy: what to do if they may not, for the message.
 
         Raises:
             SchemeMismatch: the schemes differ.
-            RecipeMismatch: the fields differ, the seals, or the pipelines that make fingerprints.
+            RecipeMismatch: the fields, the seals or the pipelines differ.
         """
         where = f"index {index!r}"
         if self.scheme.id != wanted.scheme.id:
@@ -143,7 +145,7 @@ class Recipe:
 
 
 def stored_recipe(mappings: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the recipe in mappings as it stands there, also one without a pipeline; None without any."""
+    """Return the stored JSON of a recipe, with or without a pipeline; None if there is no recipe."""
     if not isinstance(mappings, Mapping):
         raise expected("mappings", "those of an index, engine.mappings(index)", mappings)
     stored = (mappings.get("_meta") or {}).get(META_KEY)
@@ -151,16 +153,16 @@ def stored_recipe(mappings: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def has_recipe(mappings: Mapping[str, Any]) -> bool:
-    """Tell whether mappings note a whole recipe: a scheme and a pipeline."""
+    """Return whether mappings have a complete recipe, with scheme and pipeline."""
     return isinstance((stored_recipe(mappings) or {}).get("pipeline"), Mapping)
 
 
 def check_field(name: str, field: object, texts: Iterable[str] = ()) -> str:
-    """Return the field of fingerprints; one that is something else already is refused, as that would be lost.
+    """Return the field of fingerprints; raise if its name is invalid, or if it would overwrite a text.
 
     Args:
-        name: of what it was given as.
-        texts: the fields whose texts fingerprints are made of.
+        name: the option, for the message.
+        texts: the text fields that fingerprints are made of.
     """
     path = check_str(name, field)
     steps = path.removeprefix("_source.").split(".")
@@ -178,14 +180,14 @@ def check_field(name: str, field: object, texts: Iterable[str] = ()) -> str:
 
 
 def signed_fields(mappings: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Return the fields that fingerprints were made of, as the recipes in mappings tell."""
+    """Return the text fields of the recipes in mappings, or the default ones."""
     recipes = [stored_recipe(one) or {} for one in mappings]
     named = [str(field) for recipe in recipes for field in recipe.get("fields", ())]
     return tuple(dict.fromkeys(named)) or TEXTS
 
 
 def comparable(definition: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a pipeline without descriptions: what decides how documents are changed."""
+    """Return a pipeline without descriptions, to compare it with another."""
     kept = {name: value for name, value in definition.items() if name not in _REMARKS}
     return {name: _steps(value) if name in _LISTS else value for name, value in kept.items()}
 
@@ -212,13 +214,24 @@ def _options(options: object) -> object:
     }
 
 
-def retargeted(definition: Mapping[str, Any], old: str, new: str) -> Any:  # noqa: ANN401 - JSON
-    """Return a pipeline whose fingerprints go to another field, and are read from there."""
-    return _renamed(definition, old, new)
+def retargeted(definition: Any, old: str, new: str) -> Any:  # noqa: ANN401 - JSON
+    """Return a pipeline that writes fingerprints to another field and reads them from there."""
+    if isinstance(definition, list):
+        return [retargeted(one, old, new) for one in definition]
+    if not isinstance(definition, Mapping):
+        return definition
+    changed = {name: retargeted(one, old, new) for name, one in definition.items()}
+    made = changed.get("supershingle")
+    if isinstance(made, dict) and made.get("target_field", FIELD) == old:
+        made["target_field"] = new
+    source = changed.get("copy_from")
+    if isinstance(source, str) and source.startswith(f"{old}."):
+        changed["copy_from"] = new + source[len(old) :]
+    return changed
 
 
 def stores_passages(definition: Any, field: str) -> bool:  # noqa: ANN401 - JSON
-    """Tell whether a pipeline stores the elements of passages beside the fingerprints in a field."""
+    """Return whether a pipeline stores the elements of passages with the fingerprints in a field."""
     if isinstance(definition, list):
         return any(stores_passages(one, field) for one in definition)
     if not isinstance(definition, Mapping):
@@ -229,7 +242,7 @@ def stores_passages(definition: Any, field: str) -> bool:  # noqa: ANN401 - JSON
 
 
 def with_passages(definition: Any, field: str) -> Any:  # noqa: ANN401 - JSON
-    """Return a pipeline that stores the elements of passages beside the fingerprints in a field."""
+    """Return a pipeline that stores the elements of passages with the fingerprints in a field."""
     if isinstance(definition, list):
         return [with_passages(one, field) for one in definition]
     if not isinstance(definition, Mapping):
@@ -241,28 +254,13 @@ def with_passages(definition: Any, field: str) -> Any:  # noqa: ANN401 - JSON
 
 
 def _made_in(step: Mapping[str, Any], field: str) -> Mapping[str, Any] | None:
-    """Return the options of a step that makes the fingerprints of a field."""
+    """Return the options of a step that writes the fingerprints of a field; None for other steps."""
     made = step.get("supershingle")
     return made if isinstance(made, Mapping) and made.get("target_field", FIELD) == field else None
 
 
-def _renamed(value: Any, old: str, new: str) -> Any:  # noqa: ANN401 - JSON
-    if isinstance(value, list):
-        return [_renamed(one, old, new) for one in value]
-    if not isinstance(value, Mapping):
-        return value
-    changed = {name: _renamed(one, old, new) for name, one in value.items()}
-    made = changed.get("supershingle")
-    if isinstance(made, dict) and made.get("target_field", FIELD) == old:
-        made["target_field"] = new
-    source = changed.get("copy_from")
-    if isinstance(source, str) and source.startswith(f"{old}."):
-        changed["copy_from"] = new + source[len(old) :]
-    return changed
-
-
 def stores_keywords(definition: object, field: str) -> bool:
-    """Tell whether a pipeline stores the supershingles of the fingerprints that it writes into a field."""
+    """Return whether a pipeline stores the supershingles of the fingerprints in a field."""
     return not any(
         made.get("keywords") is False and made.get("target_field", FIELD) == field
         for made in _makers(definition)
@@ -270,7 +268,7 @@ def stores_keywords(definition: object, field: str) -> bool:
 
 
 def with_keywords(definition: Mapping[str, Any], field: str, stored: bool) -> dict[str, Any]:
-    """Return a pipeline that stores the supershingles of the fingerprints in a field, or leaves them out."""
+    """Return a pipeline that stores or omits the supershingles of the fingerprints in a field."""
     changed: dict[str, Any] = copy.deepcopy(dict(definition))
     for made in _makers(changed):
         if made.get("target_field", FIELD) == field:
@@ -281,7 +279,7 @@ def with_keywords(definition: Mapping[str, Any], field: str, stored: bool) -> di
 
 
 def _makers(value: object) -> Iterator[dict[str, Any]]:
-    """Yield the options of every step of a pipeline that makes fingerprints."""
+    """Yield the options of every step that writes fingerprints."""
     if isinstance(value, list):
         for one in value:
             yield from _makers(one)
@@ -293,7 +291,7 @@ def _makers(value: object) -> Iterator[dict[str, Any]]:
 
 
 def first_difference(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, str]:
-    """Return where two pipelines first differ, in words for each of them."""
+    """Return the first difference of two pipelines, as each has it."""
     return next(_differences(one, other, ""))
 
 

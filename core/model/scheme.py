@@ -1,7 +1,7 @@
-"""A scheme: all parameters that decide a signature, under one id.
+"""A scheme: all parameters that determine a signature, under one id.
 
-Two documents may be compared only when their schemes have the same id. What merely decides how a comparison
-is judged (``Decision``) is kept beside the scheme and is no part of the id: it may change without a backfill.
+Two documents can be compared only if their schemes have the same id. The rules of a comparison (``Decision``)
+are no part of the id, so they may change without a backfill.
 """
 
 import json
@@ -17,18 +17,18 @@ from shinglefold.errors import ConfigError, SchemeMismatch, quote
 from shinglefold.options.validation import check_bool, check_choice, check_int, check_known, check_number
 
 Mode = Literal["lemma", "stem", "surface"]
-#: What decides that a pair of documents is one of near-duplicates.
+#: What decides whether two documents are near-duplicates.
 Verify = Literal["keywords", "signature", "text"]
-#: Which words must be equal beside that: none, or those with digits.
+#: Which words must also be equal: none, or those with digits.
 Facts = Literal["any", "numbers"]
-#: Counts up whenever the same parameters would yield other bytes.
+#: Increases whenever the same parameters would yield other bytes.
 ALGORITHM = 2
-#: What decides where only a threshold is given.
+#: The way to verify that each threshold implies.
 _THRESHOLDS: Mapping[str, Verify] = MappingProxyType(
     {"min_resemblance": "signature", "min_similarity": "text"}
 )
-#: Options that came after schemes had been stored, with what those meant. They are part of an id only where
-#: they differ, so that what was stored keeps its id.
+#: Options newer than the first stored schemes, with the values those schemes imply. An id covers them only if
+#: they differ, so stored schemes keep their ids.
 _SINCE: Mapping[str, bool] = {"counted": False, "both_ends": False}
 
 
@@ -36,11 +36,13 @@ _SINCE: Mapping[str, bool] = {"counted": False, "both_ends": False}
 class CanonOptions:
     """How words of a language become canonical tokens.
 
-    ``mode``: the strongest normalization wanted; a language that lacks it takes the next weaker one.
-    ``drop_function_words``: leave out prepositions, conjunctions, particles and pronouns. It makes copies
-    that differ in them alike (resemblance .50 → .94), but finds fewer real revisions
-    (bench/quality/schemes.py).
-    ``min_length``: words of fewer characters are dropped (1 keeps all; single Han characters always stay).
+    Attributes:
+        mode: the strongest normalization wanted; a language that lacks it uses the next weaker one.
+        drop_function_words: drop prepositions, conjunctions, particles and pronouns. Copies that differ only
+            in them become alike (resemblance .50 → .94), but fewer real revisions are found
+            (bench/quality/schemes.py).
+        drop_adjectives: drop adjectives, if the language can tell them.
+        min_length: drop words of fewer characters; single Han characters always stay.
     """
 
     mode: Mode = "lemma"
@@ -57,7 +59,7 @@ class CanonOptions:
 
 @dataclass(frozen=True, slots=True)
 class LanguageRef:
-    """One language of a scheme: its code, the version of its rules and dictionary, its options."""
+    """One language of a scheme: its code, the version of its rules and dictionary, and its options."""
 
     code: str
     version: str
@@ -68,15 +70,17 @@ class LanguageRef:
 class SketchOptions:
     """How tokens become a signature and supershingles (Broder 1997, Fetterly 2003).
 
-    ``word_width``, ``char_width``: tokens in a shingle where the unit is the word, or the character.
-    ``values``: K min-hashes; ``bits`` of each are kept in the stored signature.
-    ``groups``, ``group_size``: M supershingles of N consecutive min-hashes, over the first M·N values.
-    ``min_shingles``: documents with fewer distinct shingles get no signature.
-    ``counted``: a shingle that comes again counts again: its second occurrence is another element than its
-    first. Resemblance is then that of bags, which is nearer to the edit similarity of words than that of
-    sets (bench/quality/schemes.py).
-    ``both_ends``: every function gives two values, its minimum and its maximum (as 2³² − 1 − maximum), so
-    that K values cost little more than K/2 do. The minima come first, then the maxima.
+    Attributes:
+        word_width, char_width: tokens in a shingle if the unit is the word, or the character.
+        values: K, how many min-hashes.
+        bits: b, how many bits of each the stored signature keeps.
+        groups, group_size: M supershingles of N consecutive min-hashes, over the first M·N values.
+        min_shingles: documents with fewer distinct shingles get no signature.
+        seed: selects the hash functions.
+        counted: repeated shingles are different elements: resemblance of bags instead of sets, which is
+            nearer to the edit similarity of words (bench/quality/schemes.py).
+        both_ends: each function yields two values, its minimum and its maximum (as 2³² − 1 − maximum), so K
+            values cost little more than K/2. The minima come first.
     """
 
     word_width: int = 2
@@ -118,13 +122,15 @@ class SketchOptions:
 class Decision:
     """When two documents of one scheme count as near-duplicates.
 
-    ``min_shared``: supershingles a candidate pair must share (k).
-    ``min_resemblance``: the estimate a pair must reach (t) where the signature decides.
-    ``min_length_ratio``: 2·min(a, b)/(a + b) of the shingle counts a pair must reach; 0 switches it off.
-    ``verify``: what decides on candidates. ``keywords``: nothing more; ``signature``: the estimate and the
-    ratio of lengths; ``text``: the texts themselves where they are at hand, else the signature.
-    ``min_similarity``: the edit similarity of the words that a pair must reach where the texts decide.
-    ``facts``: with ``numbers`` texts whose words with digits differ are none, however alike they are.
+    Attributes:
+        min_shared: k, how many supershingles a candidate pair must share.
+        min_resemblance: t, the least estimated resemblance if the signature decides.
+        min_length_ratio: the least 2·min(a, b)/(a + b) of the shingle counts; 0 switches it off.
+        verify: what decides on candidates. ``keywords``: nothing more; ``signature``: estimate and length
+            ratio;
+            ``text``: the texts if they are available, else the signature.
+        min_similarity: the least edit similarity of the words if the texts decide.
+        facts: ``numbers`` rejects texts whose words with digits differ, however similar they are.
     """
 
     min_shared: int = 1
@@ -149,7 +155,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """Name, languages and parameters; ``id`` belongs to every stored keyword."""
+    """Name, languages and parameters; ``id`` stands with every stored fingerprint."""
 
     languages: tuple[LanguageRef, ...] = ()
     name: str = "default"
@@ -158,16 +164,17 @@ class Scheme:
 
     @property
     def id(self) -> str:
-        """Return ``sf<algorithm>-<13 hex digits>`` of everything that decides a signature."""
+        """Return ``sf<algorithm>-<13 hex digits>``, a hash of everything that determines a signature."""
         return _id(self.languages, self.sketch)
 
     def with_options(self, **options: Any) -> "Scheme":  # noqa: ANN401 - each option has its own type
         """Return a scheme with some ``SketchOptions`` or ``Decision`` fields replaced, by name.
 
-        A threshold alone says what decides: ``min_resemblance`` the signature, ``min_similarity`` the text.
+        A single threshold also sets ``verify``: ``min_resemblance`` to ``signature``, ``min_similarity`` to
+        ``text``.
 
         Raises:
-            ConfigError: no such option, or both thresholds and not which of them decides.
+            ConfigError: an unknown option, or both thresholds without ``verify``.
         """
         options = {**_verifying(options), **options}
         sketch = {f.name for f in fields(SketchOptions)} & options.keys()
@@ -190,7 +197,7 @@ class Scheme:
 
         Raises:
             ConfigError: it is not a scheme.
-            SchemeMismatch: its id is another than its parameters have here: another version made it.
+            SchemeMismatch: its parameters have another id here; another version of shinglefold made it.
         """
         try:
             languages = tuple(
@@ -213,10 +220,10 @@ class Scheme:
 
 
 def checked_scheme(scheme: object) -> Scheme:
-    """Return a scheme that was handed in.
+    """Return a scheme, and raise if it is anything else.
 
     Raises:
-        ConfigError: it is the name of a preset, or something else.
+        ConfigError: it is the name of a preset, or another value.
     """
     if not isinstance(scheme, Scheme):
         raise ConfigError(
@@ -228,7 +235,7 @@ def checked_scheme(scheme: object) -> Scheme:
 
 
 def _verifying(options: Mapping[str, Any]) -> dict[str, Verify]:
-    """Return what decides where only a threshold of it is given."""
+    """Return the ``verify`` option that a single threshold implies."""
     given = [name for name in _THRESHOLDS if name in options]
     if "verify" in options or not given:
         return {}
@@ -242,17 +249,17 @@ def _verifying(options: Mapping[str, Any]) -> dict[str, Verify]:
 def verified_by(
     decision: Decision, verify: Verify | None, min_resemblance: float | None, min_similarity: float | None
 ) -> Verify:
-    """Return what decides: what is said, else what the threshold given is of, else what the scheme says.
+    """Return the way to verify: the one given, or the one a threshold implies, or the scheme's.
 
     Raises:
-        ConfigError: both thresholds are given, and not which of them decides.
+        ConfigError: both thresholds are given without ``verify``.
     """
     given = {"min_resemblance": min_resemblance, "min_similarity": min_similarity}
-    told = {name: value for name, value in given.items() if value is not None}
-    return verify or _verifying(told).get("verify", decision.verify)
+    thresholds = {name: value for name, value in given.items() if value is not None}
+    return verify or _verifying(thresholds).get("verify", decision.verify)
 
 
-@lru_cache(maxsize=64)  # asked for once a search
+@lru_cache(maxsize=64)  # every search needs it
 def _id(languages: tuple[LanguageRef, ...], sketch: SketchOptions) -> str:
     own = asdict(sketch)
     named = {name: value for name, value in own.items() if value is not _SINCE.get(name)}
@@ -262,8 +269,8 @@ def _id(languages: tuple[LanguageRef, ...], sketch: SketchOptions) -> str:
 
 
 _ONCE = SketchOptions(values=168, bits=4, counted=False, both_ends=False)
-#: Presets by name. "default" is measured best on real revisions; "compact" takes a third less space;
-#: "once" was the default before shingles were counted; the others follow the literature.
+#: Presets by name. "default" measures best on real revisions; "compact" takes a third less space; "once" was
+#: the default before repeated shingles counted; the others follow the literature.
 PRESETS: Mapping[str, Scheme] = {
     "default": Scheme(),
     "compact": Scheme(name="compact", sketch=SketchOptions(values=240, groups=12, group_size=3)),

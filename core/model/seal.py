@@ -1,4 +1,4 @@
-"""The seal: a keyed digest beside a stored fingerprint, so that nobody makes one without the key."""
+"""The seal: a keyed hash stored with a fingerprint, so that nobody can forge one without the key."""
 
 from binascii import Error as NotBase64
 from binascii import a2b_base64, b2a_base64
@@ -10,10 +10,10 @@ from shinglefold.errors import ConfigError
 from shinglefold.model.values import Fingerprint
 from shinglefold.options.validation import check_type
 
-#: What a key has at least, and a seal exactly; in bytes.
+#: Bytes of the shortest key, and of a seal.
 _SHORTEST, _SIZE = 16, 12
 _PERSON = b"shinglefold seal"
-#: Dots between scheme, language, shingles and digest: with more of them two heads might look alike.
+#: Dots between scheme, language, shingles and digest; with more of them a head would be ambiguous.
 _DOTS = 3
 _VARIABLE = "SHINGLEFOLD_SEAL_KEY"
 _MADE = "make one with: python -c 'import secrets; print(secrets.token_hex(32))'"
@@ -21,12 +21,14 @@ _MADE = "make one with: python -c 'import secrets; print(secrets.token_hex(32))'
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """Seals fingerprints with a key, and tells which are sealed with it.
+    """Seals fingerprints with a key, and verifies seals.
 
-    A seal is over scheme, language, shingles, digest and signature: what a search compares. It depends on
-    nothing else, so equal texts have equal seals, and their fingerprints stay equal.
+    A seal covers scheme, language, shingles, digest and signature, which searches compare. It depends on
+    nothing else, so equal texts have equal fingerprints, sealed or not.
 
-    ``key``: of at least 16 bytes; shown nowhere. ``id``: 8 letters by which keys are told apart.
+    Attributes:
+        key: at least 16 bytes; no message shows it.
+        id: 8 hex digits that identify the key.
     """
 
     key: bytes = field(repr=False)
@@ -34,23 +36,23 @@ class Seal:
 
     def __post_init__(self) -> None:
         if not isinstance(self.key, bytes):
-            # Not quoted: it may be the key.
+            # The value is not quoted: it may be the key.
             raise ConfigError("a seal's key is bytes; Seal.parse takes it as text")
         if len(self.key) < _SHORTEST:
             raise ConfigError(
                 f"a seal's key needs {_SHORTEST} bytes or more, this one has {len(self.key)}; {_MADE}"
             )
-        # Of whatever length, from now on it has what the hash takes.
+        # Hashed to the length that the keyed hash takes.
         object.__setattr__(self, "key", blake2b(self.key, digest_size=32, person=b"shinglefold key").digest())
         made = blake2b(key=self.key, digest_size=4, person=b"shinglefold id").hexdigest()
         object.__setattr__(self, "id", made)
 
     @classmethod
     def parse(cls, text: str) -> "Seal":
-        """Return the seal of a key as settings have it: ``hex:…``, ``base64:…``, or any other text as it is.
+        """Return the seal of a key in the form of settings: ``hex:…``, ``base64:…``, or any other text.
 
         Raises:
-            ConfigError: the key is too short, or not what it begins with; it is not quoted.
+            ConfigError: the key is too short or malformed; the message does not quote it.
         """
         form, colon, rest = text.strip().partition(":")
         try:
@@ -60,11 +62,11 @@ class Seal:
                 return cls(a2b_base64(rest.encode("ascii"), strict_mode=True))
             return cls(text.strip().encode())
         except (ValueError, NotBase64):
-            # The cause would quote what may be the key.
+            # Without its cause, which would quote the key.
             raise ConfigError(f"the seal's key is not what it says, {form if colon else 'text'}") from None
 
     def of(self, head: str, signature: bytes) -> bytes:
-        """Return the seal of a fingerprint, as it is stored.
+        """Return the seal of a fingerprint in base64, as it is stored.
 
         Args:
             head: scheme, language, shingles and digest with dots between them.
@@ -75,7 +77,7 @@ class Seal:
         return b2a_base64(made.digest(), newline=False)
 
     def start(self) -> blake2b:
-        """Return the hash to which a head, a dot and a signature are to be added."""
+        """Return a hash object for a head, a dot and a signature."""
         return blake2b(key=self.key, digest_size=_SIZE, person=_PERSON)
 
     def sealed(self, made: Fingerprint) -> Fingerprint:
@@ -83,11 +85,11 @@ class Seal:
         return replace(made, seal=self.of(made.head, made.signature).decode("ascii"))
 
     def fits(self, stored: Fingerprint) -> bool:
-        """Tell whether a fingerprint has the seal of this key."""
+        """Return whether a fingerprint has the seal of this key."""
         return self.holds(stored.head, stored.signature, stored.seal)
 
     def holds(self, head: str, signature: bytes, seal: str) -> bool:
-        """Tell whether this is the seal of a head and a signature. Cost: 2 µs."""
+        """Return whether this is the seal of a head and a signature. Cost: 2 µs."""
         if head.count(".") != _DOTS:
             return False
         try:
@@ -102,16 +104,16 @@ def check_seal(seal: object) -> None:
 
 
 def check_sealed(found: str, seal: Seal | None, where: str, remedy: str = "") -> None:
-    """Check that a key is the one an index was sealed with.
+    """Check that a seal has the key with which an index is sealed.
 
     Args:
-        found: the id of the index's key, empty where it is not sealed.
-        seal: of the key at hand, None where there is none.
-        where: the index, in words.
-        remedy: how to seal it.
+        found: the id of the index's key; empty if the index is not sealed.
+        seal: the given seal, or None.
+        where: the index, for the message.
+        remedy: how to seal the index, for the message.
 
     Raises:
-        ConfigError: it is another one, or there is none, or the index is not sealed and the key is given.
+        ConfigError: the keys differ, or only one side is sealed.
     """
     given = "" if seal is None else seal.id
     if found == given:

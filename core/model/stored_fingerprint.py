@@ -1,4 +1,4 @@
-"""Stored fingerprints as documents and hits have them: in any form of the field, one by one or as columns."""
+"""Reading stored fingerprints from sources and hits, one by one or as columns."""
 
 from binascii import a2b_base64
 from collections import Counter
@@ -13,21 +13,21 @@ from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.model.values import LONGEST_DIGEST, Fingerprint, pad_base64
 
-#: Shingles no text has more of; what floats hold exactly.
+#: The most shingles of a text; a float holds the number exactly.
 _MOST = 2**50
-#: What stands for the parts that a hit does not have.
+#: Values for the parts that a hit lacks.
 _NO_DIGEST, _NO_SIGNATURE = ("..0.",), ("",)
 _Row = Mapping[str, Any]
 
 
 def stored_parts(source: object, path: str) -> dict[str, Any]:
-    """Return the parts of the fingerprint in a source, {} where there is none.
+    """Return the parts of the fingerprint in a source, {} if there is none.
 
     To an engine ``{"dedup": {"digest": …}}``, ``{"dedup.digest": …}`` and a list of objects are the same
-    field. A part that stands in several places has all their values, as a list, and so is none.
+    field. Duplicate parts become a list, which is rejected later.
 
     Args:
-        path: of the field; may be dotted.
+        path: the field; may be dotted.
     """
     if (whole := _whole(source, path)) is not None:
         return {name: value for name, value in whole.items() if value is not None}
@@ -40,7 +40,7 @@ def stored_parts(source: object, path: str) -> dict[str, Any]:
 
 
 def _whole(source: object, path: str) -> Mapping[str, Any] | None:
-    """Return the field where it stands as it was written, whole and in one place; None anywhere else."""
+    """Return the field if it is one object at the top level, as it is written; else None."""
     if type(source) is not dict or type(found := source.get(path)) is not dict or "." in path:
         return None
     inside = f"{path}."
@@ -48,11 +48,11 @@ def _whole(source: object, path: str) -> Mapping[str, Any] | None:
 
 
 def without_fingerprint(document: Any, path: str) -> Any:  # noqa: ANN401 - JSON
-    """Return a document without any form of the field; the same object where there is none."""
+    """Return a document without the field in any form; the same object if the field is missing."""
     if isinstance(document, list):
         items = [without_fingerprint(item, path) for item in document]
         return document if all(map(_same, items, document)) else items
-    if not isinstance(document, Mapping) or _all_beside(document, path):
+    if not isinstance(document, Mapping) or _none_begins(document, path):
         return document
     kept: dict[Any, Any] = {}
     changed = False
@@ -66,17 +66,17 @@ def without_fingerprint(document: Any, path: str) -> Any:  # noqa: ANN401 - JSON
     return kept if changed else document
 
 
-def _all_beside(document: Mapping[Any, Any], path: str) -> bool:
-    """Tell whether no key begins as the path does, so that none is the field, in it, or on the way to it."""
+def _none_begins(document: Mapping[Any, Any], path: str) -> bool:
+    """Return whether no key begins like the path, so the field is not in the document."""
     try:
         return f"\n{path.partition('.')[0]}" not in "\n".join(("", *document))
     except TypeError:
-        # Some key is no text.
+        # A key is no string.
         return False
 
 
 def _below(key: object, path: str) -> str | None:
-    """Return what of the path is below a key: nothing where the key is the field or in it, None beside it."""
+    """Return the rest of the path below a key: empty for the field or a part of it, None for other keys."""
     if not isinstance(key, str):
         return None
     if key == path or key.startswith(f"{path}."):
@@ -109,16 +109,16 @@ def _all(values: Sequence[Any]) -> list[Any]:
     return [item for value in values for item in (value if isinstance(value, list) else [value])]
 
 
-def _single(rows: Sequence[_Row], name: str, otherwise: Sequence[Any]) -> list[Any]:
-    """Return the value that each row has under a name; what stands for it where a row has none.
+def _single(rows: Sequence[_Row], name: str, default: Sequence[Any]) -> list[Any]:
+    """Return the single value of a field in each row, or the default.
 
     Raises:
-        ValueError: one has several, or an empty list; so do other errors.
+        ValueError: a row has several values or none. Other errors mean the same.
     """
     try:
         return [text for (text,) in map(itemgetter(name), rows)]
     except LookupError:
-        return [text for row in rows for (text,) in (row.get(name, otherwise),)]
+        return [text for row in rows for (text,) in (row.get(name, default),)]
 
 
 def _same(one: object, other: object) -> bool:
@@ -126,10 +126,13 @@ def _same(one: object, other: object) -> bool:
 
 
 class Parts(NamedTuple):
-    """Of each row its signature, shingles (−1 without a signature), language and digest.
+    """The fingerprints of rows, as columns.
 
-    There is no language where there is no fingerprint. Digests of different schemes are never equal.
-    Signatures stand one after the other; zeros stand for one that is not there.
+    Attributes:
+        signatures: of all rows, one after another; zeros for a missing one.
+        shingles: −1 without a signature.
+        languages: empty without a fingerprint.
+        digests: those of different schemes are never equal.
     """
 
     signatures: bytes
@@ -140,7 +143,7 @@ class Parts(NamedTuple):
 
 @dataclass(slots=True)
 class DecodeProblems:
-    """Rows that can't be compared: without a signature, damaged, or of another scheme, by its name."""
+    """Counts of rows that can't be compared: unsigned, unreadable, or of another scheme, by its id."""
 
     unsigned: int = 0
     unreadable: int = 0
@@ -148,13 +151,13 @@ class DecodeProblems:
 
 
 class Decoder:
-    """Reads rows of stored fingerprints of one scheme, all in one go where that can be.
+    """Decodes rows of stored fingerprints of one scheme, in one pass if all are regular.
 
-    A row has the names of the fields and of each the list of its values, as ``docvalue_fields`` return them.
+    A row maps the names of fields to lists of values, as ``docvalue_fields`` return them.
 
     Args:
-        seal: of the key that the fingerprints were sealed with; one without its seal is then damaged, and
-            without a key so is one with any seal, which nobody can check.
+        seal: the key of the index. A fingerprint without its seal counts as unreadable; without a key, so
+            does any sealed one, because its seal can't be verified.
     """
 
     def __init__(self, scheme: Scheme, path: str, seal: Seal | None = None) -> None:
@@ -165,21 +168,22 @@ class Decoder:
         self._digest, self._signature, self._keywords = (
             f"{path}.{part}" for part in ("digest", "signature", "supershingles")
         )
-        #: Characters of a signature that are looked at; more of them than it may have make it too long.
+        #: Characters of a signature that are read: a few more than it may have, so too long ones are
+        #: detected.
         self._characters = 4 * self.size // 3 + 8
-        #: Characters of all signatures, where these can be read as one text: none has any padding.
-        self._exactly = self.size // 3 * 4 if self.size % 3 == 0 else 0
+        #: Characters of each signature if none has padding, so that all are decoded as one text; else 0.
+        self._unpadded = self.size // 3 * 4 if self.size % 3 == 0 else 0
         self._groups = scheme.sketch.groups
 
     def keywords(self, rows: Sequence[_Row]) -> list[Any]:
-        """Return the supershingles of each row as they stand there."""
+        """Return the stored supershingles of each row."""
         return [row.get(self._keywords, ()) for row in rows]
 
-    def decode(self, rows: Sequence[_Row], keywords: Sequence[Any], troubles: DecodeProblems) -> Parts:
-        """Return the columns, and add to the troubles; hardly any row is out of the ordinary.
+    def decode(self, rows: Sequence[_Row], keywords: Sequence[Any], problems: DecodeProblems) -> Parts:
+        """Return the rows as columns, and count the problems.
 
         Args:
-            keywords: those of the rows.
+            keywords: the supershingles of the rows, from ``keywords``.
         """
         try:
             if any(keywords) and not all(map(self._readable, keywords)):
@@ -194,7 +198,7 @@ class Decoder:
                 return Parts(signatures, *others)
             if set(map(len, signatures)) <= {self.size}:
                 return Parts(b"".join(signatures), *others)
-        return self._one_by_one(rows, schemes, self._apart(signatures), others, troubles)
+        return self._one_by_one(rows, schemes, self._listed(signatures), others, problems)
 
     def _one_by_one(
         self,
@@ -202,26 +206,26 @@ class Decoder:
         schemes: Sequence[str],
         signatures: Sequence[bytes],
         others: Sequence[Sequence[Any]],
-        troubles: DecodeProblems,
+        problems: DecodeProblems,
     ) -> Parts:
-        """Return the columns, those rows read again that are out of the ordinary."""
+        """Return the columns; irregular rows are read one by one."""
         columns = [list(signatures), *map(list, others)]
         for place, (scheme, signature) in enumerate(zip(schemes, signatures, strict=True)):
             if scheme != self._scheme or len(signature) != self.size:
-                for column, value in zip(columns, self._row(rows[place], troubles), strict=True):
+                for column, value in zip(columns, self._row(rows[place], problems), strict=True):
                     column[place] = value
         blank = bytes(self.size)
         return Parts(b"".join([signature or blank for signature in columns[0]]), *columns[1:])
 
     def _signatures(self, rows: Sequence[_Row]) -> bytes | list[bytes]:
-        """Return all signatures as one, or each, where they are not all of the same form.
+        """Return all signatures joined, or a list if their lengths differ.
 
         Raises:
-            ValueError: one is no base64, or one of several; so do other errors.
+            ValueError: one is not base64, or a row has several. Other errors mean the same.
         """
         texts = _single(rows, self._signature, _NO_SIGNATURE)
-        if self._exactly and set(map(len, texts)) == {self._exactly}:
-            # Characters that are none of base64 are passed over, so that the sum is too small then.
+        if self._unpadded and set(map(len, texts)) == {self._unpadded}:
+            # The decoder skips characters outside base64; the result is then too short.
             joined = a2b_base64("".join(texts))
             if len(joined) == len(rows) * self.size:
                 return joined
@@ -232,14 +236,14 @@ class Decoder:
         """Return schemes, shingles, languages and digests.
 
         Raises:
-            ValueError: a value is out of the ordinary, or one of several; so do other errors.
+            ValueError: a value is irregular, or a row has several. Other errors mean the same.
         """
         texts = _single(rows, self._digest, _NO_DIGEST)
         if max(map(len, texts)) > LONGEST_DIGEST:
             raise ValueError
         if self._seal is not None:
-            texts = list(map(self._unsealed, texts, self._apart(signatures)))
-        # One split for all; what stands between them shows that each has as many parts as it should.
+            texts = list(map(self._unsealed, texts, self._listed(signatures)))
+        # One split for all rows; the separators show whether each has the right number of parts.
         joined = ".\0.".join(texts)
         parts = joined.split(".")
         between = parts[4::5]
@@ -251,70 +255,70 @@ class Decoder:
             raise ValueError
         return schemes, shingles, languages, digests
 
-    def _apart(self, signatures: bytes | Sequence[bytes]) -> Sequence[bytes]:
-        """Return each signature by itself."""
+    def _listed(self, signatures: bytes | Sequence[bytes]) -> Sequence[bytes]:
+        """Return the signatures as a list."""
         if not isinstance(signatures, bytes):
             return signatures
         size = self.size
         return [signatures[at : at + size] for at in range(0, len(signatures), size)]
 
-    def _trusted(self, row: _Row) -> Fingerprint | None:
-        """Return the fingerprint of a row, None where it can't be read or lacks the seal it should have."""
+    def _verified(self, row: _Row) -> Fingerprint | None:
+        """Return the fingerprint of a row; None if it can't be read or its seal is wrong."""
         try:
-            stored = Fingerprint.from_field(self._parts(row))
+            stored = Fingerprint.from_field(self._fields_of(row))
         except InputError:
             return None
         forged = stored.seal if self._seal is None else not self._seal.fits(stored)
         return None if forged else stored
 
     def _unsealed(self, text: str, signature: bytes) -> str:
-        """Return a stored digest without its seal; nobody's where it has none that holds."""
+        """Return a stored digest without its seal; an empty one if the seal is wrong."""
         head, _, seal = text.rpartition(".")
         return head if self._seal and self._seal.holds(head, signature, seal) else _NO_DIGEST[0]
 
-    def _row(self, row: _Row, troubles: DecodeProblems) -> tuple[bytes, int, str, Any]:
+    def _row(self, row: _Row, problems: DecodeProblems) -> tuple[bytes, int, str, Any]:
         if not self._readable(row.get(self._keywords, ())):
-            return self._without(row, troubles)
-        stored = self._trusted(row)
+            return self._without(row, problems)
+        stored = self._verified(row)
         if stored is None:
-            return self._without(row, troubles)
+            return self._without(row, problems)
         if stored.scheme != self._scheme:
-            troubles.other_schemes[stored.scheme] += 1
+            problems.other_schemes[stored.scheme] += 1
             return b"", -1, "", (stored.scheme, stored.digest) if stored.digest else ""
         if not stored.signature:
-            troubles.unsigned += 1
+            problems.unsigned += 1
             return b"", -1, stored.lang, stored.digest
         if len(stored.signature) != self.size or not 0 <= stored.shingles <= _MOST:
-            return self._without(row, troubles)
+            return self._without(row, problems)
         return stored.signature, stored.shingles, stored.lang, stored.digest
 
     def _readable(self, keywords: object) -> bool:
-        """Tell whether these may be the supershingles of a document: no more texts than the scheme makes."""
+        """Return whether a value can be the supershingles of a document, by number and length."""
         if not isinstance(keywords, list | tuple) or len(keywords) > self._groups:
             return False
         return all(isinstance(word, str) and len(word) <= LONGEST_DIGEST for word in keywords)
 
-    def _parts(self, row: _Row) -> dict[str, Any]:
+    def _fields_of(self, row: _Row) -> dict[str, Any]:
         prefix = self._prefix
         return {name.removeprefix(prefix): value for name, value in row.items() if name.startswith(prefix)}
 
-    def _without(self, row: _Row, troubles: DecodeProblems) -> tuple[bytes, int, str, Any]:
+    def _without(self, row: _Row, problems: DecodeProblems) -> tuple[bytes, int, str, Any]:
         if any(name.startswith(self._prefix) for name in row):
-            troubles.unreadable += 1
+            problems.unreadable += 1
         else:
-            troubles.unsigned += 1
+            problems.unsigned += 1
         return b"", -1, "", ""
 
 
-#: Parts of the field of fingerprints: until when a placeholder keeps its place, and for which attempt.
+#: Parts of the fingerprint field in a placeholder: its expiry, and the intent it belongs to.
 PENDING, ATTEMPT = "pending", "attempt"
 
 
 def is_placeholder(source: Mapping[str, Any], field: str) -> bool:
-    """Tell whether a source is that of a placeholder, which is no document yet, or never becomes one."""
+    """Return whether a source is a placeholder of the gate, which is not a document."""
     return PENDING in stored_parts(source, field)
 
 
 def placeholder_query(field: str) -> JSON:
-    """Return the query that finds placeholders: none where no gate was ever opened."""
+    """Return the query that matches the placeholders of the gate."""
     return {"exists": {"field": f"{field}.{PENDING}"}}

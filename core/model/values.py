@@ -1,4 +1,4 @@
-"""The values that travel between the packages."""
+"""The values that packages exchange: tokens, fingerprints, and their numpy types."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,17 +14,17 @@ Uint32s = NDArray[np.uint32]
 Int64s = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 
-#: What a stored fingerprint may hold at most: characters of its scheme, language and digest together,
-#: supershingles, characters of its signature. No scheme makes more.
+#: Limits of a stored fingerprint: characters of scheme, language and digest together, supershingles,
+#: characters of the signature. No scheme exceeds them.
 LONGEST_DIGEST, _MOST_SUPERSHINGLES, _LONGEST_SIGNATURE = 300, 1024, 22_000
-#: The language code of a document without a single token.
+#: The language code of a document without tokens.
 UNDETERMINED = "und"
 
 
 class Token(NamedTuple):
-    """A canonical token and the place it came from.
+    """A canonical token and its place in the text.
 
-    ``start`` and ``end`` are character offsets into the text as it was given, end exclusive.
+    ``start`` and ``end`` are character offsets into the original text, end exclusive.
     """
 
     text: str
@@ -39,8 +39,9 @@ class TokenBatch:
 
     ``hashes``: uint64 (T,), the tokens of all documents one after another; never 0.
     ``offsets``: int64 (D + 1,), document d is ``hashes[offsets[d]:offsets[d + 1]]``.
-    ``languages``: D codes, the language most tokens of the document are of, or ``und``.
-    ``repairs``: int32 (D,), look-alike letters replaced and invisible characters deleted, a spam signal.
+    ``languages``: D codes, the language of most tokens of the document, or ``und``.
+    ``repairs``: int32 (D,), how many look-alike letters were replaced and invisible characters deleted. Many
+    of them are a sign of spam.
     """
 
     hashes: Uint64s
@@ -54,9 +55,9 @@ class TokenBatch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlacedTokens:
-    """The canonical tokens of a text as columns: what they are, and where.
+    """The canonical tokens of a text with their places, as columns.
 
-    ``hashes``: uint64 (T,), never 0. ``starts``, ``ends``: int64 (T,), characters of the text, end exclusive.
+    ``hashes``: uint64 (T,), never 0. ``starts``, ``ends``: int64 (T,), character offsets, end exclusive.
     """
 
     hashes: Uint64s
@@ -68,7 +69,7 @@ class PlacedTokens:
 
 
 class Sample(NamedTuple):
-    """A self-test of a language: two texts, and whether their canonical tokens are to be equal."""
+    """A self-test of a language: two texts, and whether their canonical tokens must be equal."""
 
     a: str
     b: str
@@ -77,15 +78,21 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """What is stored beside a document, in one object field (``dedup`` unless told).
+    """The fingerprint of a document, stored in one object field (by default ``dedup``).
 
-    ``signature`` is the packed b-bit signature, or empty where the text has too few shingles to have one;
-    then ``supershingles`` is empty too, as it is where an index stores none. ``digest`` is empty where there
-    is no shingle at all.
+    Attributes:
+        scheme: the id of the scheme.
+        lang: the language code, ``und`` if there are no tokens.
+        shingles: how many shingles the text has, repeats included.
+        digest: equal for equal token sequences; empty if there is no shingle at all.
+        supershingles: the keywords that nominate candidates; empty without a signature, or if the index
+            stores none.
+        signature: the packed b-bit signature; empty if the text has too few shingles.
+        seal: see ``shinglefold.model.seal``; empty if there is none.
 
-    Stored, the digest begins with scheme, language and shingles (``sf2-….ru.287.Qx3…``): a window of hits is
-    then told by two fields instead of five, and no two schemes can have a digest in common. It ends with the
-    ``seal`` where there is one; see ``shinglefold.model.seal``.
+    The stored digest begins with scheme, language and shingles (``sf2-….ru.287.Qx3…``) and ends with the
+    seal. So a window of hits is compared by two fields instead of five, and digests of different schemes
+    never match.
     """
 
     scheme: str
@@ -98,23 +105,23 @@ class Fingerprint:
 
     @property
     def head(self) -> str:
-        """The stored digest without the seal."""
+        """Scheme, language, shingles and digest, with dots between them."""
         return f"{self.scheme}.{self.lang}.{self.shingles}.{self.digest}"
 
     @property
     def stored_digest(self) -> str:
-        """The digest as it is stored: all that tells the scheme, and the seal where there is one."""
+        """The digest as it is stored: the head, and the seal if there is one."""
         return f"{self.head}.{self.seal}" if self.seal else self.head
 
     @property
     def stored_signature(self) -> str:
-        """The signature as it is stored, in base64."""
+        """The signature in base64, as it is stored."""
         from base64 import b64encode
 
         return b64encode(self.signature).decode("ascii")
 
     def to_field(self) -> dict[str, Any]:
-        """Return the JSON object that is stored; the signature as base64, or left out where there is none."""
+        """Return the JSON object that is stored. Empty supershingles and signatures are left out."""
         field: dict[str, Any] = {
             "scheme": self.scheme,
             "lang": self.lang,
@@ -129,19 +136,19 @@ class Fingerprint:
 
     @classmethod
     def from_field(cls, field: Mapping[str, Any]) -> "Fingerprint":
-        """Read what ``to_field`` wrote, also as ``docvalue_fields`` return it (every value a list).
+        """Read what ``to_field`` wrote, also in the form of ``docvalue_fields``, where every value is a list.
 
-        The digest alone tells scheme, language and shingles, where these are not given themselves.
+        Scheme, language and shingles are read from the digest if they are missing.
 
         Raises:
             InputError: a part is missing or of the wrong type.
         """
         from base64 import b64decode
 
-        def one(name: str, otherwise: object = None) -> Any:  # noqa: ANN401 - JSON
+        def one(name: str, default: object = None) -> Any:  # noqa: ANN401 - JSON
             value = field.get(name)
             if value is None:
-                return otherwise
+                return default
             if not isinstance(value, list):
                 return value
             if len(value) != 1:
@@ -171,7 +178,7 @@ class Fingerprint:
 
 
 class DigestParts(NamedTuple):
-    """What a stored digest tells."""
+    """The parts of a stored digest."""
 
     scheme: str
     lang: str
@@ -181,7 +188,7 @@ class DigestParts(NamedTuple):
 
 
 def split_digest(stored: str) -> DigestParts:
-    """Return the parts of a stored digest; there is no scheme in one that was not stored by ``to_field``."""
+    """Return the parts of a stored digest; the scheme is empty unless ``to_field`` stored it."""
     pieces = stored.split(".")
     if len(pieces) == len(DigestParts._fields) and pieces[0] and pieces[2].isdecimal():
         scheme, lang, counted, digest, seal = pieces
@@ -202,7 +209,7 @@ def _text(name: str, value: object, most: int = LONGEST_DIGEST) -> str:
 
 
 def _texts(name: str, values: Sequence[object]) -> tuple[str, ...]:
-    # The usual case at once: gates read some hundred thousand a second.
+    # Fast path for the usual case: gates read some hundred thousand a second.
     if set(map(type, values)) == {str} and max(map(len, values)) <= LONGEST_DIGEST:  # type: ignore[arg-type]
         return tuple(values)  # type: ignore[arg-type]
     return tuple(_text(name, value) for value in values)
@@ -216,5 +223,5 @@ def _count(value: Any) -> int:  # noqa: ANN401 - JSON
 
 
 def pad_base64(base64: str) -> str:
-    """Return base64 with the padding OpenSearch leaves out when it reads doc values."""
+    """Return base64 with the padding that OpenSearch leaves out of doc values."""
     return base64 + "=" * (-len(base64) % 4)

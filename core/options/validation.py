@@ -1,7 +1,7 @@
-"""The one validator of options: what a value may be, said the same way wherever it was given.
+"""Checks of option values, with one form of message for all.
 
-Each check names the option, what is expected and what came (cut short). ``error`` is what a room raises: the
-embedded engine refuses as servers do, the others with ``ConfigError``.
+Each message names the option, the expected value, and the given value, cut short. ``error`` is the class to
+raise: the embedded engine raises what servers raise, all other packages ``ConfigError``.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,31 +13,31 @@ from typing import Any
 
 from shinglefold.errors import ConfigError, ShinglefoldError, quote, shorten
 
-#: Characters of a field's name or of a value, unless told.
+#: The default limit of names and values, in characters.
 MOST_NAME = 512
-Fault = Callable[[str], ShinglefoldError]
+ErrorClass = Callable[[str], ShinglefoldError]
 
 
-def expected(name: str, what: str, value: object, error: Fault = ConfigError) -> ShinglefoldError:
-    """Return the error for a value that is not ``what`` an option takes."""
+def expected(name: str, what: str, value: object, error: ErrorClass = ConfigError) -> ShinglefoldError:
+    """Return the error for a wrong value; ``what`` describes the expected one."""
     return error(f"{name}: expected {what}, got {quote(value)}")
 
 
 def check_known(what: str, given: Iterable[object], known: Sequence[str]) -> None:
-    """Raise ``ConfigError`` where an object has a key that nobody knows; it names the nearest one known."""
+    """Raise ``ConfigError`` for an unknown key; it suggests the nearest known one."""
     for name in given:
         if name not in known:
             raise ConfigError.unknown(what, str(name), known)
 
 
 def check_count(name: str, given: Sequence[object], most: int) -> None:
-    """Raise ``ConfigError`` where a list is longer than it may be."""
+    """Raise ``ConfigError`` if a list has more than ``most`` items."""
     if len(given) > most:
         raise ConfigError(f"{name}: {len(given)} are too many, at most {most} are taken; give fewer")
 
 
 def check_name(name: str, text: str, most: int = MOST_NAME) -> str:
-    """Return a text that is not too long; it may be empty."""
+    """Return a string of at most ``most`` characters; it may be empty."""
     check_str(name, text, empty=True)
     if len(text) > most:
         raise ConfigError(
@@ -47,51 +47,51 @@ def check_name(name: str, text: str, most: int = MOST_NAME) -> str:
 
 
 def check_choice(name: str, value: object, known: Sequence[str]) -> None:
-    """Raise ``ConfigError`` unless a value is one of a few; it names the nearest."""
+    """Raise ``ConfigError`` unless a value is one of the known ones; it suggests the nearest."""
     if value not in known:
         raise ConfigError.unknown(name, shorten(value), known)
 
 
-def check_str(name: str, value: object, *, empty: bool = False, error: Fault = ConfigError) -> str:
-    """Return a text; one without characters only where ``empty`` says so."""
+def check_str(name: str, value: object, *, empty: bool = False, error: ErrorClass = ConfigError) -> str:
+    """Return a string; it must not be empty unless ``empty`` is true."""
     if not isinstance(value, str) or not (value or empty):
         raise expected(name, "text" if empty else "text that is not empty", value, error)
     return value
 
 
 def check_type(name: str, value: object, kind: type, how: str, *, optional: bool = False) -> None:
-    """Raise ``ConfigError`` unless a value is of a class, or None if optional; ``how`` says what to give."""
+    """Raise ``ConfigError`` unless a value is an instance, or None if optional; ``how`` describes it."""
     if not isinstance(value, kind) and not (optional and value is None):
         raise expected(name, how, value)
 
 
 def check_options(value: object, kind: type, more: Iterable[str] = ()) -> None:
-    """Raise ``ConfigError`` unless options are of their class, or None: others would be taken for none.
+    """Raise ``ConfigError`` unless a value is an options object of a class, or None.
 
     Args:
-        more: names of single ones, which the class must have.
+        more: names of single options given beside it, which the class must have.
     """
     check_type("options", value, kind, f"{kind.__name__}(…)", optional=True)
     check_known("option", more, [one.name for one in fields(kind)])
 
 
 def check_path(name: str, value: object, *, optional: bool = False) -> None:
-    """Raise ``ConfigError`` unless a value is a path that is not empty, or None where it is optional."""
+    """Raise ``ConfigError`` unless a value is a non-empty path, or None if optional."""
     if value is not None or not optional:
         check_path_of(name, value)
 
 
 def check_path_of(name: str, value: object) -> Path:
-    """Return a path that is not empty, as a variable that nobody set would make one."""
+    """Return a path; raise if it is empty, as an unset shell variable makes it."""
     if not isinstance(value, str | PathLike) or not str(value):
         raise expected(name, "a path that is not empty", value)
     return Path(value)
 
 
 def check_engine(given: object, *, awaited: bool = False) -> None:
-    """Raise ``ConfigError`` unless what was handed in is an engine, one that blocks unless ``awaited``."""
+    """Raise ``ConfigError`` unless a value is an engine, a blocking one unless ``awaited``."""
     if isinstance(given, str | PathLike):
-        # Not quoted: an address may have a password in it.
+        # The address is not quoted: it may contain a password.
         raise ConfigError(
             "engine: expected an engine, got an address; open it: open_engine(address) (from "
             "shinglefold.engines)"
@@ -107,7 +107,7 @@ def check_engine(given: object, *, awaited: bool = False) -> None:
 
 
 def check_strings(name: str, given: object, most: int) -> tuple[str, ...]:
-    """Return a list of strings, neither too many nor too long."""
+    """Return strings as a tuple; raise if they are too many or too long."""
     if not isinstance(given, list | tuple):
         raise expected(name, "a list of strings", given)
     check_count(name, given, most)
@@ -117,13 +117,13 @@ def check_strings(name: str, given: object, most: int) -> tuple[str, ...]:
 
 
 def check_texts(texts: object) -> None:
-    """Raise ``ConfigError`` unless texts are a list, or something of the kind, and no single text."""
+    """Raise ``ConfigError`` unless texts are a sequence of strings, and not one string."""
     if isinstance(texts, str | bytes):
         raise ConfigError("one string instead of a list of texts; give [text]")
     if not isinstance(texts, Sequence):
         raise expected("texts", "a list of texts", texts)
     for kind in set(map(type, texts)):
-        # Long texts may come in pieces, or compressed.
+        # Long texts may be objects that are cut into pieces like strings.
         if issubclass(kind, bytes | Mapping | list | tuple) or not hasattr(kind, "__len__"):
             raise expected("a text", "text", next(one for one in texts if type(one) is kind))
 
@@ -135,9 +135,9 @@ def check_int(
     high: int | None = None,
     *,
     optional: bool = False,
-    error: Fault = ConfigError,
+    error: ErrorClass = ConfigError,
 ) -> None:
-    """Raise unless a value is a whole number of ``low`` to ``high``, or None where it is optional."""
+    """Raise unless a value is a whole number from ``low`` to ``high``, or None if optional."""
     if optional and value is None:
         return
     if not isinstance(value, int) or isinstance(value, bool) or not _within(value, low, high):
@@ -152,9 +152,9 @@ def check_number(
     *,
     above: bool = False,
     optional: bool = False,
-    error: Fault = ConfigError,
+    error: ErrorClass = ConfigError,
 ) -> None:
-    """Raise unless a value is a number of ``low`` (``above``: above it) to ``high``, or None if optional."""
+    """Raise unless a value is a number from ``low`` (``above``: above it) to ``high``; see ``check_int``."""
     if optional and value is None:
         return
     number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -163,18 +163,18 @@ def check_number(
 
 
 def check_fraction(name: str, value: object) -> None:
-    """Raise ``ConfigError`` unless a value is a number of 0 to 1, or None."""
+    """Raise ``ConfigError`` unless a value is a number from 0 to 1, or None."""
     check_number(name, value, 0, 1, optional=True)
 
 
-def check_bool(name: str, value: object, error: Fault = ConfigError) -> None:
-    """Raise unless a value is true or false."""
+def check_bool(name: str, value: object, error: ErrorClass = ConfigError) -> None:
+    """Raise unless a value is a bool."""
     if not isinstance(value, bool):
         raise expected(name, "true or false", value, error)
 
 
-def check_object(name: str, value: object, like: str, error: Fault = ConfigError) -> Mapping[str, Any]:
-    """Return an object; ``like`` says what it would hold."""
+def check_object(name: str, value: object, like: str, error: ErrorClass = ConfigError) -> Mapping[str, Any]:
+    """Return a mapping; ``like`` describes it in the message."""
     if not isinstance(value, Mapping):
         raise expected(name, like, value, error)
     return value

@@ -20,7 +20,7 @@ def never() -> bool:
 
 
 def wait(seconds: float, stop: Stop) -> bool:
-    """Wait, and return whether the whole time passed before ``stop`` returned True."""
+    """Wait, and return False if ``stop`` returned True before the time was over."""
     end = monotonic() + seconds
     while not stop():
         if (left := end - monotonic()) <= 0:
@@ -31,10 +31,10 @@ def wait(seconds: float, stop: Stop) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """How often to retry: after ``first`` seconds, doubled each time, at most ``most``.
+    """The delays between retries: ``first`` seconds, then twice as long each time, at most ``most``.
 
-    ``jitter`` is the share of each delay that is random, from 0 to 1. Without it, all clients that a busy
-    server turned away come back at the same moment.
+    ``jitter`` is the random share of each delay, from 0 to 1. It keeps the clients of a busy server from
+    retrying all at the same moment.
     """
 
     retries: int = 6
@@ -61,11 +61,11 @@ def retry_unavailable(
     stop: Stop = never,
     until: Callable[[EngineUnavailable], bool] = lambda _: False,
 ) -> T:
-    """Return the answer, and ask again while the engine is unavailable.
+    """Call a function, and retry it while the engine is unavailable.
 
     Args:
-        stop: checked while waiting; once true, nothing is retried.
-        until: returns whether an error ends the retries at once.
+        stop: checked while waiting; True ends the retries.
+        until: returns whether an error ends the retries.
     """
     for delay in backoff.delays():
         try:

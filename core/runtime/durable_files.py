@@ -1,4 +1,4 @@
-"""What has to be found on the disk after a machine has lost its power."""
+"""Files that survive a power failure, and locks between processes."""
 
 import os
 import secrets
@@ -7,15 +7,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Literal
 
-#: Characters of a name that leave room for what a name is given besides: a system takes 255 bytes.
+#: Characters kept of a file name; with prefix and suffix it must stay below 255 bytes.
 _NAME = 50
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring to the disk which names a folder has: what a file holds is of no use where its name is lost.
+    """Sync a folder to disk: without it, a power failure may lose the names of new files.
 
     Raises:
-        OSError: it can't be done.
+        OSError: the folder can't be synced.
     """
     descriptor = os.open(folder, os.O_RDONLY)
     try:
@@ -26,12 +26,12 @@ def sync_folder(folder: Path) -> None:
 
 @contextmanager
 def atomic_write(path: Path, mode: Literal["x", "xb"] = "x", errors: str = "strict") -> Iterator[IO[Any]]:
-    """Write what takes the place of a file in one step, once it is on the disk; text is UTF-8.
+    """Replace a file atomically, after the new content is on disk; text is UTF-8.
 
     Raises:
-        OSError: it can't be written; the file of before is there still, and nothing beside it.
+        OSError: it can't be written; the earlier file is unchanged, and no leftover remains.
     """
-    # Of a name that nobody has, as somebody's file may be called so.
+    # A random name, which overwrites no file of the user.
     part = path.with_name(f".{path.name[:_NAME]}.{secrets.token_hex(4)}.part")
     text = {} if mode == "xb" else {"encoding": "utf-8", "errors": errors}
     try:
@@ -48,10 +48,10 @@ def atomic_write(path: Path, mode: Literal["x", "xb"] = "x", errors: str = "stri
 def lock(file: int) -> bool | None:
     """Lock an open file or folder, without waiting, until it is closed or its process ends.
 
-    Children that are forked meanwhile hold it, too.
+    Processes forked meanwhile hold the lock, too.
 
     Returns:
-        Whether it is ours now; None where the system has no locks for it.
+        True if the lock is ours, False if another process has it, None if the system supports no locks.
     """
     try:
         import fcntl
@@ -67,10 +67,10 @@ def lock(file: int) -> bool | None:
 
 
 def is_same_file(file: int, path: Path) -> bool:
-    """Tell whether an open file or folder is still the one at a path, where another may have put its own.
+    """Return whether a path still leads to an open file or folder, and not to a replacement.
 
     Raises:
-        OSError: nobody may look; where nothing is there any more, it is not.
+        OSError: the path can't be read.
     """
     try:
         return os.path.samestat(os.fstat(file), path.stat())

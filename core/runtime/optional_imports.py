@@ -1,21 +1,15 @@
-"""Imports on demand: numba where the extra ``fast`` is installed, and the public names of a package."""
+"""Imports on demand: compilation by numba, and the public names of a package."""
 
 import logging
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 _log = logging.getLogger("shinglefold.runtime.optional_imports")
 
 
-def numba_installed() -> bool:
-    """Tell whether numba is installed, without importing it: that takes half a second."""
-    return find_spec("numba") is not None
-
-
 def compile_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function compiled; it is kept on disk, so that the next process only loads it.
+    """Compile a function with numba; the code is cached on disk for later processes.
 
     Raises:
         ImportError: numba is not installed, or does not fit the numpy that is.
@@ -25,17 +19,17 @@ def compile_function(function: Callable[..., Any]) -> Callable[..., Any]:
     try:
         kept: Callable[..., Any] = numba.njit(cache=True)(function)
     except RuntimeError as error:
-        # No folder can be written to.
+        # numba finds no writable folder for its cache.
         _log.info("compiled code can't be kept between runs: %s", error)
         kept = numba.njit(function)
     return kept
 
 
 def lazy_attributes(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
-    """Return the ``__getattr__`` of a package.
+    """Return the ``__getattr__`` of a package, which imports a public name at its first use.
 
     Args:
-        homes: of each public name the module that has it.
+        homes: the module of each public name.
     """
 
     def look_up(name: str) -> object:

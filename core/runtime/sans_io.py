@@ -1,4 +1,4 @@
-"""Sans-IO generators: each yields its requests, and a driver answers them."""
+"""Sans-IO generators: a generator yields requests, and a driver sends the responses back."""
 
 from collections.abc import Awaitable, Callable, Generator
 from typing import Any, TypeVar
@@ -11,7 +11,7 @@ def run(steps: Generator[Request, Any, Result], answer: Callable[[Request], Any]
     """Run a generator to completion and return its result.
 
     Args:
-        answer: returns the answer to a request. What it raises is raised at the ``yield``, so that the
+        answer: returns the response to a request. Its errors are raised at the ``yield``, so that the
             generator can clean up.
     """
     try:
@@ -31,7 +31,7 @@ def run(steps: Generator[Request, Any, Result], answer: Callable[[Request], Any]
 async def run_async(
     steps: Generator[Request, Any, Result], answer: Callable[[Request], Awaitable[Any]]
 ) -> Result:
-    """Run a generator as ``run`` does, and await each answer."""
+    """Run a generator like ``run``, awaiting each response."""
     try:
         request = next(steps)
         while True:

@@ -1,7 +1,7 @@
-"""Ctrl-C and SIGTERM, noted where they fall and looked at between steps, so that no moment is special.
+"""Ctrl-C and SIGTERM: handlers record the signal, and the program checks for it between steps.
 
-An exception raised by a signal handler is lost where it falls into ``__del__``, a weak-reference callback or
-a fork, and leaves half a step behind anywhere else. So the handler only takes a note.
+An exception raised by a signal handler is lost in ``__del__``, in a weak-reference callback or in a fork.
+Anywhere else it may leave a step half done. So the handler only records the signal.
 """
 
 import _thread
@@ -13,14 +13,14 @@ from time import monotonic
 from types import FrameType
 from typing import Any, NoReturn
 
-#: Seconds until a wait that nothing can be lost in is broken off; until then the note is mostly seen.
+#: Seconds until a breakable wait is interrupted; usually ``check`` sees the signal sooner.
 _PATIENCE = 0.5
 #: ``timeout`` and some supervisors send a signal to the process and again to its group.
 _SAME_REQUEST = 0.3
 
 
 class Interrupted(KeyboardInterrupt):
-    """Somebody asked the process to end; ``signal`` is how."""
+    """The process was asked to end; ``signal`` is the number of the signal."""
 
     def __init__(self, number: int = signal.SIGINT) -> None:
         super().__init__(signal_word(number))
@@ -28,12 +28,12 @@ class Interrupted(KeyboardInterrupt):
 
 
 def signal_word(number: int) -> str:
-    """Return the word for what a signal does to a run."""
+    """Return "terminated" or "interrupted", for messages."""
     return "terminated" if number == signal.SIGTERM else "interrupted"
 
 
 def raise_interrupted(number: int, _frame: FrameType | None) -> NoReturn:
-    """Handle a signal as Python handles Ctrl-C."""
+    """Raise ``Interrupted``, as Python's handler of Ctrl-C raises KeyboardInterrupt."""
     raise Interrupted(number)
 
 
@@ -41,33 +41,33 @@ _HANDLERS = (signal.default_int_handler, raise_interrupted, signal.SIG_DFL)
 
 
 class Interrupts:
-    """Between ``with`` and its end: take note of Ctrl-C and SIGTERM, for ``check`` to raise.
+    """A context that records Ctrl-C and SIGTERM; ``check`` raises them.
 
-    Does nothing outside the main thread, or for a signal that somebody else handles.
+    Does nothing outside the main thread, or for a signal that has another handler.
     """
 
     def __init__(self) -> None:
-        #: The number of the signal, 0 before there is one.
-        self.asked = 0
-        #: Whether it was asked for again: what can be given up is not waited for any longer.
+        #: The number of the signal, 0 before one came.
+        self.signal = 0
+        #: Whether a second signal came: waits that lose nothing end at once.
         self.insistent = False
         self._since = 0.0
         self._breakable = self._at_once = False
         self._moving: Callable[[], int] | None = None
         self._moved = -1
-        # Held while the block goes on, and while the thread that reminds of a signal is there.
-        self._going_on, self._reminding = threading.Lock(), threading.Lock()
+        # Held while the block runs, and while the reminder thread runs.
+        self._running, self._reminding = threading.Lock(), threading.Lock()
         self._old: dict[int, Any] = {}
 
     @property
     def pending(self) -> bool:
-        """Whether the run is to end."""
-        return bool(self.asked)
+        """Whether a signal came."""
+        return bool(self.signal)
 
     @property
     def reason(self) -> str:
-        """What a summary says ended the run; empty where nothing was asked for."""
-        return signal_word(self.asked) if self.asked else ""
+        """The word for a summary: "interrupted" or "terminated"; empty before a signal came."""
+        return signal_word(self.signal) if self.signal else ""
 
     def __enter__(self) -> "Interrupts":
         if threading.current_thread() is threading.main_thread():
@@ -75,14 +75,14 @@ class Interrupts:
                 if signal.getsignal(number) in _HANDLERS:
                     self._old[number] = signal.signal(number, self._on_signal)
         if self._old:
-            self._going_on.acquire()
+            self._running.acquire()
             self._old[signal.SIGURG] = signal.signal(signal.SIGURG, self._on_reminder)
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._old:
-            self._going_on.release()
-            # A thread that wakes while the interpreter ends crashes the process now and then.
+            self._running.release()
+            # A thread that wakes while the interpreter exits may crash the process.
             with self._reminding:
                 pass
         for number, old in self._old.items():
@@ -90,31 +90,31 @@ class Interrupts:
         self._old.clear()
 
     def check(self) -> None:
-        """Go on, or not.
+        """Raise if a signal came.
 
         Raises:
-            Interrupted: the run is to end.
+            Interrupted: a signal came.
         """
-        if self.asked:
-            raise Interrupted(self.asked)
+        if self.signal:
+            raise Interrupted(self.signal)
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Let nothing break off the block, and look at the note at its end."""
+        """Run the block to its end, then check."""
         yield
         self.check()
 
     @contextmanager
     def breakable(self, at_once: bool = True, moving: Callable[[], int] | None = None) -> Iterator[None]:
-        """Break the block off where it waits: nothing is lost by that.
+        """Allow an interruption of the block while it waits.
 
         Args:
-            at_once: at the first signal, else only where it is asked for again.
-            moving: tells how far the block is. While that grows it is not broken off, unless asked for again.
+            at_once: at the first signal; else only at the second.
+            moving: returns the progress of the block. While it grows, only a second signal interrupts.
 
         Raises:
-            Interrupted: in the middle of the block, at the latest half a second after the signal, or a second
-                after what was moving came to a stop.
+            Interrupted: within the block, at most half a second after the signal, or a second after progress
+                stopped.
         """
         around = self._breakable, self._at_once, self._moving
         self._breakable, self._at_once, self._moving, self._moved = True, at_once, moving, -1
@@ -124,8 +124,8 @@ class Interrupts:
             self._breakable, self._at_once, self._moving = around
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
-        if not self.asked:
-            self.asked, self._since = number, monotonic()
+        if not self.signal:
+            self.signal, self._since = number, monotonic()
             self._start_reminding()
         elif monotonic() - self._since > _SAME_REQUEST:
             self.insistent = True
@@ -133,12 +133,12 @@ class Interrupts:
             self._break_off()
 
     def _on_reminder(self, _number: int, _frame: FrameType | None) -> None:
-        # Not ours, where nothing was asked for: who sends it to this process meant nobody, as it is ignored.
-        if self.asked and (self.insistent or (self._at_once and not self._moves())):
+        # Without a signal before, the reminder came from elsewhere; by default processes ignore it.
+        if self.signal and (self.insistent or (self._at_once and not self._moves())):
             self._break_off()
 
     def _moves(self) -> bool:
-        """Tell whether the block got further since it was asked."""
+        """Return whether the block made progress since the last call."""
         if self._moving is None:
             return False
         before, self._moved = self._moved, self._moving()
@@ -147,36 +147,36 @@ class Interrupts:
     def _break_off(self) -> None:
         if self._breakable:
             self._breakable = False
-            raise Interrupted(self.asked)
+            raise Interrupted(self.signal)
 
     def _start_reminding(self) -> None:
-        # The end of the block may hold the lock, in this very thread: then there is nothing to remind of.
+        # ``__exit__`` may hold the lock, in this very thread; then no reminder is needed.
         if not self._reminding.acquire(blocking=False):
             return
         try:
-            # Lower than ``threading``: the signal may have come while that holds its locks.
+            # ``_thread`` instead of ``threading``, whose locks may be held when the signal comes.
             _thread.start_new_thread(self._remind, ())
-        except RuntimeError:  # No thread is to be had: the note is seen between steps, and a second signal.
+        except RuntimeError:  # No thread can be started; ``check`` and a second signal still work.
             self._reminding.release()
 
     def _remind(self) -> None:
-        """Signal again and again: a wait goes on after a handler that raises nothing.
+        """Send a reminder every half second, because a wait resumes after a handler that does not raise.
 
-        By a signal that is ignored elsewhere: a reminder that is the user's signal could not be told from one
-        more of the user's, which comes at the same moment.
+        The reminder is SIGURG, which processes ignore by default. The user's own signal could not be told
+        from a second one.
         """
         main = threading.main_thread().ident
         assert main is not None
-        while not self._going_on.acquire(timeout=_PATIENCE):
+        while not self._running.acquire(timeout=_PATIENCE):
             signal.pthread_kill(main, signal.SIGURG)
         self._reminding.release()
 
 
 @contextmanager
 def deferred() -> Iterator[None]:
-    """Hold Ctrl-C, SIGTERM and reminders of them back until the end of the block, whoever handles them.
+    """Delay Ctrl-C, SIGTERM and reminders until the end of the block, whatever their handlers.
 
-    Outside the main thread do nothing.
+    Does nothing outside the main thread.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

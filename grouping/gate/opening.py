@@ -10,7 +10,7 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, AsyncEngine, Engine, GuardedWrites, Parameters
 from shinglefold.contracts.exclusive_writes import ExclusiveWrites
 from shinglefold.documents import SourceFilter
-from shinglefold.errors import ConfigError, EngineError
+from shinglefold.errors import ConfigError, EngineError, chain, suggest
 from shinglefold.grouping.candidate_search import CandidateLookup
 from shinglefold.grouping.gate.protocol.context import DecisionContext
 from shinglefold.grouping.gate.protocol.intent_register import NullRegister, SharedRegister
@@ -27,7 +27,6 @@ from shinglefold.maintenance.preconditions import change_obstacles, settings_of,
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.seal import Seal, check_seal, check_sealed
 from shinglefold.model.stored_fingerprint import ATTEMPT, PENDING, stored_parts
-from shinglefold.options.remedies import chain, suggest
 from shinglefold.options.validation import check_engine, check_number, check_str
 from shinglefold.rerank.hits import stored_value
 from shinglefold.rerank.index_knowledge import check_keywords

@@ -14,7 +14,7 @@ from shinglefold.grouping.regroup.text_verdicts import ALIKE, APART, UNKNOWN, Sa
 from shinglefold.model.scheme import Decision, Scheme
 from shinglefold.model.values import Int64s
 from shinglefold.rerank.fold.uncertain_pairs import uncertain_range
-from shinglefold.sketch import Forest, connected, iter_pairs, led
+from shinglefold.sketch import DisjointSets, connected, iter_pairs, leader_clusters
 from shinglefold.sketch.b_bit_minhash import Floats
 
 Flags = NDArray[np.bool_]
@@ -38,8 +38,8 @@ def decisive(
 ) -> Flags:
     """Return which of the pairs in doubt match, of those that decide who leads; others as none.
 
-    An item leads that matches no leader before it, as in ``led``, and others go to leaders alone: so it does
-    not matter whether two match that follow.
+    As in ``leader_clusters``, an item leads that matches no leader before it. Others join leaders only, so
+    pairs of followers do not matter.
 
     Args:
         sure: pairs that match. doubt: pairs that may; items are in the order in which they may lead.
@@ -320,7 +320,7 @@ def _matching(census: Census, ask: Ask | None, doubt: _Doubtful) -> NDArray[np.b
 def _connected(census: Census, pairs: Iterator[_FoundPairs], rank: Int64s, ask: Ask | None) -> Int64s:
     """Return for each document the rank of the first of all that chains of pairs lead to."""
     # What is known of the groups so far is one label a document, so that pairs need not be kept.
-    groups = Forest(len(census))
+    groups = DisjointSets(len(census))
     for found in _gathered(pairs, _WAITING):
         groups.merge(rank[found.sure.a], rank[found.sure.b])
         doubt = found.doubt
@@ -360,7 +360,7 @@ def _in_parts(census: Census, ask: Ask | None, doubt: _Doubtful, rows: Int64s) -
 def _led(census: Census, pairs: Iterator[_FoundPairs], rank: Int64s, ask: Ask | None) -> Int64s:
     """Return for each document the rank of the most alike of those that lead; of equal ones the least id."""
     a, b, alike = _matched(census, pairs, rank, ask)
-    leader = led(a, b, len(census))
+    leader = leader_clusters(a, b, len(census))
     leading = leader == np.arange(len(census))
     member, other = np.concatenate((a, b)), np.concatenate((b, a))
     kept = ~leading[member] & leading[other]

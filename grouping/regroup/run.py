@@ -8,7 +8,7 @@ from time import perf_counter
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Engine
-from shinglefold.errors import ConfigError, EngineError, IndexMissing
+from shinglefold.errors import ConfigError, EngineError, IndexMissing, chain, suggest
 from shinglefold.grouping.regroup.census import Census, CensusReader
 from shinglefold.grouping.regroup.clustering import leaders
 from shinglefold.grouping.regroup.guarded_writes import GroupWriter
@@ -30,7 +30,6 @@ from shinglefold.model.recipe import Recipe
 from shinglefold.model.scheme import Verify
 from shinglefold.model.seal import Seal, check_sealed
 from shinglefold.model.values import Int64s
-from shinglefold.options.remedies import chain, suggest
 from shinglefold.options.validation import check_engine, check_str, check_type
 from shinglefold.rerank.index_knowledge import check_fields, source_of
 from shinglefold.runtime.backoff import retry_unavailable

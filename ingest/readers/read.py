@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path
 
 from shinglefold.contracts.engine import Document
-from shinglefold.errors import ConfigError, InputError, reason_of
+from shinglefold.errors import ConfigError, InputError, reason_of, suggest
 from shinglefold.ingest.readers.jsonl import read_jsonl
 from shinglefold.ingest.readers.record import Format, ReadOptions, Record, to_document
 from shinglefold.ingest.readers.streams import (
@@ -27,7 +27,6 @@ from shinglefold.ingest.readers.streams import (
     open_source,
     strip_bom,
 )
-from shinglefold.options.remedies import suggest
 from shinglefold.options.validation import check_options
 
 HTML = (".html", ".htm", ".xhtml")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from shinglefold.contracts.engine import Document
-from shinglefold.errors import ConfigError, InputError, SchemeMismatch
+from shinglefold.errors import ConfigError, InputError, SchemeMismatch, suggest
 from shinglefold.ingest import Outcome, Pipeline, Record
 from shinglefold.ingest.batching import RAW_BUDGET, blocks, weight
 from shinglefold.ingest.fingerprinter import UnstoredFingerprint
@@ -36,7 +36,6 @@ from shinglefold.offline.dedupe.fingerprint_table import (
 )
 from shinglefold.offline.dedupe.read_signed import SignedReader, is_signed
 from shinglefold.offline.sign.tasks import LineRange, Task, is_parquet, is_repeatable, tasks
-from shinglefold.options.remedies import suggest
 from shinglefold.registry import make_scheme
 from shinglefold.runtime.signals import Interrupts
 from shinglefold.sketch import packed_size

@@ -18,7 +18,7 @@ from shinglefold.offline.dedupe.slots import (
     SlotRows,
     iter_slots,
 )
-from shinglefold.sketch import Buckets, Forest, connect, connect_crowded
+from shinglefold.sketch import Buckets, DisjointSets, connect, union_large_bucket
 
 
 class LargeBuckets:
@@ -60,7 +60,7 @@ def connected_labels(
     Cost: some bytes a document, and what sorting a slot takes.
     """
     slots = SlotRows(table, monitor.check)
-    judge, forest = PairJudge(table, slots.count), Forest(len(table), duplicates.first.copy())
+    judge, forest = PairJudge(table, slots.count), DisjointSets(len(table), duplicates.first.copy())
     large_buckets = LargeBuckets(len(table), slots.count)
     decision = table.scheme.decision
     # Where keywords alone decide, all documents of a bucket are one group, however many they are.
@@ -73,7 +73,7 @@ def connected_labels(
     skipped = Skipped()
     for slot, documents in large_buckets:
         monitor.check()
-        missed = connect_crowded(documents, forest, judge.in_slot(slot), LEADERS)
+        missed = union_large_bucket(documents, forest, judge.in_slot(slot), LEADERS)
         skipped.pairs += missed
         skipped.crowded += missed > 0
     return forest.labels(), skipped

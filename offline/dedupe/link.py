@@ -14,7 +14,7 @@ from shinglefold.offline.dedupe.exact_duplicates import Duplicates
 from shinglefold.offline.dedupe.fingerprint_table import FingerprintTable
 from shinglefold.offline.dedupe.list_pairs import Rows, all_pairs, pairs_of_firsts
 from shinglefold.offline.dedupe.slots import Labels, LinkOptions, RunMonitor, Skipped
-from shinglefold.sketch import led
+from shinglefold.sketch import leader_clusters
 
 Sort = Literal["document", "resemblance", "similarity"]
 Linkage = Literal["connected", "leader"]
@@ -72,7 +72,7 @@ class Linking:
         rows, self.skipped = pairs_of_firsts(table, duplicates, self._options, self._monitor)
         a, b = rows["a"].astype(np.int64), rows["b"].astype(np.int64)
         del rows
-        leaders = led(a, b, len(table))
+        leaders = leader_clusters(a, b, len(table))
         copies = np.flatnonzero(duplicates.is_duplicate)
         leaders[copies] = leaders[duplicates.first[copies]]
         return leaders.astype(np.int32)

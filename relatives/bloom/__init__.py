@@ -4,7 +4,6 @@ from shinglefold.relatives.bloom.matrix import (
     BitSlicedRows,
     MatrixFilter,
     Shape,
-    matrix_rows,
     pseudo_matrix_rows,
 )
 from shinglefold.relatives.bloom.pseudo_matrix import PseudoMatrixFilter
@@ -17,6 +16,5 @@ __all__ = [
     "MatrixFilter",
     "PseudoMatrixFilter",
     "Shape",
-    "matrix_rows",
     "pseudo_matrix_rows",
 ]

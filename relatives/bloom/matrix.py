@@ -74,11 +74,6 @@ class Shape:
         return ((drawn * np.uint64(self.bits)) >> np.uint64(32)).astype(np.int64)
 
 
-def matrix_rows(lengths: Iterable[int]) -> int:
-    """Return the rows of a matrix filter: one a document."""
-    return sum(1 for _ in lengths)
-
-
 def pseudo_matrix_rows(lengths: Iterable[int], elements: int) -> int:
     """Return the rows of a pseudo-matrix filter that are enough: n elements each, of whichever documents."""
     return ceil(sum(lengths) / elements)

@@ -5,9 +5,8 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.errors import ConfigError
+from shinglefold.errors import ConfigError, chain, suggest
 from shinglefold.model.scheme import Scheme
-from shinglefold.options.remedies import chain, suggest
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.hits import identity, with_source
 from shinglefold.rerank.index_knowledge import index_names, mapped_at

@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 from support.generated import texts
 from support.servers.choose import examples
 
-from shinglefold.canon.normalization import cleaned
+from shinglefold.canon.normalization import clean_texts
 from shinglefold.canon.unicode_tables import characters
 
 
 def clean_text(text: str) -> str:
-    block = cleaned([text], characters().kind)
+    block = clean_texts([text], characters().kind)
     return "".join(map(chr, block.codes[1:-1].tolist()))
 
 
@@ -34,12 +34,12 @@ def test_clean_up(given_text, expected):
 
 
 def test_invisible_characters_inside_words_are_counted_and_others_are_not():
-    block = cleaned(["сло\u00ad\u00adво \u200b и", "слово", "а\u200bб", "末\u2060班"], characters().kind)
+    block = clean_texts(["сло\u00ad\u00adво \u200b и", "слово", "а\u200bб", "末\u2060班"], characters().kind)
     assert block.removed.tolist() == [2, 0, 1, 1]
 
 
 def test_a_clean_text_is_left_alone():
-    block = cleaned(["Мама мыла раму", "漢字"], characters().kind)
+    block = clean_texts(["Мама мыла раму", "漢字"], characters().kind)
     assert block.places is None
 
 
@@ -54,7 +54,7 @@ def test_composed_and_decomposed_texts_end_up_the_same(canonicalizer, text):
 
 def test_every_text_of_a_block_keeps_its_place():
     batch = list(texts(300, seed=3))
-    block = cleaned(batch, characters().kind)
+    block = clean_texts(batch, characters().kind)
     for number, text in enumerate(batch):
         end = block.origins[number + 1] - 1 if number + 1 < len(batch) else len(block.codes) - 1
         own = block.codes[block.origins[number] : end]

@@ -171,7 +171,7 @@ def test_words_of_several_scripts_are_no_reason_to_leave_a_text_to_numpy(two, mo
     expected = plain.hash_batch(texts).hashes.tolist()
     said = plain.text_batch(texts)
     monkeypatch.setattr(quick, "hash_block", None)
-    monkeypatch.setattr(quick, "said_block", None)
+    monkeypatch.setattr(quick, "canonical_texts", None)
     assert quick.hash_batch(texts).hashes.tolist() == expected
     assert quick.text_batch(texts) == said
 
@@ -191,7 +191,7 @@ def test_words_are_learned_and_found_without_numpy(monkeypatch):
     quick, texts = _new(), [" ".join(_MIXED), "мама мыла раму"]
     expected = _new().text_batch(texts)
     quick.compile()
-    monkeypatch.setattr(quick, "said_block", None)
+    monkeypatch.setattr(quick, "canonical_texts", None)
     assert quick.text_batch(texts) == quick.text_batch(texts) == expected
 
 

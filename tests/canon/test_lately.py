@@ -9,7 +9,7 @@ from support.servers.choose import examples
 from shinglefold.canon import Canonicalizer
 from shinglefold.canon import canonicalizer as module
 from shinglefold.canon.chunking import Block, join
-from shinglefold.canon.segmentation import Lately, Segments, parted, segment
+from shinglefold.canon.segmentation import SegmentCache, Segments, segment, split_by_parts
 from shinglefold.registry import make_scheme
 
 #: Letters, what joins and what parts them, what nobody sees, marks, and half of a surrogate pair.
@@ -88,12 +88,12 @@ def test_who_wants_no_strings_keeps_nothing(looks):
 
 
 def test_only_so_many_blocks_are_kept(own):
-    lately = Lately()
+    cache = SegmentCache()
     made = [f"слово{number}" for number in range(40)]
     for text in made:
-        lately.note(Block([0], [0], [text]), [text], segment([text], own._router.tables))
-    assert [known.texts for known in lately.take(made)] == [[text] for text in made[-16:]]
-    assert list(lately.take(made)) == []
+        cache.record(Block([0], [0], [text]), [text], segment([text], own._router.tables))
+    assert [known.texts for known in cache.pop_matching(made)] == [[text] for text in made[-16:]]
+    assert list(cache.pop_matching(made)) == []
 
 
 @pytest.mark.parametrize("text", ["слово " * 50_000, "е\u0301ж"], ids=["in pieces", "composed"])
@@ -118,4 +118,4 @@ def test_parted_words_are_those_of_the_parts(own, documents):
     together = segment([join(fields) for fields in documents], tables)
     fields = [field for document in documents for field in document]
     if not together.clean.composed:
-        assert _columns(parted(together, fields)) == _columns(segment(fields, tables))
+        assert _columns(split_by_parts(together, fields)) == _columns(segment(fields, tables))

@@ -80,7 +80,7 @@ def test_a_text_without_markup_is_read_as_the_parser_reads_it(text):
 
 
 def test_a_text_without_markup_needs_no_parser(monkeypatch):
-    monkeypatch.setattr(markup, "_read", None)
+    monkeypatch.setattr(markup, "_parse", None)
     assert strip_html(" Заголовок \r\n\r\n первая  строка") == "Заголовок\nпервая строка"
 
 

@@ -34,7 +34,7 @@ def test_a_scheme_made_with_another_dictionary_is_refused():
 
 def test_two_plugins_of_one_code_are_refused(monkeypatch):
     both = [EntryPoint("xx", "a:A", registry.LANGUAGES), EntryPoint("xx", "b:B", registry.LANGUAGES)]
-    monkeypatch.setattr(registry, "offered", lambda group: both)
+    monkeypatch.setattr(registry, "entry_points_of", lambda group: both)
     with pytest.raises(ConfigError, match="two plugins claim the language 'xx': a:A and b:B"):
         registry.installed()
 
@@ -48,7 +48,7 @@ def test_two_plugins_of_one_code_are_refused(monkeypatch):
     ],
 )
 def test_a_broken_plugin_is_named(monkeypatch, target, says):
-    monkeypatch.setattr(registry, "offered", lambda group: [EntryPoint("xx", target, group)])
+    monkeypatch.setattr(registry, "entry_points_of", lambda group: [EntryPoint("xx", target, group)])
     with pytest.raises(ConfigError, match=says) as caught:
         registry.language_class("xx")
     assert target in str(caught.value)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shinglefold.grouping.regroup.clustering import decisive
-from shinglefold.sketch import led
+from shinglefold.sketch import leader_clusters
 from shinglefold.testing.edits import edited
 
 
@@ -27,7 +27,7 @@ class _Asked:
 
 
 def _led(pairs, count):
-    return led(*_sides(pairs), count).tolist()
+    return leader_clusters(*_sides(pairs), count).tolist()
 
 
 @pytest.mark.parametrize("seed", range(120))

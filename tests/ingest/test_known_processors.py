@@ -162,7 +162,9 @@ class Seven(Shout):
 
 def install(monkeypatch: pytest.MonkeyPatch, *points: tuple[str, str]) -> None:
     made = [EntryPoint(name, value, registry.PROCESSORS) for name, value in points]
-    monkeypatch.setattr(registry, "offered", lambda group: made if group == registry.PROCESSORS else [])
+    monkeypatch.setattr(
+        registry, "entry_points_of", lambda group: made if group == registry.PROCESSORS else []
+    )
     monkeypatch.setitem(sys.modules, "strangers_processors", sys.modules[__name__])
 
 

@@ -113,7 +113,7 @@ def install(monkeypatch):
         point = EntryPoint("theirs", f"{__name__}:theirs", registry.REPRESENTATIVES)
         monkeypatch.setattr(EntryPoint, "load", lambda self: make)
         monkeypatch.setattr(
-            registry, "offered", lambda group: [point] if group == registry.REPRESENTATIVES else []
+            registry, "entry_points_of", lambda group: [point] if group == registry.REPRESENTATIVES else []
         )
 
     return done

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shinglefold.sketch import Buckets, Forest, connected
+from shinglefold.sketch import Buckets, DisjointSets, connected
 
 _PAIRS = st.lists(st.tuples(st.integers(0, 29), st.integers(0, 29)), max_size=60)
 
@@ -12,7 +12,7 @@ _PAIRS = st.lists(st.tuples(st.integers(0, 29), st.integers(0, 29)), max_size=60
 @settings(deadline=None, max_examples=40)
 @given(_PAIRS, st.integers(1, 7))
 def test_the_order_and_the_blocks_of_pairs_do_not_matter(pairs, size):
-    forest = Forest(30)
+    forest = DisjointSets(30)
     for begin in range(0, len(pairs), size):
         a, b = np.array(pairs[begin : begin + size]).T
         forest.merge(a, b)

@@ -105,10 +105,10 @@ def _pairs_at(found: "Collection", name: str, threshold: float) -> "Rows":
 def _row(found: "Collection", name: str, threshold: float) -> dict[str, Any]:
     import numpy as np
 
-    from shinglefold.sketch import led
+    from shinglefold.sketch import leader_clusters
 
     pairs = _pairs_at(found, name, threshold)
-    leaders = led(pairs["a"].astype(np.int64), pairs["b"].astype(np.int64), len(found.table))
+    leaders = leader_clusters(pairs["a"].astype(np.int64), pairs["b"].astype(np.int64), len(found.table))
     return {"at": threshold, "pairs": len(pairs), "folded": sum(map(int.__ne__, leaders.tolist(), count()))}
 
 

@@ -21,8 +21,7 @@ from shinglefold.cli.options.definitions import (
 )
 from shinglefold.cli.options.sources import make_read_options, read_sources, reading_notes, reading_options
 from shinglefold.cli.render.run_summary import NO_DOCUMENTS, lacks_text, named_language_field, text_warnings
-from shinglefold.errors import ConfigError, InputError, OutputError, is_full
-from shinglefold.options.remedies import suggest
+from shinglefold.errors import ConfigError, InputError, OutputError, is_full, suggest
 
 if TYPE_CHECKING:
     from shinglefold.ingest import ReadOptions

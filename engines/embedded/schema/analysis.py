@@ -7,10 +7,9 @@ from functools import lru_cache
 from typing import Any, cast
 
 from shinglefold.engines.embedded.schema.field_types import well_formed
-from shinglefold.errors import ConfigError, EngineError
+from shinglefold.errors import ConfigError, EngineError, suggest
 from shinglefold.model.scheme import CanonOptions
 from shinglefold.model.values import Token
-from shinglefold.options.remedies import suggest
 
 #: The default options of a language.
 _DEFAULTS = asdict(CanonOptions())

@@ -21,8 +21,7 @@ from shinglefold.engines.embedded.schema.body_options import (
     unsupported,
 )
 from shinglefold.engines.embedded.schema.field_types import SEARCHED, TYPES, Field, looks_like_date
-from shinglefold.errors import EngineUnavailable, UnsupportedQuery, reason_of
-from shinglefold.options.remedies import suggest
+from shinglefold.errors import EngineUnavailable, UnsupportedQuery, reason_of, suggest
 from shinglefold.runtime.durable_files import sync_folder
 from shinglefold.version import __version__
 

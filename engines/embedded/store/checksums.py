@@ -24,8 +24,7 @@ from shinglefold.engines.embedded.store.record_files import (
     scan_file,
 )
 from shinglefold.engines.embedded.store.source_codec import stored_sources
-from shinglefold.errors import EngineUnavailable
-from shinglefold.options.remedies import suggest
+from shinglefold.errors import EngineUnavailable, suggest
 
 #: A file is emptied when at most a quarter of its records are live: one document is rewritten for every three
 #: that were replaced.
