@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.errors import ConfigError
 from shinglefold.grouping.gate.protocol.placeholders import GROUP, LEADER, GateFields
-from shinglefold.grouping.scope_values import asked_dates
+from shinglefold.grouping.scope_values import date_doc_values
 from shinglefold.maintenance.scan import PATIENCE, Scan, anew_where_lost
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.stored_fingerprint import PENDING, is_placeholder, stored_parts
@@ -310,7 +310,7 @@ def make_report(
     recipe = Recipe.of(engine.mappings(index), index)
     several = list(engine.all_mappings(index).values())
     asked = _told_in(several, names or ReportFields())
-    dates = asked_dates(several, asked.dates)
+    dates = date_doc_values(several, asked.dates)
     tally = anew_where_lost(lambda: _tallied(engine, index, GroupTally(recipe.field, asked), dates, progress))
     if not tally.grouped:
         first = [] if recipe.groups else [suggest("setup", index, groups=True)]

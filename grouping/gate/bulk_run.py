@@ -1,4 +1,4 @@
-"""A bulk run: the documents of a source through a gate, with a verdict on each, also where it ends early."""
+"""Bulk runs: documents of a source through a gate, with a verdict on each even if the run ends early."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,25 +16,25 @@ class BulkRun:
     """The state of a run: ``read == accepted + refused + failed + unknown``.
 
     Attributes:
-        told: the verdict on each document, in order, as JSON with its line.
+        verdicts: the verdict on each document, in order, as JSON with its line.
         unknown: documents that are being decided; where the run ends then, some may have been stored.
         stopped: why the run ended early; "" where it did not.
     """
 
-    told: list[JSON] = field(default_factory=list)
+    verdicts: list[JSON] = field(default_factory=list)
     unknown: int = 0
     stopped: str = ""
 
     @property
     def read(self) -> int:
-        """How many documents were read."""
-        return len(self.told) + self.unknown
+        """The number of documents that were read."""
+        return len(self.verdicts) + self.unknown
 
     def count(self, status: str) -> int:
         """Return how many documents have a status: ``accepted``, ``refused`` or ``failed``."""
-        return sum(one["status"] == status for one in self.told)
+        return sum(verdict["status"] == status for verdict in self.verdicts)
 
-    def take(self, gate: Gate, records: Iterator[Record], passages: bool = False) -> None:
+    def add_all(self, gate: Gate, records: Iterator[Record], passages: bool = False) -> None:
         """Add all documents. Ctrl-C and SIGTERM end the run between batches.
 
         A second signal stops waiting for the batch that is being decided.
@@ -43,9 +43,9 @@ class BulkRun:
             passages: add the passages that a refused document has in common with the stored one.
 
         Raises:
-            Interrupted: by a signal; documents that were stored stay, and are counted.
-            EngineError: the engine can't go on; likewise.
-            InputError: the source can't be read any further; likewise.
+            Interrupted: a signal came; documents that were stored stay, and are counted.
+            EngineError: the engine failed; likewise.
+            InputError: the source could not be read any further; likewise.
         """
         with Interrupts() as interrupts:
             while True:
@@ -57,26 +57,26 @@ class BulkRun:
                 self.unknown = len(batch)
                 with interrupts.breakable(at_once=False):
                     verdicts = gate.add_all([one.document for one in batch if one.document is not None])
-                self._book(gate, batch, iter(verdicts), passages)
+                self._record(gate, batch, iter(verdicts), passages)
 
     def to_json(self) -> JSON:
         """Return the counts, and the verdict on each document."""
         counts = {name: self.count(name) for name in ("accepted", "refused", "failed")}
         more = {"stopped": self.stopped, "unknown": self.unknown} if self.stopped else {}
-        return {"read": self.read, **counts, **more, "documents": self.told}
+        return {"read": self.read, **counts, **more, "documents": self.verdicts}
 
-    def _book(self, gate: Gate, batch: list[Record], verdicts: Iterator[Verdict], passages: bool) -> None:
+    def _record(self, gate: Gate, batch: list[Record], verdicts: Iterator[Verdict], passages: bool) -> None:
         self.unknown = 0
-        begin = len(self.told)
+        begin = len(self.verdicts)
         for record in batch:
-            place: JSON = {"line": record.line, "source": record.source}
+            position: JSON = {"line": record.line, "source": record.source}
             if record.document is None:
-                self.told.append({"status": "failed", "reason": record.reason, **place})
+                self.verdicts.append({"status": "failed", "reason": record.reason, **position})
             else:
-                self.told.append({**next(verdicts).to_json(), **place})
+                self.verdicts.append({**next(verdicts).to_json(), **position})
         if not passages:
             return
-        # Only now, so that all verdicts are counted even where these requests fail.
-        for record, one in zip(batch, self.told[begin:], strict=True):
-            if record.document is not None and "like" in one:
-                one["passages"] = gate.passages(record.document, one["like"]["_id"])
+        # After the verdicts, so that all are counted even where these requests fail.
+        for record, verdict in zip(batch, self.verdicts[begin:], strict=True):
+            if record.document is not None and "like" in verdict:
+                verdict["passages"] = gate.passages(record.document, verdict["like"]["_id"])

@@ -249,7 +249,7 @@ class CensusReader:
         self._signatures += made.signature or bytes(self._size)
         language = self._languages.setdefault(made.lang, len(self._languages))
         scope, version = self._scope(hit), (hit.get("_seq_no", -1), hit.get("_primary_term", -1))
-        if GateFields(self.path).stands_elsewhere(hit["_source"]):
+        if GateFields(self.path).has_other_form(hit["_source"]):
             version = UNKNOWN
         self._numbers.extend((made.shingles, bool(made.signature), language, scope, group, leads, *version))
         if self.order:
@@ -270,7 +270,7 @@ class CensusReader:
     def _kept(self, hit: Mapping[str, Any], name: str) -> list[Any]:
         if self.values is None:
             return field_values(hit, name)
-        return self.values.kept(name, self.values.told(hit, name))
+        return self.values.stored(name, self.values.read(hit, name))
 
 
 def digest_of(parts: Mapping[str, Any]) -> str:

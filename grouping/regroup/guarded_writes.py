@@ -111,7 +111,7 @@ class GroupWriter:
         if not self.engine.can.seq_no:
             return action | {"_source": gate_fields.stamped(source, change.group, change.leads)}
         action |= {"if_seq_no": change.version[0], "if_primary_term": change.version[1]}
-        if gate_fields.stands_elsewhere(source):
+        if gate_fields.has_other_form(source):
             # It went through the index's own pipeline when it came.
             whole = gate_fields.stamped(source, change.group, change.leads)
             action |= {"_op_type": "index", "_source": whole, "pipeline": "_none"}

@@ -22,7 +22,7 @@ from shinglefold.grouping.regroup.options import (
 from shinglefold.grouping.regroup.plan import GroupChange, PlanJournal, plan
 from shinglefold.grouping.regroup.text_verdicts import TextVerdicts, VerdictLog
 from shinglefold.grouping.rules import Rules, note
-from shinglefold.grouping.scope_values import Values, asked_dates
+from shinglefold.grouping.scope_values import Values, date_doc_values
 from shinglefold.grouping.similarity import text_stage
 from shinglefold.maintenance.preconditions import check_updatable
 from shinglefold.maintenance.scan import Scan, Throttle, anew_where_lost, kept_alive
@@ -351,7 +351,7 @@ class _Regrouping:
         if not (named := self.options.order.removeprefix("-")):
             return "", ()
         several = list(self.engine.all_mappings(self.index).values())
-        dates = asked_dates(several, [named])
+        dates = date_doc_values(several, [named])
         return (named, dates) if dates else (source_of(several, named), ())
 
     def _write(self, changes: Sequence[GroupChange], before: int = 0) -> None:

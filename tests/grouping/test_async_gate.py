@@ -41,5 +41,5 @@ def test_a_refusal_names_what_it_resembles(ready, pipeline, text):
 
 def test_an_engine_that_blocks_is_no_engine_for_it(engine, pipeline):
     ensure_index(engine, "others", pipeline.recipe())
-    with pytest.raises(ConfigError, match="no engine whose methods are awaited"):
+    with pytest.raises(ConfigError, match="is not an awaited engine"):
         asyncio.run(AsyncGate.open(engine, "others", Policy()))

@@ -106,9 +106,9 @@ def _begun(policy, *texts):
     job = DecisionJob(
         callers,
         writer.context(policy, relation, writer.register()),
-        cut=lambda documents: [list(documents)],
+        batches=lambda documents: [list(documents)],
         member=lambda member: member,
-        told=lambda verdict: verdict,
+        describe=lambda verdict: verdict,
         shared=True,
     )
     return job, callers
@@ -128,7 +128,7 @@ def _worked(job, store, spoil, asked=0):
             asked += 1
             request = steps.throw(answer) if isinstance(answer, Exception) else steps.send(answer)
     except StopIteration as end:
-        job.tell()
+        job.deliver()
         return store, asked, end.value is None
     except EngineUnavailable as error:
         job.fail(error)

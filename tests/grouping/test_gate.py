@@ -132,7 +132,7 @@ def _with_dots(parts):
 
 
 @pytest.mark.parametrize("form", [_as_list, _with_dots])
-@pytest.mark.parametrize("notes", [{}, {"group": 7, "leader": False}], ids=["numberless", "left"])
+@pytest.mark.parametrize("notes", [{}, {"group": 7, "leader": False}], ids=["ungrouped", "left"])
 def test_who_leads_from_now_on_keeps_its_fingerprint_in_whatever_form_it_came(
     engine, pipeline, text, form, notes
 ):

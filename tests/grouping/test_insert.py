@@ -35,7 +35,7 @@ def test_copies_of_what_is_stored_join_its_group(engine, pipeline, text):
     assert after["4"]["leader"]
 
 
-@pytest.mark.parametrize("limit", ["_KEPT", "_CHARACTERS"])
+@pytest.mark.parametrize("limit", ["_RECENT", "_CHARACTERS"])
 def test_leaders_that_are_kept_no_more_are_found_where_they_are_stored(
     engine, pipeline, text, monkeypatch, limit
 ):

@@ -58,7 +58,7 @@ def test_few_of_a_large_group_are_read(engine, pipeline, text, stored, policy):
 
 def _meanwhile(gate, *actions):
     """Have something written behind each search of a gate, which tells of documents as they were before."""
-    held = gate._documents.lookup
+    held = gate._group_commit._store.documents.lookup
     before = held.find_candidates_and_numbers
 
     def stale(*asked):
@@ -120,7 +120,7 @@ def test_the_values_of_a_scope_part_many_copies(engine, pipeline, text, stored):
 def test_copies_within_a_scope_are_found_however_many_there_are_beyond_it(
     engine, pipeline, text, stored, monkeypatch
 ):
-    monkeypatch.setattr(lookup, "_WINDOW", 100)
+    monkeypatch.setattr(lookup, "_MANY", 100)
     stored(300)
     given = [{"id": f"n{at}", "body": text("a", 2), "host": host} for at, host in enumerate(("h7", "h299"))]
     told = _told(engine, pipeline, given, action="refuse", scope=("host",))

@@ -113,7 +113,7 @@ def test_a_field_whose_values_a_script_makes_is_refused_as_a_scope():
 def test_an_alias_of_a_field_is_read_where_that_is():
     mappings = {"properties": {"at": {"type": "alias", "path": "site.keyword"}, "site": TEXT}}
     values = Values.of(mappings, ["at"], "texts")
-    assert (values.source("at"), values.told({"_source": {"site": "a"}}, "at")) == ("site", ["a"])
+    assert (values.source("at"), values.read({"_source": {"site": "a"}}, "at")) == ("site", ["a"])
     with pytest.raises(InputError, match="8 at most"):
         values.given("at", ["longer than eight"])
 

@@ -93,13 +93,13 @@ def test_a_job_that_nobody_waits_for_any_more_releases_its_placeholders():
     job = DecisionJob(
         [caller],
         writer.context(Policy("refuse"), _RELATION, writer.register()),
-        cut=lambda documents: [list(documents)],
+        batches=lambda documents: [list(documents)],
         member=lambda member: member,
-        told=lambda verdict: verdict,
+        describe=lambda verdict: verdict,
         shared=True,
     )
     *_, pause = world.requests(job.until_pause())
-    job.tell()
+    job.deliver()
     assert (pause is not None, job.given_up, caller.done) == (True, False, False)
     caller.given_up = True
     assert job.given_up

@@ -122,7 +122,7 @@ def add(
         pipeline, recipe = pipeline_of(asked, invocation)
         watch.fields = raw_fields(pipeline.steps, recipe.field)
         with Gate(store.engine, index, chosen, pipeline=pipeline, seal=pipeline.tools.seal) as gate:
-            run.take(gate, watch.watch(records), passages)
+            run.add_all(gate, watch.watch(records), passages)
     run.stopped = asked.hints.completed(run.stopped)
     warned = [] if not watch.textless else list(_textless(asked, watch))
     if invocation.json:
@@ -183,13 +183,13 @@ def _index_wanted(asked: "Asked", *, groups: bool) -> Iterator[None]:
 
 
 def _print(index: str, run: "BulkRun") -> None:
-    for line in _left_out(run.told):
+    for line in _left_out(run.verdicts):
         write_line(printable(line))
     accepted = run.count("accepted")
-    grouped = sum(one["status"] == "accepted" and one.get("leader") is False for one in run.told)
+    grouped = sum(one["status"] == "accepted" and one.get("leader") is False for one in run.verdicts)
     line = f"{accepted:,} of {run.read:,} added to {index}"
     write_line(line + (f", {grouped:,} of them to groups that were there" if grouped else ""))
-    if replaced := sum(one.get("replaced", False) for one in run.told):
+    if replaced := sum(one.get("replaced", False) for one in run.verdicts):
         have = "1 of them has" if replaced == 1 else f"{replaced:,} of them have"
         remark(f"note: {have} taken the place of a document with the same id")
 

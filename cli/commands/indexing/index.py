@@ -300,8 +300,8 @@ def numbering_told(asked: "Asked", numbering: "Numbering | None") -> Iterator[No
         yield
     finally:
         if numbering is not None:
-            numbering.beside.end()
-            if numbering.beside.seen:
+            numbering.marker.end()
+            if numbering.marker.conflict:
                 remark(
                     f"warning: another run numbered groups of {asked.index!r} at the same time, or was cut "
                     "short within the last minute; copies that came by both may be in two groups. "

@@ -78,7 +78,9 @@ def _pairs(pipeline: Pipeline, texts: Sequence[str], least: float) -> list[tuple
         for begin in range(0, len(texts), 300)
         for outcome in pipeline.run_block([{"body": text} for text in texts[begin : begin + 300]])
     ]
-    found = likeness.among(likeness.batch([likeness.asked(outcome.document) for outcome in outcomes]))
+    found = likeness.similar_within(
+        likeness.batch([likeness.query_document(outcome.document) for outcome in outcomes])
+    )
     return sorted((pair.one, pair.other) for pair in found)
 
 

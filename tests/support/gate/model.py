@@ -8,18 +8,11 @@ from typing import Any
 from support.gate.store import FORMS, LATE, WAKES, Letters, Relation, Store, napped_on, woke
 
 from shinglefold.contracts.engine import WriteResult
+from shinglefold.grouping.gate.protocol.context import DecisionContext
 from shinglefold.grouping.gate.protocol.intent_register import SharedRegister
 from shinglefold.grouping.gate.protocol.intents import WRITERS
-from shinglefold.grouping.gate.protocol.member import (
-    Member,
-    Now,
-    Pause,
-    Refresh,
-    Steps,
-    Verdict,
-    Write,
-)
-from shinglefold.grouping.gate.protocol.protocol import DecisionContext, decide, publish_settled
+from shinglefold.grouping.gate.protocol.member import Member, Now, Pause, Refresh, Steps, Verdict, Write
+from shinglefold.grouping.gate.protocol.protocol import decide, publish_settled
 from shinglefold.grouping.rules import Policy
 from shinglefold.ingest import Backoff
 
@@ -68,7 +61,7 @@ class Newcomer:
             policy,
             Letters(relation),
             FORMS,
-            register.names,
+            register.new_id,
             register,
             max_wait=10**9,
             first_reads=1,
@@ -321,7 +314,7 @@ def _alone(request: Write, parts: tuple[tuple[int, WriteResult], ...], store: St
 
 def _told(register: SharedRegister) -> str:
     """Return all that a register knows; what is in a set in order."""
-    own = (getattr(register, name) for name in register.__slots__ if name not in ("names", "known"))
+    own = (getattr(register, name) for name in register.__slots__ if name not in ("new_id", "known"))
     known = (getattr(register.known, name) for name in register.known.__slots__)
     return repr([sorted(one) if isinstance(one, set) else one for one in (*own, *known)])
 

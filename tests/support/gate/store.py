@@ -163,14 +163,14 @@ class Store:
             ]
         groups = [FORMS.group(source) for _, source in documents.values()]
         if isinstance(request, CountGroups):
-            return [min(request.most, groups.count(group)) for group in request.groups]
+            return [min(request.limit, groups.count(group)) for group in request.groups]
         assert isinstance(request, FindGroups)
         return [
             tuple(
                 id_
                 for id_, (_, source) in documents.items()
                 if FORMS.group(source) == group and (FORMS.leads(source) or not request.leaders)
-            )[: request.most]
+            )[: request.limit]
             for group in request.groups
         ]
 
