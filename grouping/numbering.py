@@ -119,8 +119,8 @@ class Numbering:
     @cached_property
     def _lookup(self) -> CandidateLookup:
         newest = self.engine.newest if isinstance(self.engine, GuardedWrites) else None
-        beside = [f"{self.recipe.field}.{GROUP}"]
-        return CandidateLookup(self.engine, self.index, self._model, doc_values=beside, parameters=newest)
+        group = [f"{self.recipe.field}.{GROUP}"]
+        return CandidateLookup(self.engine, self.index, self._model, doc_values=group, parameters=newest)
 
     def number(self, actions: Sequence[Action]) -> list[Action]:
         """Return index actions whose documents have the number of their group; others as they are.

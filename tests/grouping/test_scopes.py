@@ -130,7 +130,7 @@ def test_a_regrouping_is_led_by_the_values_of_a_multi_field(engine, index, pipel
 
 def test_an_order_that_no_document_tells_is_refused_before_anything_is_written(engine, index, pipeline, text):
     index_documents(engine, index, [{"id": "0", "body": text("a")}], pipeline, workers=1)
-    with pytest.raises(ConfigError, match="no document of 'texts' tells 'day'"):
+    with pytest.raises(ConfigError, match="no document of 'texts' has 'day'"):
         regroup(engine, index, RegroupOptions(order="-day"))
     with pytest.raises(ConfigError, match="names no field"):
         RegroupOptions(order="-")
