@@ -4,7 +4,7 @@ The rules of an index's groups are noted in its recipe, so that all runs agree.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, get_args
 
 from shinglefold.contracts.engine import Engine
@@ -36,6 +36,32 @@ class Rules:
     across_languages: bool = False
     verify: Verify | None = None
     min_similarity: float | None = None
+
+    @classmethod
+    def of_options(cls, options: object) -> "Rules":
+        """Return the rules among options, which have the same names."""
+        names = (one.name for one in fields(cls))
+        return cls(**{name: getattr(options, name) for name in names if hasattr(options, name)})
+
+    def check(self) -> Verify:
+        """Check the values, and return what decides by them alone.
+
+        Raises:
+            ConfigError: a value is invalid.
+        """
+        check_choice("measure", self.measure, get_args(Measure))
+        # A single string would count as a list of letters.
+        check_strings("scope", self.scope, MOST_SCOPES)
+        check_fraction("min_length_ratio", self.min_length_ratio)
+        check_fraction("min_similarity", self.min_similarity)
+        check_bool("across_languages", self.across_languages)
+        if self.verify is not None:
+            check_choice("way to verify", self.verify, get_args(Verify))
+        if self.measure == "containment" and (self.verify or "signature") != "signature":
+            raise ConfigError(
+                "containment is decided by signatures alone: leave verify out, or set it to signature"
+            )
+        return verified_by(Decision(), self.verify, self.min_resemblance, self.min_similarity)
 
     @classmethod
     def of(cls, recipe: Recipe) -> "Rules":
@@ -96,14 +122,8 @@ class Rules:
 
     def to_json(self) -> dict[str, Any]:
         """Return the rules as an index notes them: those that differ from the scheme."""
-        rules: dict[str, Any] = {
-            "min_resemblance": self.min_resemblance,
-            "min_length_ratio": self.min_length_ratio,
-            "scope": list(self.scope),
-            "across_languages": self.across_languages,
-            "verify": self.verify,
-            "min_similarity": self.min_similarity,
-        }
+        rules = {**asdict(self), "scope": list(self.scope)}
+        del rules["measure"]
         return {name: value for name, value in rules.items() if value not in (None, [], False)}
 
 
@@ -175,28 +195,13 @@ class Policy:
 
     def __post_init__(self) -> None:
         check_choice("policy", self.action, get_args(PolicyAction))
-        check_choice("measure", self.measure, get_args(Measure))
-        # A single string would count as a list of letters.
-        check_strings("scope", self.scope, MOST_SCOPES)
         check_int("most (documents of a group)", self.most, 1, 10_000)
         check_number("min_resemblance", self.min_resemblance, 0, 1, above=True, optional=True)
-        check_fraction("min_length_ratio", self.min_length_ratio)
-        check_bool("across_languages", self.across_languages)
-        self._check_verified()
-        self._check_lengths()
-
-    def _check_verified(self) -> None:
-        check_fraction("min_similarity", self.min_similarity)
-        if self.verify is not None:
-            check_choice("way to verify", self.verify, get_args(Verify))
-        if self.measure == "containment" and (self.verify or "signature") != "signature":
-            raise ConfigError(
-                "containment is decided by signatures alone: leave verify out, or set it to signature"
-            )
+        decided = self.rules.check()
         check_choice("facts", self.facts, get_args(Facts))
-        decided = verified_by(Decision(), self.verify, self.min_resemblance, self.min_similarity)
         if self.facts == "numbers" and (decided != "text" or self.measure == "containment"):
             raise ConfigError("facts numbers compares texts: use it with verify text and measure resemblance")
+        self._check_lengths()
 
     def _check_lengths(self) -> None:
         low, high = self.min_characters, self.max_characters
@@ -208,15 +213,7 @@ class Policy:
     @property
     def rules(self) -> Rules:
         """When two documents match."""
-        return Rules(
-            self.min_resemblance,
-            self.min_length_ratio,
-            self.measure,
-            self.scope,
-            self.across_languages,
-            self.verify,
-            self.min_similarity,
-        )
+        return Rules.of_options(self)
 
     def misfit(self, characters: int) -> str:
         """Return why a text of this length is refused; "" where it fits."""

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from shinglefold.errors import ConfigError, InputError
-from shinglefold.grouping.rules import MOST_SCOPES, Rules
+from shinglefold.grouping.rules import Rules
 from shinglefold.maintenance.reconcile import Key
 from shinglefold.maintenance.scan import PATIENCE
 from shinglefold.model.recipe import Recipe
-from shinglefold.model.scheme import Decision, Verify, verified_by
+from shinglefold.model.scheme import Verify
 from shinglefold.options.validation import (
     check_bool,
     check_choice,
@@ -18,7 +18,6 @@ from shinglefold.options.validation import (
     check_number,
     check_path,
     check_str,
-    check_strings,
 )
 from shinglefold.runtime.backoff import Backoff
 
@@ -64,62 +63,32 @@ class RegroupOptions:
         if self.linkage is not None:
             check_choice("linkage", self.linkage, get_args(Linkage))
         check_fraction("min_resemblance", self.min_resemblance)
-        check_fraction("min_length_ratio", self.min_length_ratio)
-        check_fraction("min_similarity", self.min_similarity)
-        if self.verify is not None:
-            check_choice("way to verify", self.verify, get_args(Verify))
-        for name in ("across_languages", "by_scheme", "dry_run"):
+        self.rules.check()
+        for name in ("by_scheme", "dry_run"):
             check_bool(name, getattr(self, name))
-        # A single string would count as a list of letters.
-        check_strings("scope", self.scope, MOST_SCOPES)
         check_str("order", self.order, empty=True)
         check_path("checkpoint", self.checkpoint, optional=True)
         if self.order == "-":
             raise ConfigError("order '-' names no field: write -FIELD, or leave it out")
-        verified_by(Decision(), self.verify, self.min_resemblance, self.min_similarity)
         check_number("requests_per_second", self.requests_per_second)
 
     @property
     def rules(self) -> Rules:
         """When two documents match."""
-        return Rules(
-            self.min_resemblance,
-            self.min_length_ratio,
-            scope=self.scope,
-            across_languages=self.across_languages,
-            verify=self.verify,
-            min_similarity=self.min_similarity,
-        )
+        return Rules.of_options(self)
 
     def completed(self, recipe: Recipe) -> "RegroupOptions":
         """Return the options, completed by the rules that an index notes."""
         noted = replace(recipe, grouping={}) if self.by_scheme else recipe
-        rules = self.rules.or_noted(noted)
-        return replace(
-            self,
-            linkage=self.linkage or noted.grouping.get("linkage", "leader"),
-            min_resemblance=rules.min_resemblance,
-            min_length_ratio=rules.min_length_ratio,
-            scope=rules.scope,
-            across_languages=rules.across_languages,
-            verify=rules.verify,
-            min_similarity=rules.min_similarity,
-        )
+        rules = asdict(self.rules.or_noted(noted))
+        del rules["measure"]
+        return replace(self, linkage=self.linkage or noted.grouping.get("linkage", "leader"), **rules)
 
     def job(self, index: str, scheme: str) -> dict[str, Any]:
         """Return what identifies the job: a checkpoint is valid for the same job only."""
-        return {
-            "index": index,
-            "scheme": scheme,
-            "linkage": self.linkage,
-            "order": self.order,
-            "min_resemblance": self.min_resemblance,
-            "min_length_ratio": self.min_length_ratio,
-            "across_languages": self.across_languages,
-            "scope": list(self.scope),
-            "verify": self.verify,
-            "min_similarity": self.min_similarity,
-        }
+        rules = {**asdict(self.rules), "scope": list(self.scope)}
+        del rules["measure"]
+        return {"index": index, "scheme": scheme, "linkage": self.linkage, "order": self.order, **rules}
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from shinglefold.cli.render.run_summary import ended
 
 if TYPE_CHECKING:
     from shinglefold.cli.session.recipe import Asked
-    from shinglefold.grouping.gate.bulk_run import BulkRun
+    from shinglefold.grouping.gate.gate import BulkRun
     from shinglefold.ingest.field_statistics import FieldWatch
 
 _SHOWN = 160
@@ -102,7 +102,7 @@ def add(
     from shinglefold.cli.render.run_summary import replay_command
     from shinglefold.cli.session.open_index import opened_store, pipeline_of
     from shinglefold.grouping import Gate, Policy
-    from shinglefold.grouping.gate.bulk_run import BulkRun
+    from shinglefold.grouping.gate.gate import BulkRun
     from shinglefold.ingest.field_statistics import FieldWatch
     from shinglefold.ingest.pipeline.field_usage import raw_fields
 
