@@ -91,21 +91,14 @@ class CandidateLookup:
             nominated = run(self._own_searches(documents, filters, _MANY), operator.call)
         return nominated.hits, taken
 
-    def find_candidates(self, documents: Sequence[QueryDocument], *, deep: bool = False) -> Steps[Candidates]:
-        """Return the documents that may match.
+    def find_deep(self, documents: Sequence[QueryDocument]) -> Steps[Candidates]:
+        """Return as many documents that may match each one as possible."""
+        return self._paired(documents, (yield from self._own_searches(documents, (), _MANY)))
 
-        Args:
-            deep: read as many as possible for each document.
-        """
-        nominated = yield from (
-            self._own_searches(documents, (), _MANY) if deep else self._batch_search(documents, ())
-        )
-        return self._paired(documents, nominated)
-
-    def find_candidates_and_numbers(
+    def find_candidates(
         self, documents: Sequence[QueryDocument], field: str, numbers: Sequence[int]
     ) -> Steps[tuple[Candidates, set[int]]]:
-        """Return what ``find_candidates`` does, and which of some numbers are taken, by one request."""
+        """Return the documents that may match, and which of some group numbers are taken, by one request."""
         nominated, taken = yield from self._with_numbers(documents, (), field, numbers)
         return self._paired(documents, nominated), taken
 

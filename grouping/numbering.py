@@ -58,10 +58,10 @@ class _Choice:
     group: int | None = None
     leads: bool = False
 
-    def offer(self, likeness: float, group: int, leads: bool = False) -> None:
+    def offer(self, likeness: float, group: int) -> None:
         """Keep a leader that is more similar than the best so far; of equally similar ones the first."""
         if self.group is None or likeness > self.likeness:
-            self.likeness, self.group, self.leads = likeness, group, leads
+            self.likeness, self.group, self.leads = likeness, group, False
 
 
 @dataclass

@@ -200,7 +200,7 @@ class GroupCommit:
         if not documents:
             return []
         if self._closed:
-            raise EngineError(f"this gate before {self._index!r} is closed: open another")
+            raise EngineError(f"this gate of {self._index!r} is closed: open another")
         own = WaitingCaller(documents)
         self._waiting.append(own)
         self._arrival.set()

@@ -91,10 +91,10 @@ class StoredDocuments:
         """Return what a search finds for each member."""
         documents = [member.print for member in members]
         if deep:
-            found = yield from self.lookup.find_candidates(documents, deep=True)
+            found = yield from self.lookup.find_deep(documents)
             return self._hits(members, found, set())
         numbers = sorted({number for member in members for number in member.numbers}) if self.groups else ()
-        found, taken = yield from self.lookup.find_candidates_and_numbers(
+        found, taken = yield from self.lookup.find_candidates(
             documents, f"{self.gate_fields.field}.{GROUP}", numbers
         )
         return self._hits(members, found, taken)

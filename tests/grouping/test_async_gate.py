@@ -1,4 +1,4 @@
-"""The awaited gate decides as the other does, and tasks that come together are decided together."""
+"""The awaited gate decides as the blocking one does; concurrent tasks are decided together."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ from shinglefold.ingest import ensure_index
 
 @pytest.fixture
 def ready(tmp_path, engine, pipeline):
-    """Return a folder whose index is set up, closed again by whoever made it."""
+    """Return a folder with an index that was set up and closed."""
     engine.close()
     return lambda: AsyncEmbeddedEngine(tmp_path, pipeline.tools.canonicalizer)
 

@@ -1,4 +1,4 @@
-"""Numbers of groups that documents get as they are indexed."""
+"""Group numbers that documents get when they are indexed."""
 
 import pytest
 
@@ -149,7 +149,7 @@ def _words(prefix, count):
 
 
 def _with_others(count):
-    """A text of 120 words, of which the first are others."""
+    """Return a text of 120 words, the first of which differ."""
     return " ".join(_words("ст", 120)[count:] + _words("мк", count))
 
 

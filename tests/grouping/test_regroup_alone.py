@@ -1,4 +1,4 @@
-"""Regrouping an embedded index, which has no versions: nobody writes between a reading and a plan."""
+"""Regroup an embedded index, which has no versions: no other process writes between a read and a write."""
 
 import pytest
 from support.hits import fingerprint_of

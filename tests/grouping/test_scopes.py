@@ -1,4 +1,4 @@
-"""Values of scopes and orders as documents have them: multi-fields, lists of objects, names with dots."""
+"""Values of scopes and orders in documents: multi-fields, lists of objects, names with dots."""
 
 import pytest
 
@@ -90,7 +90,7 @@ def test_a_field_with_a_value_for_nulls_is_refused_as_a_scope():
 
 @pytest.mark.parametrize("targets", ["host", ["all", "host"]])
 def test_a_field_that_others_are_copied_to_is_refused_as_a_scope(targets):
-    """Documents don't tell what is copied: all would be without a value, and each copy let in."""
+    """A document does not have the values that are copied into a field, so every copy would be accepted."""
     site = {"type": "keyword", "copy_to": targets}
     mappings = {"properties": {"host": {"type": "keyword"}, "page": {"properties": {"site": site}}}}
     with pytest.raises(ConfigError, match=r"'host' is filled by copy_to of page\.site"):

@@ -1,4 +1,4 @@
-"""Near-copies whose classes are known: graded edits of pieces of pages that are unlike each other."""
+"""Near-copies whose classes are known: graded edits of parts of dissimilar pages."""
 
 import random
 from collections.abc import Sequence
@@ -58,7 +58,7 @@ def _all_pieces() -> list[str]:
 
 
 def _unlike(pipeline: Pipeline, texts: Sequence[str]) -> list[str]:
-    """Return those that resemble none before."""
+    """Return the texts that resemble none before them."""
     gone: set[int] = set()
     for one, other in _pairs(pipeline, texts, _UNLIKE):
         if one not in gone:
