@@ -242,7 +242,7 @@ class FoldedIndex:
             )
         finally:
             if numbering is not None:
-                numbering.beside.end()
+                numbering.marker.end()
 
     def add(self, document: Document) -> "Verdict":
         """Write one document unless it is a near-duplicate of a stored one; safe with concurrent writers.

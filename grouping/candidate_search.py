@@ -15,39 +15,38 @@ from shinglefold.rerank.similar.query_document import candidate_queries, stored_
 from shinglefold.runtime.sans_io import run
 
 Result = TypeVar("Result")
-#: Yields calls of the engine, is sent what they return, or what that is when awaited, and returns the result.
+#: A generator that yields calls of the engine, is sent their (awaited) answers, and returns the result.
 Steps = Generator[Callable[[], Any], Any, Result]
 Hit = Mapping[str, Any]
 #: Hits read for a batch: for each document, and in addition. Where there are more, each has its own search.
-_FOR_EACH, _BESIDE = 4, 100
-#: Hits read for a document with its own search, and where those did not decide.
-_SHORT, _WINDOW = 60, 1000
+_FOR_EACH, _EXTRA = 4, 100
+#: Hits read for a document with its own search: at first, and where those did not decide.
+_FEW, _MANY = 60, 1000
 #: Searches sent as one request.
 _SEARCHES = 50
-#: Documents read for numbers of groups that are taken.
+#: Documents read to find out which group numbers are taken.
 _NUMBERS = 100
 #: Documents whose texts are read at once.
 _TEXTS = 100
-#: Documents searched at once: some 22 values each, and servers take 65,536 in a query.
-BATCH = 1000
 
 
 class Candidates(NamedTuple):
     """The stored documents that a search found, and the pairs that match or are in doubt.
 
-    ``cut``: positions of documents with more candidates than were read; those that share most were read.
+    ``truncated``: positions of documents with more candidates than were read; those that share most were
+    read.
     """
 
     hits: list[JSON]
     pairs: list[Pair]
-    cut: frozenset[int] = frozenset()
+    truncated: frozenset[int] = frozenset()
 
 
 class _Nominated(NamedTuple):
-    """The stored documents that a search found, not compared yet; ``cut`` as in ``Candidates``."""
+    """The stored documents that a search found, not compared yet; ``truncated`` as in ``Candidates``."""
 
     hits: list[JSON]
-    cut: frozenset[int] = frozenset()
+    truncated: frozenset[int] = frozenset()
 
 
 class CandidateLookup:
@@ -55,8 +54,8 @@ class CandidateLookup:
 
     Args:
         engine: blocking or awaited; an awaited one serves only the methods that return steps.
-        beside: fields of the found documents to read, beside those that decide.
-        first: the sort of the found documents, before how much they share.
+        doc_values: fields of the found documents to read in addition to those that decide.
+        sort: of the found documents, before how much they share.
         parameters: of the searches.
     """
 
@@ -64,69 +63,68 @@ class CandidateLookup:
         self,
         engine: Engine | AsyncEngine,
         index: str,
-        likeness: SimilarityModel,
+        model: SimilarityModel,
         *,
-        beside: Sequence[str] = (),
-        first: Sequence[JSON] = (),
+        doc_values: Sequence[str] = (),
+        sort: Sequence[JSON] = (),
         parameters: Parameters | None = None,
     ) -> None:
-        self._engine, self._index, self._likeness = engine, index, likeness
-        self._fields = list(dict.fromkeys([*likeness.doc_values, *beside]))
-        self._first = first
+        self._engine, self._index, self._model = engine, index, model
+        self._fields = list(dict.fromkeys([*model.doc_values, *doc_values]))
+        self._sort = sort
         self._parameters = parameters
 
     def find(
-        self, asked: Sequence[QueryDocument], filters: Sequence[JSON], field: str, numbers: Sequence[int]
+        self, documents: Sequence[QueryDocument], filters: Sequence[JSON], field: str, numbers: Sequence[int]
     ) -> tuple[list[JSON], set[int]]:
-        """Return all documents that may match, and which of some numbers are taken.
+        """Return all documents that may match, and which of some group numbers are taken.
 
         Args:
             filters: clauses that documents must meet.
-            field: the number field; a number is taken where any document has it.
+            field: of group numbers; a number is taken where any document has it.
 
         Raises:
-            EngineError: a search was not answered whole.
+            EngineError: a search failed or was incomplete.
         """
-        nominated, taken = run(self._with_numbers(asked, filters, field, numbers), operator.call)
-        if nominated.cut:
-            nominated = run(self._each(asked, filters, _WINDOW), operator.call)
+        nominated, taken = run(self._with_numbers(documents, filters, field, numbers), operator.call)
+        if nominated.truncated:
+            nominated = run(self._own_searches(documents, filters, _MANY), operator.call)
         return nominated.hits, taken
 
-    def find_candidates(self, asked: Sequence[QueryDocument], *, far: bool = False) -> Steps[Candidates]:
-        """Return the documents that may match, as steps that yield calls of the engine.
+    def find_deep(self, documents: Sequence[QueryDocument]) -> Steps[Candidates]:
+        """Return as many documents that may match each one as possible."""
+        return self._paired(documents, (yield from self._own_searches(documents, (), _MANY)))
 
-        Args:
-            far: read as many as possible for each document.
-        """
-        nominated = yield from (self._each(asked, (), _WINDOW) if far else self._near(asked, ()))
-        return self._paired(asked, nominated)
-
-    def find_candidates_and_numbers(
-        self, asked: Sequence[QueryDocument], field: str, numbers: Sequence[int]
+    def find_candidates(
+        self, documents: Sequence[QueryDocument], field: str, numbers: Sequence[int]
     ) -> Steps[tuple[Candidates, set[int]]]:
-        """Return what ``find_candidates`` does and which of some numbers are taken, by one request."""
-        nominated, taken = yield from self._with_numbers(asked, (), field, numbers)
-        return self._paired(asked, nominated), taken
+        """Return the documents that may match, and which of some group numbers are taken, by one request."""
+        nominated, taken = yield from self._with_numbers(documents, (), field, numbers)
+        return self._paired(documents, nominated), taken
 
-    def _paired(self, asked: Sequence[QueryDocument], nominated: _Nominated) -> Candidates:
-        pairs = self._likeness.possible(self._likeness.batch(asked), nominated.hits) if nominated.hits else []
-        return Candidates(nominated.hits, pairs, nominated.cut)
+    def _paired(self, documents: Sequence[QueryDocument], nominated: _Nominated) -> Candidates:
+        pairs = (
+            self._model.candidate_pairs(self._model.batch(documents), nominated.hits)
+            if nominated.hits
+            else []
+        )
+        return Candidates(nominated.hits, pairs, nominated.truncated)
 
     def _with_numbers(
-        self, asked: Sequence[QueryDocument], filters: Sequence[JSON], field: str, numbers: Sequence[int]
+        self, documents: Sequence[QueryDocument], filters: Sequence[JSON], field: str, numbers: Sequence[int]
     ) -> Steps[tuple[_Nominated, set[int]]]:
         if not numbers:
-            return (yield from self._near(asked, filters)), set()
-        query = self._any_of(asked)
+            return (yield from self._batch_search(documents, filters)), set()
+        query = self._any_of(documents)
         taken = self._body({"bool": {"filter": [{"terms": {field: list(numbers)}}]}}, _NUMBERS, [field])
         if query is None:
-            told = yield from self._search(taken)
-            return _Nominated([]), (yield from self._numbers(field, numbers, told))
-        size = _room(asked)
+            numbered = yield from self._search(taken)
+            return _Nominated([]), (yield from self._numbers(field, numbers, numbered))
+        size = _batch_size(documents)
         body = self._body({"bool": {"filter": [query, *filters]}}, size)
-        hits, told = yield from self._several([body, taken])
-        nominated = yield from self._enough(asked, hits, filters, size)
-        return nominated, (yield from self._numbers(field, numbers, told))
+        hits, numbered = yield from self._multi_search([body, taken])
+        nominated = yield from self._unless_truncated(documents, hits, filters, size)
+        return nominated, (yield from self._numbers(field, numbers, numbered))
 
     def _numbers(self, field: str, numbers: Sequence[int], hits: Sequence[Hit]) -> Steps[set[int]]:
         """Return the numbers that are taken, given some hits that have one of them."""
@@ -142,111 +140,114 @@ class CandidateLookup:
     def with_texts(self, hits: Sequence[JSON], places: Iterable[int]) -> list[JSON]:
         """Return all hits, those at some positions with the texts of their sources.
 
-        Cost: one request for each hundred positions.
+        Cost: one request for each hundred positions of an index and routing.
         """
         wanted: dict[tuple[Any, Any], dict[Any, int]] = {}
         for place in places:
             index, id_, routing = identity(hits[place])
             wanted.setdefault((index, routing), {})[id_] = place
-        told = list(hits)
+        completed = list(hits)
         for (index, routing), by_id in wanted.items():
             ids = list(by_id)
             for begin in range(0, len(ids), _TEXTS):
                 body = self._texts(routing, ids[begin : begin + _TEXTS])
                 for hit in run(self._search(body, index), operator.call):
                     place = by_id[hit["_id"]]
-                    told[place] = {**told[place], "_source": hit.get("_source") or {}}
-        return told
+                    completed[place] = {**completed[place], "_source": hit.get("_source") or {}}
+        return completed
 
-    def groups(self, several: Sequence[Sequence[JSON]], most: int) -> Steps[list[list[JSON]]]:
-        """Return up to ``most`` documents for each of several clauses, by one request."""
-        return self._several([self._body({"bool": {"filter": list(clauses)}}, most) for clauses in several])
+    def groups(self, filters: Sequence[Sequence[JSON]], limit: int) -> Steps[list[list[JSON]]]:
+        """Return up to ``limit`` documents for each of several filters, by one request."""
+        return self._multi_search([self._body({"bool": {"filter": list(one)}}, limit) for one in filters])
 
-    def counts(self, several: Sequence[Sequence[JSON]], most: int) -> Steps[list[int]]:
-        """Return how many documents meet each of several clauses, up to ``most``, by one request."""
+    def counts(self, filters: Sequence[Sequence[JSON]], limit: int) -> Steps[list[int]]:
+        """Return how many documents meet each of several filters, up to ``limit``, by one request."""
         bodies = [
-            {"query": {"bool": {"filter": list(clauses)}}, "size": 0, "track_total_hits": most}
+            {"query": {"bool": {"filter": list(one)}}, "size": 0, "track_total_hits": limit}
             | self._engine.can.unaltered
-            for clauses in several
+            for one in filters
         ]
         answers = yield from self._answers(bodies)
         return [answer["hits"]["total"]["value"] for answer in answers]
 
-    def _near(self, asked: Sequence[QueryDocument], filters: Sequence[JSON]) -> Steps[_Nominated]:
-        """Return what one search for the batch finds, or where that is too much, one search a document."""
-        query = self._any_of(asked)
+    def _batch_search(self, documents: Sequence[QueryDocument], filters: Sequence[JSON]) -> Steps[_Nominated]:
+        """Return what one search for the batch finds, or one search a document where that finds too much."""
+        query = self._any_of(documents)
         if query is None:
             return _Nominated([])
-        size = _room(asked)
+        size = _batch_size(documents)
         hits = yield from self._search(self._body({"bool": {"filter": [query, *filters]}}, size))
-        return (yield from self._enough(asked, hits, filters, size))
+        return (yield from self._unless_truncated(documents, hits, filters, size))
 
-    def _enough(
-        self, asked: Sequence[QueryDocument], hits: list[JSON], filters: Sequence[JSON], size: int
+    def _unless_truncated(
+        self, documents: Sequence[QueryDocument], hits: list[JSON], filters: Sequence[JSON], size: int
     ) -> Steps[_Nominated]:
         if len(hits) == size:
-            return (yield from self._each(asked, filters, _SHORT))
+            return (yield from self._own_searches(documents, filters, _FEW))
         return _Nominated(hits)
 
-    def nominating(self, asked: Sequence[QueryDocument]) -> dict[str, list[str]]:
-        """Return the values by field of which every matching document has one."""
-        field, likeness = self._likeness.field, self._likeness
-        words = sorted({word for one in asked for word in one.print.supershingles})
+    def nominating_values(self, documents: Sequence[QueryDocument]) -> dict[str, list[str]]:
+        """Return by field the values of which every matching document has at least one."""
+        field, model = self._model.field, self._model
+        words = sorted({word for one in documents for word in one.print.supershingles})
         texts = sorted(
-            {text for one in asked for text in stored_digests(one.print, likeness.scheme, likeness.seal)}
+            {text for one in documents for text in stored_digests(one.print, model.scheme, model.seal)}
         )
         return {f"{field}.supershingles": words, f"{field}.digest": texts}
 
-    def _any_of(self, asked: Sequence[QueryDocument]) -> JSON | None:
-        ways = [{"terms": {path: values}} for path, values in self.nominating(asked).items() if values]
-        return {"bool": {"should": ways, "minimum_should_match": 1}} if ways else None
+    def _any_of(self, documents: Sequence[QueryDocument]) -> JSON | None:
+        by_path = self.nominating_values(documents)
+        terms = [{"terms": {path: values}} for path, values in by_path.items() if values]
+        return {"bool": {"should": terms, "minimum_should_match": 1}} if terms else None
 
-    def _each(self, asked: Sequence[QueryDocument], filters: Sequence[JSON], size: int) -> Steps[_Nominated]:
+    def _own_searches(
+        self, documents: Sequence[QueryDocument], filters: Sequence[JSON], size: int
+    ) -> Steps[_Nominated]:
         """Return what a search for each document finds, the hits that share most first."""
-        likeness = self._likeness
+        model = self._model
         places, bodies = list[int](), list[JSON]()
-        for place, one in enumerate(asked):
+        for place, one in enumerate(documents):
             queries = candidate_queries(
                 one,
-                likeness.scheme,
-                likeness.field,
+                model.scheme,
+                model.field,
                 1,
-                seal=likeness.seal,
-                scopes=likeness.scopes,
+                seal=model.seal,
+                scopes=model.scopes,
                 filters=filters,
             )
             if queries is not None:
                 places.append(place)
-                bodies.append(self._body(queries.ordered, size) | {"sort": [*self._first, "_score"]})
+                bodies.append(self._body(queries.ordered, size) | {"sort": [*self._sort, "_score"]})
         found: dict[tuple[Any, Any, Any], JSON] = {}
-        cut: set[int] = set()
+        truncated: set[int] = set()
         for begin in range(0, len(bodies), _SEARCHES):
-            several = yield from self._several(bodies[begin : begin + _SEARCHES])
+            several = yield from self._multi_search(bodies[begin : begin + _SEARCHES])
             for place, hits in zip(places[begin:], several, strict=False):
                 found |= {identity(hit): hit for hit in hits}
-                cut |= {place} if len(hits) == size else set()
-        return _Nominated(list(found.values()), frozenset(cut))
+                truncated |= {place} if len(hits) == size else set()
+        return _Nominated(list(found.values()), frozenset(truncated))
 
     def _body(self, query: JSON, size: int, fields: Sequence[str] | None = None) -> JSON:
         body: JSON = {
             "query": query,
             "size": size,
-            "_source": self._likeness.source,
+            "_source": self._model.source,
             "docvalue_fields": list(self._fields if fields is None else fields),
             "track_total_hits": False,
             **self._engine.can.unaltered,
         }
-        return body | ({"sort": list(self._first)} if self._first else {})
+        return body | ({"sort": list(self._sort)} if self._sort else {})
 
     def _texts(self, routing: str | None, ids: Sequence[str]) -> JSON:
-        query, fields = ids_query(routing, ids), list(self._likeness.texts)
+        query, fields = ids_query(routing, ids), list(self._model.texts)
         body = {"query": query, "size": len(ids), "_source": fields, "track_total_hits": False}
         return {**body, **self._engine.can.unaltered}
 
     def _search(self, body: JSON, index: str | None = None) -> Steps[list[JSON]]:
         return self._hits((yield lambda: self._engine.search(index or self._index, body, self._parameters)))
 
-    def _several(self, bodies: Sequence[JSON]) -> Steps[list[list[JSON]]]:
+    def _multi_search(self, bodies: Sequence[JSON]) -> Steps[list[list[JSON]]]:
         """Return the hits of several searches, sent as one request."""
         answers = yield from self._answers(bodies)
         return [self._hits(answer) for answer in answers]
@@ -254,23 +255,25 @@ class CandidateLookup:
     def _answers(self, bodies: Sequence[JSON]) -> Steps[list[JSON]]:
         searches = [(self._index, body, self._parameters or {}) for body in bodies]
         answers: list[JSON | EngineError] = yield lambda: self._engine.msearch(searches)
-        told: list[JSON] = []
+        complete: list[JSON] = []
         for answer in answers:
             if isinstance(answer, EngineError):
                 raise answer
-            told.append(self._whole(answer))
-        return told
+            complete.append(self._complete(answer))
+        return complete
 
     def _hits(self, answer: JSON) -> list[JSON]:
-        hits: list[JSON] = self._whole(answer)["hits"]["hits"]
+        hits: list[JSON] = self._complete(answer)["hits"]["hits"]
         return hits
 
-    def _whole(self, answer: JSON) -> JSON:
+    def _complete(self, answer: JSON) -> JSON:
         if lacks := missing(answer):
-            raise EngineUnavailable(f"{self._index}: a search was not answered whole ({lacks}); try again")
+            raise EngineUnavailable(
+                f"{self._index}: the answer to a search was incomplete ({lacks}); try again"
+            )
         return answer
 
 
-def _room(asked: Sequence[QueryDocument]) -> int:
-    """Return how many hits one search for a batch reads; mostly there are one or two for each document."""
-    return min(_WINDOW, _BESIDE + _FOR_EACH * len(asked))
+def _batch_size(documents: Sequence[QueryDocument]) -> int:
+    """Return how many hits one search for a batch reads; mostly it finds one or two for each document."""
+    return min(_MANY, _EXTRA + _FOR_EACH * len(documents))

@@ -1,6 +1,7 @@
-"""Group numbers of documents on their way into an index: each joins its most similar leader, or leads."""
+"""Group numbers of documents that are being indexed: each joins its most similar leader, or leads a group."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
@@ -27,20 +28,19 @@ from shinglefold.model.values import Fingerprint
 from shinglefold.rerank.similar import QueryDocument
 
 Action = Mapping[str, Any]
-#: Leaders kept in memory while searches can't see them, and characters of their texts; beyond, a refresh
-#: comes.
-_KEPT, _CHARACTERS = 3000, 20_000_000
-#: Seconds between two looks at which index new documents go to.
-_LOOKED = 15.0
+#: Leaders kept in memory while searches can't see them, and characters of their texts, before a refresh.
+_RECENT, _CHARACTERS = 3000, 20_000_000
+#: Seconds between two checks of which index new documents go to.
+_ALIAS_CHECK = 15.0
 #: Batches that may be on their way to the engine when one is numbered, including that one.
-_TRAVELLING = 2
+_IN_FLIGHT = 2
 #: How many numbers a text may have; the second is for when another group has the first, and so on.
-CHOICES = 4
+_CHOICES = 4
 _BITS = 63
 
 
 class _Name(NamedTuple):
-    """The name of a document: its index, its id and, where it has one, its routing."""
+    """The index, the id and the routing of a document."""
 
     where: str
     id: str
@@ -48,7 +48,7 @@ class _Name(NamedTuple):
 
 
 class _Leader(NamedTuple):
-    """A document that leads a group and that searches may not see yet."""
+    """A leader of a group that searches may not see yet."""
 
     name: _Name
     group: int
@@ -62,27 +62,28 @@ class _Choice:
     group: int | None = None
     leads: bool = False
 
-    def offer(self, likeness: float, group: int, leads: bool = False) -> None:
-        """Keep a leader that is more similar than the best so far; of equal ones the first."""
+    def offer(self, likeness: float, group: int) -> None:
+        """Keep a leader that is more similar than the best so far; of equally similar ones the first."""
         if self.group is None or likeness > self.likeness:
-            self.likeness, self.group, self.leads = likeness, group, leads
+            self.likeness, self.group, self.leads = likeness, group, False
 
 
 @dataclass
 class Numbering:
-    """Gives documents on their way into one index group numbers, by leader linkage in the order of the run.
+    """Gives documents that are being indexed group numbers, by leader linkage in the order of the run.
 
     It compares a document with the stored leaders, with leaders of this run that searches don't see yet, and
-    with those before it in its batch. Only one run may number at a time: it does not see documents of
-    another run or of a gate. ``Gate`` with the policy ``tag`` does. ``beside`` knows whether there was
-    another run.
+    with those before it in its batch. Only one run may number at a time, because it does not see documents
+    of another run or of a gate. ``Gate`` with the policy ``tag`` sees them.
 
     Args:
-        index: may be missing still.
-        rules: when documents are alike. Options that are None follow the recipe; the others are noted in it,
-            so
+        index: an index, or one that is still to be created.
+        rules: when documents match. Options that are None follow the recipe; the others are noted in it, so
             that later runs agree.
         canonicalizer: of the index's scheme, for texts that decide; None makes one.
+
+    Attributes:
+        marker: tells whether another run numbered the index at the same time.
 
     Raises:
         ConfigError: values of the scope can't be compared before they are stored.
@@ -94,61 +95,58 @@ class Numbering:
     seal: Seal | None = None
     rules: Rules = field(default_factory=Rules)
     canonicalizer: Canonicalizer | None = None
-    beside: ConcurrentRunMarker = field(init=False)
-    #: The leaders of batches that searches need not see yet, and what they are compared by, in that order.
+    marker: ConcurrentRunMarker = field(init=False)
+    #: The leaders of batches that searches may not see yet; ``_recent`` has them in the same order.
     _batches: list[list[_Leader]] = field(default_factory=list)
     _recent: ComparedBatch | None = None
-    _forms: GateFields = field(init=False)
-    _untold: bool = field(init=False)
-    _taker: str = ""
-    _looked: float = 0.0
+    _gate_fields: GateFields = field(init=False)
+    _must_note: bool = field(init=False)
+    _write_index: str = ""
+    _alias_checked: float = 0.0
 
     def __post_init__(self) -> None:
         given, self.rules = self.rules, self.rules.or_noted(self.recipe)
-        beyond = self.rules.scope or self.recipe.grouping
-        there = not beyond or self.engine.index_exists(self.index)
-        self._untold = given != Rules() or (bool(self.recipe.grouping) and not there)
-        self._forms = GateFields(self.recipe.field)
-        self.beside = ConcurrentRunMarker(self.engine, self.index)
-        if self.rules.scope and there:
-            # A scope that can't be compared is refused before anything is written.
+        must_know = self.rules.scope or self.recipe.grouping
+        exists = not must_know or self.engine.index_exists(self.index)
+        self._must_note = given != Rules() or (bool(self.recipe.grouping) and not exists)
+        self._gate_fields = GateFields(self.recipe.field)
+        self.marker = ConcurrentRunMarker(self.engine, self.index)
+        if self.rules.scope and exists:
+            # Raises before anything is written.
             Values.of_all(self.engine, self.index, self.rules.scope)
 
     @cached_property
-    def _likeness(self) -> SimilarityModel:
+    def _model(self) -> SimilarityModel:
         values = Values.of_all(self.engine, self.index, self.rules.scope)
         return similarity_model(self.recipe, self.rules, self.seal, values, self.canonicalizer)
 
     @cached_property
     def _lookup(self) -> CandidateLookup:
-        beside = [f"{self.recipe.field}.{GROUP}"]
-        return CandidateLookup(
-            self.engine, self.index, self._likeness, beside=beside, parameters=self.engine.can.newest
-        )
+        newest = self.engine.can.newest
+        group = [f"{self.recipe.field}.{GROUP}"]
+        return CandidateLookup(self.engine, self.index, self._model, doc_values=group, parameters=newest)
 
     def number(self, actions: Sequence[Action]) -> list[Action]:
         """Return index actions whose documents have the number of their group; others as they are.
 
         Raises:
-            EngineError: the engine can't be asked.
+            EngineError: a request to the engine failed.
         """
-        self._tell()
-        self._forget()
-        self.beside.look()
-        if self._taker != self.index:
+        self._note_rules()
+        self._refresh_if_many()
+        self.marker.renew()
+        if self._write_index != self.index:
             # Behind an alias new documents may go to another index from one batch to the next.
-            self._taker = ""
-        asked: dict[int, QueryDocument] = {}
+            self._write_index = ""
+        documents: dict[int, QueryDocument] = {}
         for place, action in enumerate(actions):
-            try:
-                asked[place] = self._likeness.asked(action["_source"])
-            except InputError:
-                # A document without a fingerprint is in no group.
-                continue
-        names = [self._name(actions[place]) for place in asked]
-        numbered = dict(zip(asked, self._numbered(list(asked.values()), names), strict=True))
+            # A document without a fingerprint is in no group.
+            with suppress(InputError):
+                documents[place] = self._model.query_document(action["_source"])
+        names = [self._name(actions[place]) for place in documents]
+        numbered = dict(zip(documents, self._numbered(list(documents.values()), names), strict=True))
         return [
-            {**action, "_source": self._forms.stamped(action["_source"], *numbered[place])}
+            {**action, "_source": self._gate_fields.stamped(action["_source"], *numbered[place])}
             if place in numbered
             else action
             for place, action in enumerate(actions)
@@ -157,32 +155,33 @@ class Numbering:
     def _name(self, action: Action) -> _Name:
         """Return the name of a document: several indices of an alias may have its id."""
         index = str(action.get("_index", self.index))
-        where = self._takes_new if index == self.index else index
+        where = self._current_write_index() if index == self.index else index
         return _Name(where, str(action.get("_id", "")), action.get("routing"))
 
-    @property
-    def _takes_new(self) -> str:
-        """The index that new documents go to; an alias may change it."""
+    def _current_write_index(self) -> str:
+        """Return the index that new documents go to; an alias may change it."""
         now = monotonic()
-        if not self._taker or now - self._looked > _LOOKED:
-            self._taker, self._looked = write_index_of(self.engine, self.index), now
-        return self._taker
+        if not self._write_index or now - self._alias_checked > _ALIAS_CHECK:
+            self._write_index, self._alias_checked = write_index_of(self.engine, self.index), now
+        return self._write_index
 
-    def _numbered(self, asked: Sequence[QueryDocument], names: Sequence[_Name]) -> list[tuple[int, bool]]:
-        if not asked:
+    def _numbered(self, documents: Sequence[QueryDocument], names: Sequence[_Name]) -> list[tuple[int, bool]]:
+        """Return the number of each document, and whether it leads its group."""
+        if not documents:
             return []
-        choices = [_Choice() for _ in asked]
+        choices = [_Choice() for _ in documents]
         numbers = [
-            numbers_of(one.print, self._scope(one), *name) for one, name in zip(asked, names, strict=True)
+            numbers_of(document.print, self._scope(document), *name)
+            for document, name in zip(documents, names, strict=True)
         ]
-        batch = self._likeness.batch(asked, self._recent.reader if self._recent else None)
-        kept = self._offer_recent(batch, names, choices)
-        taken = self._offer_stored(batch, names, choices, kept, numbers)
+        batch = self._model.batch(documents, self._recent.reader if self._recent else None)
+        recent = self._offer_recent(batch, names, choices)
+        taken = self._offer_stored(batch, names, choices, recent, numbers)
         taken |= {leader.group for leaders in self._batches for leader in leaders}
         earlier: dict[int, list[tuple[int, float]]] = {}
-        for pair in self._likeness.among(batch):
+        for pair in self._model.similar_within(batch):
             earlier.setdefault(pair.other, []).append((pair.one, pair.likeness))
-        led: list[int] = []
+        leading: list[int] = []
         for place, choice in enumerate(choices):
             for other, likeness in earlier.get(place, ()):
                 group = choices[other].group
@@ -193,20 +192,20 @@ class Numbering:
                 choice.leads = True
                 taken.add(choice.group)
             if choice.leads:
-                led.append(place)
-        self._batches.append([_Leader(names[place], choices[place].group or 0) for place in led])
-        leaders = batch.take(led)
+                leading.append(place)
+        self._batches.append([_Leader(names[place], choices[place].group or 0) for place in leading])
+        leaders = batch.take(leading)
         self._recent = self._recent.join(leaders) if self._recent else leaders
         return [(choice.group or 0, choice.leads) for choice in choices]
 
     def _offer_recent(
         self, batch: ComparedBatch, names: Sequence[_Name], choices: Sequence[_Choice]
     ) -> set[_Name]:
-        """Offer the leaders of this run; return their names, because their stored versions are outdated."""
+        """Offer the recent leaders of this run; return their names, because stored versions are outdated."""
         if self._recent is None:
             return set()
         recent = [leader for leaders in self._batches for leader in leaders]
-        for pair in self._likeness.alike(batch, self._recent):
+        for pair in self._model.similar_between(batch, self._recent):
             leader = recent[pair.other]
             self._offer(choices[pair.one], pair.likeness, leader.group, names[pair.one] == leader.name)
         return {leader.name for leader in recent}
@@ -216,51 +215,50 @@ class Numbering:
         batch: ComparedBatch,
         names: Sequence[_Name],
         choices: Sequence[_Choice],
-        newer: set[_Name],
+        recent: set[_Name],
         numbers: Sequence[Sequence[int]],
     ) -> set[int]:
         """Offer the stored leaders; return which of the possible numbers are taken."""
         group = f"{self.recipe.field}.{GROUP}"
         leading: list[JSON] = [{"term": {f"{self.recipe.field}.{LEADER}": True}}]
         wanted = sorted({number for several in numbers for number in several})
-        hits, taken = self._lookup.find(batch.asked, leading, group, wanted)
-        for pair in self._likeness.similar_pairs(batch, hits, self._lookup.with_texts):
+        hits, taken = self._lookup.find(batch.documents, leading, group, wanted)
+        for pair in self._model.similar_pairs(batch, hits, self._lookup.with_texts):
             hit = hits[pair.other]
             groups = (hit.get("fields") or {}).get(group)
             stored = _Name(hit["_index"], hit["_id"], hit.get("_routing"))
-            if groups and stored not in newer:
+            if groups and stored not in recent:
                 self._offer(choices[pair.one], pair.likeness, groups[0], names[pair.one] == stored)
         return taken
 
     def _offer(self, choice: _Choice, likeness: float, group: int, own: bool) -> None:
-        """Offer a leader; a stored leader goes on leading only with the same text."""
+        """Offer a leader; a document that is its own stored leader goes on leading with the same text."""
         if not own:
             choice.offer(likeness, group)
         elif likeness == 1.0:
             choice.likeness, choice.group, choice.leads = 2.0, group, True
 
-    def _scope(self, asked: QueryDocument) -> list[Sequence[Any]]:
-        return [asked.values.get(name, ()) for name in self.rules.scope]
+    def _scope(self, document: QueryDocument) -> list[Sequence[Any]]:
+        return [document.values.get(name, ()) for name in self.rules.scope]
 
-    def _tell(self) -> None:
-        """Note the given rules in the index."""
-        if self._untold:
+    def _note_rules(self) -> None:
+        if self._must_note:
             note(self.engine, self.index, self.rules, self.recipe.grouping.get("linkage", "leader"))
-            self._untold = False
+            self._must_note = False
 
-    def _forget(self) -> None:
-        """Refresh the index and forget its leaders once there are many of them."""
-        asked = self._recent.asked if self._recent else ()
-        if len(asked) > _KEPT or sum(len(one.text) for one in asked) > _CHARACTERS:
+    def _refresh_if_many(self) -> None:
+        """Refresh the index and forget recent leaders once there are many of them."""
+        recent = self._recent.documents if self._recent else ()
+        if len(recent) > _RECENT or sum(len(document.text) for document in recent) > _CHARACTERS:
             self.engine.refresh(self.index)
-            del self._batches[:-_TRAVELLING]
-            left = sum(map(len, self._batches))
-            # By another reader, as one keeps a number for each text that it ever read.
-            self._recent = self._likeness.batch(asked[-left:]) if left else None
+            del self._batches[:-_IN_FLIGHT]
+            in_flight = sum(map(len, self._batches))
+            # A new reader, because a reader keeps a number for each text that it ever read.
+            self._recent = self._model.batch(recent[-in_flight:]) if in_flight else None
 
 
 def numbers_of(
-    made: Fingerprint,
+    fingerprint: Fingerprint,
     scope: Sequence[Sequence[Any]],
     index: str,
     id_: str,
@@ -269,20 +267,19 @@ def numbers_of(
     """Return the numbers with which a document may found a group, in the order to try them.
 
     Equal texts of equal scope have equal numbers, so that indexing again changes none. A document without a
-    text or without a value in the scope matches no other: it has one number, made of its index, id and
-    routing.
+    text or without a value in the scope matches no other: it has one number, from its index, id and routing.
 
     Args:
-        scope: the values of each scope field, an empty list for none.
+        scope: the values of each scope field.
     """
     scoped = all(scope)
-    shared = made.digest if scoped else ""
+    digest = fingerprint.digest if scoped else ""
     values = [str(value) for value in scope] if scoped else []
     own = f"\0{index}\0{id_}" if routing is None else f"\0{index}\0{id_}\0{routing}"
-    told = repr((made.scheme, shared or own, values))
-    return tuple(_number(told, choice) for choice in range(CHOICES if shared else 1))
+    name = repr((fingerprint.scheme, digest or own, values))
+    return tuple(_number(name, choice) for choice in range(_CHOICES if digest else 1))
 
 
-def _number(told: str, choice: int) -> int:
-    made = blake2b(told.encode("utf-8", "surrogatepass"), digest_size=8, salt=choice.to_bytes(1, "big"))
-    return int.from_bytes(made.digest(), "big") >> (64 - _BITS)
+def _number(name: str, choice: int) -> int:
+    hash_ = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8, salt=choice.to_bytes(1, "big"))
+    return int.from_bytes(hash_.digest(), "big") >> (64 - _BITS)

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.errors import ConfigError, chain, suggest
 from shinglefold.grouping.gate.protocol.placeholders import GROUP, LEADER, GateFields
-from shinglefold.grouping.scope_values import asked_dates
+from shinglefold.grouping.scope_values import date_doc_values
 from shinglefold.maintenance.scan import DEFAULT_BACKOFF, Scan, restart_on_expiry
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.stored_fingerprint import PENDING, is_placeholder, stored_parts
@@ -22,14 +22,14 @@ from shinglefold.runtime.backoff import retry_unavailable
 
 _HOSTS = ("host", "domain", "site", "url", "link")
 _DATES = ("published_at", "published", "date", "created_at", "updated_at", "timestamp", "@timestamp")
-#: Sizes of groups that are counted together; the last one has no end.
+#: Ranges of group sizes that are counted together; the last one has no end.
 _SIZES = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 9), (10, 19), (20, 49), (50, 99), (100, 0))
-_LONGEST = 200
+_TITLE_LIMIT = 200
 
 
 @dataclass(frozen=True, slots=True)
 class ReportFields:
-    """The fields that hosts (or addresses), dates and titles are in; empty for the usual ones."""
+    """The fields of hosts (or addresses), dates and titles; "" for the usual names."""
 
     host: str = ""
     date: str = ""
@@ -37,18 +37,18 @@ class ReportFields:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """Where hosts are looked for, the first that a document has."""
+        """The fields that may have the host; the first one that a document has counts."""
         return (self.host,) if self.host else _HOSTS
 
     @property
     def dates(self) -> tuple[str, ...]:
-        """Where dates are looked for, the first that a document has."""
+        """The fields that may have the date; the first one that a document has counts."""
         return (self.date,) if self.date else _DATES
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Groups of a size: how many, and documents in them."""
+    """How many groups have a size, and how many documents these have."""
 
     size: str
     groups: int
@@ -71,7 +71,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class ListedGroup:
-    """A group: its number, the document that leads it, and the date of the newest, where there is one."""
+    """A group: its number, its leader, and the date of its newest document, "" where it has none."""
 
     group: int
     documents: int
@@ -83,12 +83,17 @@ class ListedGroup:
 
 @dataclass(frozen=True, slots=True)
 class GroupReport:
-    """What was counted.
+    """The counts of an index.
 
-    ``copies``: documents of groups but for one of each, the leader. ``without_group``: documents that have
-    no number. ``led_by_several``: groups of which more than one document says that it leads. ``hosts`` and
-    ``languages`` are those with most copies, ``months`` all in order, by UTC. ``without``: of each of the
-    three how many documents with a number have no such value; ``more``: how many values are not listed.
+    Attributes:
+        without_group: documents without a number.
+        shared: groups with several documents.
+        copies: all documents of groups but one of each, the leader.
+        led_by_several: groups in which more than one document says that it leads.
+        hosts, languages: those with most copies.
+        months: all in order, by UTC.
+        without: for each of the three, how many documents with a number lack a value.
+        more: for each of the three, how many values are not listed.
     """
 
     index: str
@@ -109,13 +114,13 @@ class GroupReport:
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON."""
-        told = asdict(self)
+        data = asdict(self)
         for name in ("hosts", "languages", "months"):
-            told[name] = [{**asdict(one), "share": round(one.share, 4)} for one in getattr(self, name)]
-        return told
+            data[name] = [{**asdict(one), "share": round(one.share, 4)} for one in getattr(self, name)]
+        return data
 
     def left_out(self, kind: str) -> str:
-        """Return in words what is left out of ``hosts``, ``languages`` or ``months``, mostly nothing."""
+        """Return in words what ``hosts``, ``languages`` or ``months`` leave out; mostly ""."""
         without, more, one = self.without[kind], self.more[kind], kind.removesuffix("s")
         documents = "1 document" if without == 1 else f"{without:,} documents"
         missing = f"{documents} without a {one} left out" if without else ""
@@ -139,10 +144,10 @@ _KINDS = ("hosts", "languages", "months")
 
 @dataclass(slots=True)
 class GroupTally:
-    """Counts documents; a copy is what does not lead its group.
+    """Counts documents by group; a document that does not lead its group is a copy.
 
     Args:
-        path: of the field of fingerprints.
+        path: of the fingerprint field.
     """
 
     path: str
@@ -154,13 +159,13 @@ class GroupTally:
 
     @property
     def fields(self) -> list[str]:
-        """The fields of documents that it needs."""
-        notes = [f"{self.path}.{part}" for part in (GROUP, LEADER, "lang", "scheme", PENDING)]
-        return [*notes, *self.names.hosts, *self.names.dates, self.names.title]
+        """The fields of documents to read."""
+        parts = [f"{self.path}.{part}" for part in (GROUP, LEADER, "lang", "scheme", PENDING)]
+        return [*parts, *self.names.hosts, *self.names.dates, self.names.title]
 
     @property
     def grouped(self) -> int:
-        """How many documents have the number of a group."""
+        """How many documents have a group number."""
         return sum(group.size for group in self._groups.values())
 
     def add(self, hits: Sequence[Mapping[str, Any]]) -> None:
@@ -169,7 +174,7 @@ class GroupTally:
         for hit in hits:
             source = hit["_source"]
             if "scheme" not in stored_parts(source, self.path) and is_placeholder(source, self.path):
-                # It is no document yet.
+                # A placeholder of a gate is no document yet.
                 continue
             self.documents += 1
             number = gate_fields.group(source)
@@ -180,9 +185,9 @@ class GroupTally:
         when = _dated(moment(_first(hit, self.names.dates)))
         language = str(stored_parts(hit["_source"], self.path).get("lang") or "")
         own = (_host(_first(hit, self.names.hosts)), language, _calendar(when)[:7])
-        title = str(_first(hit, (self.names.title,)) or "")[:_LONGEST]
+        title = str(_first(hit, (self.names.title,)) or "")[:_TITLE_LIMIT]
         group = self._groups.get(number)
-        # Where two writers did not see each other, copies of one text lead a group together.
+        # A group has several leaders where two writers did not see each other.
         original = leads and not (group and group.leaders)
         for kind, value in zip(_KINDS, own, strict=True):
             self._all[kind][value] += 1
@@ -198,15 +203,15 @@ class GroupTally:
             group.newest = when
 
     def report(self, index: str, listed: int) -> GroupReport:
-        """Return what was counted."""
+        """Return the counts, with up to ``listed`` values of each kind."""
         copies = {kind: counter.copy() for kind, counter in self._copies.items()}
         for group in self._groups.values():
             if not group.leaders:
-                # Somebody must be the original where the leader has gone.
+                # The leader was deleted: the first document counts as the original.
                 for kind, value in zip(_KINDS, group.first, strict=True):
                     copies[kind][value] -= 1
         shares = {kind: list(_shares(self._all[kind], copies[kind])) for kind in _KINDS}
-        known = {kind: len(found) for kind, found in shares.items()}
+        values = {kind: len(found) for kind, found in shares.items()}
         for kind in ("hosts", "languages"):
             shares[kind] = nlargest(listed, shares[kind], key=lambda one: (one.copies, one.documents))
         groups = self._groups.items()
@@ -227,7 +232,7 @@ class GroupTally:
             tuple(shares["languages"]),
             tuple(sorted(shares["months"], key=lambda one: one.value)),
             {kind: self._all[kind][""] for kind in _KINDS},
-            {kind: known[kind] - len(shares[kind]) for kind in _KINDS},
+            {kind: values[kind] - len(shares[kind]) for kind in _KINDS},
         )
 
 
@@ -236,25 +241,25 @@ def _first(hit: Mapping[str, Any], names: Iterable[str]) -> Any:  # noqa: ANN401
 
 
 def _host(value: object) -> str:
-    """Return the host of an address, or the host as it is, without a port."""
+    """Return the host of an address or of a bare host name, without a port; "" where there is none."""
     text = "" if value is None else str(value).strip().lower()
     try:
         parts = urlsplit(text if "//" in text else f"//{text}")
-        # An address of another kind has none: what would be the port or the user is something else.
+        # Raises for other kinds of addresses, in which something else takes the place of the port.
         _ = parts.port
-        another = "//" not in text and parts.username is not None
-        return "" if another else parts.hostname or ""
+        mail = "//" not in text and parts.username is not None
+        return "" if mail else parts.hostname or ""
     except ValueError:
         return ""
 
 
 def _dated(when: float | None) -> float | None:
-    """Return a moment that a calendar has, None for others."""
+    """Return a moment; None where the calendar does not have it."""
     return when if _calendar(when) else None
 
 
 def _calendar(when: float | None) -> str:
-    """Return the day of a moment as ``YYYY-MM-DD``, empty where there is none."""
+    """Return the day of a moment as ``YYYY-MM-DD``, "" where there is none."""
     if when is None:
         return ""
     try:
@@ -290,39 +295,35 @@ def make_report(
     listed: int = 10,
     progress: Callable[[int, float], None] | None = None,
 ) -> GroupReport:
-    """Read the numbers of groups of all documents and count; exact on every engine.
+    """Read the group numbers of all documents and count them; exact on every engine.
 
     Args:
-        names: of the fields with host, date and title; those that are most usual where none is named.
-        listed: groups, hosts and the like to list at most.
+        names: the fields of host, date and title; None for the usual names.
+        listed: the limit of groups, hosts and languages that are listed.
 
     Raises:
-        ConfigError: the index was not made for fingerprints, or no document has the number
-            of a group.
-        EngineError: the engine can't be asked.
+        ConfigError: the index was not set up for fingerprints, or no document has a group number.
+        EngineError: a request to the engine failed.
 
     Cost: a scan that reads a few fields; some 300 bytes a group.
     """
     check_engine(engine)
     check_str("index", index)
-    check_type("names", names, ReportFields, "Names(…)", optional=True)
+    check_type("names", names, ReportFields, "ReportFields(…)", optional=True)
     recipe = Recipe.of(engine.mappings(index), index)
     several = list(engine.all_mappings(index).values())
-    asked = _told_in(several, names or ReportFields())
-    dates = asked_dates(several, asked.dates)
-    tally = restart_on_expiry(
-        lambda: _tallied(engine, index, GroupTally(recipe.field, asked), dates, progress)
-    )
+    fields = _source_fields(several, names or ReportFields())
+    dates = date_doc_values(several, fields.dates)
+    tally = restart_on_expiry(lambda: _scan(engine, index, GroupTally(recipe.field, fields), dates, progress))
     if not tally.grouped:
         first = [] if recipe.groups else [suggest("setup", index, groups=True)]
         raise ConfigError(
-            f"no document of {index!r} has the number of its group; number them: "
-            f"{chain([*first, suggest('regroup', index)])}"
+            f"no document of {index!r} has a group number: {chain([*first, suggest('regroup', index)])}"
         )
     return tally.report(index, listed)
 
 
-def _tallied(
+def _scan(
     engine: Engine,
     index: str,
     tally: GroupTally,
@@ -342,7 +343,8 @@ def _tallied(
     return tally
 
 
-def _told_in(several: Sequence[Mapping[str, Any]], names: ReportFields) -> ReportFields:
-    """Return where documents have the values of fields, for one that is a multi-field."""
-    given = names.host, names.date, names.title
-    return ReportFields(*(name and source_of(several, name) for name in given))
+def _source_fields(several: Sequence[Mapping[str, Any]], names: ReportFields) -> ReportFields:
+    """Return the fields by their paths in ``_source``: for a multi-field that of its parent."""
+    return ReportFields(
+        *(name and source_of(several, name) for name in (names.host, names.date, names.title))
+    )

@@ -1,4 +1,4 @@
-"""A report as one HTML file: plots are SVG in it, and nothing is fetched from anywhere."""
+"""Render a report as one HTML file with SVG plots, which loads nothing from elsewhere."""
 
 from collections.abc import Sequence
 from html import escape
@@ -9,10 +9,10 @@ from shinglefold.grouping.report import GroupReport, ListedGroup, Share
 
 _WIDTH, _ROW, _LABEL, _VALUE = 640, 26, 230, 160
 _HEIGHT, _FOOT = 180, 44
-#: Width of a character of the labels where they are largest, and of one of East Asia; half of the longest
-#: label below a column, and how far these stand from each other.
-_CHARACTER, _WIDE, _HALF, _APART = 10.0, 16.5, 32, 76
-#: Months between the first and the last up to which those without documents have their place, too.
+#: The width of a character of a label and of an East Asian one, half the width of the longest label below a
+#: column, and the distance of such labels.
+_CHARACTER, _WIDE, _HALF, _SPACING = 10.0, 16.5, 32, 76
+#: The longest span of months in which those without documents are drawn, too.
 _SPAN = 360
 _STYLE = """
 :root{color-scheme:light dark;--ink:#1d2733;--soft:#5d6b7a;--paper:#fff;--line:#dde3ea;
@@ -40,12 +40,12 @@ td.date{white-space:nowrap}small{color:var(--soft)}
 
 
 class _Bar(NamedTuple):
-    """A bar: ``part`` of ``whole`` is dark; ``told`` stands beside it."""
+    """A bar of which ``part`` of ``whole`` is dark, and the text behind it."""
 
     label: str
     part: int
     whole: int
-    told: str
+    text: str
 
 
 def page(report: GroupReport) -> str:
@@ -68,13 +68,13 @@ def page(report: GroupReport) -> str:
     parts = [
         _section("Groups by size", "How many groups have how many documents.", _columns(sizes)),
         *(
-            _section(f"Copies by {kind.removesuffix('s')}", _told(report, kind), _rows(bars))
+            _section(f"Copies by {kind.removesuffix('s')}", _legend(report, kind), _rows(bars))
             for kind, bars in shares.items()
             if bars
         ),
     ]
     if months:
-        parts.append(_section("Copies by month", _told(report, "months"), _columns(months)))
+        parts.append(_section("Copies by month", _legend(report, "months"), _columns(months)))
     for title, groups in (("The largest groups", report.largest), ("The newest groups", report.newest)):
         if groups:
             parts.append(_section(title, "Each is shown by the document that leads it.", _table(groups)))
@@ -86,7 +86,7 @@ def page(report: GroupReport) -> str:
     )
 
 
-def _told(report: GroupReport, kind: str) -> str:
+def _legend(report: GroupReport, kind: str) -> str:
     left_out = report.left_out(kind)
     return f"Strong: copies; faint: other documents.{f' Not here: {left_out}.' if left_out else ''}"
 
@@ -94,55 +94,55 @@ def _told(report: GroupReport, kind: str) -> str:
 def _figures(report: GroupReport) -> str:
     grouped = report.documents - report.without_group
     share = f" ({report.copies / grouped:.1%})" if grouped else ""
-    told = [
+    figures = [
         ("documents", f"{report.documents:,}"),
         ("groups", f"{report.groups:,}"),
         ("with copies", f"{report.shared:,}"),
         ("copies", f"{report.copies:,}{share}"),
     ]
     if report.without_group:
-        told.append(("without a group", f"{report.without_group:,}"))
+        figures.append(("without a group", f"{report.without_group:,}"))
     if report.led_by_several:
-        told.append(("groups led by several", f"{report.led_by_several:,}"))
-    return f"<dl>{''.join(f'<div><dt>{what}</dt><dd>{value}</dd></div>' for what, value in told)}</dl>"
+        figures.append(("groups led by several", f"{report.led_by_several:,}"))
+    return f"<dl>{''.join(f'<div><dt>{name}</dt><dd>{value}</dd></div>' for name, value in figures)}</dl>"
 
 
-def _section(title: str, told: str, body: str) -> str:
-    return f"<section><h2>{title}</h2><p>{told}</p>{body}</section>"
+def _section(title: str, legend: str, body: str) -> str:
+    return f"<section><h2>{title}</h2><p>{legend}</p>{body}</section>"
 
 
 def _rows(bars: Sequence[_Bar]) -> str:
-    """Return bars from left to right, one below the other."""
+    """Return horizontal bars."""
     most = max(bar.whole for bar in bars)
-    left = min(_LABEL, 14 + max(_long(bar.label) for bar in bars))
+    left = min(_LABEL, 14 + max(_text_width(bar.label) for bar in bars))
     room = _WIDTH - left - _VALUE
     drawn = []
     for at, bar in enumerate(bars):
         top = at * _ROW
         whole, part = (max(1.0, room * value / most) if value else 0 for value in (bar.whole, bar.part))
         drawn.append(
-            f"<g><title>{escape(bar.label)}: {escape(bar.told)}</title>"
-            f'<text x="{left - 10:.0f}" y="{top + 17}" text-anchor="end">{_fitting(bar.label)}</text>'
+            f"<g><title>{escape(bar.label)}: {escape(bar.text)}</title>"
+            f'<text x="{left - 10:.0f}" y="{top + 17}" text-anchor="end">{_fit_label(bar.label)}</text>'
             f'<rect class="rest" x="{left:.0f}" y="{top + 4}" width="{whole:.1f}" '
             f'height="{_ROW - 8}" rx="2"/>'
             f'<rect class="bar" x="{left:.0f}" y="{top + 4}" width="{part:.1f}" height="{_ROW - 8}" rx="2"/>'
-            f'<text class="soft" x="{left + whole + 8:.1f}" y="{top + 17}">{escape(bar.told)}</text></g>'
+            f'<text class="soft" x="{left + whole + 8:.1f}" y="{top + 17}">{escape(bar.text)}</text></g>'
         )
     return _svg(drawn, len(bars) * _ROW)
 
 
 def _columns(bars: Sequence[_Bar]) -> str:
-    """Return bars from the bottom up, side by side; labels are left out where they would meet."""
+    """Return vertical bars; labels that would overlap are left out."""
     most = max((bar.whole for bar in bars), default=0) or 1
     step = _WIDTH / max(1, len(bars))
-    every = max(1, round(_APART / step + 0.49))
+    every = max(1, round(_SPACING / step + 0.49))
     first = max(0, ceil(_HALF / step - 0.5))
     few = len(bars) <= 12
     drawn = []
     for at, bar in enumerate(bars):
         left, middle = at * step + step * 0.12, at * step + step / 2
         whole, part = (max(1.0, _HEIGHT * value / most) if value else 0 for value in (bar.whole, bar.part))
-        drawn.append(f"<g><title>{escape(bar.label)}: {escape(bar.told)}</title>")
+        drawn.append(f"<g><title>{escape(bar.label)}: {escape(bar.text)}</title>")
         for kind, high in (("rest", whole), ("bar", part)):
             drawn.append(
                 f'<rect class="{kind}" x="{left:.1f}" y="{20 + _HEIGHT - high:.1f}" '
@@ -154,8 +154,8 @@ def _columns(bars: Sequence[_Bar]) -> str:
                 f'<text class="soft" x="{middle:.1f}" y="{top:.1f}" text-anchor="middle">{bar.whole:,}</text>'
             )
         if (at - first) % every == 0 and _HALF <= middle <= _WIDTH - _HALF:
-            told = _short(bar.label, 12)
-            drawn.append(f'<text x="{middle:.1f}" y="{_HEIGHT + 40}" text-anchor="middle">{told}</text>')
+            label = escape(_cut(bar.label, 12))
+            drawn.append(f'<text x="{middle:.1f}" y="{_HEIGHT + 40}" text-anchor="middle">{label}</text>')
         drawn.append("</g>")
     base = 20 + _HEIGHT
     drawn.append(f'<line class="axis" x1="0" x2="{_WIDTH}" y1="{base}" y2="{base}"/>')
@@ -179,14 +179,14 @@ def _table(groups: Sequence[ListedGroup]) -> str:
 
 
 def _named(group: ListedGroup) -> str:
-    """Return the leader of a group: its title, and its id, as titles repeat."""
+    """Return the title and the id of the leader of a group: titles repeat."""
     if not group.title:
         return escape(group.id)
     return f"{escape(group.title)} <small>{escape(_cut(group.id, 60))}</small>"
 
 
 def _without_gaps(months: Sequence[Share]) -> list[Share]:
-    """Return months with those between them that have no document, unless the years are too many."""
+    """Return months, with those between them that have no document unless the span is too long."""
     if not months:
         return []
     places = [int(one.value[:4]) * 12 + int(one.value[5:]) - 1 for one in months]
@@ -199,21 +199,17 @@ def _without_gaps(months: Sequence[Share]) -> list[Share]:
     ]
 
 
-def _fitting(text: str) -> str:
-    """Return a label as long as there is room; of a long one the middle is left out: ends tell most."""
-    room, long = _LABEL - 14, _long(text)
-    if long <= room:
+def _fit_label(text: str) -> str:
+    """Return a label that fits; a long one loses its middle, because its ends differ most."""
+    room, width = _LABEL - 14, _text_width(text)
+    if width <= room:
         return escape(text)
-    most = int(room / max(_CHARACTER, long / len(text))) - 1
+    most = int(room / max(_CHARACTER, width / len(text))) - 1
     return escape(f"{text[: most - most // 2]}…{text[len(text) - most // 2 :]}")
 
 
-def _long(text: str) -> float:
+def _text_width(text: str) -> float:
     return sum(_WIDE if ord(one) > 0x2E80 else _CHARACTER for one in text)
-
-
-def _short(text: str, most: int) -> str:
-    return escape(_cut(text, most))
 
 
 def _cut(text: str, most: int) -> str:

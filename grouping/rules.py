@@ -1,7 +1,10 @@
-"""The rules by which groups of an index are made, noted in its recipe so that all runs agree."""
+"""The rules by which documents match, and the policy of a gate.
+
+The rules of an index's groups are noted in its recipe, so that all runs agree.
+"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, get_args
 
 from shinglefold.contracts.engine import Engine
@@ -18,13 +21,13 @@ from shinglefold.options.validation import (
 )
 
 Measure = Literal["resemblance", "containment"]
-#: Fields that groups are made within, at most.
+#: The limit of scope fields.
 MOST_SCOPES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """When two documents are alike; None follows the scheme. See ``Policy``."""
+    """When two documents match; None follows the scheme. ``Policy`` explains the attributes."""
 
     min_resemblance: float | None = None
     min_length_ratio: float | None = None
@@ -35,6 +38,32 @@ class Rules:
     min_similarity: float | None = None
 
     @classmethod
+    def of_options(cls, options: object) -> "Rules":
+        """Return the rules among options, which have the same names."""
+        names = (one.name for one in fields(cls))
+        return cls(**{name: getattr(options, name) for name in names if hasattr(options, name)})
+
+    def check(self) -> Verify:
+        """Check the values, and return what decides by them alone.
+
+        Raises:
+            ConfigError: a value is invalid.
+        """
+        check_choice("measure", self.measure, get_args(Measure))
+        # A single string would count as a list of letters.
+        check_strings("scope", self.scope, MOST_SCOPES)
+        check_fraction("min_length_ratio", self.min_length_ratio)
+        check_fraction("min_similarity", self.min_similarity)
+        check_bool("across_languages", self.across_languages)
+        if self.verify is not None:
+            check_choice("way to verify", self.verify, get_args(Verify))
+        if self.measure == "containment" and (self.verify or "signature") != "signature":
+            raise ConfigError(
+                "containment is decided by signatures alone: leave verify out, or set it to signature"
+            )
+        return verified_by(Decision(), self.verify, self.min_resemblance, self.min_similarity)
+
+    @classmethod
     def of(cls, recipe: Recipe) -> "Rules":
         """Return the rules that an index notes.
 
@@ -42,23 +71,19 @@ class Rules:
             ConfigError: the notes are invalid.
         """
         noted = recipe.grouping
-        shares = ("min_resemblance", "min_length_ratio", "min_similarity")
-        least, ratio, similarity = (_share(noted, name) for name in shares)
-        scope = noted.get("scope", ())
+        scope, verify = noted.get("scope", ()), noted.get("verify")
         if not (isinstance(scope, list | tuple) and all(isinstance(name, str) for name in scope)):
             raise ConfigError(f"the recipe notes groups within {quote(scope)}: expected names of fields")
-        across = noted.get("across_languages") is True
-        verify = noted.get("verify")
         if not (verify is None or verify in get_args(Verify)):
             known = " or ".join(get_args(Verify))
             raise ConfigError(f"the recipe notes groups verified by {quote(verify)}: expected {known}")
         return cls(
-            least,
-            ratio,
+            _share(noted, "min_resemblance"),
+            _share(noted, "min_length_ratio"),
             scope=tuple(scope),
-            across_languages=across,
+            across_languages=noted.get("across_languages") is True,
             verify=verify,
-            min_similarity=similarity,
+            min_similarity=_share(noted, "min_similarity"),
         )
 
     def or_noted(self, recipe: Recipe) -> "Rules":
@@ -72,19 +97,19 @@ class Rules:
             ),
             scope=self.scope or noted.scope,
             across_languages=self.across_languages or noted.across_languages,
-            **self._deciding(noted),
+            **self._verification(noted),
         )
 
-    def _deciding(self, noted: "Rules") -> dict[str, Any]:
-        """Return what decides; a threshold in these rules overrides all that is noted."""
+    def _verification(self, noted: "Rules") -> dict[str, Any]:
+        """Return how pairs are verified; a threshold in these rules overrides all that is noted."""
         own = self.verify, self.min_resemblance, self.min_similarity
-        said = self if own != (None, None, None) else noted
+        source = self if own != (None, None, None) else noted
         # A given threshold of texts overrides a noted one of signatures.
-        by_text = said.verify is None and said.min_similarity is not None and self.min_resemblance is None
-        return {"verify": "text" if by_text else said.verify, "min_similarity": said.min_similarity}
+        by_text = source.verify is None and source.min_similarity is not None and self.min_resemblance is None
+        return {"verify": "text" if by_text else source.verify, "min_similarity": source.min_similarity}
 
-    def judged(self, scheme: Scheme) -> Scheme:
-        """Return a scheme with the similarity that texts must reach."""
+    def apply_to(self, scheme: Scheme) -> Scheme:
+        """Return a scheme with the similarity that texts must reach under these rules."""
         if self.min_similarity is None:
             return scheme
         return replace(scheme, decision=replace(scheme.decision, min_similarity=self.min_similarity))
@@ -97,30 +122,24 @@ class Rules:
 
     def to_json(self) -> dict[str, Any]:
         """Return the rules as an index notes them: those that differ from the scheme."""
-        told: dict[str, Any] = {
-            "min_resemblance": self.min_resemblance,
-            "min_length_ratio": self.min_length_ratio,
-            "scope": list(self.scope),
-            "across_languages": self.across_languages,
-            "verify": self.verify,
-            "min_similarity": self.min_similarity,
-        }
-        return {name: value for name, value in told.items() if value not in (None, [], False)}
+        rules = {**asdict(self), "scope": list(self.scope)}
+        del rules["measure"]
+        return {name: value for name, value in rules.items() if value not in (None, [], False)}
 
 
 def note(engine: Engine, index: str, rules: Rules, linkage: str) -> None:
     """Note rules in the recipes of all indices of a name.
 
     Raises:
-        EngineError: the engine refuses it.
+        EngineError: the engine does not change the mappings.
     """
-    told = rules.to_json() | ({} if linkage == "leader" else {"linkage": linkage})
+    noted = rules.to_json() | ({} if linkage == "leader" else {"linkage": linkage})
     for name, mappings in sorted(engine.all_mappings(index).items()):
         stored = stored_recipe(mappings)
-        if stored is None or stored.get("grouping", {}) == told:
+        if stored is None or stored.get("grouping", {}) == noted:
             continue
         rest = {key: value for key, value in stored.items() if key != "grouping"}
-        meta = {**mappings["_meta"], META_KEY: rest | ({"grouping": told} if told else {})}
+        meta = {**mappings["_meta"], META_KEY: rest | ({"grouping": noted} if noted else {})}
         engine.put_mappings(name, {"_meta": meta})
 
 
@@ -145,18 +164,20 @@ class Policy:
         action: ``refuse`` a document that resembles a stored one; ``tag``: store it with the number of its
             group; ``cap``: store it while its group has fewer than ``most`` documents.
         most: documents of a group under ``cap``.
-        min_resemblance: at which two documents are alike, above 0 to 1; None takes the scheme's.
+        min_resemblance: the resemblance from which on two documents match, above 0 to 1; None takes the
+            scheme's.
         min_length_ratio: as in the scheme; None takes the scheme's.
         measure: ``containment`` compares with the shorter text alone, so that a text that holds another
             matches it; lengths then do not matter.
-        scope: fields (host, language, collection …) whose values must be equal, or documents are not alike.
+        scope: fields (host, language, collection …) whose values must be equal for documents to match.
         min_characters, max_characters: limits of the text; None sets no limit.
-        across_languages: whether texts of different languages may be alike.
-        verify: what decides about documents that share a supershingle: ``keywords``: that they do;
-            ``signature``: the estimate; ``text``: the texts, of pairs that signatures leave in doubt. None
-            follows a threshold given here, then the rules that the index notes for groups, then the scheme.
+        across_languages: whether texts of different languages may match.
+        verify: what decides about documents that share a supershingle. ``keywords``: they match.
+            ``signature``: the estimate decides. ``text``: the texts decide about pairs that signatures leave
+            in doubt. None follows a threshold given here, then the rules that the index notes for groups,
+            then the scheme.
         min_similarity: the edit similarity that texts must reach.
-        facts: with ``numbers`` texts whose words with digits differ are not alike.
+        facts: with ``numbers`` texts whose words with digits differ do not match.
     """
 
     action: PolicyAction = "refuse"
@@ -174,30 +195,13 @@ class Policy:
 
     def __post_init__(self) -> None:
         check_choice("policy", self.action, get_args(PolicyAction))
-        check_choice("measure", self.measure, get_args(Measure))
-        # One string would be taken for its letters.
-        check_strings("scope", self.scope, MOST_SCOPES)
         check_int("most (documents of a group)", self.most, 1, 10_000)
         check_number("min_resemblance", self.min_resemblance, 0, 1, above=True, optional=True)
-        check_fraction("min_length_ratio", self.min_length_ratio)
-        check_bool("across_languages", self.across_languages)
-        self._check_verified()
-        self._check_lengths()
-
-    def _check_verified(self) -> None:
-        check_fraction("min_similarity", self.min_similarity)
-        if self.verify is not None:
-            check_choice("way to verify", self.verify, get_args(Verify))
-        if self.measure == "containment" and (self.verify or "signature") != "signature":
-            raise ConfigError(
-                "containment is decided by signatures alone: leave verify out, or set it to signature"
-            )
+        decided = self.rules.check()
         check_choice("facts", self.facts, get_args(Facts))
-        decided = verified_by(Decision(), self.verify, self.min_resemblance, self.min_similarity)
         if self.facts == "numbers" and (decided != "text" or self.measure == "containment"):
-            raise ConfigError(
-                "facts: numbers stand in the texts, which decide on resemblance by verify text only"
-            )
+            raise ConfigError("facts numbers compares texts: use it with verify text and measure resemblance")
+        self._check_lengths()
 
     def _check_lengths(self) -> None:
         low, high = self.min_characters, self.max_characters
@@ -205,6 +209,11 @@ class Policy:
         check_int("max_characters", high, optional=True)
         if low is not None and high is not None and low > high:
             raise ConfigError(f"min_characters {low} is above max_characters {high}: no text fits")
+
+    @property
+    def rules(self) -> Rules:
+        """When two documents match."""
+        return Rules.of_options(self)
 
     def misfit(self, characters: int) -> str:
         """Return why a text of this length is refused; "" where it fits."""

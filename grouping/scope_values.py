@@ -1,7 +1,7 @@
-"""Values of scopes in one form, whether they come from a given document or from the index.
+"""The values of scope fields in one comparable form, of documents that are stored and of new ones.
 
-A document that is being decided on is in no index yet, so its values are compared here. That is possible for
-field types whose values the index keeps unchanged, or in a form that can be computed.
+A new document is in no index yet, so its values are compared here. That is possible for field types whose
+values the index keeps unchanged, or in a form that can be computed.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,20 +16,20 @@ from shinglefold.rerank.hits import field_values
 from shinglefold.rerank.index_knowledge import definition_of, is_nested
 
 Form = Callable[[Any], Any]
-#: Bytes of a term at most, in any index.
+#: The limit of bytes of a term, in any index.
 _LONGEST = 32_766
 
 
-def _word(value: object) -> str:
+def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _whole(value: Any) -> int:  # noqa: ANN401 - JSON
+def _integer(value: Any) -> int:  # noqa: ANN401 - JSON
     return value if isinstance(value, int) else int(float(value)) if "." in str(value) else int(value)
 
 
-def _truth(value: object) -> str:
-    return {"true": "true", "false": "false", "": "false"}[_word(value)]
+def _boolean(value: object) -> str:
+    return {"true": "true", "false": "false", "": "false"}[_text(value)]
 
 
 def _address(value: object) -> str:
@@ -39,9 +39,9 @@ def _address(value: object) -> str:
 
 _FORMS: Mapping[str, Form] = MappingProxyType(
     {
-        "keyword": _word,
-        **dict.fromkeys(("byte", "short", "integer", "long", "unsigned_long"), _whole),
-        "boolean": _truth,
+        "keyword": _text,
+        **dict.fromkeys(("byte", "short", "integer", "long", "unsigned_long"), _integer),
+        "boolean": _boolean,
         "ip": _address,
     }
 )
@@ -59,7 +59,7 @@ class Values:
 
     Args:
         fields: by path.
-        strict: whether a value that the index can't have is an error; else it is dropped.
+        strict: whether a value that the index can't store is an error; else it is dropped.
     """
 
     def __init__(self, fields: Mapping[str, _Field], *, strict: bool = True) -> None:
@@ -82,7 +82,7 @@ class Values:
         """Return the reader of some fields of all indices of a name; it drops values instead of raising.
 
         Raises:
-            ConfigError: as ``of``, or a field has different types in these indices.
+            ConfigError: as for ``of``, or a field has different types in these indices.
         """
         fields: dict[str, _Field] = {}
         for name, mappings in sorted(engine.all_mappings(index).items()) if paths else ():
@@ -93,7 +93,7 @@ class Values:
                 if kinds[0] != kinds[1]:
                     raise ConfigError(
                         f"{index!r}: the scope {path!r} is of type {kinds[0]} in one index and of type "
-                        f"{kinds[1]} in {name!r}; name one of them, or a field that is alike in all"
+                        f"{kinds[1]} in {name!r}: use one of these indices, or a field of one type in all"
                     )
         return cls(fields, strict=False)
 
@@ -101,7 +101,7 @@ class Values:
         """Return the path of a field's values in documents: for a multi-field that of its parent."""
         return self._sources[path]
 
-    def told(self, hit: Mapping[str, Any], path: str) -> list[Any]:
+    def read(self, hit: Mapping[str, Any], path: str) -> list[Any]:
         """Return the values of a field in a hit, from ``fields`` or else from ``_source``."""
         if path in (hit.get("fields") or ()):
             return field_values(hit, path)
@@ -111,44 +111,46 @@ class Values:
         """Return the comparable values of a document that is not stored yet.
 
         Raises:
-            InputError: the index would not take one of them, or not keep it.
+            InputError: the index would refuse or ignore one of them.
         """
         if not self._strict:
-            return self.kept(path, values)
-        made: list[Any] = []
+            return self.stored(path, values)
+        comparable: list[Any] = []
         for value in values:
             try:
-                made.append(self._forms[path](value))
+                comparable.append(self._forms[path](value))
             except (ValueError, TypeError, KeyError, OverflowError) as error:
                 raise InputError(f"its scope {path!r} has a value that the field can't have") from error
-            if isinstance(made[-1], str) and len(made[-1]) > self._longest[path]:
+            last = comparable[-1]
+            if isinstance(last, str) and len(last) > self._longest[path]:
                 raise InputError(
-                    f"its scope {path!r} has {len(made[-1]):,} characters, and the index keeps values of "
+                    f"its scope {path!r} has {len(last):,} characters, and the index keeps values of "
                     f"{self._longest[path]:,} at most"
                 )
-        return sorted(set(made))
+        return sorted(set(comparable))
 
-    def kept(self, path: str, values: Sequence[Any]) -> list[Any]:
+    def stored(self, path: str, values: Sequence[Any]) -> list[Any]:
         """Return the comparable values of a stored document; none where they have another type."""
         try:
-            made = {self._forms[path](value) for value in values}
+            comparable = {self._forms[path](value) for value in values}
         except (ValueError, TypeError, KeyError, OverflowError):
             return []
         longest = self._longest[path]
-        return sorted(one for one in made if not isinstance(one, str) or len(one) <= longest)
+        return sorted(one for one in comparable if not isinstance(one, str) or len(one) <= longest)
 
 
 def _mapped(mappings: JSON, path: str, index: str) -> _Field:
     found = definition_of(mappings, path)
     source, node = found or ("", {})
-    kind = node.get("type")
-    if (
-        told := _incomparable(node) or _copied(mappings, source) or _nested(mappings, source)
-    ) or kind not in _FORMS:
+    obstacle = _incomparable(node) or _copied(mappings, source)
+    if not obstacle and is_nested(mappings, source):
+        # Searches return no values of it with a hit.
+        obstacle = "a field of nested documents"
+    if obstacle or node.get("type") not in _FORMS:
         raise ConfigError(
-            f"index {index!r}: the scope {path!r} is {told or _kind(node, path)}; name a keyword without a "
-            "normalizer, a whole number, a boolean or an ip, whose values can be compared before a document "
-            "is stored"
+            f"index {index!r}: the scope {path!r} is {obstacle or _kind(node, path)}; name a keyword without "
+            "a normalizer, a whole number, a boolean or an ip, whose values can be compared before a "
+            "document is stored"
         )
     if not node.get("doc_values", True) or not node.get("index", True):
         raise ConfigError(f"index {index!r}: the scope {path!r} has no doc values or is not indexed")
@@ -156,17 +158,12 @@ def _mapped(mappings: JSON, path: str, index: str) -> _Field:
 
 
 def _incomparable(node: Mapping[str, Any]) -> str:
-    """Return why the index has other values of a field than documents; "" where it has the same."""
+    """Return why the index may have other values of a field than its documents; "" where it has the same."""
     if node.get("normalizer"):
         return "a keyword with a normalizer"
     if node.get("script") is not None:
         return "a field whose values a script makes"
     return "a field with a null_value" if node.get("null_value") is not None else ""
-
-
-def _nested(mappings: JSON, path: str) -> str:
-    """Return in words that a field is nested: searches return no values of it with a hit."""
-    return "a field of nested documents" if is_nested(mappings, path) else ""
 
 
 def _copied(mappings: JSON, path: str) -> str:
@@ -187,13 +184,13 @@ def _kind(node: Mapping[str, Any], path: str) -> str:
     """Return in words which type a field has, and which of its multi-fields can be used."""
     kind = node.get("type")
     fit = [name for name, own in (node.get("fields") or {}).items() if own.get("type") in _FORMS]
-    told = "not mapped" if kind is None else f"of type {kind}"
-    return f"{told}, and {path}.{fit[0]} would do" if fit else told
+    type_ = "not mapped" if kind is None else f"of type {kind}"
+    return f"{type_}, and {path}.{fit[0]} would do" if fit else type_
 
 
-_KINDS = ("date", "date_nanos")
+_DATE_TYPES = ("date", "date_nanos")
 #: Formats that ``moment`` reads: ISO 8601, or milliseconds since 1970.
-_READ = (
+_FORMATS = (
     None,
     "strict_date_optional_time||epoch_millis",
     "strict_date_optional_time",
@@ -202,18 +199,20 @@ _READ = (
 )
 
 
-def asked_dates(several: Iterable[Mapping[str, Any]], names: Sequence[str]) -> list[JSON]:
-    """Return the ``docvalue_fields`` that give the dates in some fields, in UTC.
+def date_doc_values(several: Iterable[Mapping[str, Any]], names: Sequence[str]) -> list[JSON]:
+    """Return the ``docvalue_fields`` that read the dates of some fields, in UTC.
 
-    Only for fields that are dates in every mapping that has them; others are read from ``_source``.
+    Fields that are not dates in every mapping that has them are left out: read them from ``_source``.
     """
     mappings = list(several)
-    return [asked for name in dict.fromkeys(names) if (asked := _asked(mappings, name))]
+    return [request for name in dict.fromkeys(names) if (request := _date_doc_value(mappings, name))]
 
 
-def _asked(several: Sequence[Mapping[str, Any]], name: str) -> JSON:
+def _date_doc_value(several: Sequence[Mapping[str, Any]], name: str) -> JSON:
     found = [one[1] for mappings in several if (one := definition_of(mappings, name)) is not None]
-    if not found or any(one.get("type") not in _KINDS or one.get("doc_values") is False for one in found):
+    if not found or any(
+        one.get("type") not in _DATE_TYPES or one.get("doc_values") is False for one in found
+    ):
         return {}
-    plain = all(one.get("format") in _READ for one in found)
-    return {"field": name} if plain else {"field": name, "format": "strict_date_time"}
+    readable = all(one.get("format") in _FORMATS for one in found)
+    return {"field": name} if readable else {"field": name, "format": "strict_date_time"}

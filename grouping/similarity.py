@@ -1,4 +1,4 @@
-"""How alike documents are, by their fingerprints: resemblance, or containment where one may hold another."""
+"""How similar documents are: by resemblance, or by containment where one text may hold another."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
@@ -22,15 +22,16 @@ from shinglefold.rerank.hits import FingerprintColumns, FingerprintReader, field
 from shinglefold.rerank.request.fold_options import FoldOptions, Scope
 from shinglefold.rerank.similar import QueryDocument
 from shinglefold.sketch import agreement_rows, estimate
+from shinglefold.sketch.b_bit_minhash import Floats
 
-#: Reads the texts of hits at some positions, and returns all hits, these with their texts.
+#: Given hits and positions, returns all hits, those at the positions with their texts.
 ReadTexts = Callable[[Sequence[JSON], Sequence[int]], list[JSON]]
 #: Parts of a fingerprint that have no doc values.
 _IN_SOURCE = ("supershingles",)
 
 
 class Pair(NamedTuple):
-    """Two documents by position, and how alike they are."""
+    """Two documents by position, and their likeness, 0 to 1."""
 
     one: int
     other: int
@@ -47,34 +48,35 @@ class SimilarPair(NamedTuple):
 
 
 class ComparedBatch(NamedTuple):
-    """Documents in columns, to be compared with those of the same reader."""
+    """Documents in columns; only documents of the same reader can be compared."""
 
-    asked: Sequence[QueryDocument]
+    documents: Sequence[QueryDocument]
     compared: Compared
     reader: FingerprintReader
 
     def take(self, places: Sequence[int]) -> "ComparedBatch":
         """Return some of the documents."""
         rows = list(places)
-        return ComparedBatch([self.asked[row] for row in rows], self.compared.take(rows), self.reader)
+        return ComparedBatch([self.documents[row] for row in rows], self.compared.take(rows), self.reader)
 
     def join(self, other: "ComparedBatch") -> "ComparedBatch":
         """Return these documents followed by those of another batch of the same reader."""
-        return ComparedBatch([*self.asked, *other.asked], self.compared.join(other.compared), self.reader)
+        documents = [*self.documents, *other.documents]
+        return ComparedBatch(documents, self.compared.join(other.compared), self.reader)
 
 
 class SimilarityModel:
-    """Decides which documents are alike.
+    """Decides which documents match.
 
-    Candidates share a supershingle already, so that is checked only where the rules ask for nothing else.
+    Candidates share a supershingle already, so that is checked only where the rules require nothing else.
 
     Args:
-        stage: decides about pairs that signatures leave in doubt by their texts; None keeps the estimate.
+        stage: decides by texts about pairs that signatures leave in doubt; None keeps the estimate.
         values: brings the values of scopes into one form; None where all are as the index has them.
 
     Attributes:
-        parts: the parts of the fingerprint field that it needs.
-        texts: the fields whose texts it compares; () for none.
+        parts: the parts of the fingerprint field that are compared.
+        texts: the fields whose texts are compared; () for none.
     """
 
     def __init__(
@@ -92,43 +94,42 @@ class SimilarityModel:
         self.scopes = tuple(Scope(name) for name in rules.scope)
         self._rules = rules
         verify = rules.verified_by(scheme.decision)
-        bare = verify == "keywords" and rules.measure != "containment"
+        by_keywords = verify == "keywords" and rules.measure != "containment"
         options = FoldOptions(
-            min_shared=max(1, scheme.decision.min_shared) if bare else 0,
-            min_resemblance=0.0 if bare else rules.min_resemblance,
-            min_length_ratio=0.0 if bare else rules.min_length_ratio,
+            min_shared=max(1, scheme.decision.min_shared) if by_keywords else 0,
+            min_resemblance=0.0 if by_keywords else rules.min_resemblance,
+            min_length_ratio=0.0 if by_keywords else rules.min_length_ratio,
             across_languages=rules.across_languages,
             scope=self.scopes,
         )
         self._matcher = Matcher.of(scheme, options)
-        self.parts = ("digest", "signature", *(("supershingles",) if bare else ()))
-        self._keywords = bare
+        self.parts = ("digest", "signature", *(("supershingles",) if by_keywords else ()))
+        self._by_keywords = by_keywords
         self.stage = stage if verify == "text" else None
-        self._zone = None if self.stage is None else UncertaintyBand.of(self.stage.scheme, options)
-        self.texts = () if self.stage is None or self._zone is None else self.stage.fields
-        self._least = rules.min_resemblance or scheme.decision.min_resemblance
+        self._band = None if self.stage is None else UncertaintyBand.of(self.stage.scheme, options)
+        self.texts = () if self.stage is None or self._band is None else self.stage.fields
+        self._min_resemblance = rules.min_resemblance or scheme.decision.min_resemblance
 
     @property
     def doc_values(self) -> list[str]:
-        """The doc values of stored documents that it needs."""
+        """The doc values of stored documents that are compared."""
         own = [f"{self.field}.{part}" for part in self.parts if part not in _IN_SOURCE]
         return list(dict.fromkeys([*own, *(scope.field for scope in self.scopes)]))
 
     @property
     def source(self) -> list[str] | Literal[False]:
-        """The ``_source`` fields of stored documents that it needs."""
+        """The ``_source`` fields of stored documents that are compared."""
         return [f"{self.field}.{part}" for part in self.parts if part in _IN_SOURCE] or False
 
-    def told_in(self, scope: Scope) -> str:
+    def source_path(self, scope: Scope) -> str:
         """Return the path of the values of a scope in documents."""
         return scope.field if self._values is None else self._values.source(scope.field)
 
-    def asked(self, document: Mapping[str, Any]) -> QueryDocument:
+    def query_document(self, document: Mapping[str, Any]) -> QueryDocument:
         """Return a document in the form that is compared.
 
         Raises:
-            InputError: it has no fingerprint, or a damaged one, or a value of a scope that the index can't
-                have.
+            InputError: its fingerprint is missing or damaged, or the index can't have a value of its scope.
         """
         stored = stored_parts(document, self.field)
         if not stored:
@@ -136,83 +137,85 @@ class SimilarityModel:
         hit = {"_source": document}
         return QueryDocument(
             Fingerprint.from_field(stored),
-            {scope.field: self._given(scope.field, self._told(hit, scope.field)) for scope in self.scopes},
+            {
+                scope.field: self._comparable(scope.field, self._read(hit, scope.field))
+                for scope in self.scopes
+            },
             text=self.text(document),
         )
 
     def text(self, source: Mapping[str, Any]) -> str:
-        """Return the texts of a document, where these may decide."""
+        """Return the text of a document, "" where texts do not decide."""
         return "" if self.stage is None else self.stage.text(source)
 
     def reader(self) -> FingerprintReader:
-        """Return a reader of documents into columns; only documents of one reader can be compared."""
+        """Return a reader of documents into columns; only documents of the same reader can be compared."""
         return FingerprintReader(self.scheme, self.field, self.scopes, self.seal)
 
-    def batch(self, asked: Sequence[QueryDocument], reader: FingerprintReader | None = None) -> ComparedBatch:
+    def batch(
+        self, documents: Sequence[QueryDocument], reader: FingerprintReader | None = None
+    ) -> ComparedBatch:
         """Return documents ready to be compared."""
         reader = reader or self.reader()
-        columns = reader.read([one.as_hit(self.field, keywords=self._keywords) for one in asked])
-        return ComparedBatch(asked, self._matcher.prepare(columns), reader)
+        columns = reader.read([one.as_hit(self.field, keywords=self._by_keywords) for one in documents])
+        return ComparedBatch(documents, self._matcher.prepare(columns), reader)
 
-    def possible(self, batch: ComparedBatch, hits: Sequence[Mapping[str, Any]]) -> list[Pair]:
+    def candidate_pairs(self, batch: ComparedBatch, hits: Sequence[Mapping[str, Any]]) -> list[Pair]:
         """Return the pairs of documents and hits that match by signature or are in doubt."""
-        if not batch.asked or not hits:
+        if not batch.documents or not hits:
             return []
         ours, theirs = batch.compared, self._stored(batch.reader, hits)
         near, doubt = self._masks(ours, theirs)
         ones, others = nonzero(near | doubt)
-        alike = self._likenesses(ours.prints, ones, theirs.prints, others)
-        return [Pair(*pair) for pair in zip(ones.tolist(), others.tolist(), alike.tolist(), strict=True)]
+        likenesses = self._likenesses(ours.prints, ones, theirs.prints, others)
+        return [Pair(*pair) for pair in zip(ones.tolist(), others.tolist(), likenesses.tolist(), strict=True)]
 
     def similar_pairs(
         self, batch: ComparedBatch, hits: Sequence[JSON], read: ReadTexts | None = None
     ) -> list[SimilarPair]:
         """Return the pairs of documents and hits that match, by their texts where signatures leave doubt.
 
-        Args:
-            hits: with the texts that stored documents have in ``_source``.
-            read: reads the texts of hits at some places that have none yet, and returns all hits.
+        Estimate and edit similarity are symmetric.
 
-        A pair is decided in the same way whichever of the two is asked for: estimate and edit similarity know
-        no direction.
+        Args:
+            hits: with the texts in ``_source``, unless ``read`` is given.
+            read: adds the texts to the hits at some positions.
         """
-        if not batch.asked or not hits:
+        if not batch.documents or not hits:
             return []
         theirs = self._stored(batch.reader, hits)
         near, doubt = self._masks(batch.compared, theirs)
         if read is not None and self.texts and doubt.any():
             hits = read(hits, np.flatnonzero(doubt.any(axis=0)).tolist())
-        texts = self._texts(hits)
-        return self._decided(batch, theirs, near, doubt, texts)
+        return self._decide(
+            batch, theirs, near, doubt, lambda other: self.text(hits[other].get("_source") or {})
+        )
 
-    def alike(self, batch: ComparedBatch, others: ComparedBatch) -> list[SimilarPair]:
+    def similar_between(self, batch: ComparedBatch, others: ComparedBatch) -> list[SimilarPair]:
         """Return the pairs of documents of two batches of the same reader that match."""
-        if not batch.asked or not others.asked:
+        if not batch.documents or not others.documents:
             return []
         near, doubt = self._masks(batch.compared, others.compared)
-        return self._decided(batch, others.compared, near, doubt, lambda other: others.asked[other].text)
+        return self._decide(batch, others.compared, near, doubt, lambda other: others.documents[other].text)
 
-    def among(self, batch: ComparedBatch) -> list[SimilarPair]:
+    def similar_within(self, batch: ComparedBatch) -> list[SimilarPair]:
         """Return the pairs of a batch that match, the earlier one first."""
-        if len(batch.asked) < 2:
+        if len(batch.documents) < 2:
             return []
         near, doubt = (np.triu(mask, 1) for mask in self._masks(batch.compared, batch.compared))
-        return self._decided(batch, batch.compared, near, doubt, lambda other: batch.asked[other].text)
+        return self._decide(batch, batch.compared, near, doubt, lambda other: batch.documents[other].text)
 
-    def _texts(self, hits: Sequence[Mapping[str, Any]]) -> Callable[[int], str]:
-        return lambda other: self.text(hits[other].get("_source") or {})
-
-    def _decided(
+    def _decide(
         self, batch: ComparedBatch, theirs: Compared, near: Mask, doubt: Mask, text_of: Callable[[int], str]
     ) -> list[SimilarPair]:
         """Return the pairs that match, by texts where signatures leave doubt."""
-        said = self._said(batch.asked, text_of, doubt)
-        for (one, other), told in said.items():
-            near[one, other] = told.alike
+        verdicts = self._text_verdicts(batch.documents, text_of, doubt)
+        for (one, other), verdict in verdicts.items():
+            near[one, other] = verdict.alike
         ones, others = nonzero(near)
-        alike = self._likenesses(batch.compared.prints, ones, theirs.prints, others)
-        pairs = zip(ones.tolist(), others.tolist(), alike.tolist(), strict=True)
-        return [SimilarPair(*pair, _similarity(said.get(pair[:2]))) for pair in pairs]
+        likenesses = self._likenesses(batch.compared.prints, ones, theirs.prints, others)
+        pairs = zip(ones.tolist(), others.tolist(), likenesses.tolist(), strict=True)
+        return [SimilarPair(*pair, _similarity(verdicts.get(pair[:2]))) for pair in pairs]
 
     def _masks(self, ours: Compared, theirs: Compared) -> tuple[Mask, Mask]:
         """Return the pairs that match by signature, and those in doubt."""
@@ -221,46 +224,47 @@ class SimilarityModel:
             near = self._contained(ours.prints, theirs.prints)
         else:
             near = self._matcher.matches(ours, rows, theirs)
-        if self._zone is None:
+        if self._band is None:
             return near, np.zeros_like(near)
-        possible, sure = (matcher.matches(ours, rows, theirs) for matcher in self._zone)
+        possible, sure = (matcher.matches(ours, rows, theirs) for matcher in self._band)
         return near, possible & ~sure
 
-    def _said(
-        self, asked: Sequence[QueryDocument], text_of: Callable[[int], str], doubt: Mask
+    def _text_verdicts(
+        self, documents: Sequence[QueryDocument], text_of: Callable[[int], str], doubt: Mask
     ) -> dict[tuple[int, int], TextVerdict]:
         stage = self.stage
         if stage is None or not doubt.any():
             return {}
-        pairs = [(one, other + len(asked)) for one, other in np.argwhere(doubt).tolist()]
-        texts = {one: asked[one].text for one, _ in pairs}
-        texts |= {other: text_of(other - len(asked)) for other in {other for _, other in pairs}}
-        said = stage.decide_texts(pairs, texts)
-        return {(one, other - len(asked)): told for (one, other), told in said.items()}
+        pairs = [(one, other + len(documents)) for one, other in np.argwhere(doubt).tolist()]
+        texts = {one: documents[one].text for one, _ in pairs}
+        texts |= {other: text_of(other - len(documents)) for other in {other for _, other in pairs}}
+        verdicts = stage.decide_texts(pairs, texts)
+        return {(one, other - len(documents)): verdict for (one, other), verdict in verdicts.items()}
 
-    def _given(self, path: str, values: Sequence[Any]) -> Sequence[Any]:
+    def _comparable(self, path: str, values: Sequence[Any]) -> Sequence[Any]:
         return values if self._values is None else self._values.given(path, values)
 
-    def _told(self, hit: Mapping[str, Any], path: str) -> list[Any]:
-        return field_values(hit, path) if self._values is None else self._values.told(hit, path)
+    def _read(self, hit: Mapping[str, Any], path: str) -> list[Any]:
+        return field_values(hit, path) if self._values is None else self._values.read(hit, path)
 
     def _stored(self, reader: FingerprintReader, hits: Sequence[Mapping[str, Any]]) -> Compared:
-        return self._matcher.prepare(reader.read([self._in_form(hit) for hit in hits]))
+        return self._matcher.prepare(reader.read([self._comparable_hit(hit) for hit in hits]))
 
-    def _in_form(self, hit: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return a stored document with the values of its scopes in the form that is compared."""
+    def _comparable_hit(self, hit: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a hit with the values of its scopes in the form that is compared."""
         if self._values is None or not self.scopes:
             return hit
-        kept = {one.field: self._values.kept(one.field, self._told(hit, one.field)) for one in self.scopes}
-        return {**hit, "fields": {**(hit.get("fields") or {}), **kept}}
+        paths = [scope.field for scope in self.scopes]
+        values = {path: self._values.stored(path, self._values.read(hit, path)) for path in paths}
+        return {**hit, "fields": {**(hit.get("fields") or {}), **values}}
 
     def _contained(self, ours: FingerprintColumns, theirs: FingerprintColumns) -> Mask:
-        """Compare all pairs: lengths may differ, so no pair can be ruled out by them."""
+        """Return the pairs that match by containment; lengths may differ, so they rule out no pair."""
         near = ours.signed[:, None] & theirs.signed[None, :]
         if not self._rules.across_languages:
             near &= ours.languages[:, None] == theirs.languages[None, :]
         ones, others = nonzero(near)
-        enough = self._likenesses(ours, ones, theirs, others) >= self._least
+        enough = self._likenesses(ours, ones, theirs, others) >= self._min_resemblance
         near = np.zeros_like(near)
         near[ones[enough], others[enough]] = True
         texts = ours.digests[:, None]
@@ -271,22 +275,22 @@ class SimilarityModel:
 
     def _likenesses(
         self, ours: FingerprintColumns, ones: Int64s, theirs: FingerprintColumns, others: Int64s
-    ) -> Any:  # noqa: ANN401
+    ) -> Floats:
         sketch = self.scheme.sketch
         agreeing = agreement_rows(
             ours.signatures[ones], theirs.signatures[others], sketch.bits, sketch.values
         )
-        alike, _ = estimate(agreeing, sketch.values, sketch.bits)
+        likenesses, _ = estimate(agreeing, sketch.values, sketch.bits)
         if self._rules.measure == "containment":
             a = np.maximum(ours.shingles[ones], 1).astype(np.float64)
             b = np.maximum(theirs.shingles[others], 1).astype(np.float64)
-            alike = np.minimum(1.0, alike / (1.0 + alike) * (a + b) / np.minimum(a, b))
+            likenesses = np.minimum(1.0, likenesses / (1.0 + likenesses) * (a + b) / np.minimum(a, b))
         same = (ours.digests[ones] == theirs.digests[others]) & (ours.digests[ones] >= 0)
-        return np.where(same, 1.0, alike)
+        return np.where(same, 1.0, likenesses)
 
 
-def _similarity(said: TextVerdict | None) -> float | None:
-    return None if said is None else said.similarity
+def _similarity(verdict: TextVerdict | None) -> float | None:
+    return None if verdict is None else verdict.similarity
 
 
 def text_stage(
@@ -297,14 +301,14 @@ def text_stage(
     facts: Facts = "any",
     wanted: bool = True,
 ) -> TextStage:
-    """Return the stage by which the texts of an index decide.
+    """Return the stage in which the texts of an index decide.
 
     Args:
         canonicalizer: of the index's scheme; None makes one when a text is first read.
         facts: other than ``any`` overrides the scheme.
         wanted: whether a missing dictionary is an error; else signatures decide in its place.
     """
-    scheme = rules.judged(recipe.scheme)
+    scheme = rules.apply_to(recipe.scheme)
     if facts != "any":
         scheme = scheme.with_options(verify="text", facts=facts)
     return TextStages(canonicalizer).stage(scheme, recipe.fields or TEXTS, wanted=wanted)
@@ -319,7 +323,7 @@ def similarity_model(
     *,
     facts: Facts = "any",
 ) -> SimilarityModel:
-    """Return the likeness of an index by rules; see ``text_stage``."""
+    """Return the model of an index by its recipe and rules; see ``text_stage`` for the options."""
     stage = text_stage(recipe, rules, canonicalizer, facts=facts)
     return SimilarityModel(recipe.scheme, recipe.field, rules, seal, stage, values=values)
 

@@ -40,13 +40,13 @@ def _in_memory() -> list[Row]:
     """Group fingerprints that are read from nowhere: what the steps besides reading and writing take."""
     number, before = count(), peak_memory()
     note = f"{number:,} documents, a fifth of them copies; without an engine"
-    taken = CensusReader(SCHEME, "dedup")
+    reader = CensusReader(SCHEME, "dedup")
     start = perf_counter()
     made = prints(number)
     while page := list(islice(made, 1000)):
-        taken.take([_hit(one.digest, one.to_field() | {"group": group}) for group, one in page])
+        reader.add([_hit(one.digest, one.to_field() | {"group": group}) for group, one in page])
     rows = [Row("regroup, made and taken", perf_counter() - start, "s", note)]
-    census = taken.census()
+    census = reader.census()
     for linkage in _LINKAGES:
         start = perf_counter()
         found = leaders(census, SCHEME, RegroupOptions(linkage))

@@ -1,1 +1,1 @@
-"""The gate: a new document is decided against everything stored, documents of the same moment included."""
+"""The gate: decides about new documents before they are stored, those of concurrent writers included."""

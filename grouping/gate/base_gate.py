@@ -1,4 +1,4 @@
-"""The base of both gates: makes members of documents, and gives verdicts their reasons in words."""
+"""The base of both gates: turns documents into members, and describes verdicts."""
 
 import asyncio
 import base64
@@ -32,48 +32,46 @@ from shinglefold.options.validation import check_type, expected
 
 #: Documents decided at once.
 BATCH = 300
-#: Characters of the documents that are sent in one request; of each some are four bytes.
-CHARACTERS = 4_000_000
+#: Characters of the documents that are sent in one request; a character may take four bytes.
+_CHARACTERS = 4_000_000
 _LONGEST_ID = 512
-#: Fields beside the source of a document.
-_BESIDE = ("_id", "_index", "_routing")
+#: Fields that are no part of the source of a document.
+_METADATA = ("_id", "_index", "_routing")
 
 
 class BaseGate:
-    """A gate before an opened index; a subclass says in which event loop ``_group_commit`` runs.
+    """A gate for a prepared index; a subclass decides in which event loop ``_group_commit`` runs.
 
     Args:
-        calls: how ``engine`` is called.
+        calls: how to call ``engine``.
     """
 
     def __init__(
         self,
         engine: Any,  # noqa: ANN401 - blocking or awaited
-        opened: GateSetup,
+        setup: GateSetup,
         pipeline: Pipeline | None,
         seal: Seal | None,
         calls: EngineCalls,
     ) -> None:
-        if pipeline is not None and pipeline.scheme.id != opened.recipe.scheme.id:
-            # Its fingerprints would match nothing that is stored.
+        if pipeline is not None and pipeline.scheme.id != setup.recipe.scheme.id:
+            # Its fingerprints would match no stored one.
             raise SchemeMismatch(
-                opened.recipe.scheme.id,
+                setup.recipe.scheme.id,
                 pipeline.scheme.id,
-                f"index {opened.index!r}",
+                f"index {setup.index!r}",
                 "Leave the pipeline out, and the gate takes the one that the index notes.",
             )
-        self._opened, self._pipeline, self._seal = opened, pipeline, seal
-        self.policy, self.index, self.recipe = opened.context.policy, opened.index, opened.recipe
-        self._documents = opened.documents(engine, engine.can.newest)
+        self._setup, self._pipeline, self._seal = setup, pipeline, seal
+        self.policy, self.index, self.recipe = setup.context.policy, setup.index, setup.recipe
+        documents = setup.documents(engine, engine.can.newest)
         store: ServerStore | ExclusiveStore
-        if opened.intents:
-            store = ServerStore(
-                engine, calls, opened.index, opened.intents, self._documents, opened.read_back
-            )
+        if setup.intents:
+            store = ServerStore(engine, calls, setup.index, setup.intents, documents, setup.read_back)
         else:
-            store = ExclusiveStore(engine, opened.index, self._documents)
-        housekeeping = Housekeeping(engine, opened, calls, store.answer)
-        self._group_commit = GroupCommit(opened.index, self._job, store, housekeeping)
+            store = ExclusiveStore(engine, setup.index, documents)
+        housekeeping = Housekeeping(engine, setup, calls, store.answer)
+        self._group_commit = GroupCommit(setup.index, self._job, store, housekeeping)
 
     @property
     def pipeline(self) -> Pipeline:
@@ -82,104 +80,109 @@ class BaseGate:
             self._pipeline = Pipeline.from_json(self.recipe.pipeline, self.recipe.scheme, seal=self._seal)
         return self._pipeline
 
-    def made(self, documents: Sequence[Document]) -> list[Document | Verdict]:
+    def _fingerprinted(self, documents: Sequence[Document]) -> list[Document | Verdict]:
         """Return documents with fingerprints and ids, or verdicts on those that the pipeline drops."""
         _check_documents(documents)
         field = self.recipe.field
-        reasons = [too_long(one) or overwrite_refusal(one, field) for one in documents]
-        kept = [
-            without_fingerprint(one, field)
-            for one, reason in zip(documents, reasons, strict=True)
+        reasons = [too_long(document) or overwrite_refusal(document, field) for document in documents]
+        valid = [
+            without_fingerprint(document, field)
+            for document, reason in zip(documents, reasons, strict=True)
             if not reason
         ]
         outcomes = (
             outcome
-            for begin in range(0, len(kept), BATCH)
-            for outcome in self.pipeline.run_block(kept[begin : begin + BATCH])
+            for begin in range(0, len(valid), BATCH)
+            for outcome in self.pipeline.run_block(valid[begin : begin + BATCH])
         )
         return [
-            _made(one, None if reason else next(outcomes), reason)
-            for one, reason in zip(documents, reasons, strict=True)
+            _processed(document, None if reason else next(outcomes), reason)
+            for document, reason in zip(documents, reasons, strict=True)
         ]
 
     async def _add_all(self, documents: Sequence[Document]) -> list[Verdict]:
-        """Decide about documents as they are given, fingerprinted in the thread of the event loop.
+        """Fingerprint documents in the thread of the event loop, and decide about them.
 
         The embedded engine takes the words of texts from the thread that fingerprinted them.
         """
         _check_documents(documents)
-        made = self.made(documents[:BATCH])
+        processed = self._fingerprinted(documents[:BATCH])
         for begin in range(BATCH, len(documents), BATCH):
             # Let other callers go on in between.
             await asyncio.sleep(0)
-            made += self.made(documents[begin : begin + BATCH])
-        return await self._decide(made)
+            processed += self._fingerprinted(documents[begin : begin + BATCH])
+        return await self._decide(processed)
 
-    async def _decide(self, made: Sequence[Document | Verdict]) -> list[Verdict]:
-        """Return the verdicts on documents that were fingerprinted, in order."""
-        admitted = iter(await self._group_commit.admit([one for one in made if not isinstance(one, Verdict)]))
-        return [one if isinstance(one, Verdict) else next(admitted) for one in made]
+    async def _decide(self, processed: Sequence[Document | Verdict]) -> list[Verdict]:
+        """Decide about fingerprinted documents; return all verdicts in order."""
+        documents = [one for one in processed if not isinstance(one, Verdict)]
+        decided = iter(await self._group_commit.admit(documents))
+        return [one if isinstance(one, Verdict) else next(decided) for one in processed]
 
-    def member(self, document: Document) -> Member | Verdict:
-        """Return the member for a document, or the verdict on one that does not fit."""
-        id_ = str(document["_id"])
+    def _member(self, document: Document) -> Member | Verdict:
+        """Return the member for a document, or the verdict on one that is invalid or does not fit."""
+        id_, model = str(document["_id"]), self._setup.model
         try:
-            if self._opened.intents:
+            if self._setup.intents:
                 _check_id(id_)
             routing = self._routing(document.get("_routing"))
-            asked = self._opened.likeness.asked(document)
-            _check_scheme(asked.print, self.recipe.scheme.id)
+            query = model.query_document(document)
+            _check_scheme(query.print, self.recipe.scheme.id)
             fields = [name for name in self.recipe.fields if get(document, name) is not None]
             text = joined_text(document, fields, True) if fields else ""
         except ShinglefoldError as error:
             return Verdict("failed", id_, reason=str(error))
         if why := self.policy.misfit(len(text or "")):
             return Verdict("refused", id_, reason=why)
-        source = {name: value for name, value in document.items() if name not in _BESIDE}
-        scope = [asked.values.get(one.field, ()) for one in self._opened.likeness.scopes]
-        numbers = numbers_of(asked.print, scope, self.index, id_, routing)
-        return Member(document_key(id_, routing), source, asked, numbers, match_keys_of(asked))
+        source = {name: value for name, value in document.items() if name not in _METADATA}
+        scope = [query.values.get(one.field, ()) for one in model.scopes]
+        numbers = numbers_of(query.print, scope, self.index, id_, routing)
+        return Member(document_key(id_, routing), source, query, numbers, match_keys_of(query))
 
     def _routing(self, given: object) -> str | None:
         """Return the routing of a document; None where it has none.
 
         Raises:
-            InputError: it is not a routing, or the engine has no routing.
+            InputError: it is invalid, or the engine has no routing.
         """
         if given is None:
             return None
         if isinstance(given, bool) or not isinstance(given, str | int) or given == "":
             raise InputError(f"its _routing is {given!r}; give a text that is not empty, or leave it out")
-        if not self._opened.intents:
+        if not self._setup.intents:
             raise InputError("its index is in an engine that has no _routing; leave it out")
         return str(given)
 
     def _job(self, callers: Sequence[WaitingCaller]) -> DecisionJob:
         """Return a job that decides about the documents of callers together."""
-        shared = self._opened.shared is not None
         return DecisionJob(
-            callers, self._opened.context, cut=batches, member=self.member, told=self.describe, shared=shared
+            callers,
+            self._setup.context,
+            batches=batches,
+            member=self._member,
+            describe=self._describe,
+            shared=self._setup.shared is not None,
         )
 
-    def describe(self, verdict: Verdict) -> Verdict:
-        """Return a verdict with its reason in words and with plain ids."""
+    def _describe(self, verdict: Verdict) -> Verdict:
+        """Return a verdict with its reason in words, and with ids in place of keys."""
         like = verdict.like
         if like is not None:
             like = replace(like, id=id_and_routing(like.id)[0])
         verdict = replace(verdict, id=id_and_routing(verdict.id)[0], like=like)
         if verdict.status != "refused" or like is None:
             return verdict
-        told = f"{self.policy.measure} {like.likeness:.2f}"
+        measured = f"{self.policy.measure} {like.likeness:.2f}"
         if like.similarity is not None:
-            told += f" by estimate, edit similarity {like.similarity:.2f} by text"
-        why = f"it resembles {like.id!r} of {self.index!r} ({told})"
+            measured += f" by estimate, edit similarity {like.similarity:.2f} by text"
+        why = f"it resembles {like.id!r} of {self.index!r} ({measured})"
         if verdict.full:
             why += f", whose group has {self.policy.most:,} documents already"
         return replace(verdict, reason=why)
 
 
 def check_gate_options(policy: object, pipeline: object) -> None:
-    """Raise ``ConfigError`` where the policy or the pipeline of a gate is something else."""
+    """Raise ``ConfigError`` where the policy or the pipeline is an object of another type."""
     check_type("policy", policy, Policy, 'a Policy, such as Policy("refuse"), or None', optional=True)
     check_type("pipeline", pipeline, Pipeline, "Pipeline.from_json(…), or None", optional=True)
 
@@ -187,13 +190,13 @@ def check_gate_options(policy: object, pipeline: object) -> None:
 def _check_documents(documents: object) -> None:
     if not isinstance(documents, list | tuple):
         raise expected("documents", "a list of documents, each an object of its fields", documents)
-    for one in documents:
-        if not isinstance(one, Mapping):
-            raise expected("document", "an object of its fields", one)
+    for document in documents:
+        if not isinstance(document, Mapping):
+            raise expected("document", "an object of its fields", document)
 
 
 def canonicalizer_of(pipeline: Pipeline | None) -> Canonicalizer | None:
-    """Return the canonicalizer of a pipeline, to be shared."""
+    """Return the canonicalizer of a pipeline, so that the gate need not make another."""
     return None if pipeline is None else pipeline.tools.canonicalizer
 
 
@@ -212,7 +215,7 @@ def accepted_or_raise(verdict: Verdict) -> Verdict:
 
 
 def document_id(document: Mapping[str, Any]) -> str:
-    """Return the id of a document, a new one where it has none."""
+    """Return the id of a document, or a random one where it has none."""
     given = document.get("_id", document.get("id"))
     if given is not None and given != "":
         return str(given)
@@ -220,23 +223,23 @@ def document_id(document: Mapping[str, Any]) -> str:
 
 
 def batches(documents: Sequence[Document]) -> list[list[Document]]:
-    """Return documents in batches that fit a request and in which no id comes twice."""
-    cut: list[list[Document]] = []
+    """Split documents into batches that fit a request and in which no id comes twice."""
+    split: list[list[Document]] = []
     seen: set[str] = set()
     room = 0
     for document in documents:
         id_, size = str(document["_id"]), _characters(document)
-        if not cut or len(seen) == BATCH or id_ in seen or size > room:
-            cut.append([])
-            seen, room = set(), CHARACTERS
-        cut[-1].append(document)
+        if not split or len(seen) == BATCH or id_ in seen or size > room:
+            split.append([])
+            seen, room = set(), _CHARACTERS
+        split[-1].append(document)
         seen.add(id_)
         room -= size
-    return cut
+    return split
 
 
 def _characters(value: object) -> int:
-    """Return about how long a value is as JSON."""
+    """Return about how many characters a value has as JSON."""
     if isinstance(value, str):
         return len(value)
     if isinstance(value, Mapping):
@@ -246,35 +249,24 @@ def _characters(value: object) -> int:
     return sum(map(len if set(map(type, value)) == {str} else _characters, value))
 
 
-def _check_scheme(made: Fingerprint, scheme: str) -> None:
-    """Refuse a fingerprint of another scheme than the index has.
-
-    Raises:
-        InputError: it is of another scheme.
-    """
-    if made.scheme != scheme:
+def _check_scheme(fingerprint: Fingerprint, scheme: str) -> None:
+    """Raise ``InputError`` where the fingerprint has another scheme than the index."""
+    if fingerprint.scheme != scheme:
         raise InputError(
-            f"its fingerprint is of the scheme {made.scheme}, and the index was made with {scheme}"
+            f"its fingerprint is of the scheme {fingerprint.scheme}, and the index was made with {scheme}"
         )
 
 
 def _check_id(id_: str) -> None:
-    """Refuse an id that is too long for servers, which would refuse the whole request.
-
-    Raises:
-        InputError: it is too long.
-    """
+    """Raise ``InputError`` for an id too long for servers, which would refuse the whole request."""
     if (size := len(id_.encode("utf-8", "surrogatepass"))) > _LONGEST_ID:
         raise InputError(f"its id has {size:,} bytes; the limit is {_LONGEST_ID}")
 
 
-def _made(document: Document, outcome: Outcome | None, reason: str) -> Document | Verdict:
-    """Return a document as the pipeline made it, or the verdict on one that it dropped or that is refused."""
-    if outcome is None or outcome.document is None:
-        why = reason or _failed(None if outcome is None else outcome.failure)
-        return Verdict("failed", document_id(document), reason=why)
-    return {**outcome.document, "_id": document_id(outcome.document)}
-
-
-def _failed(failure: object) -> str:
-    return "the pipeline dropped it" if failure is None else str(failure)
+def _processed(document: Document, outcome: Outcome | None, reason: str) -> Document | Verdict:
+    """Return the processed document with an id, or the verdict on one that is invalid or was dropped."""
+    if outcome is not None and outcome.document is not None:
+        return {**outcome.document, "_id": document_id(outcome.document)}
+    failure = None if outcome is None else outcome.failure
+    why = reason or ("the pipeline dropped it" if failure is None else str(failure))
+    return Verdict("failed", document_id(document), reason=why)

@@ -1,4 +1,4 @@
-"""The store of the protocol on an embedded engine, to whose index one process at a time may write."""
+"""The protocol's store on an embedded engine, to whose index one process at a time may write."""
 
 import asyncio
 import operator
@@ -22,10 +22,8 @@ from shinglefold.grouping.gate.protocol.member import (
     FindGroups,
     Member,
     Now,
-    Pause,
     Put,
     ReadDocuments,
-    Refresh,
     Request,
     SearchHits,
     Update,
@@ -38,165 +36,167 @@ from shinglefold.runtime.sans_io import run
 
 @dataclass(slots=True)
 class ExclusiveStore:
-    """An index that nobody else writes to for a turn, so that placeholders stay in memory."""
+    """An index that nobody else writes to during a turn, so that placeholders stay in memory."""
 
     engine: Any
     index: str
     documents: StoredDocuments
     _lease: "ExclusiveLease" = field(init=False)
-    _places: dict[str, tuple[int, Mapping[str, Any]]] = field(default_factory=dict)
+    #: By key: version and source.
+    _placeholders: dict[str, tuple[int, Mapping[str, Any]]] = field(default_factory=dict)
     _versions: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # By these, documents are found that searches can't see yet.
+        # Documents that searches can't see yet are found by these.
         parts = ("supershingles", "digest", GROUP)
         fields = [f"{self.documents.gate_fields.field}.{part}" for part in parts]
         self._lease = ExclusiveLease(self.engine, self.index, fields)
 
     @asynccontextmanager
     async def turn(self, given_up: Callable[[], bool]) -> AsyncIterator[None]:
-        """Hold the index for a turn; what was written is durable at the end."""
+        """Hold the index for a turn; all writes are durable at its end."""
         async with self._lease.turn(given_up):
-            self._places, self._versions = {}, {}
+            self._placeholders, self._versions = {}, {}
             yield
 
-    async def answer(self, request: Request) -> Any:  # noqa: ANN401 - what each request is answered
+    async def answer(self, request: Request) -> Any:  # noqa: ANN401, PLR0911 - one for each request
         """Answer one request of the protocol."""
-        return self._answers(request)
+        match request:
+            case Write():
+                return self._write(request.actions)
+            case ReadDocuments():
+                return self._read(request.ids)
+            case FindDocuments():
+                return self._search(request)
+            case FindGroups():
+                return self._in_groups(request)
+            case CountGroups():
+                return self._counts(request)
+            case Now():
+                return now()
+            case _:
+                # Uncommitted documents are found without a refresh, and there is no other writer to wait for.
+                return None
 
     def close(self) -> None:
         """Let other processes write."""
         self._lease.release()
 
-    def _answers(self, request: Request) -> Any:  # noqa: ANN401 - what each request is answered
-        ways: dict[type, Callable[[Any], Any]] = {
-            Write: lambda asked: self._written(asked.actions),
-            ReadDocuments: lambda asked: self._held(asked.ids),
-            FindDocuments: self._seen,
-            FindGroups: self._in_groups,
-            CountGroups: self._counts,
-            # Uncommitted documents are found, too.
-            Refresh: lambda _: None,
-            # There is no other writer to wait for.
-            Pause: lambda _: None,
-            Now: lambda _: now(),
-        }
-        return ways[type(request)](request)
-
-    def _seen(self, asked: FindDocuments) -> list[SearchHits]:
-        """Return what a search found, and documents that searches can't see yet."""
-        members = asked.members
-        seen = run(self.documents.seen(members, asked.far), operator.call)
+    def _search(self, request: FindDocuments) -> list[SearchHits]:
+        """Return what a search finds, and documents that searches can't see yet."""
+        members = request.members
+        found = run(self.documents.search(members, request.deep), operator.call)
         numbers = {number for member in members for number in member.numbers} if self.documents.groups else ()
-        taken = frozenset(self._in_group(tuple(numbers)))
+        taken = frozenset(self._uncommitted(tuple(numbers)))
         return [
             replace(
-                one,
-                ids=tuple(dict.fromkeys((*one.ids, *new))),
-                taken=one.taken | taken.intersection(member.numbers),
+                hits,
+                ids=tuple(dict.fromkeys((*hits.ids, *uncommitted))),
+                taken=hits.taken | taken.intersection(member.numbers),
             )
-            for member, one, new in zip(members, seen, self._unsearched(members), strict=True)
+            for member, hits, uncommitted in zip(members, found, self._candidates(members), strict=True)
         ]
 
-    def _unsearched(self, members: Sequence[Member]) -> list[list[str]]:
+    def _candidates(self, members: Sequence[Member]) -> list[list[str]]:
         """Return the ids of documents that may match each member and that searches can't see yet."""
-        wanted = [self.documents.lookup.nominating([member.print]) for member in members]
+        wanted = [self.documents.lookup.nominating_values([member.print]) for member in members]
         found: dict[str, dict[Any, list[str]]] = {}
-        for path in {path for one in wanted for path in one}:
-            values = {value for one in wanted for value in one[path]}
+        for path in {path for by_path in wanted for path in by_path}:
+            values = {value for by_path in wanted for value in by_path[path]}
             found[path] = self.engine.unsearched(self.index, path, values)
         return [
             [
                 id_
-                for path, values in one.items()
-                if (new := found[path])
+                for path, values in by_path.items()
+                if (ids := found[path])
                 for value in values
-                for id_ in new.get(value, ())
+                for id_ in ids.get(value, ())
             ]
-            for one in wanted
+            for by_path in wanted
         ]
 
-    def _in_group(self, groups: Sequence[int]) -> dict[Any, list[str]]:
-        """Return by group the ids that searches need not see yet; some may have left the group since."""
+    def _uncommitted(self, groups: Sequence[int]) -> dict[Any, list[str]]:
+        """Return by group the ids that searches may not see yet; some may have left the group since."""
         path = f"{self.documents.gate_fields.field}.{GROUP}"
         found: dict[Any, list[str]] = self.engine.unsearched(self.index, path, groups)
         return found
 
-    def _in_groups(self, asked: FindGroups) -> list[tuple[str, ...]]:
-        found = run(self.documents.in_groups(asked), operator.call)
-        new = self._in_group(asked.groups)
+    def _in_groups(self, request: FindGroups) -> list[tuple[str, ...]]:
+        found = run(self.documents.in_groups(request), operator.call)
+        new = self._uncommitted(request.groups)
         return [
-            tuple(dict.fromkeys((*new.get(group, ()), *ids)))[: asked.most]
-            for group, ids in zip(asked.groups, found, strict=True)
+            tuple(dict.fromkeys((*new.get(group, ()), *ids)))[: request.limit]
+            for group, ids in zip(request.groups, found, strict=True)
         ]
 
-    def _counts(self, asked: CountGroups) -> list[int]:
-        found = run(self.documents.counts(asked), operator.call)
-        new = self._in_group(asked.groups)
-        return [count + len(new.get(group, ())) for group, count in zip(asked.groups, found, strict=True)]
+    def _counts(self, request: CountGroups) -> list[int]:
+        found = run(self.documents.counts(request), operator.call)
+        new = self._uncommitted(request.groups)
+        return [count + len(new.get(group, ())) for group, count in zip(request.groups, found, strict=True)]
 
-    def _held(self, names: Sequence[str]) -> list[VersionedDocument | None]:
-        outside = [name for name in names if name not in self._places]
-        sources = self.engine.get_all(self.index, [id_and_routing(name)[0] for name in outside])
-        found = dict(zip(outside, sources, strict=True))
-        return [self._as_held(name, found.get(name)) for name in names]
+    def _read(self, keys: Sequence[str]) -> list[VersionedDocument | None]:
+        stored = [key for key in keys if key not in self._placeholders]
+        sources = self.engine.get_all(self.index, [id_and_routing(key)[0] for key in stored])
+        found = dict(zip(stored, sources, strict=True))
+        return [self._versioned(key, found.get(key)) for key in keys]
 
-    def _as_held(self, name: str, source: Mapping[str, Any] | None) -> VersionedDocument | None:
-        version = self._versions.get(name, 0)
-        if name in self._places:
-            version, source = self._places[name]
-        return None if source is None else VersionedDocument(name, source, Guard(version, 0))
+    def _versioned(self, key: str, source: Mapping[str, Any] | None) -> VersionedDocument | None:
+        version = self._versions.get(key, 0)
+        if key in self._placeholders:
+            version, source = self._placeholders[key]
+        return None if source is None else VersionedDocument(key, source, Guard(version, 0))
 
-    def _written(self, actions: Sequence[Action]) -> list[WriteResult]:
+    def _write(self, actions: Sequence[Action]) -> list[WriteResult]:
         """Run actions on different documents by one read and one bulk request."""
-        held = self._held([action.id for action in actions])
-        told = [self._told(action, one) for action, one in zip(actions, held, strict=True)]
-        answers = iter(self._sent([one for one, done in zip(actions, told, strict=True) if done is None]))
-        return [next(answers) if done is None else done for done in told]
+        held = self._read([action.id for action in actions])
+        results = [self._answer_here(action, one) for action, one in zip(actions, held, strict=True)]
+        answers = iter(
+            self._bulk([action for action, done in zip(actions, results, strict=True) if done is None])
+        )
+        return [next(answers) if done is None else done for done in results]
 
-    def _told(self, action: Action, held: VersionedDocument | None) -> WriteResult | None:
-        """Answer an action on a placeholder or with a wrong guard; return None where it is to be sent."""
+    def _answer_here(self, action: Action, held: VersionedDocument | None) -> WriteResult | None:
+        """Answer an action on a placeholder or with a wrong guard; None where the engine must run it."""
         if isinstance(action, Put) and action.create:
-            return WriteResult(CONFLICT) if held is not None else self._keep(action)
+            if held is not None:
+                return WriteResult(CONFLICT)
+            version = self._next_version(action.id)
+            self._placeholders[action.id] = version, action.source
+            return WriteResult(DONE, Guard(version, 0))
         if held is None or (action.guard is not None and action.guard != held.guard):
             return WriteResult(CONFLICT if held is not None else MISSING)
-        kept = self._places.pop(action.id, None)
-        return WriteResult(DONE) if isinstance(action, Delete) and kept is not None else None
+        placeholder = self._placeholders.pop(action.id, None)
+        return WriteResult(DONE) if isinstance(action, Delete) and placeholder is not None else None
 
-    def _keep(self, action: Put) -> WriteResult:
-        version = self._next(action.id)
-        self._places[action.id] = version, action.source
-        return WriteResult(DONE, Guard(version, 0))
-
-    def _sent(self, actions: Sequence[Action]) -> list[WriteResult]:
-        bulk = [self._bulk(action) for action in actions]
+    def _bulk(self, actions: Sequence[Action]) -> list[WriteResult]:
+        bulk = [self._bulk_action(action) for action in actions]
         refused = {id(failure.action): failure for failure in self.engine.bulk(bulk).failures}
         return [
             WriteResult(failure.status, None, failure.reason)
             if (failure := refused.get(id(sent)))
-            else WriteResult(DONE, Guard(self._next(action.id), 0))
+            else WriteResult(DONE, Guard(self._next_version(action.id), 0))
             for action, sent in zip(actions, bulk, strict=True)
         ]
 
-    def _bulk(self, action: Action) -> JSON:
-        sent: JSON = {"_index": self.index, "_id": id_and_routing(action.id)[0]}
+    def _bulk_action(self, action: Action) -> JSON:
+        bulk: JSON = {"_index": self.index, "_id": id_and_routing(action.id)[0]}
         match action:
             case Put():
-                return sent | {"_op_type": "index", "_source": action.source}
+                return bulk | {"_op_type": "index", "_source": action.source}
             case Update():
-                return sent | {"_op_type": "update", "doc": dict(action.parts)}
+                return bulk | {"_op_type": "update", "doc": dict(action.parts)}
             case Delete():
-                return sent | {"_op_type": "delete"}
+                return bulk | {"_op_type": "delete"}
 
-    def _next(self, id_: str) -> int:
-        self._versions[id_] = self._versions.get(id_, 0) + 1
-        return self._versions[id_]
+    def _next_version(self, key: str) -> int:
+        self._versions[key] = self._versions.get(key, 0) + 1
+        return self._versions[key]
 
 
 #: Seconds to wait for another process that writes to an embedded index.
 _MAX_WAIT = 60.0
-#: Seconds between two tries, and for which the lease is left to others after one of them asked for it.
-_RETRY, _LEFT_TO_OTHERS = 0.005, 0.03
+#: Seconds between two tries, and before trying again after another gate asked for the lease.
+_RETRY, _YIELD = 0.005, 0.03
 #: Seconds without a turn after which the lease is released.
 _IDLE = 0.1
 
@@ -204,11 +204,11 @@ _IDLE = 0.1
 class ExclusiveLease:
     """Holds the exclusive write lease of an embedded index across turns.
 
-    Releasing it waits for segments to be merged, which otherwise goes on beside decisions. So it is released
+    Releasing it waits for segments to be merged, which otherwise runs during decisions. So it is released
     only when another gate asks for it, or after 0.1 s without a turn.
 
     Args:
-        fields: by which documents are found that searches can't see yet.
+        fields: the fields by which documents are found that searches can't see yet.
     """
 
     def __init__(self, engine: ExclusiveWrites, index: str, fields: Sequence[str]) -> None:
@@ -219,10 +219,10 @@ class ExclusiveLease:
 
     @asynccontextmanager
     async def turn(self, given_up: Callable[[], bool]) -> AsyncIterator[None]:
-        """Hold the lease for a turn; what was written is durable at the end.
+        """Hold the lease for a turn; all writes are durable at its end.
 
         Raises:
-            EngineUnavailable: another process holds the index, for too long or until nobody waits any more.
+            EngineUnavailable: another process held the index for too long, or nobody waits any more.
         """
         self._stop_timer()
         try:
@@ -234,7 +234,7 @@ class ExclusiveLease:
             if self._holds:
                 if self._engine.wanted(self._index):
                     self.release()
-                    await asyncio.sleep(_LEFT_TO_OTHERS)
+                    await asyncio.sleep(_YIELD)
                 else:
                     self._idle = asyncio.get_running_loop().call_later(_IDLE, self._release_idle)
 

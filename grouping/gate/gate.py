@@ -1,12 +1,13 @@
-"""The gate in front of an index: documents in, verdicts out."""
+"""The gate of an index, blocking and awaited, and bulk runs: documents in, verdicts out."""
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import closing, nullcontext, suppress
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, ParamSpec, Self, TypeVar
 
-from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Document, Engine, HasConnection, RunsInThreads
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, EngineError
@@ -23,33 +24,35 @@ from shinglefold.grouping.gate.opening import GateSetup, open_gate
 from shinglefold.grouping.gate.protocol.member import Verdict
 from shinglefold.grouping.gate.server_store import AWAITED, BLOCKING
 from shinglefold.grouping.rules import Policy
-from shinglefold.ingest import Pipeline
+from shinglefold.ingest import Pipeline, Record
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import without_fingerprint
 from shinglefold.options.validation import check_str
 from shinglefold.rerank.explanation import matched_passages
+from shinglefold.runtime.signals import Interrupts
 
-__all__ = ["BATCH", "AsyncGate", "Gate"]
-
-#: Documents of one id that are searched for passages in common with another.
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+#: How many documents of one id, under different routings, are compared in ``Gate.passages``.
 _ROUTINGS = 100
 
 
 class Gate(BaseGate):
-    """Lets documents into an index, or not, by a policy; documents of the same moment included.
+    """Accepts documents into an index or refuses them, by a policy.
 
-    Threads may share a gate: documents that arrive while it decides are decided together, in a thread of its
-    own. Any number of processes may have gates in front of the same index, with the same policy.
+    A document is compared with those that are stored and with those that other gates are deciding about.
+    Threads may share a gate, which decides in a thread of its own about the documents of all that wait. Any
+    number of processes may have gates for the same index, with the same policy.
 
     Args:
-        engine: a server, or an embedded engine, which one process at a time may write to: others wait.
-        index: was set up for fingerprints; for ``tag`` and ``cap`` with groups.
+        engine: a server, or an embedded engine, to whose index one process at a time may write.
+        index: an index that was set up for fingerprints; for ``tag`` and ``cap`` with groups.
         pipeline: makes fingerprints; by default that of the index.
         seal: of the key that the index is sealed with.
-        lease: seconds after which others clear away what this gate has begun, where it died.
+        lease: seconds after which others clear what this gate has begun, should it die.
 
     Raises:
-        ConfigError: the index was not set up for it, or the engine can't do it.
+        ConfigError: the index was not set up for gates, or the engine does not support them.
     """
 
     def __init__(
@@ -63,8 +66,8 @@ class Gate(BaseGate):
         lease: float = 30.0,
     ) -> None:
         check_gate_options(policy, pipeline)
-        opened = open_gate(engine, index, policy or Policy(), seal, lease, canonicalizer_of(pipeline))
-        super().__init__(engine, opened, pipeline, seal, BLOCKING)
+        setup = open_gate(engine, index, policy or Policy(), seal, lease, canonicalizer_of(pipeline))
+        super().__init__(engine, setup, pipeline, seal, BLOCKING)
         self.engine = engine
         self._thread = LoopThread("shinglefold-gate")
         self._closing = threading.Lock()
@@ -73,38 +76,39 @@ class Gate(BaseGate):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        # An error in the block is raised, and not that closing fails for the same reason.
+        # An error of the block must not be hidden by one of closing, which often has the same cause.
         with nullcontext() if kind is None else suppress(EngineError):
             self.close()
 
     def add(self, document: Document) -> Verdict:
-        """Let a document in and return how.
+        """Add a document and return the verdict, which is ``accepted``.
 
         Args:
             document: its fields, with ``_id`` or ``id`` where it has an id of its own.
 
         Raises:
-            Refused: it resembles a stored document, or does not fit; the error tells which and how much.
-            EngineError: the engine can't go on; whether it was let in is unknown where its id was not given.
+            Refused: it resembles a stored document, or is invalid; the error names the document and the
+                likeness.
+            EngineError: the engine failed. Read the document by its id to know whether it was stored.
         """
         (verdict,) = self.add_all([document])
         return accepted_or_raise(verdict)
 
     def add_all(self, documents: Sequence[Document]) -> list[Verdict]:
-        """Let documents in as far as the policy does, and return their verdicts, in order.
+        """Add the documents that the policy accepts, and return the verdicts on all, in order.
 
         Raises:
-            EngineError: the engine can't go on; what was let in until then stays.
+            EngineError: the engine failed; documents that were stored before stay.
         """
-        if not self._opened.intents:
+        if not self._setup.intents:
             return self._thread.run(self._add_all, documents)
-        return self._thread.run(self._decide, self.made(documents))
+        return self._thread.run(self._decide, self._fingerprinted(documents))
 
     def admit(self, documents: Sequence[Document]) -> list[Verdict]:
-        """Decide about documents with fingerprints, as a pipeline makes them; ``_id`` is theirs.
+        """Decide about documents that have ``_id`` and a fingerprint of the index's pipeline.
 
         Raises:
-            EngineError: the engine can't go on; what was let in until then stays.
+            EngineError: the engine failed; documents that were stored before stay.
         """
         return self._thread.run(self._group_commit.admit, documents)
 
@@ -112,28 +116,28 @@ class Gate(BaseGate):
         """Return the passages that a document has in common with a stored one, in its own order.
 
         Args:
-            document: as it was given.
-            like: the id of the stored one, as an error or a verdict names it.
+            document: the document as it was given to ``add``.
+            like: the id of the stored document, which the error or the verdict names.
 
         Returns:
-            for each passage ``equal_tokens``, and under ``shown`` (the stored one) and ``member`` the field,
-            the place and the text; [] where the stored one is gone.
+            For each passage ``equal_tokens``, and under ``shown`` (the stored document) and ``member`` the
+            field, the position and the text; [] where the stored document was deleted.
         """
         check_str("like", like)
         (outcome,) = self.pipeline.run_block([without_fingerprint(document, self.recipe.field)])
-        given = document if outcome.document is None else outcome.document
+        processed = document if outcome.document is None else outcome.document
         placed = self.pipeline.tools.canonicalizer.placed
 
         def shared(stored: JSON) -> list[JSON]:
-            return matched_passages(stored["_source"], given, self.recipe.fields, placed)
+            return matched_passages(stored["_source"], processed, self.recipe.fields, placed)
 
         stored = self.engine.get(self.index, like)
         if stored is not None and (found := shared(stored)):
             return found
-        # Documents under other routings may have the id, too: the one that it resembles shares most.
-        return max(map(shared, self._routed(like)), key=_length, default=[])
+        # Documents under other routings may have the id, too: the similar one shares most.
+        return max(map(shared, self._with_id(like)), key=_equal_tokens, default=[])
 
-    def _routed(self, id_: str) -> list[JSON]:
+    def _with_id(self, id_: str) -> list[JSON]:
         """Return the documents of an id under any routing, which only a search finds."""
         self.refresh()
         body = {"query": {"ids": {"values": [id_]}}, "size": _ROUTINGS, **self.engine.can.unaltered}
@@ -141,18 +145,15 @@ class Gate(BaseGate):
         return hits
 
     def sweep(self) -> int:
-        """Remove placeholders left by crashed writers; return how many.
-
-        Only searches for all documents find them. On an embedded engine there are none.
-        """
+        """Remove placeholders left by crashed writers, and return how many; none on an embedded engine."""
         return len(sweep(self.engine, self.index, self.recipe.field).removed)
 
     def refresh(self) -> None:
-        """Make what was let in visible to searches."""
+        """Make accepted documents visible to searches."""
         self._thread.run(self._group_commit.refresh)
 
     def close(self) -> None:
-        """Make what was let in visible to searches, and take the gate's notes away; again it does nothing."""
+        """Make accepted documents visible, and delete the gate's intents; a second call does nothing."""
         if self._thread.forked:
             return
         with self._closing:
@@ -161,36 +162,32 @@ class Gate(BaseGate):
                 self._thread.stop()
 
 
-def _length(passages: Sequence[JSON]) -> int:
-    return sum(one["equal_tokens"] for one in passages)
-
-
-Given = ParamSpec("Given")
-Result = TypeVar("Result")
+def _equal_tokens(passages: Sequence[JSON]) -> int:
+    return sum(passage["equal_tokens"] for passage in passages)
 
 
 class AsyncGate(BaseGate):
-    """A ``Gate`` whose methods are awaited; tasks of one event loop share it, and are decided together.
+    """A ``Gate`` whose methods are awaited; tasks of one event loop may share it.
 
-    A task that is cancelled stops waiting; its documents may be let in all the same. Make a gate with
+    A task that is cancelled stops waiting; its documents may be accepted all the same. Make a gate with
     ``await AsyncGate.open(engine, index, policy)``.
     """
 
     def __init__(
         self,
         engine: Any,  # noqa: ANN401 - an awaited engine
-        opened: GateSetup,
+        setup: GateSetup,
         pipeline: Pipeline | None,
         seal: Seal | None,
     ) -> None:
         self.engine = engine
         self._thread: LoopThread | None = None
         if isinstance(engine, RunsInThreads):
-            super().__init__(engine.blocking, opened, pipeline, seal, BLOCKING)
-            # The engine blocks: it must not block the event loop of the caller.
+            super().__init__(engine.blocking, setup, pipeline, seal, BLOCKING)
+            # A blocking engine must not block the event loop of the caller.
             self._thread = LoopThread("shinglefold-gate")
         else:
-            super().__init__(engine, opened, pipeline, seal, AWAITED)
+            super().__init__(engine, setup, pipeline, seal, AWAITED)
 
     @classmethod
     async def open(
@@ -204,53 +201,62 @@ class AsyncGate(BaseGate):
         lease: float = 30.0,
         blocking: Engine | None = None,
     ) -> Self:
-        """Make the index ready and open a gate before it.
+        """Prepare the index and open a gate for it.
 
         Args:
             engine: ``AsyncOpenSearchEngine``, ``AsyncElasticsearchEngine`` or ``AsyncEmbeddedEngine``.
             index, policy, pipeline, seal, lease: see ``Gate``.
-            blocking: an engine that reaches the same server, to make the index ready by; None opens one.
+            blocking: an engine of the same server, which prepares the index; None opens one for that.
 
         Raises:
-            ConfigError: the index was not set up for it, or the engine can't do it.
+            ConfigError: the index was not set up for gates, or the engine does not support them.
         """
         check_gate_options(policy, pipeline)
         if not isinstance(engine, RunsInThreads) and not isinstance(engine, HasConnection):
-            raise ConfigError(f"{type(engine).__name__} is no engine whose methods are awaited")
-        opened = await asyncio.to_thread(
-            _opened, blocking, engine, index, policy or Policy(), seal, lease, canonicalizer_of(pipeline)
-        )
-        return cls(engine, opened, pipeline, seal)
+            raise ConfigError(f"{type(engine).__name__} is not an awaited engine: use Gate for blocking ones")
+
+        def prepare(by: Engine) -> GateSetup:
+            return open_gate(by, index, policy or Policy(), seal, lease, canonicalizer_of(pipeline))
+
+        def opened() -> GateSetup:
+            if isinstance(engine, RunsInThreads):
+                return prepare(engine.blocking)
+            if blocking is not None:
+                return prepare(blocking)
+            with closing(open_engine(engine.connection)) as own:
+                return prepare(own)
+
+        return cls(engine, await asyncio.to_thread(opened), pipeline, seal)
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        # As ``Gate`` does.
+        # See ``Gate.__exit__``.
         with nullcontext() if kind is None else suppress(EngineError):
             await self.close()
 
     async def add(self, document: Document) -> Verdict:
-        """Let a document in and return how; see ``Gate.add``."""
+        """Add a document; see ``Gate.add``."""
         (verdict,) = await self.add_all([document])
         return accepted_or_raise(verdict)
 
     async def add_all(self, documents: Sequence[Document]) -> list[Verdict]:
-        """Let documents in as far as the policy does; see ``Gate.add_all``."""
+        """Add the documents that the policy accepts; see ``Gate.add_all``."""
         if self._thread is not None:
             return await self._run(self._add_all, documents)
-        return await self._decide(await asyncio.to_thread(self.made, documents))
+        return await self._decide(await asyncio.to_thread(self._fingerprinted, documents))
 
     async def admit(self, documents: Sequence[Document]) -> list[Verdict]:
         """Decide about documents with fingerprints; see ``Gate.admit``."""
         return await self._run(self._group_commit.admit, documents)
 
     async def refresh(self) -> None:
-        """Make what was let in visible to searches."""
+        """Make accepted documents visible to searches."""
         await self._run(self._group_commit.refresh)
 
     async def close(self) -> None:
-        """Make what was let in visible to searches, and take the gate's notes away; again it does nothing."""
+        """Make accepted documents visible, and delete the gate's intents; a second call does nothing."""
         if self._thread is None:
             await self._group_commit.close()
         elif not self._thread.stopped:
@@ -259,30 +265,81 @@ class AsyncGate(BaseGate):
 
     async def _run(
         self,
-        work: Callable[Given, Coroutine[Any, Any, Result]],
-        *args: Given.args,
-        **more: Given.kwargs,
+        work: Callable[Arguments, Coroutine[Any, Any, Result]],
+        *args: Arguments.args,
+        **options: Arguments.kwargs,
     ) -> Result:
         if self._thread is None:
-            return await work(*args, **more)
-        return await asyncio.wrap_future(self._thread.submit(work, *args, **more))
+            return await work(*args, **options)
+        return await asyncio.wrap_future(self._thread.submit(work, *args, **options))
 
 
-def _opened(  # noqa: PLR0917 - as ``open_gate``
-    given: Engine | None,
-    engine: Any,  # noqa: ANN401 - an awaited engine
-    index: str,
-    policy: Policy,
-    seal: Seal | None,
-    lease: float,
-    canonicalizer: Canonicalizer | None,
-) -> GateSetup:
-    if isinstance(engine, RunsInThreads):
-        return open_gate(engine.blocking, index, policy, seal, lease, canonicalizer)
-    if given is not None:
-        return open_gate(given, index, policy, seal, lease, canonicalizer)
-    blocking = open_engine(engine.connection)
-    try:
-        return open_gate(blocking, index, policy, seal, lease, canonicalizer)
-    finally:
-        blocking.close()
+@dataclass(slots=True)
+class BulkRun:
+    """The state of a run: ``read == accepted + refused + failed + unknown``.
+
+    Attributes:
+        verdicts: the verdict on each document, in order, as JSON with its line.
+        unknown: documents that are being decided; where the run ends then, some may have been stored.
+        stopped: why the run ended early; "" where it did not.
+    """
+
+    verdicts: list[JSON] = field(default_factory=list)
+    unknown: int = 0
+    stopped: str = ""
+
+    @property
+    def read(self) -> int:
+        """The number of documents that were read."""
+        return len(self.verdicts) + self.unknown
+
+    def count(self, status: str) -> int:
+        """Return how many documents have a status: ``accepted``, ``refused`` or ``failed``."""
+        return sum(verdict["status"] == status for verdict in self.verdicts)
+
+    def add_all(self, gate: Gate, records: Iterator[Record], passages: bool = False) -> None:
+        """Add all documents. Ctrl-C and SIGTERM end the run between batches.
+
+        A second signal stops waiting for the batch that is being decided.
+
+        Args:
+            passages: add the passages that a refused document has in common with the stored one.
+
+        Raises:
+            Interrupted: a signal came; documents that were stored stay, and are counted.
+            EngineError: the engine failed; likewise.
+            InputError: the source could not be read any further; likewise.
+        """
+        with Interrupts() as interrupts:
+            while True:
+                with interrupts.breakable():
+                    batch = list(islice(records, BATCH))
+                interrupts.check()
+                if not batch:
+                    return
+                self.unknown = len(batch)
+                with interrupts.breakable(at_once=False):
+                    verdicts = gate.add_all([one.document for one in batch if one.document is not None])
+                self._record(gate, batch, iter(verdicts), passages)
+
+    def to_json(self) -> JSON:
+        """Return the counts, and the verdict on each document."""
+        counts = {name: self.count(name) for name in ("accepted", "refused", "failed")}
+        more = {"stopped": self.stopped, "unknown": self.unknown} if self.stopped else {}
+        return {"read": self.read, **counts, **more, "documents": self.verdicts}
+
+    def _record(self, gate: Gate, batch: list[Record], verdicts: Iterator[Verdict], passages: bool) -> None:
+        self.unknown = 0
+        begin = len(self.verdicts)
+        for record in batch:
+            position: JSON = {"line": record.line, "source": record.source}
+            if record.document is None:
+                self.verdicts.append({"status": "failed", "reason": record.reason, **position})
+            else:
+                self.verdicts.append({**next(verdicts).to_json(), **position})
+        if not passages:
+            return
+        # After the verdicts, so that all are counted even where these requests fail.
+        for record, verdict in zip(batch, self.verdicts[begin:], strict=True):
+            if record.document is not None and "like" in verdict:
+                verdict["passages"] = gate.passages(record.document, verdict["like"]["_id"])

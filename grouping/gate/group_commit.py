@@ -1,4 +1,7 @@
-"""Group commit: documents of callers that arrive together are decided in one job, by one set of requests."""
+"""Group commit: documents of callers that arrive together are decided in one job, by one set of requests.
+
+All of it runs in one event loop. A blocking gate has an event loop in a thread of its own.
+"""
 
 import asyncio
 import os
@@ -22,15 +25,17 @@ from shinglefold.grouping.gate.protocol.protocol import decide
 from shinglefold.grouping.gate.server_store import ServerStore
 from shinglefold.runtime.sans_io import run_async
 
-#: Seconds to wait for the callers of the last job, which are likely to come again at once.
+#: Seconds to wait for the callers of the last job, which are likely to come back at once.
 _GATHER = 0.002
 
 
 @dataclass(slots=True, eq=False)
 class WaitingCaller:
-    """Documents of one caller, and their verdicts.
+    """A caller, its documents and their verdicts.
 
-    ``decided``: set once ``done``. ``given_up``: the caller was interrupted and waits no longer.
+    Attributes:
+        decided: set once ``done``.
+        given_up: whether the caller was interrupted and waits no longer.
     """
 
     documents: Sequence[Document]
@@ -48,10 +53,10 @@ class WaitingCaller:
         return self.error is not None or None not in self.verdicts
 
     def result(self) -> list[Verdict]:
-        """Return the verdicts, or raise what went wrong."""
+        """Return the verdicts, or raise the error."""
         if self.error is not None:
             raise self.error
-        return [one for one in self.verdicts if one is not None]
+        return [verdict for verdict in self.verdicts if verdict is not None]
 
 
 class DecisionJob:
@@ -60,9 +65,9 @@ class DecisionJob:
     While a job pauses, another may go on: a caller that waits for another writer's lease delays nobody else.
 
     Args:
-        cut: cuts documents into batches that are decided one after the other.
+        batches: splits documents into batches that are decided one after the other.
         member: returns the member for a document, or the verdict on one that does not fit at all.
-        told: returns a verdict with its reason in words.
+        describe: returns a verdict with its reason in words.
         shared: whether other gates may write to the same index; else pauses are skipped.
     """
 
@@ -71,19 +76,19 @@ class DecisionJob:
         callers: Sequence[WaitingCaller],
         context: DecisionContext,
         *,
-        cut: Callable[[Sequence[Document]], list[list[Document]]],
+        batches: Callable[[Sequence[Document]], list[list[Document]]],
         member: Callable[[Document], Member | Verdict],
-        told: Callable[[Verdict], Verdict],
+        describe: Callable[[Verdict], Verdict],
         shared: bool,
     ) -> None:
-        self.callers, self._shared = callers, shared
-        self._terms, self._cut, self._member, self._told = context, cut, member, told
+        self.callers, self._context, self._shared = callers, context, shared
+        self._batches, self._member, self._describe = batches, member, describe
         self._undecided: list[tuple[Member, WaitingCaller, int]] = []
-        self._steps = self._all()
+        self._steps = self._decide_all()
 
     @property
     def given_up(self) -> bool:
-        """Whether no caller waits for it any more."""
+        """Whether no caller waits for the job any more."""
         return bool(self.callers) and all(caller.given_up or caller.done for caller in self.callers)
 
     def until_pause(self, error: BaseException | None = None) -> Steps[int | None]:
@@ -100,7 +105,7 @@ class DecisionJob:
                 request = go()
             except StopIteration:
                 return None
-            if isinstance(request, Pause) and self._rests(request):
+            if isinstance(request, Pause) and self._yields_turn(request):
                 return request.milliseconds
             try:
                 answer: Any = yield request
@@ -109,61 +114,64 @@ class DecisionJob:
             else:
                 go = partial(self._steps.send, answer)
 
-    def _rests(self, pause: Pause) -> bool:
-        """Return whether others may go on in a pause; between two batches they always may."""
+    def _yields_turn(self, pause: Pause) -> bool:
+        """Return whether other jobs may go on in a pause; between two batches they always may."""
         return not pause.milliseconds or (self._shared and not pause.alone)
 
-    def tell(self) -> None:
+    def deliver(self) -> None:
         """Hand callers the verdicts that are final and durable by now."""
         waiting: list[tuple[Member, WaitingCaller, int]] = []
         for member, caller, place in self._undecided:
             if member.verdict is None:
                 waiting.append((member, caller, place))
             else:
-                caller.verdicts[place] = self._told(member.verdict)
+                caller.verdicts[place] = self._describe(member.verdict)
         self._undecided = waiting
 
     def fail(self, error: BaseException) -> None:
         """Hand the error to callers that are not done.
 
-        A server has stored what it answered. The embedded engine may have failed to make it durable.
+        A server has stored the documents of its answers. The embedded engine may have failed to make them
+        durable, so that their verdicts are not delivered.
         """
         if self._shared:
-            self.tell()
+            self.deliver()
         for caller in self.callers:
             if not caller.done:
                 caller.error = error
 
-    def _all(self) -> Steps[None]:
+    def _decide_all(self) -> Steps[None]:
         documents = [document for caller in self.callers for document in caller.documents]
         places = ((caller, at) for caller in self.callers for at in range(len(caller.documents)))
-        for number, batch in enumerate(self._cut(documents)):
+        for number, batch in enumerate(self._batches(documents)):
             if number:
                 yield Pause(0)
-            if members := self._begun(batch, places):
-                yield from decide(members, self._terms)
+            if members := self._members(batch, places):
+                yield from decide(members, self._context)
 
-    def _begun(self, batch: Sequence[Document], places: Iterator[tuple[WaitingCaller, int]]) -> list[Member]:
+    def _members(
+        self, batch: Sequence[Document], places: Iterator[tuple[WaitingCaller, int]]
+    ) -> list[Member]:
         members: list[Member] = []
         for document in batch:
             caller, place = next(places)
-            made = self._member(document)
-            if isinstance(made, Member):
-                members.append(made)
-                self._undecided.append((made, caller, place))
+            member = self._member(document)
+            if isinstance(member, Member):
+                members.append(member)
+                self._undecided.append((member, caller, place))
             else:
-                caller.verdicts[place] = self._told(made)
+                caller.verdicts[place] = self._describe(member)
         return members
 
 
 class GroupCommit:
-    """Collects callers while a job is decided, and decides about them in the next job.
+    """Collects callers while a job runs, and decides about their documents in the next job.
 
-    One job at a time asks the store. All methods run in one event loop.
+    One job at a time sends requests to the store.
 
     Args:
-        index: named in errors.
-        new_job: makes the job of some callers.
+        index: for errors.
+        new_job: returns the job for some callers.
     """
 
     def __init__(
@@ -176,7 +184,7 @@ class GroupCommit:
         self._index, self._new_job, self._store, self._housekeeping = index, new_job, store, housekeeping
         self._waiting: list[WaitingCaller] = []
         self._arrival = asyncio.Event()
-        #: Callers that were there when the last turn ended.
+        #: How many callers there were when the last turn ended.
         self._expected = 0
         self._turn = asyncio.Lock()
         self._jobs: set[asyncio.Task[None]] = set()
@@ -186,13 +194,13 @@ class GroupCommit:
     async def admit(self, documents: Sequence[Document]) -> list[Verdict]:
         """Decide about documents with fingerprints.
 
-        A caller that is cancelled stops waiting. Documents decided together with those of others are decided
-        all the same; else their placeholders are released at the next pause.
+        A caller that is cancelled stops waiting. Where others of its job still wait, its documents are
+        decided all the same; else their placeholders are released at the next pause.
         """
         if not documents:
             return []
         if self._closed:
-            raise EngineError(f"this gate before {self._index!r} is closed: open another")
+            raise EngineError(f"this gate of {self._index!r} is closed: open another")
         own = WaitingCaller(documents)
         self._waiting.append(own)
         self._arrival.set()
@@ -215,7 +223,7 @@ class GroupCommit:
             await self._housekeeping.publish()
 
     async def close(self) -> None:
-        """Wait for the jobs that are on their way, and take away what the gate has told others."""
+        """Wait for running jobs, make what was admitted visible, and delete what the gate has published."""
         while self._jobs:
             await asyncio.gather(*self._jobs, return_exceptions=True)
         async with self._turn:
@@ -237,7 +245,7 @@ class GroupCommit:
                 pause = await self._advance(job)
 
     async def _gather(self) -> None:
-        """Wait a moment for as many callers as there were, so that they are decided together again."""
+        """Wait a moment for as many callers as before, so that they are decided together again."""
         if len(self._waiting) >= self._expected:
             return
         with suppress(TimeoutError):
@@ -247,10 +255,12 @@ class GroupCommit:
                     await self._arrival.wait()
 
     async def _advance(self, job: DecisionJob) -> int | None:
-        """Take a job to its next pause, and return that; None at its end."""
+        """Run a job to its next pause, and return that in milliseconds; None at its end."""
         try:
             error = (
-                EngineError("all who waited for these documents were interrupted") if job.given_up else None
+                EngineError("all callers that waited for these documents were interrupted")
+                if job.given_up
+                else None
             )
             async with self._store.turn(lambda: job.given_up):
                 await self._housekeeping.run_due()
@@ -261,56 +271,56 @@ class GroupCommit:
                 raise
             return None
         finally:
-            job.tell()
+            job.deliver()
             self._expected = len(job.callers) + len(self._waiting)
             for caller in job.callers:
                 if caller.done:
                     caller.decided.set()
 
 
-Given = ParamSpec("Given")
+Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
-#: Seconds between two looks at whether the thread is still there.
-_ALIVE = 1.0
+#: Seconds between two checks that the thread is alive.
+_ALIVE_CHECK = 1.0
 
 
 class LoopThread:
-    """Runs an event loop in a daemon thread, until ``stop`` or until nobody has this object any more."""
+    """Runs an event loop in a daemon thread, until ``stop`` or until this object is collected."""
 
     def __init__(self, name: str) -> None:
         self._loop = asyncio.new_event_loop()
-        # An engine that blocks blocks it, which is no news in debug mode.
+        # A blocking engine blocks it on purpose, which debug mode would report.
         self._loop.slow_callback_duration = float("inf")
         self._process = os.getpid()
         self._thread = threading.Thread(target=_serve, args=(self._loop,), name=name, daemon=True)
         self._thread.start()
-        # Also before the interpreter ends: a thread that wakes while it does may crash the process.
+        # Also before the interpreter ends: a thread that wakes during its shutdown may crash the process.
         self._stop = weakref.finalize(self, _stop, self._loop, self._thread, self._process)
 
     @property
     def stopped(self) -> bool:
-        """Whether the thread was ended."""
+        """Whether the thread was stopped."""
         return not self._stop.alive
 
     @property
     def forked(self) -> bool:
-        """Whether this process is a fork of the one that started the thread, and so has no such thread."""
+        """Whether this process is a fork of the one that started the thread, and so lacks the thread."""
         return os.getpid() != self._process
 
     def submit(
         self,
-        work: Callable[Given, Coroutine[Any, Any, Result]],
-        *args: Given.args,
-        **more: Given.kwargs,
+        work: Callable[Arguments, Coroutine[Any, Any, Result]],
+        *args: Arguments.args,
+        **options: Arguments.kwargs,
     ) -> Future[Result]:
-        """Begin a coroutine.
+        """Start a coroutine and return its future.
 
         Raises:
             EngineError: the thread is of another process, or was stopped.
         """
         if self.forked:
             raise EngineError("gates don't survive fork(): open one in the child")
-        coroutine = work(*args, **more)
+        coroutine = work(*args, **options)
         try:
             return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         except RuntimeError:
@@ -319,20 +329,20 @@ class LoopThread:
 
     def run(
         self,
-        work: Callable[Given, Coroutine[Any, Any, Result]],
-        *args: Given.args,
-        **more: Given.kwargs,
+        work: Callable[Arguments, Coroutine[Any, Any, Result]],
+        *args: Arguments.args,
+        **options: Arguments.kwargs,
     ) -> Result:
-        """Run a coroutine and return its result; where the caller is interrupted, it is cancelled.
+        """Run a coroutine and return its result; cancel it where the caller is interrupted.
 
         Raises:
             EngineError: the thread is of another process, or was stopped.
         """
-        future = self.submit(work, *args, **more)
+        future = self.submit(work, *args, **options)
         try:
             while True:
                 with suppress(TimeoutError):
-                    return future.result(_ALIVE)
+                    return future.result(_ALIVE_CHECK)
                 if future.done():
                     return future.result()
                 if not self._thread.is_alive():
@@ -342,7 +352,7 @@ class LoopThread:
             raise
 
     def stop(self) -> None:
-        """End the thread; again it does nothing."""
+        """Stop the thread; a second call does nothing."""
         self._stop()
 
 
@@ -354,7 +364,7 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
 def _stop(loop: asyncio.AbstractEventLoop, thread: threading.Thread, process: int) -> None:
     if os.getpid() == process and thread.is_alive():
         loop.call_soon_threadsafe(loop.stop)
-        # The garbage collector may come here in that very thread.
+        # The garbage collector may run this in that very thread.
         if thread is not threading.current_thread():
             thread.join()
 

@@ -1,8 +1,8 @@
 """Background work of a gate, about once a second, and the removal of stale placeholders.
 
-A gate refreshes its index, clears away the intents of dead writers, and checks that the index was not
-replaced. Outages of up to a minute are tolerated: all admitted documents stay known by their intents until
-searches see them.
+A gate refreshes its index, clears the intents of crashed writers, and checks that the index was not replaced.
+Outages of up to a minute are tolerated: admitted documents stay known by their intents until searches see
+them.
 """
 
 import asyncio
@@ -23,37 +23,16 @@ from shinglefold.grouping.gate.server_store import EngineCalls, now
 from shinglefold.model.stored_fingerprint import PENDING, placeholder_query
 from shinglefold.runtime.sans_io import run_async
 
-#: Seconds between two refreshes, and between two looks at which index the name means.
-SECONDS = 1.0
+#: Seconds between two refreshes, and between two checks of which index the name means.
+_INTERVAL = 1.0
 #: Seconds for which this work may fail.
 _GRACE = 60.0
 #: Placeholders read at once.
 _PAGE = 1000
 
 
-class FailureGrace:
-    """Tolerates failures until they have gone on for too long."""
-
-    def __init__(self) -> None:
-        self._since: float | None = None
-
-    def record(self, error: EngineUnavailable) -> None:
-        """Record a failure.
-
-        Raises:
-            EngineUnavailable: it has failed for too long.
-        """
-        self._since = self._since or time.monotonic()
-        if time.monotonic() - self._since > _GRACE:
-            raise error
-
-    def reset(self) -> None:
-        """Record a success."""
-        self._since = None
-
-
 class Housekeeping:
-    """Refreshes the index while decisions go on, and cleans up behind dead writers.
+    """Refreshes the index while decisions go on, and clears the intents of crashed writers.
 
     Args:
         engine: blocking or awaited; ``calls`` says how it is called.
@@ -71,24 +50,27 @@ class Housekeeping:
         self._shared = opened.shared
         self._refreshed = self._checked = time.monotonic()
         self._refreshing: tuple[asyncio.Task[None], tuple[str, ...]] | None = None
-        self._grace = FailureGrace()
+        #: When the first failure in a row happened.
+        self._failing: float | None = None
 
     async def run_due(self) -> None:
-        """Do what is due.
+        """Do the work that is due.
 
         Raises:
-            EngineError: the name means another index now, or the engine can't go on.
+            EngineError: the name means another index now, or the engine failed for over a minute.
         """
         if self._shared is None:
             return
         try:
             await self._finish_due(self._shared)
-        except EngineUnavailable as error:
-            self._grace.record(error)
-        due = self._refreshing is None and time.monotonic() - self._refreshed > SECONDS
-        if due and (rounds := self._shared.settled()):
-            refresh = self._calls.beside(self._refresh)
-            self._refreshing = asyncio.create_task(refresh), rounds
+        except EngineUnavailable:
+            self._failing = self._failing or time.monotonic()
+            if time.monotonic() - self._failing > _GRACE:
+                raise
+        due = self._refreshing is None and time.monotonic() - self._refreshed > _INTERVAL
+        if due and (batches := self._shared.settled()):
+            refresh = self._calls.concurrently(self._refresh)
+            self._refreshing = asyncio.create_task(refresh), batches
 
     async def publish(self) -> None:
         """Make what was admitted visible to searches."""
@@ -101,16 +83,16 @@ class Housekeeping:
         await run_async(publish_settled(self._shared), self._answer)
 
     async def depart(self) -> None:
-        """Take away what the gate has told others."""
+        """Delete what the gate has published."""
         if self._shared is not None:
             await run_async(self._shared.depart(), self._answer)
 
     async def _finish_due(self, shared: SharedRegister) -> None:
         if self._refreshing is not None and self._refreshing[0].done():
             await self._finish_refresh(shared)
-            self._grace.reset()
+            self._failing = None
             await run_async(shared.clean(self._opened.gate_fields), self._answer)
-        if time.monotonic() - self._checked > SECONDS:
+        if time.monotonic() - self._checked > _INTERVAL:
             self._checked = time.monotonic()
             identities = await self._calls.call(lambda: self._engine.identities(self._opened.names))
             self._opened.check_same(identities)
@@ -118,11 +100,11 @@ class Housekeeping:
     async def _finish_refresh(self, shared: SharedRegister) -> None:
         if self._refreshing is None:
             return
-        (task, rounds), self._refreshing = self._refreshing, None
+        (task, batches), self._refreshing = self._refreshing, None
         self._refreshed = time.monotonic()
         await task
         self._refreshed = time.monotonic()
-        shared.seen(rounds)
+        shared.forget(batches)
 
     def _refresh(self) -> Any:  # noqa: ANN401 - to be awaited, where the engine is
         return self._engine.refresh(self._opened.index)
@@ -130,7 +112,7 @@ class Housekeeping:
 
 @dataclass(frozen=True, slots=True)
 class Placeholder:
-    """A placeholder that reserves an id and routing; ``until``: when its lease expires, in milliseconds."""
+    """A placeholder that reserves an id and routing; its lease expires at ``until``, in milliseconds."""
 
     id: str
     routing: str | None
@@ -139,13 +121,13 @@ class Placeholder:
 
     @property
     def expired(self) -> bool:
-        """Whether the lease has expired: its writer died or stalled."""
+        """Whether the lease has expired: the writer died or stalled."""
         return self.until < now()
 
     def to_json(self) -> JSON:
         """Return the placeholder as JSON."""
-        told: JSON = {"_id": self.id, "until": self.until, "left": self.expired}
-        return told if self.routing is None else {**told, "_routing": self.routing}
+        data: JSON = {"_id": self.id, "until": self.until, "left": self.expired}
+        return data if self.routing is None else {**data, "_routing": self.routing}
 
 
 def placeholders(engine: Engine, index: str, field: str) -> list[Placeholder]:
@@ -163,18 +145,18 @@ def placeholders(engine: Engine, index: str, field: str) -> list[Placeholder]:
     body = {"query": placeholder_query(field), "size": _PAGE, "sort": [order], "_source": False}
     body |= engine.can.unaltered
     hits = engine.search(concrete, body, engine.can.newest)["hits"]["hits"]
-    named = [(hit["_id"], hit.get("_routing")) for hit in hits]
-    held = engine.read(concrete, [id_ for id_, _ in named], [pending], [routing for _, routing in named])
+    routings = [hit.get("_routing") for hit in hits]
+    stored = engine.read(concrete, [hit["_id"] for hit in hits], [pending], routings)
     gate_fields = GateFields(field)
     return [
-        Placeholder(one.id, routing, until, one.guard)
-        for (_, routing), one in zip(named, held, strict=True)
-        if one is not None and (until := gate_fields.pending(one.source)) is not None
+        Placeholder(document.id, routing, until, document.guard)
+        for routing, document in zip(routings, stored, strict=True)
+        if document is not None and (until := gate_fields.pending(document.source)) is not None
     ]
 
 
 class SweepResult(NamedTuple):
-    """The placeholders that were removed, and why others were not."""
+    """The placeholders that were removed, and the reasons why others were not."""
 
     removed: tuple[Placeholder, ...] = ()
     reasons: tuple[str, ...] = ()
@@ -183,22 +165,22 @@ class SweepResult(NamedTuple):
 def sweep(engine: Engine, index: str, field: str) -> SweepResult:
     """Remove placeholders left by crashed writers, each under its guard.
 
-    A writer that only stalled begins again with its document.
+    A writer that only stalled decides about its document again.
     """
     if not isinstance(engine, GuardedWrites):
         return SweepResult()
     removed: list[Placeholder] = []
     concrete = concrete_index(engine, index)
-    while found := [one for one in placeholders(engine, concrete, field) if one.expired]:
-        written = engine.write([_drop(concrete, one) for one in found])
-        gone = [kept for kept, one in zip(found, written, strict=True) if one.status == DONE]
+    while expired := [one for one in placeholders(engine, concrete, field) if one.expired]:
+        results = engine.write([_deletion(concrete, one) for one in expired])
+        gone = [one for one, result in zip(expired, results, strict=True) if result.status == DONE]
         removed += gone
         if not gone:
-            return SweepResult(tuple(removed), tuple(dict.fromkeys(one.reason for one in written)))
+            return SweepResult(tuple(removed), tuple(dict.fromkeys(result.reason for result in results)))
     return SweepResult(tuple(removed))
 
 
-def _drop(index: str, one: Placeholder) -> JSON:
-    guard = {"if_seq_no": one.guard.seq_no, "if_primary_term": one.guard.primary_term}
-    sent = {"_op_type": "delete", "_index": index, "_id": one.id, **guard}
-    return sent if one.routing is None else {**sent, "routing": one.routing}
+def _deletion(index: str, placeholder: Placeholder) -> JSON:
+    guard = {"if_seq_no": placeholder.guard.seq_no, "if_primary_term": placeholder.guard.primary_term}
+    action = {"_op_type": "delete", "_index": index, "_id": placeholder.id, **guard}
+    return action if placeholder.routing is None else {**action, "routing": placeholder.routing}

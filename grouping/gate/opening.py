@@ -1,4 +1,4 @@
-"""Opening a gate: check and prepare the index, and derive how its documents are compared and stored."""
+"""Open a gate: check and prepare the index, and derive how its documents are compared and stored."""
 
 import time
 import uuid
@@ -20,7 +20,7 @@ from shinglefold.grouping.gate.server_store import StoredDocuments
 from shinglefold.grouping.intent_index import check_intents, ensure_intents
 from shinglefold.grouping.rules import Policy
 from shinglefold.grouping.scope_values import Values
-from shinglefold.grouping.similarity import Rules, SimilarityModel, similarity_model
+from shinglefold.grouping.similarity import SimilarityModel, similarity_model
 from shinglefold.ingest import Backoff
 from shinglefold.ingest.field_paths import put
 from shinglefold.maintenance.preconditions import change_obstacles, settings_of, source_obstacles
@@ -30,73 +30,74 @@ from shinglefold.model.stored_fingerprint import ATTEMPT, PENDING, stored_parts
 from shinglefold.options.validation import check_engine, check_number, check_str
 from shinglefold.rerank.hits import stored_value
 from shinglefold.rerank.index_knowledge import check_keywords
+from shinglefold.rerank.request.fold_options import Scope
 from shinglefold.rerank.similar import QueryDocument
-
-_LANGUAGE = "lang"
 
 
 @dataclass(frozen=True, slots=True)
 class FingerprintJudge:
     """Compares members with stored documents and with the prints of intents."""
 
-    similarity_model: SimilarityModel
+    model: SimilarityModel
 
     def likenesses(self, pairs: Sequence[tuple[Member, Any]]) -> list[Similarity | None]:
-        """Return how alike members and stored sources are; None where they do not match.
+        """Return the similarity of members and stored sources; None where they do not match.
 
         Cost: about 10 ns a pair, and some 200 µs for each text that is compared for the first time.
         """
-        asked, hits, places = _distinct(pairs)
+        documents, hits, positions = _distinct(pairs)
         found = {
             (one, other): Similarity(likeness, similarity)
-            for one, other, likeness, similarity in self.similarity_model.similar_pairs(
-                self.similarity_model.batch(asked), hits
+            for one, other, likeness, similarity in self.model.similar_pairs(
+                self.model.batch(documents), hits
             )
         }
-        return [found.get(place) for place in places]
+        return [found.get(position) for position in positions]
 
     def possible(self, pairs: Sequence[tuple[Member, Any]]) -> list[bool]:
         """Return whether members and the prints of intents may match.
 
-        A gate with another policy may leave parts out of its prints. Then they may match: the document has
-        them.
+        The gate of an intent may have another policy and publish fewer parts. A missing part may match.
         """
-        asked, hits, places = _distinct([(member, self._filled(member, told)) for member, told in pairs])
-        batch = self.similarity_model.batch(asked)
-        found = {(pair.one, pair.other) for pair in self.similarity_model.possible(batch, hits)}
-        return [place in found for place in places]
+        completed = [(member, self._completed(member, print_)) for member, print_ in pairs]
+        documents, hits, positions = _distinct(completed)
+        candidates = self.model.candidate_pairs(self.model.batch(documents), hits)
+        found = {(pair.one, pair.other) for pair in candidates}
+        return [position in found for position in positions]
 
-    def _filled(self, member: Member, told: JSON) -> JSON:
+    def _completed(self, member: Member, print_: JSON) -> JSON:
         """Return the print of an intent, its missing parts taken from the member."""
-        field, likeness = self.similarity_model.field, self.similarity_model
-        own = stored_parts(member.document, field)
-        there = stored_parts(told, field)
-        left = [name for name in likeness.parts if name in own and name not in there]
-        # A print says so where its document has no values.
-        unknown = [one for one in likeness.scopes if stored_value(told, likeness.told_in(one)) is None]
-        if not left and not unknown:
-            return told
-        told = put(told, field, {**there, **{name: own[name] for name in left}})
-        for one in unknown:
-            told = put(told, likeness.told_in(one), list(member.print.values.get(one.field, ())))
-        return told
+        field, model = self.model.field, self.model
+        own, published = stored_parts(member.document, field), stored_parts(print_, field)
+        missing = [name for name in model.parts if name in own and name not in published]
+        # A print has an empty list where its document has no values.
+        unknown = [scope for scope in model.scopes if stored_value(print_, model.source_path(scope)) is None]
+        if not missing and not unknown:
+            return print_
+        completed = put(print_, field, {**published, **{name: own[name] for name in missing}})
+        for scope in unknown:
+            completed = put(completed, model.source_path(scope), self._scope_values(member, scope))
+        return completed
 
     def pairs(self, members: Sequence[Member]) -> list[tuple[int, int]]:
         """Return the pairs of members that match, by position, the earlier one first."""
-        batch = self.similarity_model.batch([one.print for one in members])
-        return [(pair.one, pair.other) for pair in self.similarity_model.among(batch)]
+        batch = self.model.batch([member.print for member in members])
+        return [(pair.one, pair.other) for pair in self.model.similar_within(batch)]
 
     def print(self, member: Member, /) -> JSON:
-        """Return the parts of a member that others compare, in the form of a stored document."""
-        field, likeness = self.similarity_model.field, self.similarity_model
-        parts = stored_parts(member.document, field)
-        told: JSON = put(
-            {}, field, {name: parts[name] for name in (_LANGUAGE, *likeness.parts) if name in parts}
-        )
-        for one in likeness.scopes:
-            if not one.field.startswith(f"{field}."):
-                told = put(told, likeness.told_in(one), list(member.print.values.get(one.field, ())))
-        return told
+        """Return the parts of a member that other gates compare, in the form of a stored document."""
+        field, model = self.model.field, self.model
+        stored = stored_parts(member.document, field)
+        parts = {name: stored[name] for name in ("lang", *model.parts) if name in stored}
+        print_: JSON = put({}, field, parts)
+        for scope in model.scopes:
+            if not scope.field.startswith(f"{field}."):
+                print_ = put(print_, model.source_path(scope), self._scope_values(member, scope))
+        return print_
+
+    @staticmethod
+    def _scope_values(member: Member, scope: Scope) -> list[Any]:
+        return list(member.print.values.get(scope.field, ()))
 
 
 def _distinct(
@@ -105,25 +106,25 @@ def _distinct(
     """Return the members and the hits of pairs, each once, and the positions of both for each pair."""
     members: dict[int, int] = {}
     sources: dict[int, int] = {}
-    asked: list[QueryDocument] = []
+    documents: list[QueryDocument] = []
     hits: list[JSON] = []
-    places: list[tuple[int, int]] = []
+    positions: list[tuple[int, int]] = []
     for member, source in pairs:
-        if (one := members.setdefault(id(member), len(asked))) == len(asked):
-            asked.append(member.print)
+        if (one := members.setdefault(id(member), len(documents))) == len(documents):
+            documents.append(member.print)
         if (other := sources.setdefault(id(source), len(hits))) == len(hits):
             hits.append({"_source": source})
-        places.append((one, other))
-    return asked, hits, places
+        positions.append((one, other))
+    return documents, hits, positions
 
 
-def match_keys_of(asked: QueryDocument) -> tuple[str, ...]:
-    """Return the keys of which two documents that match have one in common: supershingles and text digest."""
-    text = asked.print.digest
-    return (*asked.print.supershingles, *((f"#{text}",) if text else ()))
+def match_keys_of(document: QueryDocument) -> tuple[str, ...]:
+    """Return the supershingles and the text digest: two documents that match have one in common."""
+    digest = document.print.digest
+    return (*document.print.supershingles, *((f"#{digest}",) if digest else ()))
 
 
-#: The mapping of a placeholder; a sweep finds it by the first.
+#: The mapping of a placeholder; a sweep searches the first field.
 _PLACEHOLDER: JSON = {
     PENDING: {"type": "long"},
     ATTEMPT: {"type": "keyword", "index": False, "doc_values": False},
@@ -132,33 +133,33 @@ _PLACEHOLDER: JSON = {
 
 @dataclass(frozen=True, slots=True)
 class GateSetup:
-    """An index that a gate is open for.
+    """An index that is prepared for a gate.
 
     Attributes:
         intents: the index of intents, "" on an embedded engine, which needs none.
         read_back: the fields of documents that a decision reads again.
-        first: the sort by which leaders come first.
-        beside: fields of found documents that decide beside their fingerprints.
+        sort: of found documents, so that leaders come first.
+        doc_values: fields of found documents that decide in addition to their fingerprints.
         identities: of both indices; another index of the same name has another one.
-        named: the name it was opened by, perhaps an alias.
+        given_name: the name that the gate was opened by, perhaps an alias.
     """
 
     index: str
     intents: str
     recipe: Recipe
-    likeness: SimilarityModel
+    model: SimilarityModel
     gate_fields: GateFields
     context: DecisionContext
     read_back: tuple[str, ...]
-    first: tuple[JSON, ...]
-    beside: tuple[str, ...]
+    sort: tuple[JSON, ...]
+    doc_values: tuple[str, ...]
     identities: Mapping[str, str]
-    named: str
+    given_name: str
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The indices that the gate writes to, and the name it was opened by."""
-        return tuple(name for name in dict.fromkeys((self.index, self.intents, self.named)) if name)
+        """The indices that the gate writes to, and the name that it was opened by."""
+        return tuple(name for name in dict.fromkeys((self.index, self.intents, self.given_name)) if name)
 
     def check_same(self, identities: Mapping[str, str]) -> None:
         """Check that both indices still exist and that the alias still means this index.
@@ -167,7 +168,7 @@ class GateSetup:
         to another index.
 
         Args:
-            identities: of all indices that ``names`` mean.
+            identities: of all indices that the names in ``names`` mean.
 
         Raises:
             EngineError: an index was replaced or deleted, or the alias moved.
@@ -175,17 +176,17 @@ class GateSetup:
         others = [name for name, now in identities.items() if now and name not in self.identities]
         if others and any(self.identities.values()):
             raise EngineError(
-                f"{self.named!r} meant the index {self.index!r} when this gate was opened, and now means "
-                f"{', '.join(sorted(others))}, as after a rollover: open another gate for the index that "
-                "takes new documents"
+                f"{self.given_name!r} meant the index {self.index!r} when this gate was opened, and now "
+                f"means {', '.join(sorted(others))}, as after a rollover: open another gate for the index "
+                "that takes new documents"
             )
-        for name, known in self.identities.items():
+        for name, identity in self.identities.items():
             now = identities.get(name, "gone")
-            if known and now and now != known:
+            if identity and now and now != identity:
                 other = "" if now == "gone" else ", and there is another of its name"
                 if name == self.intents:
                     raise EngineError(
-                        f"index {name!r}, where gates keep their notes, was deleted while a gate of "
+                        f"index {name!r}, where gates publish their intents, was deleted while a gate of "
                         f"{self.index!r} was open{other}. No document is lost; leave that index to gates, "
                         "and open another gate"
                     )
@@ -197,7 +198,7 @@ class GateSetup:
     def documents(self, engine: Engine | AsyncEngine, parameters: Parameters | None) -> StoredDocuments:
         """Return the searches of the index by an engine, blocking or awaited."""
         lookup = CandidateLookup(
-            engine, self.index, self.likeness, beside=self.beside, first=self.first, parameters=parameters
+            engine, self.index, self.model, doc_values=self.doc_values, sort=self.sort, parameters=parameters
         )
         return StoredDocuments(
             lookup, self.gate_fields, self.recipe.groups, self.context.policy.action == "cap"
@@ -205,7 +206,7 @@ class GateSetup:
 
     @property
     def shared(self) -> SharedRegister | None:
-        """The register that it shares with other gates; None on an embedded engine."""
+        """The register that other gates read; None on an embedded engine."""
         register = self.context.register
         return register if isinstance(register, SharedRegister) else None
 
@@ -224,7 +225,7 @@ def open_gate(  # noqa: PLR0917 - as gates are opened
         canonicalizer: of the index's scheme, for texts that decide; None makes one when it is first needed.
 
     Raises:
-        ConfigError: the index was not set up for it, or the engine can't do it.
+        ConfigError: the index was not set up for gates, or the engine does not support them.
     """
     check_engine(engine)
     check_str("index", index)
@@ -236,9 +237,9 @@ def open_gate(  # noqa: PLR0917 - as gates are opened
     check_sealed(recipe.sealed, seal, f"index {index!r}")
     check_keywords(mappings, index, recipe.field)
     _check_groups(recipe, index, policy)
-    likeness = _likeness(recipe, policy, seal, canonicalizer, mappings, index)
-    scopes = [likeness.told_in(scope) for scope in likeness.scopes]
-    parts = [f"{recipe.field}.{part}" for part in (*likeness.parts, GROUP, LEADER, PENDING, ATTEMPT)]
+    model = _model(recipe, policy, seal, canonicalizer, mappings, index)
+    scopes = [model.source_path(scope) for scope in model.scopes]
+    parts = [f"{recipe.field}.{part}" for part in (*model.parts, GROUP, LEADER, PENDING, ATTEMPT)]
     check_source_fields(mappings, index, [*parts, *scopes])
     check_updatable(engine, mappings, concrete)
     intents, identities = "", dict[str, str]()
@@ -254,27 +255,27 @@ def open_gate(  # noqa: PLR0917 - as gates are opened
     gate_fields = GateFields(recipe.field)
     context = DecisionContext(
         policy,
-        FingerprintJudge(likeness),
+        FingerprintJudge(model),
         gate_fields,
         _new_intent_id,
         SharedRegister(_new_intent_id, milliseconds) if intents else NullRegister(),
         groups=recipe.groups,
         lease=milliseconds,
-        # An index that fails for its only writer does not come back by itself.
+        # Trying again does not help where an index fails for its only writer.
         retry=Backoff() if intents else Backoff(retries=0),
     )
-    read_back = (*parts, *scopes, *likeness.texts)
+    read_back = (*parts, *scopes, *model.texts)
     leader, group = (f"{recipe.field}.{part}" for part in (LEADER, GROUP))
-    first: tuple[JSON, ...] = ({leader: {"order": "desc", "missing": "_last"}},) if recipe.groups else ()
+    sort: tuple[JSON, ...] = ({leader: {"order": "desc", "missing": "_last"}},) if recipe.groups else ()
     if policy.action == "cap":
-        first = (*first, {group: {"order": "asc", "missing": "_first"}})
-    beside: tuple[str, ...] = {"refuse": (), "tag": (leader,), "cap": (leader, group)}[policy.action]
+        sort = (*sort, {group: {"order": "asc", "missing": "_first"}})
+    doc_values: tuple[str, ...] = {"refuse": (), "tag": (leader,), "cap": (leader, group)}[policy.action]
     return GateSetup(
-        concrete, intents, recipe, likeness, gate_fields, context, read_back, first, beside, identities, index
+        concrete, intents, recipe, model, gate_fields, context, read_back, sort, doc_values, identities, index
     )
 
 
-def _likeness(  # noqa: PLR0917 - as ``open_gate``
+def _model(  # noqa: PLR0917 - as ``open_gate``
     recipe: Recipe,
     policy: Policy,
     seal: Seal | None,
@@ -282,25 +283,12 @@ def _likeness(  # noqa: PLR0917 - as ``open_gate``
     mappings: JSON,
     index: str,
 ) -> SimilarityModel:
-    own = _rules(policy)
-    rules = own.or_noted(recipe)
+    rules = policy.rules.or_noted(recipe)
     if policy.action == "refuse":
         # The index notes the rules of its groups, and this policy has no groups.
-        rules = replace(rules, verify=own.verify, min_similarity=own.min_similarity)
+        rules = replace(rules, verify=policy.verify, min_similarity=policy.min_similarity)
     values = Values.of(mappings, rules.scope, index)
     return similarity_model(recipe, rules, seal, values, canonicalizer, facts=policy.facts)
-
-
-def _rules(policy: Policy) -> Rules:
-    return Rules(
-        policy.min_resemblance,
-        policy.min_length_ratio,
-        policy.measure,
-        policy.scope,
-        policy.across_languages,
-        policy.verify,
-        policy.min_similarity,
-    )
 
 
 def _check_groups(recipe: Recipe, index: str, policy: Policy) -> None:
@@ -322,43 +310,40 @@ _TIMED = ("logsdb", "time_series")
 
 
 def concrete_index(engine: Engine, index: str) -> str:
-    """Return the index that a name means, so that all its names share intents."""
+    """Return the index that a name means, so that gates opened by any of its names share intents.
+
+    Raises:
+        ConfigError: the name means several indices, or a data stream.
+    """
     names = [info.name for info in engine.indices(index)]
     if len(names) != 1:
         raise ConfigError(f"{index!r} means {len(names)} indices: name the one index that the gate is for")
     if names[0].startswith(_STREAMED):
         raise ConfigError(
-            f"{index!r} is a data stream, whose documents can't be changed, and a gate reserves their ids by "
-            "placeholders: open it for an index"
+            f"{index!r} is a data stream, whose documents can't be changed, so that a gate can't reserve ids "
+            "by placeholders: open the gate for an index"
         )
     return names[0]
 
 
 def check_source_fields(mappings: JSON, index: str, paths: Iterable[str]) -> None:
-    """Refuse an index whose ``_source`` omits fields that a decision reads again.
-
-    Raises:
-        ConfigError: it omits one of these fields.
-    """
+    """Raise ``ConfigError`` for an index whose ``_source`` omits fields that a decision reads again."""
     source = mappings.get("_source") or {}
     stored = source.get("enabled") is not False and source.get("mode") != "disabled"
-    kept = SourceFilter(stored, tuple(source.get("includes", ())), tuple(source.get("excludes", ())))
-    hidden = [path for path in paths if not kept.shows(path)]
-    if hidden:
+    filter_ = SourceFilter(stored, tuple(source.get("includes", ())), tuple(source.get("excludes", ())))
+    omitted = [path for path in paths if not filter_.shows(path)]
+    if omitted:
         raise ConfigError(
-            f"index {index!r}: its _source leaves out {', '.join(hidden)}, by which a gate decides: index "
+            f"index {index!r}: its _source leaves out {', '.join(omitted)}, by which a gate decides: index "
             "the documents into an index that stores them whole"
         )
 
 
 def check_updatable(engine: Engine, mappings: JSON, index: str) -> None:
-    """Refuse an index that takes no placeholders, or whose documents would lose fields by an update.
+    """Raise ``ConfigError`` for an index without placeholders, or that loses fields by an update.
 
-    A gate updates a stored document to make it the leader of a group, and where a writer died that was to
-    change it.
-
-    Raises:
-        ConfigError: the index is one of these.
+    A gate updates a stored document to make it the leader of a group, and to take away the guard of a writer
+    that died while it changed the document.
     """
     settings = settings_of(engine, index).get(index, {})
     if (mode := settings.get("index.mode")) in _TIMED:
@@ -366,17 +351,17 @@ def check_updatable(engine: Engine, mappings: JSON, index: str) -> None:
             f"index {index!r} is in the mode {mode!r}, in which every document needs a time, and "
             "placeholders have none: open the gate for an index of the standard mode"
         )
-    for told in (*source_obstacles(mappings, settings), *change_obstacles(settings)):
-        raise ConfigError(f"a gate can't be opened for index {index!r}: {told}")
+    for obstacle in (*source_obstacles(mappings, settings), *change_obstacles(settings)):
+        raise ConfigError(f"a gate can't be opened for index {index!r}: {obstacle}")
 
 
 def has_properties(mappings: JSON, field: str, properties: JSON) -> bool:
-    """Return whether a field has properties already, so that the mappings need not change."""
+    """Return whether the mapping of a field has these properties already."""
     node: Any = mappings
     for name in field.split("."):
         node = (node.get("properties") or {}).get(name) or {}
-    there = node.get("properties") or {}
-    return all(there.get(name) == wanted for name, wanted in properties.items())
+    mapped = node.get("properties") or {}
+    return all(mapped.get(name) == wanted for name, wanted in properties.items())
 
 
 def nest(field: str, properties: JSON) -> JSON:

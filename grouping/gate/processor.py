@@ -21,22 +21,26 @@ from shinglefold.settings import load_settings
 class Uniqueness:
     """Pass a document on only if the policy of a gate accepts it.
 
-    It comes after ``supershingle``, as the last step. The gate stores an accepted document with its group,
-    and the run writes the same document again. A refused one fails with the id of the document that it
-    resembles, for ``on_failure`` or the dead letters.
+    It is the last step, after ``supershingle``. The gate stores an accepted document with its group, and the
+    run writes the same document again. A refused one fails with the id of the document that it resembles, for
+    ``on_failure`` or the dead letters.
 
-    Options: ``index`` (of the gate), ``engine`` (its address, by default the setting ``data_dir``; a server,
-    because the gate and the run can't both write to an embedded index), ``policy`` (``refuse``,
-    ``tag`` or ``cap``), ``most``, ``min_resemblance``, ``min_length_ratio``, ``measure``, ``scope`` (a list),
-    ``min_characters``, ``max_characters``, ``across_languages``, ``verify``, ``min_similarity``,
-    ``facts``: see ``Policy``.
+    Options:
+        index: of the gate.
+        engine: the address of a server, by default the setting ``data_dir``. The gate and the run can't both
+            write to an embedded index.
+        policy: ``refuse``, ``tag`` or ``cap``.
+
+    ``most``, ``min_resemblance``, ``min_length_ratio``, ``measure``, ``scope`` (a list), ``min_characters``,
+    ``max_characters``, ``across_languages``, ``verify``, ``min_similarity`` and ``facts`` are those of
+    ``Policy``.
     """
 
     type: ClassVar[str] = "uniqueness"
 
     def __init__(self, options: Options, tools: Tools) -> None:
         self.index = options.text("index")
-        self.where = options.optional("engine") or load_settings().data_dir
+        self.address = options.optional("engine") or load_settings().data_dir
         self.policy = Policy(
             action=options.text("policy", "refuse"),  # type: ignore[arg-type]  # checked by the policy
             most=options.value("most", 1),
@@ -56,23 +60,28 @@ class Uniqueness:
 
     def apply(self, documents: Sequence[Document]) -> list[Outcome]:
         """Take documents through the gate, together."""
-        gate = self._opened()
+        gate = self._open_gate()
         field = gate.recipe.field
-        given = [{**document, "_id": document_id(document)} for document in documents]
         outcomes: list[Outcome] = [
-            one
-            if stored_parts(one, field)
-            else ProcessorError(f"no fingerprint in [{field}] yet: let it come after supershingle")
-            for one in given
+            {**document, "_id": document_id(document)}
+            if stored_parts(document, field)
+            else ProcessorError(f"no fingerprint in [{field}] yet: put this step after supershingle")
+            for document in documents
         ]
-        ready = [one for one in outcomes if isinstance(one, dict)]
-        bare = [{name: value for name, value in one.items() if name != "_ingest"} for one in ready]
-        verdicts = iter(gate.admit(bare))
+        verdicts = iter(
+            gate.admit(
+                [
+                    {name: value for name, value in document.items() if name != "_ingest"}
+                    for document in outcomes
+                    if isinstance(document, dict)
+                ]
+            )
+        )
         gate.refresh()
         gate_fields = GateFields(field)
         return [
-            self._outcome(one, next(verdicts), gate_fields) if isinstance(one, dict) else one
-            for one in outcomes
+            self._outcome(outcome, next(verdicts), gate_fields) if isinstance(outcome, dict) else outcome
+            for outcome in outcomes
         ]
 
     def _outcome(self, document: Document, verdict: Verdict, gate_fields: GateFields) -> Outcome:
@@ -82,14 +91,14 @@ class Uniqueness:
             return Refused(verdict.reason)
         return Refused(verdict.reason, verdict.like.id, verdict.like.likeness, verdict.group)
 
-    def _opened(self) -> Gate:
-        """Return the gate, opened at first use: each worker process needs its own."""
+    def _open_gate(self) -> Gate:
+        """Return the gate, opened at the first use: each worker process needs its own."""
         if self._gate is None or self._gate[0] != os.getpid():
-            engine = open_engine(self.where)
+            engine = open_engine(self.address)
             if not engine.can.seq_no:
                 engine.close()
                 raise ConfigError(
-                    f"{self.place}: {self.where!r} is not a server; use shinglefold add instead"
+                    f"{self.place}: {self.address!r} is not a server; use shinglefold add instead"
                 )
             gate = Gate(engine, self.index, self.policy, seal=self.tools.seal)
             self._gate = os.getpid(), gate

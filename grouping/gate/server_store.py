@@ -1,4 +1,4 @@
-"""The store of the protocol on servers, whose writes are guarded, and the searches of either store."""
+"""The protocol's store on a server, whose writes are guarded, and the searches of both stores."""
 
 import asyncio
 import random
@@ -42,10 +42,10 @@ def now() -> int:
 
 
 class EngineCalls(NamedTuple):
-    """How an event loop calls methods of an engine: ``call`` waits for one, ``beside`` lets others go on."""
+    """How an event loop calls methods of an engine; ``concurrently`` lets other tasks go on meanwhile."""
 
     call: Callable[[Callable[[], Any]], Coroutine[Any, Any, Any]]
-    beside: Callable[[Callable[[], Any]], Coroutine[Any, Any, Any]]
+    concurrently: Callable[[Callable[[], Any]], Coroutine[Any, Any, Any]]
 
 
 async def _call_here(method: Callable[[], Any]) -> Any:  # noqa: ANN401 - what the method returns
@@ -56,14 +56,13 @@ async def _call_awaited(method: Callable[[], Any]) -> Any:  # noqa: ANN401 - wha
     return await method()
 
 
-#: Of an engine that blocks: its calls block the event loop, which is the gate's own.
+#: Of a blocking engine: its calls block the event loop, which is the gate's own.
 BLOCKING = EngineCalls(_call_here, asyncio.to_thread)
-#: Of an engine whose methods are awaited.
+#: Of an awaited engine.
 AWAITED = EngineCalls(_call_awaited, _call_awaited)
 
 
-def key_of(hit: Mapping[str, Any]) -> str:
-    """Return the key of a document that a search found."""
+def _key_of(hit: Mapping[str, Any]) -> str:
     return document_key(hit["_id"], hit.get("_routing"))
 
 
@@ -76,77 +75,80 @@ def _role(hit: Mapping[str, Any], field: str) -> tuple[bool, bool]:
 
 @dataclass(slots=True)
 class StoredDocuments:
-    """The searches of the user's index.
+    """The searches of the user's index, as steps that yield calls of the engine.
 
-    ``groups``: whether documents get numbers. ``counted``: whether groups have limited places.
+    Attributes:
+        groups: whether documents get numbers.
+        limited: whether groups have limited places.
     """
 
     lookup: CandidateLookup
     gate_fields: GateFields
     groups: bool
-    counted: bool = False
+    limited: bool = False
 
-    def seen(self, members: Sequence[Member], far: bool) -> Steps[list[SearchHits]]:
-        """Return what a search found for each member, as steps that yield calls of the engine."""
-        asked = [member.print for member in members]
-        if far:
-            found = yield from self.lookup.find_candidates(asked, far=True)
-            return self._each(members, found, set())
+    def search(self, members: Sequence[Member], deep: bool) -> Steps[list[SearchHits]]:
+        """Return what a search finds for each member."""
+        documents = [member.print for member in members]
+        if deep:
+            found = yield from self.lookup.find_deep(documents)
+            return self._hits(members, found, set())
         numbers = sorted({number for member in members for number in member.numbers}) if self.groups else ()
-        found, taken = yield from self.lookup.find_candidates_and_numbers(
-            asked, f"{self.gate_fields.field}.{GROUP}", numbers
+        found, taken = yield from self.lookup.find_candidates(
+            documents, f"{self.gate_fields.field}.{GROUP}", numbers
         )
-        return self._each(members, found, taken)
+        return self._hits(members, found, taken)
 
-    def _each(self, members: Sequence[Member], found: Candidates, taken: set[int]) -> list[SearchHits]:
+    def _hits(self, members: Sequence[Member], found: Candidates, taken: set[int]) -> list[SearchHits]:
         ranked: list[list[tuple[bool, float, str]]] = [[] for _ in members]
         roles = [_role(hit, self.gate_fields.field) for hit in found.hits]
         for pair in found.pairs:
             leads, _ = roles[pair.other]
-            ranked[pair.one].append((not leads, -pair.likeness, key_of(found.hits[pair.other])))
-        ids = [tuple(dict.fromkeys(id_ for *_, id_ in sorted(several))) for several in ranked]
-        names = [key_of(hit) for hit in found.hits] if self.counted else []
-        numberless = {id_ for id_, (_, numbered) in zip(names, roles, strict=False) if not numbered}
+            ranked[pair.one].append((not leads, -pair.likeness, _key_of(found.hits[pair.other])))
+        ids = [tuple(dict.fromkeys(id_ for *_, id_ in sorted(candidates))) for candidates in ranked]
+        keys = [_key_of(hit) for hit in found.hits] if self.limited else []
+        ungrouped = {id_ for id_, (_, grouped) in zip(keys, roles, strict=False) if not grouped}
         # Leaders come first, then documents without a number: after one with a number there is none without.
-        beyond = {id_ for id_, (leads, numbered) in zip(names, roles, strict=False) if numbered > leads}
+        followers = {id_ for id_, (leads, grouped) in zip(keys, roles, strict=False) if grouped > leads}
         return [
             SearchHits(
-                several,
+                own,
                 frozenset(taken.intersection(member.numbers)),
-                frozenset(numberless.intersection(several)),
-                place in found.cut,
-                self.counted and place in found.cut and beyond.isdisjoint(several),
+                frozenset(ungrouped.intersection(own)),
+                place in found.truncated,
+                self.limited and place in found.truncated and followers.isdisjoint(own),
             )
-            for place, (several, member) in enumerate(zip(ids, members, strict=True))
+            for place, (own, member) in enumerate(zip(ids, members, strict=True))
         ]
 
-    def in_groups(self, asked: FindGroups) -> Steps[list[tuple[str, ...]]]:
-        """Return the ids of documents of each group, as steps."""
-        leading: list[JSON] = (
-            [{"term": {f"{self.gate_fields.field}.{LEADER}": True}}] if asked.leaders else []
-        )
-        clauses = [
-            [{"term": {f"{self.gate_fields.field}.{GROUP}": group}}, *leading] for group in asked.groups
-        ]
-        found = yield from self.lookup.groups(clauses, asked.most)
-        return [tuple(key_of(hit) for hit in hits) for hits in found]
+    def in_groups(self, request: FindGroups) -> Steps[list[tuple[str, ...]]]:
+        """Return the ids of documents of each group."""
+        leading = [{"term": {f"{self.gate_fields.field}.{LEADER}": True}}] if request.leaders else []
+        clauses = [[self._in_group(group), *leading] for group in request.groups]
+        found = yield from self.lookup.groups(clauses, request.limit)
+        return [tuple(_key_of(hit) for hit in hits) for hits in found]
 
-    def counts(self, asked: CountGroups) -> Steps[list[int]]:
-        """Return how many documents of each group searches see, as steps."""
-        clauses = [[{"term": {f"{self.gate_fields.field}.{GROUP}": group}}] for group in asked.groups]
-        return self.lookup.counts(clauses, asked.most)
+    def counts(self, request: CountGroups) -> Steps[list[int]]:
+        """Return how many documents of each group searches see."""
+        return self.lookup.counts([[self._in_group(group)] for group in request.groups], request.limit)
+
+    def _in_group(self, group: int) -> JSON:
+        return {"term": {f"{self.gate_fields.field}.{GROUP}": group}}
 
 
 @dataclass(slots=True)
 class ServerStore:
-    """An index on a server, and the index of intents beside it."""
+    """An index on a server, and its index of intents.
+
+    Attributes:
+        read_back: the fields of documents that a decision reads again.
+    """
 
     engine: Any
     calls: EngineCalls
     index: str
     intents: str
     documents: StoredDocuments
-    #: The fields of documents that a decision reads again.
     read_back: tuple[str, ...]
 
     def turn(self, _given_up: Callable[[], bool]) -> AbstractAsyncContextManager[None]:
@@ -169,7 +171,7 @@ class ServerStore:
             case ReadDocuments():
                 return (yield from self._read(request))
             case FindDocuments():
-                return (yield from self.documents.seen(request.members, request.far))
+                return (yield from self.documents.search(request.members, request.deep))
             case FindGroups():
                 return (yield from self.documents.in_groups(request))
             case CountGroups():
@@ -181,35 +183,36 @@ class ServerStore:
 
     def _read(self, request: ReadDocuments) -> Steps[list[VersionedDocument | None]]:
         if request.where == "intents":
-            notes: list[VersionedDocument | None] = yield lambda: self.engine.read(self.intents, request.ids)
-            return notes
-        named = [id_and_routing(name) for name in request.ids]
-        ids, routings = [id_ for id_, _ in named], [routing for _, routing in named]
+            records: list[VersionedDocument | None] = yield lambda: self.engine.read(
+                self.intents, request.ids
+            )
+            return records
+        keys = [id_and_routing(key) for key in request.ids]
+        ids, routings = [id_ for id_, _ in keys], [routing for _, routing in keys]
         fields = () if request.whole else self.read_back
         held: list[VersionedDocument | None] = yield lambda: self.engine.read(
             self.index, ids, fields, routings
         )
         return [
-            None if one is None else replace(one, id=name)
-            for one, name in zip(held, request.ids, strict=True)
+            None if document is None else replace(document, id=key)
+            for document, key in zip(held, request.ids, strict=True)
         ]
 
     def _action(self, action: Action) -> JSON:
-        sent: JSON = {"_index": self.intents, "_id": action.id}
+        bulk: JSON = {"_index": self.intents, "_id": action.id}
         if action.where == "documents":
             id_, routing = id_and_routing(action.id)
-            sent = {"_index": self.index, "_id": id_} | ({} if routing is None else {"routing": routing})
+            bulk = {"_index": self.index, "_id": id_} | ({} if routing is None else {"routing": routing})
         if action.guard is not None:
-            sent |= {"if_seq_no": action.guard.seq_no, "if_primary_term": action.guard.primary_term}
+            bulk |= {"if_seq_no": action.guard.seq_no, "if_primary_term": action.guard.primary_term}
         match action:
             case Put():
                 placeholder = self.documents.gate_fields.pending(action.source) is not None
                 if action.where == "intents" or placeholder or action.skip_pipeline:
                     # A pipeline of the index would fail on it, or fill it.
-                    sent["pipeline"] = "_none"
-                verb = "create" if action.create else "index"
-                return {**sent, "_op_type": verb, "_source": action.source}
+                    bulk["pipeline"] = "_none"
+                return bulk | {"_op_type": "create" if action.create else "index", "_source": action.source}
             case Update():
-                return {**sent, "_op_type": "update", "doc": dict(action.parts)}
+                return bulk | {"_op_type": "update", "doc": dict(action.parts)}
             case Delete():
-                return {**sent, "_op_type": "delete"}
+                return bulk | {"_op_type": "delete"}

@@ -1,4 +1,4 @@
-"""The groups of a whole index made anew: all pairs at once, and only what changed written."""
+"""Regroup a whole index: compare all pairs at once, and write only the changes."""
 
 from shinglefold.grouping.regroup.options import IndexGroups, RegroupCounts, RegroupOptions, RegroupSummary
 from shinglefold.grouping.regroup.run import find_groups, regroup

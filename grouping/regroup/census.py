@@ -1,4 +1,4 @@
-"""Read what groups are made of from an index, into compact columns of names, digests and fingerprints."""
+"""Read the documents of an index into compact columns of keys, digests and fingerprints."""
 
 from array import array
 from collections.abc import Mapping, Sequence
@@ -21,48 +21,45 @@ from shinglefold.rerank.hits import field_values, moment
 NO_GROUP = -1
 #: The version of a document that has to be read again before it is written.
 UNKNOWN = (-1, -1)
-#: Bytes of a keyword; the longest has 7 characters.
-_WORD = 8
-_GREATEST = 2**63
-#: The first of what a document without a value is sorted by.
+#: Bytes of a supershingle; the longest has 7 characters.
+_SUPERSHINGLE = 8
+_NUMBER_LIMIT = 2**63
+#: The first part of the sort key of a document without a value.
 _LAST = 2
-_NOTHING = np.zeros((0, 8), np.int64)
+_NO_NUMBERS = np.zeros((0, 8), np.int64)
 
 
 @dataclass(slots=True)
 class Keys:
-    """What names documents: ids, and by code the index and the routing that many have in common."""
+    """The keys of documents: ids, and codes for index and routing, which many have in common."""
 
     _ids: list[str] = field(default_factory=list)
-    _places: dict[tuple[str, str | None], int] = field(default_factory=dict)
+    _known: dict[tuple[str, str | None], int] = field(default_factory=dict)
     _codes: "array[int]" = field(default_factory=lambda: array("i"))
 
     def append(self, key: DocumentKey) -> None:
-        """Add the name of a document."""
+        """Add the key of a document."""
         self._ids.append(key.id)
-        self._codes.append(self._places.setdefault((key.index, key.routing), len(self._places)))
+        self._codes.append(self._known.setdefault((key.index, key.routing), len(self._known)))
 
     def __len__(self) -> int:
         return len(self._ids)
 
     def several(self, places: Sequence[int]) -> list[DocumentKey]:
-        """Return the names of the documents at some places."""
-        known = list(self._places)
-        found = []
-        for place in places:
-            index, routing = known[self._codes[place]]
-            found.append(DocumentKey(index, self._ids[place], routing))
-        return found
+        """Return the keys of the documents at some places."""
+        known = list(self._known)
+        pairs = ((known[self._codes[place]], self._ids[place]) for place in places)
+        return [DocumentKey(index, id_, routing) for (index, routing), id_ in pairs]
 
     def __getitem__(self, place: int) -> DocumentKey:
         (key,) = self.several([place])
         return key
 
     def by_id(self) -> Int64s:
-        """Return all places by id, of equal ones by index and routing: int64 (D,)."""
-        named = sorted(self._places, key=lambda one: (one[0], one[1] or ""))
+        """Return all places in the order of ids, then of index and routing: int64 (D,)."""
+        named = sorted(self._known, key=lambda one: (one[0], one[1] or ""))
         rank = np.empty(len(named), np.int64)
-        rank[[self._places[one] for one in named]] = np.arange(len(named))
+        rank[[self._known[one] for one in named]] = np.arange(len(named))
         codes = np.frombuffer(self._codes, np.int32) if self._codes else np.zeros(0, np.int32)
         places = np.argsort(rank[codes], kind="stable").tolist()
         places.sort(key=self._ids.__getitem__)
@@ -71,32 +68,33 @@ class Keys:
 
 @dataclass(slots=True)
 class Digests:
-    """The digests of documents, one after the other; where one has none, nothing."""
+    """The text digests of documents in one buffer; empty for a document without one."""
 
-    _told: bytearray = field(default_factory=bytearray)
+    _bytes: bytearray = field(default_factory=bytearray)
     _lengths: "array[int]" = field(default_factory=lambda: array("i"))
 
     def append(self, digest: str) -> None:
-        """Add that of a document, empty for none."""
-        made = digest.encode("utf-8", "surrogatepass")
-        self._told += made
-        self._lengths.append(len(made))
+        """Add the digest of a document, "" for none."""
+        encoded = digest.encode("utf-8", "surrogatepass")
+        self._bytes += encoded
+        self._lengths.append(len(encoded))
 
     def coded(self) -> tuple[Int64s, NDArray[np.bytes_]]:
-        """Return a code a document, −1 for none, and the distinct digests by code: int64 (D,), bytes (T,)."""
+        """Return a code for each document, −1 for none, and the digests by code: int64 (D,), bytes (T,)."""
         lengths = np.frombuffer(self._lengths, np.int32) if self._lengths else np.zeros(0, np.int32)
-        there = np.flatnonzero(lengths)
+        present = np.flatnonzero(lengths)
         codes = np.full(len(lengths), -1, np.int64)
-        if not len(there):
+        if not len(present):
             return codes, np.zeros(0, "S1")
         width = int(lengths.max())
-        if bool((lengths[there] == width).all()):
-            told = np.frombuffer(self._told, f"S{width}")
+        if bool((lengths[present] == width).all()):
+            digests = np.frombuffer(self._bytes, f"S{width}")
         else:
-            ends = np.cumsum(lengths)[there].tolist()
-            begins = (np.cumsum(lengths) - lengths)[there].tolist()
-            told = np.array([bytes(self._told[a:b]) for a, b in zip(begins, ends, strict=True)], f"S{width}")
-        distinct, codes[there] = np.unique(told, return_inverse=True)
+            ends = np.cumsum(lengths)[present].tolist()
+            begins = (np.cumsum(lengths) - lengths)[present].tolist()
+            each = [bytes(self._bytes[begin:end]) for begin, end in zip(begins, ends, strict=True)]
+            digests = np.array(each, f"S{width}")
+        distinct, codes[present] = np.unique(digests, return_inverse=True)
         return codes, distinct
 
 
@@ -104,10 +102,16 @@ class Digests:
 class Census:
     """D documents by columns.
 
-    ``supershingles``: uint64 (D, M). ``signatures``: uint8 (D, B). ``signed``: bool (D,). ``shingles``,
-    ``texts`` (a code a canonical text, −1 for none), ``languages``, ``scopes`` (a code for equal values, −1
-    where one is missing), ``groups`` (−1 for none), ``seq_nos``, ``terms``: int64 (D,). ``leads``: bool (D,).
-    ``digests``: of the texts, by code. ``values``: of the scopes, by code.
+    Attributes:
+        supershingles: uint64 (D, M).
+        signatures: uint8 (D, B).
+        signed: whether a document has a signature, bool (D,).
+        texts: a code for each canonical text, −1 for none; ``digests`` has the digests by code.
+        scopes: a code for equal values of the scope, −1 where one is missing; ``values`` has them by code.
+        groups: −1 for none.
+        ordinals: the sort keys by which documents may lead.
+
+    All other columns, and the codes, are int64 (D,).
     """
 
     keys: Keys
@@ -130,22 +134,22 @@ class Census:
         return len(self.keys)
 
     def digest(self, place: int) -> str:
-        """Return the digest of a document's text, empty where it has none."""
+        """Return the digest of a document's text, "" where it has none."""
         code = int(self.texts[place])
         return "" if code < 0 else bytes(self.digests[code]).decode("utf-8", "surrogatepass")
 
 
 @dataclass(slots=True)
 class CensusReader:
-    """Takes a census: pages of hits in, columns out.
+    """Reads a census: pages of hits in, columns out.
 
     Args:
-        order: where documents have what they may lead by, empty for none.
-        values: brings those of the scope into one form.
+        order: the path of the values that documents may lead by, "" for none.
+        values: brings the values of the scope into one form.
 
     Attributes:
-        left: documents without a readable fingerprint of the scheme.
-        reserved: the numbers of groups that those have.
+        unreadable: how many documents have no readable fingerprint of the scheme.
+        reserved: the group numbers of these.
     """
 
     scheme: Scheme
@@ -154,54 +158,54 @@ class CensusReader:
     scope: Sequence[str] = ()
     order: str = ""
     values: Values | None = None
-    left: int = 0
+    unreadable: int = 0
     reserved: set[int] = field(default_factory=set)
     _keys: Keys = field(default_factory=Keys)
-    _words: bytearray = field(default_factory=bytearray)
+    _supershingles: bytearray = field(default_factory=bytearray)
     _signatures: bytearray = field(default_factory=bytearray)
     _numbers: "array[int]" = field(default_factory=lambda: array("q"))
     _ordinals: list[tuple[int, float, str]] = field(default_factory=list)
     _digests: Digests = field(default_factory=Digests)
     _languages: dict[str, int] = field(default_factory=dict)
     _scopes: dict[tuple[tuple[str, ...], ...], int] = field(default_factory=dict)
-    _told: list[list[list[Any]]] = field(default_factory=list)
+    _scope_values: list[list[list[Any]]] = field(default_factory=list)
 
     @property
     def fields(self) -> list[str]:
-        """The fields of documents that it needs."""
+        """The fields of documents to read."""
         scopes = self.scope if self.values is None else map(self.values.source, self.scope)
         return list(dict.fromkeys([self.path, *scopes, *([self.order] if self.order else [])]))
 
     @property
     def unordered(self) -> bool:
-        """Whether no document that was taken has what they are to lead by."""
+        """Whether no document has a value that it may lead by."""
         return bool(self._ordinals) and all(kind == _LAST for kind, _, _ in self._ordinals)
 
-    def take(self, hits: Sequence[Mapping[str, Any]]) -> None:
+    def add(self, hits: Sequence[Mapping[str, Any]]) -> None:
         """Add the documents of a page. Cost: about 15 µs a document; 350 bytes with the default scheme."""
         for hit in hits:
             parts = stored_parts(hit["_source"], self.path)
             group = parts.get(GROUP)
-            number = group if isinstance(group, int) and 0 <= group < _GREATEST else NO_GROUP
-            made = self._readable(parts)
-            if made is not None:
-                self._add(hit, made, number, parts.get(LEADER) is True)
+            number = group if isinstance(group, int) and 0 <= group < _NUMBER_LIMIT else NO_GROUP
+            fingerprint = self._readable(parts)
+            if fingerprint is not None:
+                self._add(hit, fingerprint, number, parts.get(LEADER) is True)
             elif "scheme" in parts or not is_placeholder(hit["_source"], self.path):
-                # A placeholder of the gate is no document yet.
-                self.left += 1
+                # A placeholder of a gate is no document yet.
+                self.unreadable += 1
                 self.reserved |= {number} - {NO_GROUP}
 
     def census(self) -> Census:
-        """Return the columns of what was taken since the last time."""
+        """Return the columns of the added documents, and forget these."""
         sketch = self.scheme.sketch
         count = len(self._keys)
-        numbers = np.frombuffer(self._numbers, np.int64).reshape(count, 8) if count else _NOTHING
+        numbers = np.frombuffer(self._numbers, np.int64).reshape(count, 8) if count else _NO_NUMBERS
         columns = [np.ascontiguousarray(numbers[:, column]) for column in range(8)]
         shingles, signed, languages, scopes, groups, leads, seq_nos, terms = columns
         texts, digests = self._digests.coded()
-        made = Census(
+        census = Census(
             self._keys,
-            np.frombuffer(self._words, np.uint64).reshape(count, sketch.groups),
+            np.frombuffer(self._supershingles, np.uint64).reshape(count, sketch.groups),
             np.frombuffer(self._signatures, np.uint8).reshape(count, self._size),
             signed.astype(np.bool_),
             shingles,
@@ -214,13 +218,13 @@ class CensusReader:
             terms,
             self._ordinals,
             digests,
-            self._told,
+            self._scope_values,
         )
-        # Each column is held once: those it was made of go.
+        # Free the buffers that were copied.
         self._numbers, self._digests = array("q"), Digests()
-        self._keys, self._words, self._signatures = Keys(), bytearray(), bytearray()
-        self._ordinals, self._told, self._scopes = [], [], {}
-        return made
+        self._keys, self._supershingles, self._signatures = Keys(), bytearray(), bytearray()
+        self._ordinals, self._scope_values, self._scopes = [], [], {}
+        return census
 
     @property
     def _size(self) -> int:
@@ -231,56 +235,54 @@ class CensusReader:
         if parts.get("scheme") != self.scheme.id:
             return None
         try:
-            made = Fingerprint.from_field(parts)
+            found = Fingerprint.from_field(parts)
         except InputError:
             return None
-        forged = made.seal if self.seal is None else not self.seal.fits(made)
-        whole = len(made.signature) == self._size and len(made.supershingles) == self.scheme.sketch.groups
-        if forged or (made.signature and not whole):
-            return None
-        return made
+        forged = found.seal if self.seal is None else not self.seal.fits(found)
+        whole = len(found.signature) == self._size and len(found.supershingles) == self.scheme.sketch.groups
+        return None if forged or (found.signature and not whole) else found
 
-    def _add(self, hit: Mapping[str, Any], made: Fingerprint, group: int, leads: bool) -> None:
+    def _add(self, hit: Mapping[str, Any], found: Fingerprint, group: int, leads: bool) -> None:
         self._keys.append(key_of(hit))
-        self._digests.append(made.digest)
-        words = made.supershingles if made.signature else ("",) * self.scheme.sketch.groups
-        for word in words:
-            self._words += word.encode()[:_WORD].ljust(_WORD, b"\0")
-        self._signatures += made.signature or bytes(self._size)
-        language = self._languages.setdefault(made.lang, len(self._languages))
+        self._digests.append(found.digest)
+        supershingles = found.supershingles if found.signature else ("",) * self.scheme.sketch.groups
+        for one in supershingles:
+            self._supershingles += one.encode()[:_SUPERSHINGLE].ljust(_SUPERSHINGLE, b"\0")
+        self._signatures += found.signature or bytes(self._size)
+        language = self._languages.setdefault(found.lang, len(self._languages))
         scope, version = self._scope(hit), (hit.get("_seq_no", -1), hit.get("_primary_term", -1))
-        if GateFields(self.path).stands_elsewhere(hit["_source"]):
+        if GateFields(self.path).has_other_form(hit["_source"]):
             version = UNKNOWN
-        self._numbers.extend((made.shingles, bool(made.signature), language, scope, group, leads, *version))
+        self._numbers.extend((found.shingles, bool(found.signature), language, scope, group, leads, *version))
         if self.order:
             self._ordinals.append(_ordinal(field_values(hit, self.order)))
 
     def _scope(self, hit: Mapping[str, Any]) -> int:
-        """Return a code for the values of the scope, −1 where one has none."""
-        values = [self._kept(hit, name) for name in self.scope]
+        """Return a code for the values of the scope, −1 where a field has none."""
+        values = [self._values_of(hit, name) for name in self.scope]
         if not all(values):
             return -1
         code = self._scopes.setdefault(
             tuple(tuple(sorted(map(str, one))) for one in values), len(self._scopes)
         )
-        if code == len(self._told):
-            self._told.append(values)
+        if code == len(self._scope_values):
+            self._scope_values.append(values)
         return code
 
-    def _kept(self, hit: Mapping[str, Any], name: str) -> list[Any]:
+    def _values_of(self, hit: Mapping[str, Any], name: str) -> list[Any]:
         if self.values is None:
             return field_values(hit, name)
-        return self.values.kept(name, self.values.told(hit, name))
+        return self.values.stored(name, self.values.read(hit, name))
 
 
 def digest_of(parts: Mapping[str, Any]) -> str:
-    """Return the digest of the text of a stored fingerprint, empty where it has none."""
+    """Return the text digest of a stored fingerprint, "" where it has none."""
     stored = parts.get("digest", "")
     return split_digest(stored).digest if isinstance(stored, str) else ""
 
 
 def _ordinal(values: Sequence[Any]) -> tuple[int, float, str]:
-    """Return what to sort a document by: a number, a date, or a text after those; nothing last."""
+    """Return the sort key of a document: numbers and dates come first, then texts, then no value."""
     if not values:
         return _LAST, 0.0, ""
     first = values[0]

@@ -1,4 +1,4 @@
-"""Decide which documents of a census form a group, and which uncertain pairs decide that: pure functions."""
+"""Group the documents of a census, and find the uncertain pairs that decide the groups: pure functions."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from shinglefold.grouping.regroup.census import Census
 from shinglefold.grouping.regroup.options import RegroupOptions
-from shinglefold.grouping.regroup.text_verdicts import ALIKE, APART, UNKNOWN, Said
+from shinglefold.grouping.regroup.text_verdicts import ALIKE, APART, UNKNOWN, Verdicts
 from shinglefold.model.scheme import Decision, Scheme
 from shinglefold.model.values import Int64s
 from shinglefold.rerank.fold.uncertain_pairs import uncertain_range
@@ -18,15 +18,15 @@ from shinglefold.sketch import DisjointSets, connected, iter_pairs, leader_clust
 from shinglefold.sketch.b_bit_minhash import Floats
 
 Flags = NDArray[np.bool_]
-#: What is known of an item: nothing yet, that it leads, or that it matches a leader before it.
+#: The role of an item: not known yet, a leader, or matching a leader before it.
 _OPEN, _LEADS, _FOLLOWS = 0, 1, 2
-#: Open items before an open one that it is asked about at first, and at most: twice as many each time.
+#: With how many open items before it an open item is compared: at first and at most, doubled each time.
 _FIRST, _MOST = 32, 256
-#: Tells of pairs of documents what their texts say: ``ALIKE``, ``APART`` or ``UNKNOWN`` of each.
-Ask = Callable[[Census, Int64s, Int64s], Said]
-#: Pairs in doubt that are asked for together.
-_WAITING = 1 << 20
-#: Pairs in doubt that are held until all are known, so that only those need be asked that decide.
+#: Returns the verdicts of texts on pairs of documents.
+Decide = Callable[[Census, Int64s, Int64s], Verdicts]
+#: Pairs in doubt that are decided together.
+_TOGETHER = 1 << 20
+#: Pairs in doubt that are held until all are found, so that only decisive ones need texts.
 _HELD = 1 << 24
 
 
@@ -34,23 +34,24 @@ def decisive(
     sure: tuple[Int64s, Int64s],
     doubt: tuple[Int64s, Int64s],
     count: int,
-    ask: Callable[[Int64s], Flags],
+    decide: Callable[[Int64s], Flags],
 ) -> Flags:
-    """Return which of the pairs in doubt match, of those that decide who leads; others as none.
+    """Return which pairs in doubt match, among those that decide which items lead; False for all others.
 
-    As in ``leader_clusters``, an item leads that matches no leader before it. Others join leaders only, so
-    pairs of followers do not matter.
+    An item that matches no leader before it leads, as in ``leader_clusters``, and all others follow leaders.
+    So it does not matter whether two followers match.
 
     Args:
-        sure: pairs that match. doubt: pairs that may; items are in the order in which they may lead.
-        count: of the items.
-        ask: tells of rows of ``doubt`` which match; each row is asked for once at most.
+        sure: pairs that match; items are in the order in which they may lead.
+        doubt: pairs that may match.
+        count: the number of items.
+        decide: returns which rows of ``doubt`` match; it is called for each row once at most.
 
     Returns:
-        bool (P,), of the pairs in doubt.
+        bool (P,), for the pairs in doubt.
 
-    Cost: of a family of n that all match asks some 500 pairs and n; where none match, all pairs lead and all
-    must be asked. Some passes over the pairs for each 256 items of the largest family that lead.
+    Cost: n items that all match take n and some 500 decisions; where none match, all pairs must be decided.
+    Some passes over the pairs for each 256 leaders of the largest family of connected items.
     """
     if not len(doubt[0]):
         return np.zeros(0, np.bool_)
@@ -59,25 +60,25 @@ def decisive(
     most = _FIRST
     while True:
         pairs.follow(role)
-        # First whom leaders lead: they need not be held against each other.
+        # First the followers of leaders, which need not be compared with each other.
         if len(rows := pairs.of_leaders(role == _LEADS)):
-            pairs.said[rows] = np.where(ask(rows), ALIKE, APART)
+            pairs.verdicts[rows] = np.where(decide(rows), ALIKE, APART)
             continue
         candidates = pairs.candidates(role, most)
         if not candidates.any():
-            return np.asarray(pairs.said[: len(doubt[0])] == ALIKE, np.bool_)
+            return np.asarray(pairs.verdicts[: len(doubt[0])] == ALIKE, np.bool_)
         if len(rows := pairs.among(candidates)):
-            pairs.said[rows] = np.where(ask(rows), ALIKE, APART)
+            pairs.verdicts[rows] = np.where(decide(rows), ALIKE, APART)
         pairs.lead(role, candidates)
         most = min(_MOST, 2 * most)
 
 
 class _Pairs:
-    """Pairs of items, those in doubt first, and what is said of them.
+    """Pairs of items, those in doubt first, and the verdicts on them.
 
     Attributes:
-        said: ``ALIKE``, ``APART`` or, of those in doubt that were not asked, ``UNKNOWN``.
-        concerned: of items, whether chains of pairs lead from them to a pair in doubt.
+        verdicts: ``UNKNOWN`` for pairs in doubt that are not decided.
+        concerned: whether a chain of pairs connects an item with a pair in doubt.
     """
 
     def __init__(self, sure: tuple[Int64s, Int64s], doubt: tuple[Int64s, Int64s], count: int) -> None:
@@ -86,43 +87,43 @@ class _Pairs:
         a, b = (np.concatenate((ours, theirs[kept])) for ours, theirs in zip(doubt, sure, strict=True))
         self._first, self._second = np.minimum(a, b), np.maximum(a, b)
         self._count = count
-        self.said: Said = np.full(len(a), ALIKE, np.int8)
-        self.said[: len(doubt[0])] = UNKNOWN
+        self.verdicts: Verdicts = np.full(len(a), ALIKE, np.int8)
+        self.verdicts[: len(doubt[0])] = UNKNOWN
         self._order = np.argsort(self._second, kind="stable")
         self._begins = np.searchsorted(self._second[self._order], np.arange(count + 1))
 
     def follow(self, role: Int64s) -> None:
-        """Note which open items match a leader before them."""
-        led = (role[self._first] == _LEADS) & (self.said == ALIKE)
-        there = self._second[led]
-        role[there[role[there] == _OPEN]] = _FOLLOWS
+        """Set the role of open items that match a leader before them."""
+        matching = (role[self._first] == _LEADS) & (self.verdicts == ALIKE)
+        items = self._second[matching]
+        role[items[role[items] == _OPEN]] = _FOLLOWS
 
     def candidates(self, role: Int64s, most: int) -> Flags:
-        """Return the open items with few open ones before them that they may match."""
+        """Return the open items that may match fewer than ``most`` open ones before them."""
         open_ = role == _OPEN
-        live = open_[self._first] & open_[self._second] & (self.said != APART)
+        live = open_[self._first] & open_[self._second] & (self.verdicts != APART)
         few = np.bincount(self._second[live], minlength=self._count) < most
         return np.asarray(open_ & few, np.bool_)
 
     def of_leaders(self, leading: Flags) -> Int64s:
-        """Return the rows of pairs, not asked yet, that have a leader."""
-        return np.flatnonzero((leading[self._first] | leading[self._second]) & (self.said == UNKNOWN))
+        """Return the rows of undecided pairs that have a leader."""
+        return np.flatnonzero((leading[self._first] | leading[self._second]) & (self.verdicts == UNKNOWN))
 
     def among(self, candidates: Flags) -> Int64s:
-        """Return the rows of pairs, not asked yet, of two candidates."""
-        return np.flatnonzero(candidates[self._first] & candidates[self._second] & (self.said == UNKNOWN))
+        """Return the rows of undecided pairs of two candidates."""
+        return np.flatnonzero(candidates[self._first] & candidates[self._second] & (self.verdicts == UNKNOWN))
 
     def lead(self, role: Int64s, candidates: Flags) -> None:
-        """Note which candidates lead and which follow, as far as that is known by now."""
-        live = (role[self._first] != _FOLLOWS) & (self.said != APART)
+        """Set the role of candidates, as far as it is known by now."""
+        live = (role[self._first] != _FOLLOWS) & (self.verdicts != APART)
         before = np.bincount(self._second[live], minlength=self._count)
         role[candidates & (before == 0)] = _LEADS
         self.follow(role)
         for item in np.flatnonzero(candidates & (role == _OPEN)).tolist():
             rows = self._order[self._begins[item] : self._begins[item + 1]]
-            known, said = role[self._first[rows]], self.said[rows]
-            live = (known != _FOLLOWS) & (said != APART)
-            if ((known[live] == _LEADS) & (said[live] == ALIKE)).any():
+            earlier, verdicts = role[self._first[rows]], self.verdicts[rows]
+            live = (earlier != _FOLLOWS) & (verdicts != APART)
+            if ((earlier[live] == _LEADS) & (verdicts[live] == ALIKE)).any():
                 role[item] = _FOLLOWS
             elif not live.any():
                 role[item] = _LEADS
@@ -137,7 +138,7 @@ def _concerned(sure: tuple[Int64s, Int64s], doubt: tuple[Int64s, Int64s], count:
 
 
 class _Alike(NamedTuple):
-    """Pairs of documents that match, by places, and how alike they are."""
+    """Pairs of documents that match, by places, and their resemblance."""
 
     a: Int64s
     b: Int64s
@@ -145,7 +146,7 @@ class _Alike(NamedTuple):
 
 
 class _Doubtful(NamedTuple):
-    """Pairs of documents whose texts decide, and whether they match by their signatures."""
+    """Pairs of documents whose texts decide; ``near``: whether they match by their signatures."""
 
     a: Int64s
     b: Int64s
@@ -157,31 +158,31 @@ class _Doubtful(NamedTuple):
         return _Doubtful(self.a[kept], self.b[kept], self.resemblance[kept], self.near[kept])
 
     def alike(self, kept: Any) -> _Alike:  # noqa: ANN401 - rows of an array
-        """Return some of the pairs as such that match."""
+        """Return some of the pairs as pairs that match."""
         return _Alike(self.a[kept], self.b[kept], self.resemblance[kept])
 
 
 class _FoundPairs(NamedTuple):
-    """Pairs that match, and such as may; ``last``: there are no more."""
+    """Pairs that match, and pairs in doubt; ``last``: there are no more."""
 
     sure: _Alike
     doubt: _Doubtful
     last: bool = False
 
 
-class _Needed(NamedTuple):
-    """What pairs must reach: to be looked at, to match by signature, and to match without a look at texts."""
+class _Thresholds(NamedTuple):
+    """What pairs must reach: to be candidates, to match by signature, and to match whatever the texts are."""
 
     decision: Decision
     near: float
     sure: float
 
     @classmethod
-    def of(cls, scheme: Scheme, options: RegroupOptions, *, by_text: bool) -> "_Needed":
-        given = options.rules
-        verify = given.verified_by(scheme.decision)
-        least = scheme.decision.min_resemblance if given.min_resemblance is None else given.min_resemblance
-        ratio = given.min_length_ratio
+    def of(cls, scheme: Scheme, options: RegroupOptions, *, by_text: bool) -> "_Thresholds":
+        rules = options.rules
+        verify = rules.verified_by(scheme.decision)
+        least = scheme.decision.min_resemblance if rules.min_resemblance is None else rules.min_resemblance
+        ratio = rules.min_length_ratio
         if verify == "keywords":
             return cls(replace(scheme.decision, verify=verify, facts="any"), 0.0, 0.0)
         low, high = uncertain_range(scheme, least) if by_text and least > 0 else (least, least)
@@ -195,15 +196,15 @@ class _Needed(NamedTuple):
         return cls(decision, least, high)
 
 
-def leaders(census: Census, scheme: Scheme, options: RegroupOptions, ask: Ask | None = None) -> Int64s:
-    """Return for each document the place of the one that leads its group: int64 (D,).
+def leaders(census: Census, scheme: Scheme, options: RegroupOptions, decide: Decide | None = None) -> Int64s:
+    """Return for each document the place of its leader: int64 (D,).
 
     Args:
         scheme: with the similarity that texts must reach.
-        ask: tells of pairs that signatures leave in doubt what their texts say; None leaves it at signatures.
+        decide: decides by texts about pairs that signatures leave in doubt; None keeps to signatures.
 
-    Cost: about 1.2 kB and 40 µs a document; with ``leader`` 24 bytes more a pair of unequal texts that match;
-    25 bytes for each pair in doubt that waits: a million at most, with ``leader`` 16 million.
+    Cost: about 1.2 kB and 40 µs a document, 25 bytes for each pair in doubt that is held: a million at most.
+    With linkage ``leader`` 16 million at most, and 24 bytes more for each pair of unequal texts that match.
     """
     if not len(census):
         return np.zeros(0, np.int64)
@@ -213,9 +214,9 @@ def leaders(census: Census, scheme: Scheme, options: RegroupOptions, ask: Ask | 
     firsts = _firsts(census, order)
     alone = np.flatnonzero((firsts == np.arange(len(census))) | ~_same_sketch(census, firsts))
     link = _connected if options.linkage == "connected" else _led
-    pairs = _pairs(census, scheme, options, alone, firsts, by_text=ask is not None)
-    found = order[link(census, pairs, rank, ask)]
-    # A copy of a text goes where the first of it went.
+    pairs = _pairs(census, scheme, options, alone, firsts, by_text=decide is not None)
+    found = order[link(census, pairs, rank, decide)]
+    # A copy of a text goes into the group of the first copy.
     others = np.ones(len(census), np.bool_)
     others[alone] = False
     found[others] = found[firsts[others]]
@@ -230,24 +231,27 @@ def places_in_order(census: Census, options: RegroupOptions) -> Int64s:
     named = options.order.removeprefix("-")
     places = ids.tolist()
     missing = [place for place in places if census.ordinals[place][0] == 2]
-    there = [place for place in places if census.ordinals[place][0] != 2]
-    there.sort(key=lambda place: census.ordinals[place], reverse=named != options.order)
-    return np.array(there + missing, np.int64)
+    ordered = [place for place in places if census.ordinals[place][0] != 2]
+    ordered.sort(key=lambda place: census.ordinals[place], reverse=named != options.order)
+    return np.array(ordered + missing, np.int64)
 
 
 def _firsts(census: Census, order: Int64s) -> Int64s:
-    """Return for each document the first one, in order, of its text and scope: itself, mostly."""
+    """Return for each document the first one, in order, of its text and scope: mostly itself."""
     firsts = np.arange(len(census), dtype=np.int64)
-    told = order[(census.texts[order] >= 0) & (census.scopes[order] >= 0)]
-    if len(told):
-        codes = census.texts[told] * (np.int64(census.scopes.max()) + 1) + census.scopes[told]
+    known = order[(census.texts[order] >= 0) & (census.scopes[order] >= 0)]
+    if len(known):
+        codes = census.texts[known] * (np.int64(census.scopes.max()) + 1) + census.scopes[known]
         _, first, number = np.unique(codes, return_index=True, return_inverse=True)
-        firsts[told] = told[first[number]]
+        firsts[known] = known[first[number]]
     return firsts
 
 
 def _same_sketch(census: Census, firsts: Int64s) -> NDArray[np.bool_]:
-    """Tell whose signature is that of the first of its text: two languages may shingle a text differently."""
+    """Return which documents have the signature of the first of their text.
+
+    Two languages may shingle a text differently.
+    """
     same = (census.languages == census.languages[firsts]) & (census.shingles == census.shingles[firsts])
     copies = np.flatnonzero(same & (firsts != np.arange(len(firsts))))
     same[copies] = (census.signatures[copies] == census.signatures[firsts[copies]]).all(axis=1)
@@ -263,29 +267,29 @@ def _pairs(
     *,
     by_text: bool,
 ) -> Iterator[_FoundPairs]:
-    """Yield the pairs that match or may, each once; an equal text only with the first one of it."""
-    twins = alone[firsts[alone] != alone]
-    yield _FoundPairs(_Alike(firsts[twins], twins, np.ones(len(twins))), _NO_DOUBT)
-    needed = _Needed.of(scheme, options, by_text=by_text)
+    """Yield the pairs that match or may match, each once; copies of a text only with the first copy."""
+    copies = alone[firsts[alone] != alone]
+    yield _FoundPairs(_Alike(firsts[copies], copies, np.ones(len(copies))), _NO_DOUBT)
+    thresholds = _Thresholds.of(scheme, options, by_text=by_text)
     for found in iter_pairs(
         census.supershingles[alone],
         census.signatures[alone],
         census.shingles[alone],
         [""] * len(alone),
         scheme.sketch,
-        needed.decision,
+        thresholds.decision,
         census.signed[alone],
     ):
-        a, b, alike = alone[found.a], alone[found.b], found.resemblance
+        a, b, resemblance = alone[found.a], alone[found.b], found.resemblance
         possible = (census.scopes[a] == census.scopes[b]) & (census.scopes[a] >= 0)
-        spoken = options.across_languages | (census.languages[a] == census.languages[b])
-        sure = possible & spoken & (alike >= needed.sure)
-        told = _Doubtful(a, b, alike, spoken & (alike >= needed.near))
-        yield _FoundPairs(told.alike(sure), told.rows(possible & ~sure) if by_text else _NO_DOUBT)
+        same_language = options.across_languages | (census.languages[a] == census.languages[b])
+        sure = possible & same_language & (resemblance >= thresholds.sure)
+        pairs = _Doubtful(a, b, resemblance, same_language & (resemblance >= thresholds.near))
+        yield _FoundPairs(pairs.alike(sure), pairs.rows(possible & ~sure) if by_text else _NO_DOUBT)
 
 
 def _gathered(found: Iterable[_FoundPairs], most: int) -> Iterator[_FoundPairs]:
-    """Yield pairs that match as they come, and those in doubt once there are many of them."""
+    """Yield pairs that match at once, and those in doubt once there are ``most`` of them."""
     waiting: list[_Doubtful] = []
     held = 0
     for one in found:
@@ -309,40 +313,40 @@ def _joined(several: Sequence[_Doubtful]) -> _Doubtful:
     )
 
 
-def _matching(census: Census, ask: Ask | None, doubt: _Doubtful) -> NDArray[np.bool_]:
-    """Tell which pairs in doubt match: as texts say, or signatures where texts say nothing."""
-    if ask is None or not len(doubt.a):
+def _matching(census: Census, decide: Decide | None, doubt: _Doubtful) -> NDArray[np.bool_]:
+    """Return which pairs in doubt match, by texts, or by signatures where texts can't be compared."""
+    if decide is None or not len(doubt.a):
         return doubt.near
-    said = ask(census, doubt.a, doubt.b)
-    return np.asarray((said == ALIKE) | ((said == UNKNOWN) & doubt.near), np.bool_)
+    verdicts = decide(census, doubt.a, doubt.b)
+    return np.asarray((verdicts == ALIKE) | ((verdicts == UNKNOWN) & doubt.near), np.bool_)
 
 
-def _connected(census: Census, pairs: Iterator[_FoundPairs], rank: Int64s, ask: Ask | None) -> Int64s:
-    """Return for each document the rank of the first of all that chains of pairs lead to."""
-    # What is known of the groups so far is one label a document, so that pairs need not be kept.
+def _connected(census: Census, pairs: Iterator[_FoundPairs], rank: Int64s, decide: Decide | None) -> Int64s:
+    """Return for each document the rank of the first one that a chain of pairs connects it with."""
+    # One label a document describes the groups found so far, so that pairs need not be kept.
     groups = DisjointSets(len(census))
-    for found in _gathered(pairs, _WAITING):
+    for found in _gathered(pairs, _TOGETHER):
         groups.merge(rank[found.sure.a], rank[found.sure.b])
         doubt = found.doubt
-        # A pair of one group already need not be asked for.
+        # Two documents of one group need no decision.
         doubt = doubt.rows(groups.roots(rank[doubt.a]) != groups.roots(rank[doubt.b]))
-        kept = _matching(census, ask, doubt)
+        kept = _matching(census, decide, doubt)
         groups.merge(rank[doubt.a[kept]], rank[doubt.b[kept]])
     return groups.labels().astype(np.int64)[rank]
 
 
-def _matched(census: Census, pairs: Iterator[_FoundPairs], rank: Int64s, ask: Ask | None) -> _Alike:
-    """Return all pairs that match, by ranks; of those in doubt as many as decide who leads whom."""
+def _matched(census: Census, pairs: Iterator[_FoundPairs], rank: Int64s, decide: Decide | None) -> _Alike:
+    """Return all pairs that match, by ranks; of those in doubt only those that decide which items lead."""
     found: list[_Alike] = []
     for one in _gathered(pairs, _HELD):
         doubt = one.doubt._replace(a=rank[one.doubt.a], b=rank[one.doubt.b])
         found.append(one.sure._replace(a=rank[one.sure.a], b=rank[one.sure.b]))
         if one.last:
             sure = np.concatenate([each.a for each in found]), np.concatenate([each.b for each in found])
-            said = partial(_in_parts, census, ask, one.doubt)
-            kept = decisive(sure, (doubt.a, doubt.b), len(census), said)
+            decide_rows = partial(_in_parts, census, decide, one.doubt)
+            kept = decisive(sure, (doubt.a, doubt.b), len(census), decide_rows)
         else:
-            kept = _in_parts(census, ask, one.doubt, np.arange(len(doubt.a)))
+            kept = _in_parts(census, decide, one.doubt, np.arange(len(doubt.a)))
         found.append(doubt.alike(kept))
     return _Alike(
         np.concatenate([one.a for one in found]),
@@ -351,21 +355,21 @@ def _matched(census: Census, pairs: Iterator[_FoundPairs], rank: Int64s, ask: As
     )
 
 
-def _in_parts(census: Census, ask: Ask | None, doubt: _Doubtful, rows: Int64s) -> NDArray[np.bool_]:
-    """Tell which rows of pairs in doubt match, no more of them asked at once than may wait."""
-    parts = [rows[begin : begin + _WAITING] for begin in range(0, len(rows), _WAITING)]
-    return np.concatenate([_matching(census, ask, doubt.rows(part)) for part in parts] or [_NO_DOUBT.near])
+def _in_parts(census: Census, decide: Decide | None, doubt: _Doubtful, rows: Int64s) -> NDArray[np.bool_]:
+    """Return which rows of pairs in doubt match, deciding a limited number together."""
+    parts = [rows[begin : begin + _TOGETHER] for begin in range(0, len(rows), _TOGETHER)]
+    return np.concatenate([_matching(census, decide, doubt.rows(part)) for part in parts] or [_NO_DOUBT.near])
 
 
-def _led(census: Census, pairs: Iterator[_FoundPairs], rank: Int64s, ask: Ask | None) -> Int64s:
-    """Return for each document the rank of the most alike of those that lead; of equal ones the least id."""
-    a, b, alike = _matched(census, pairs, rank, ask)
+def _led(census: Census, pairs: Iterator[_FoundPairs], rank: Int64s, decide: Decide | None) -> Int64s:
+    """Return for each document the rank of its most similar leader; of equally similar ones the least id."""
+    a, b, alike = _matched(census, pairs, rank, decide)
     leader = leader_clusters(a, b, len(census))
     leading = leader == np.arange(len(census))
     member, other = np.concatenate((a, b)), np.concatenate((b, a))
     kept = ~leading[member] & leading[other]
     member, other, alike = member[kept], other[kept], np.concatenate((alike, alike))[kept]
-    # Not by the order of leading, which is another one the next time: so the same groups are found again.
+    # By id, not by rank: leaders rank first in the next run, and it must find the same groups.
     ids = np.empty_like(rank)
     ids[rank[census.keys.by_id()]] = np.arange(len(rank))
     best = np.lexsort((ids[other], -alike, member))

@@ -1,4 +1,4 @@
-"""What a regrouping may be asked for, and what it tells."""
+"""The options of a regrouping, and its results."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from shinglefold.errors import ConfigError, InputError
-from shinglefold.grouping.rules import MOST_SCOPES, Rules
+from shinglefold.grouping.rules import Rules
 from shinglefold.maintenance.reconcile import DocumentKey
 from shinglefold.maintenance.scan import DEFAULT_BACKOFF
 from shinglefold.model.recipe import Recipe
-from shinglefold.model.scheme import Decision, Verify, verified_by
+from shinglefold.model.scheme import Verify
 from shinglefold.options.validation import (
     check_bool,
     check_choice,
@@ -18,31 +18,31 @@ from shinglefold.options.validation import (
     check_number,
     check_path,
     check_str,
-    check_strings,
 )
 from shinglefold.runtime.backoff import Backoff
 
 Linkage = Literal["leader", "connected"]
-#: Reasons kept; the counts go on.
-_LISTED = 100
+#: Distinct reasons of failures that are kept; all failures are counted.
+_REASONS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class RegroupOptions:
-    """How an index is grouped anew.
+    """How to regroup an index. Rules that are None follow those that the index notes, then the scheme.
 
-    ``linkage``: ``leader``: each member resembles the leader of its group, and no two leaders resemble each
-    other; ``connected``: chains of pairs are one group; None is as noted, at first ``leader``. ``order``: the
-    field by whose values documents may lead, the least first, with a minus before it the greatest; documents
-    that lead now where none is named. Ties are settled by id. ``min_resemblance``, ``min_length_ratio``: None
-    is as noted, at first as in the scheme. ``scope``: fields whose values must be equal. ``verify``: what
-    decides on pairs that share a supershingle: ``keywords``, that they do; ``signature``; or ``text``: the
-    texts, of pairs that signatures leave in doubt; None is what a threshold here is of, then as noted, at
-    first as in the scheme. ``min_similarity``: the edit similarity that texts must reach. What is said here
-    is noted in the recipe, for whoever numbers documents later; ``by_scheme``: forget what an earlier run
-    noted. ``requests_per_second``: documents read, and documents written, a second; 0 for no limit.
-    ``checkpoint``: the file that lets a later run go on. ``dry_run``: tell what would change, and write
-    nothing.
+    Attributes:
+        linkage: ``leader``: each member resembles the leader of its group, and no two leaders resemble each
+            other. ``connected``: documents that chains of pairs connect are one group.
+        order: the field by whose values documents may lead: the least first, with a minus before it the
+            greatest. "" prefers documents that lead now. Ties are broken by id.
+        min_resemblance, min_length_ratio: thresholds for pairs.
+        scope: fields whose values must be equal.
+        verify: what decides about pairs that share a supershingle, see ``Policy``.
+        min_similarity: the edit similarity that texts must reach.
+        by_scheme: ignore the rules that the index notes.
+        requests_per_second: how many documents are read, and written, a second; 0 sets no limit.
+        checkpoint: the file by which a later run can resume.
+        dry_run: count the changes and write nothing.
     """
 
     linkage: Linkage | None = None
@@ -63,79 +63,54 @@ class RegroupOptions:
         if self.linkage is not None:
             check_choice("linkage", self.linkage, get_args(Linkage))
         check_fraction("min_resemblance", self.min_resemblance)
-        check_fraction("min_length_ratio", self.min_length_ratio)
-        check_fraction("min_similarity", self.min_similarity)
-        if self.verify is not None:
-            check_choice("way to verify", self.verify, get_args(Verify))
-        for name in ("across_languages", "by_scheme", "dry_run"):
+        self.rules.check()
+        for name in ("by_scheme", "dry_run"):
             check_bool(name, getattr(self, name))
-        # One field would be taken for its letters.
-        check_strings("scope", self.scope, MOST_SCOPES)
         check_str("order", self.order, empty=True)
         check_path("checkpoint", self.checkpoint, optional=True)
         if self.order == "-":
             raise ConfigError("order '-' names no field: write -FIELD, or leave it out")
-        verified_by(Decision(), self.verify, self.min_resemblance, self.min_similarity)
         check_number("requests_per_second", self.requests_per_second)
 
     @property
     def rules(self) -> Rules:
-        """When two documents are alike."""
-        return Rules(
-            self.min_resemblance,
-            self.min_length_ratio,
-            scope=self.scope,
-            across_languages=self.across_languages,
-            verify=self.verify,
-            min_similarity=self.min_similarity,
-        )
+        """When two documents match."""
+        return Rules.of_options(self)
 
-    def settled(self, recipe: Recipe) -> "RegroupOptions":
-        """Return the options with what an index notes in the place of what they don't say."""
+    def completed(self, recipe: Recipe) -> "RegroupOptions":
+        """Return the options, completed by the rules that an index notes."""
         noted = replace(recipe, grouping={}) if self.by_scheme else recipe
-        linkage = self.linkage or noted.grouping.get("linkage", "leader")
-        rules = self.rules.or_noted(noted)
-        return replace(
-            self,
-            linkage=linkage,
-            min_resemblance=rules.min_resemblance,
-            min_length_ratio=rules.min_length_ratio,
-            scope=rules.scope,
-            across_languages=rules.across_languages,
-            verify=rules.verify,
-            min_similarity=rules.min_similarity,
-        )
+        rules = asdict(self.rules.or_noted(noted))
+        del rules["measure"]
+        return replace(self, linkage=self.linkage or noted.grouping.get("linkage", "leader"), **rules)
 
     def job(self, index: str, scheme: str) -> dict[str, Any]:
-        """Return what the regrouping is about: a checkpoint is good for the same one only."""
-        return {
-            "index": index,
-            "scheme": scheme,
-            "linkage": self.linkage,
-            "order": self.order,
-            "min_resemblance": self.min_resemblance,
-            "min_length_ratio": self.min_length_ratio,
-            "across_languages": self.across_languages,
-            "scope": list(self.scope),
-            "verify": self.verify,
-            "min_similarity": self.min_similarity,
-        }
+        """Return what identifies the job: a checkpoint is valid for the same job only."""
+        rules = {**asdict(self.rules), "scope": list(self.scope)}
+        del rules["measure"]
+        return {"index": index, "scheme": scheme, "linkage": self.linkage, "order": self.order, **rules}
 
 
 @dataclass(slots=True)
 class RegroupCounts:
-    """What was found and done; ``planned == written + already + changed + gone + failed`` in the end.
+    """What a regrouping found and did: ``planned == written + already + changed + gone + failed`` at its end.
 
-    ``read``: documents of the last reading; ``left``: those without a readable fingerprint of the scheme,
-    left as they are. ``groups_before`` (−1: not read yet), ``groups``: groups before and after; ``shared``:
-    of these the ones with more than one document. ``numbered``: documents that had no number; ``moved``:
-    documents that had another; ``relabelled``: documents that only lead now, or lead no more. ``merged``:
-    groups that hold documents of ``merged_from`` earlier ones; ``split``: groups whose documents are in
-    ``split_into`` now. ``already``: written by an earlier run that was cut short; ``changed``: documents
-    whose text somebody changed meanwhile, which are left to the next reading; ``gone``: deleted meanwhile.
-    ``asked``: pairs that texts decided; ``unread``: pairs in doubt of which a text is missing, too long, or
-    was changed meanwhile, so that signatures decided; both of all readings.
-    ``conflicts``: updates that another writer was faster than, made again.
+    Attributes:
+        read: documents of the last pass over the index.
+        left: documents of these without a readable fingerprint of the scheme, which are not changed.
+        groups_before: groups before; −1 until they were counted.
+        groups, shared: groups after, and those with more than one document.
+        numbered, moved: documents that had no number, and that had another.
+        relabelled: documents that only begin or cease to lead.
+        merged, merged_from: groups that hold documents of several earlier ones, and how many these are.
+        split, split_into: earlier groups whose documents are in several ones now, and how many these are.
+        already: changes that an earlier, interrupted run had written.
+        changed: documents whose text was changed meanwhile; the next pass decides about them.
+        gone: documents that were deleted meanwhile.
+        conflicts: updates that were repeated because another writer was faster.
+        asked, unread: pairs that texts decided, and pairs in doubt that signatures decided because a text is
+            missing, too long or changed; both of all passes.
+        reasons: why documents failed, with counts.
     """
 
     read: int = 0
@@ -162,9 +137,9 @@ class RegroupCounts:
     reasons: dict[str, int] = field(default_factory=dict)
 
     def fail(self, reason: str) -> None:
-        """Count a document that can't be written, and why."""
+        """Count a document that can't be written, by the reason."""
         self.failed += 1
-        known = reason if reason in self.reasons or len(self.reasons) < _LISTED else "(other reasons)"
+        known = reason if reason in self.reasons or len(self.reasons) < _REASONS else "(other reasons)"
         self.reasons[known] = self.reasons.get(known, 0) + 1
 
     def to_json(self) -> dict[str, Any]:
@@ -176,7 +151,7 @@ class RegroupCounts:
         """Read what ``to_json`` wrote.
 
         Raises:
-            InputError: it is something else.
+            InputError: the data is something else.
         """
         if data.keys() != {one.name for one in fields(cls)}:
             raise InputError("not the counts of a regrouping")
@@ -186,8 +161,10 @@ class RegroupCounts:
 class IndexGroups(NamedTuple):
     """The groups of an index, without those of one document.
 
-    ``groups``: the keys of the documents of each, the leader first. ``documents``: how many were compared.
-    ``unsigned``: how many were not, because they have no readable fingerprint of the scheme: backfill them.
+    Attributes:
+        groups: the keys of the documents of each, the leader first.
+        documents: how many were compared.
+        unsigned: how many have no readable fingerprint of the scheme: backfill them.
     """
 
     groups: list[list[DocumentKey]]
@@ -197,13 +174,16 @@ class IndexGroups(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RegroupSummary:
-    """The end of a run; ``counts`` are of all runs of one checkpoint.
+    """The result of a run; ``counts`` are of all runs of one checkpoint.
 
-    ``passes``: how often the index was read. ``settled``: a reading after the last write found nothing more
-    to change. ``resumed``: an earlier run was gone on with. ``verify``: what decided. ``missing``: why texts
-    could not be read though they would have decided, empty where they could. ``stopped``: why the run ended
-    early, empty where it did not. ``anew``: the index was deleted, or another has its place, so that the next
-    run has nothing to go on from.
+    Attributes:
+        passes: how often the index was read.
+        settled: whether a pass after the last write found nothing more to change.
+        resumed: whether the run went on from a checkpoint.
+        verify: what decided.
+        missing: why texts could not be read though they should decide; "" where they could.
+        stopped: why the run ended early; "" where it did not.
+        anew: whether the index was deleted or replaced, so that the next run starts from the beginning.
     """
 
     index: str
@@ -221,5 +201,5 @@ class RegroupSummary:
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary as JSON, one flat object."""
-        rest = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "counts"}
-        return {**rest, "seconds": round(self.seconds, 3), **self.counts.to_json()}
+        own = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "counts"}
+        return {**own, "seconds": round(self.seconds, 3), **self.counts.to_json()}

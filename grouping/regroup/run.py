@@ -1,4 +1,4 @@
-"""One regrouping: read all, decide, write what differs, until a reading finds nothing more to change."""
+"""Regroup an index: read all documents, decide, write what differs, until a pass finds nothing to change."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -11,7 +11,6 @@ from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.errors import ConfigError, EngineError, IndexMissing, chain, suggest
 from shinglefold.grouping.regroup.census import Census, CensusReader
 from shinglefold.grouping.regroup.clustering import leaders
-from shinglefold.grouping.regroup.guarded_writes import GroupWriter
 from shinglefold.grouping.regroup.options import (
     IndexGroups,
     Linkage,
@@ -19,10 +18,10 @@ from shinglefold.grouping.regroup.options import (
     RegroupOptions,
     RegroupSummary,
 )
-from shinglefold.grouping.regroup.plan import GroupChange, PlanJournal, plan
+from shinglefold.grouping.regroup.plan import GroupChange, GroupWriter, PlanJournal, plan
 from shinglefold.grouping.regroup.text_verdicts import TextVerdicts, VerdictLog
 from shinglefold.grouping.rules import Rules, note
-from shinglefold.grouping.scope_values import Values, asked_dates
+from shinglefold.grouping.scope_values import Values, date_doc_values
 from shinglefold.grouping.similarity import text_stage
 from shinglefold.maintenance.preconditions import check_updatable
 from shinglefold.maintenance.scan import Scan, Throttle, keep_alive_for, restart_on_expiry
@@ -35,39 +34,37 @@ from shinglefold.rerank.index_knowledge import check_fields, source_of
 from shinglefold.runtime.backoff import retry_unavailable
 from shinglefold.runtime.signals import Interrupts
 
-#: What is told on the way: what is being done, how many documents, and the share of it that is done.
+#: Reports progress: the step, the number of documents, and the share that is done.
 Report = Callable[[str, int, float], None]
-_USUAL = RegroupOptions()
-#: Readings after which others are let be, and readings begun anew without getting to an end.
+_DEFAULTS = RegroupOptions()
+#: The limit of passes; writers that change documents faster are left alone then.
 _PASSES = 5
-#: Documents written at a time; more of them where each time is a commit.
+#: Documents written at a time: on servers, and on embedded engines, where each write is a commit.
 _BATCH, _ALONE = 500, 5_000
 
 
 def regroup(
     engine: Engine,
     index: str,
-    options: RegroupOptions = _USUAL,
+    options: RegroupOptions = _DEFAULTS,
     *,
     seal: Seal | None = None,
     canonicalizer: Canonicalizer | None = None,
     report: Report | None = None,
 ) -> RegroupSummary:
-    """Group all documents of an index anew by their stored fingerprints, and texts where these decide.
+    """Group all documents of an index anew, by their stored fingerprints and, where these decide, texts.
 
-    Documents may be written meanwhile: nothing is written to a version that is not the one decided on, but
-    where its text is the same. What came or changed meanwhile is met by the next reading; the run ends when
-    a reading finds nothing to change, or after five, and then says that it has not settled.
+    Thresholds, scope and linkage are noted in the recipe before anything is read. Documents may be written
+    meanwhile: a number is never written to a document whose text has changed since it was read. The next pass
+    decides about new and changed documents. The run ends when a pass finds nothing to change, or after five.
 
     Args:
         seal: of the key that the index is sealed with.
         canonicalizer: of the index's scheme, for texts that decide; None makes one when a text is first read.
 
-    Thresholds, scope and linkage are noted in the recipe before anything is read.
-
     Raises:
-        ConfigError: the index numbers no groups or has no such field, an update would lose something of it,
-            or the checkpoint is of another regrouping.
+        ConfigError: the index numbers no groups, lacks a field, or would lose fields by an update; or the
+            checkpoint belongs to another job.
         InputError: the checkpoint can't be read or written.
         EngineError: the engine can't be reached at all.
     """
@@ -87,18 +84,19 @@ def regroup(
 def find_groups(
     engine: Engine,
     index: str,
-    options: RegroupOptions = _USUAL,
+    options: RegroupOptions = _DEFAULTS,
     *,
     seal: Seal | None = None,
     canonicalizer: Canonicalizer | None = None,
 ) -> IndexGroups:
-    """Return the groups that ``regroup`` would make; nothing is written, and the index need not number any.
+    """Return the groups that ``regroup`` would make; nothing is written, and the index may have no numbers.
 
-    Args: as ``regroup``.
+    Args:
+        seal, canonicalizer: see ``regroup``.
 
     Raises:
-        ConfigError: the index was not made for fingerprints, or has no such field.
-        EngineError: the engine can't be asked.
+        ConfigError: the index was not set up for fingerprints, or lacks a field.
+        EngineError: a request to the engine failed.
 
     Cost: a scan of all fingerprints; some 600 bytes a document.
     """
@@ -107,32 +105,28 @@ def find_groups(
     recipe = one_recipe(engine, index)
     _check_names(engine, index, options)
     check_sealed(recipe.sealed, seal, f"index {index!r}")
-    wanted = replace(options, dry_run=True)
+    dry = replace(options, dry_run=True)
     with Interrupts() as interrupts:
-        return _Regrouping(engine, index, recipe, seal, wanted, interrupts, None, canonicalizer).groups()
+        return _Regrouping(engine, index, recipe, seal, dry, interrupts, None, canonicalizer).groups()
 
 
 def _check_names(engine: Engine, index: str, options: RegroupOptions) -> None:
-    """Refuse mistyped fields: a scope that no document has would part every group.
-
-    Raises:
-        ConfigError: one is in no mapping.
-    """
+    """Raise ``ConfigError`` for fields in no mapping: a scope without values would divide every group."""
     mappings = list(engine.all_mappings(index).values())
     check_fields(mappings, index, options.scope, "scope")
     check_fields(mappings, index, [options.order.removeprefix("-")], "order")
 
 
 def recipe_with_groups(engine: Engine, index: str) -> Recipe:
-    """Return the recipe of an index whose documents have the numbers of groups.
+    """Return the recipe of an index that numbers groups.
 
     Raises:
-        ConfigError: it was not made for fingerprints, or numbers no groups, or is of several recipes.
+        ConfigError: it was not set up for fingerprints or for groups, or its indices have different recipes.
     """
     for name, mappings in sorted(engine.all_mappings(index).items()):
         if not Recipe.of(mappings, name).groups:
             raise ConfigError(
-                f"index {name!r} numbers no groups; let it: "
+                f"index {name!r} numbers no groups: "
                 f"{chain([suggest('setup', name, groups=True), suggest('regroup', index)])}"
             )
     return one_recipe(engine, index)
@@ -142,7 +136,7 @@ def one_recipe(engine: Engine, index: str) -> Recipe:
     """Return the recipe that all indices of a name have.
 
     Raises:
-        ConfigError: one was not made for fingerprints, or they have different recipes.
+        ConfigError: one was not set up for fingerprints, or they have different recipes.
     """
     recipes = {
         name: Recipe.of(mappings, name) for name, mappings in sorted(engine.all_mappings(index).items())
@@ -156,18 +150,14 @@ def one_recipe(engine: Engine, index: str) -> Recipe:
 
 
 def _check_one_grouping(engine: Engine, index: str) -> None:
-    """Refuse to carry the rules that one index notes over to another unasked.
-
-    Raises:
-        ConfigError: the indices note different ones.
-    """
+    """Raise ``ConfigError`` where indices note different rules, so that none overrides another unnoticed."""
     noted = {name: Recipe.of(found, name).grouping for name, found in engine.all_mappings(index).items()}
     first = min(noted)
     for name in sorted(noted):
         if noted[name] != noted[first]:
-            ours, theirs = (json.dumps(noted[one]) if noted[one] else "none" for one in (first, name))
+            one, other = (json.dumps(noted[key]) if noted[key] else "none" for key in (first, name))
             raise ConfigError(
-                f"indices {first!r} and {name!r} note different rules for groups, {ours} and {theirs}: "
+                f"indices {first!r} and {name!r} note different rules for groups, {one} and {other}: "
                 f"regroup each by itself, or all by the scheme: {suggest('regroup', index, by_scheme=True)}"
             )
 
@@ -190,10 +180,10 @@ class _Regrouping:
     pace: Throttle = field(init=False)
     writer: GroupWriter = field(init=False)
     values: Values = field(init=False)
-    asking: TextVerdicts | None = field(init=False)
+    text_verdicts: TextVerdicts | None = field(init=False)
 
     def __post_init__(self) -> None:
-        given = self.options = self.options.settled(self.recipe)
+        given = self.options = self.options.completed(self.recipe)
         self.values = Values.of_all(self.engine, self.index, given.scope)
         path = None if given.checkpoint is None or given.dry_run else Path(given.checkpoint)
         scheme = self.recipe.scheme.id
@@ -202,21 +192,21 @@ class _Regrouping:
         self.writer = GroupWriter(
             self.engine, self.index, self.recipe.field, scheme, given.backoff, lambda: self.interrupts.pending
         )
-        self.asking = self._asking() if self._verify == "text" else None
+        self.text_verdicts = self._new_text_verdicts() if self._verify == "text" else None
 
     @property
     def _verify(self) -> Verify:
         return self.options.rules.verified_by(self.recipe.scheme.decision)
 
-    def _asking(self) -> TextVerdicts:
+    def _new_text_verdicts(self) -> TextVerdicts:
         given, journal = self.options, self.journal
         wanted = given.verify is not None or given.min_similarity is not None
         stage = text_stage(self.recipe, given.rules, self.canonicalizer, wanted=wanted)
-        verdicts = VerdictLog(journal.verdicts, journal.job)
-        return TextVerdicts(self.engine, self.recipe.field, stage, given.backoff, verdicts, self._asked)
+        log = VerdictLog(journal.verdicts, journal.job)
+        return TextVerdicts(self.engine, self.recipe.field, stage, given.backoff, log, self._texts_read)
 
-    def _asked(self, documents: int) -> None:
-        """Keep to the pace while texts are read, and look whether the run is to end."""
+    def _texts_read(self, documents: int) -> None:
+        """Keep to the pace while texts are read, and stop at a signal."""
         self.pace.wait(documents)
         self.interrupts.check()
 
@@ -228,27 +218,27 @@ class _Regrouping:
     def run(self) -> RegroupSummary:
         start = perf_counter()
         stopped, anew = "", False
-        left = self.journal.load()
+        resume = self.journal.load()
         try:
             if not self.options.dry_run:
-                # Before the first reading: what others number from now on is numbered alike.
+                # Before the first pass, so that others follow the same rules from now on.
                 note(self.engine, self.index, self.options.rules, self._linkage)
-            if left is not None:
-                self.passes, self.counts, self.resumed = left.passes, left.counts, True
-                self._write(left.changes, left.done)
-                # Not to be held beside the readings.
-                left = None
-            self._all()
+            if resume is not None:
+                self.passes, self.counts, self.resumed = resume.passes, resume.counts, True
+                self._write(resume.changes, resume.done)
+                # Free the memory before the first pass.
+                resume = None
+            self._run_passes()
         except KeyboardInterrupt as error:
             stopped = str(error) or "interrupted"
         except EngineError as error:
-            # What was planned is for documents that are gone.
+            # A plan for documents that are gone is of no use.
             stopped, anew = str(error), isinstance(error, IndexMissing)
-        asking = self.asking
+        by_text = self.text_verdicts
         if not stopped or anew:
             self.journal.remove()
-            if asking is not None:
-                asking.verdicts.remove()
+            if by_text is not None:
+                by_text.log.remove()
         return RegroupSummary(
             self.index,
             self._linkage,
@@ -260,15 +250,15 @@ class _Regrouping:
             self.options.dry_run,
             stopped,
             self._verify,
-            "" if asking is None else asking.stage.missing,
+            "" if by_text is None else by_text.stage.missing,
             anew,
         )
 
     def groups(self) -> IndexGroups:
         """Read the index once and return its groups of several documents, the leader of each first."""
-        taken = restart_on_expiry(self._read)
+        reader = restart_on_expiry(self._read)
         with self.interrupts.breakable():
-            census = taken.census()
+            census = reader.census()
             members: dict[int, list[int]] = {}
             for place, leader in enumerate(self._leaders(census).tolist()):
                 members.setdefault(leader, []).append(place)
@@ -277,12 +267,12 @@ class _Regrouping:
                 for leader, places in members.items()
                 if len(places) > 1
             ]
-        return IndexGroups(several, len(census), taken.left)
+        return IndexGroups(several, len(census), reader.unreadable)
 
-    def _all(self) -> None:
+    def _run_passes(self) -> None:
         first = self.passes
         while self.passes < max(_PASSES, first + 1):
-            changes = self._planned()
+            changes = self._plan()
             self.passes += 1
             if self.options.dry_run:
                 return
@@ -291,81 +281,82 @@ class _Regrouping:
                 return
             self.journal.begin(changes, self.passes, self.counts)
             self._write(changes)
-            # Not to be held beside the next reading.
+            # Free the memory before the next pass.
             del changes
 
-    def _planned(self) -> Sequence[GroupChange]:
-        """Read the index and return what is to be written."""
-        taken = restart_on_expiry(self._read)
+    def _plan(self) -> Sequence[GroupChange]:
+        """Read the index and return the changes to write."""
+        reader = restart_on_expiry(self._read)
         with self.interrupts.breakable():
-            census = taken.census()
-            self.counts.read, self.counts.left = len(census) + taken.left, taken.left
-            self._tell("grouping", len(census), 0.0)
+            census = reader.census()
+            self.counts.read = len(census) + reader.unreadable
+            self.counts.left = reader.unreadable
+            self._report("grouping", len(census), 0.0)
             found = self._leaders(census)
-            return list(plan(census, found, self.recipe.scheme, taken.reserved, self.counts))
+            return list(plan(census, found, self.recipe.scheme, reader.reserved, self.counts))
 
     def _leaders(self, census: Census) -> Int64s:
-        asking = self.asking
-        if asking is None:
+        by_text = self.text_verdicts
+        if by_text is None:
             return leaders(census, self.recipe.scheme, self.options)
-        before = asking.asked, asking.unread
+        before = by_text.decided, by_text.unread
         try:
-            return leaders(census, asking.stage.scheme, self.options, asking)
+            return leaders(census, by_text.stage.scheme, self.options, by_text)
         finally:
-            self.counts.asked += asking.asked - before[0]
-            self.counts.unread += asking.unread - before[1]
+            self.counts.asked += by_text.decided - before[0]
+            self.counts.unread += by_text.unread - before[1]
 
     def _read(self) -> CensusReader:
         given, recipe = self.options, self.recipe
         order, dates = self._order()
-        taken = CensusReader(recipe.scheme, recipe.field, self.seal, given.scope, order, self.values)
+        reader = CensusReader(recipe.scheme, recipe.field, self.seal, given.scope, order, self.values)
         retry_unavailable(lambda: self.engine.refresh(self.index), given.backoff)
         scan = Scan(
             self.engine,
             self.index,
             patience=given.backoff,
             keep_alive=keep_alive_for(given.requests_per_second),
-            fields=taken.fields,
+            fields=reader.fields,
             values=dates,
         )
         place = scan.start()
         total, read = scan.total(place), 0
         for page in scan.pages(place):
-            taken.take(page.hits)
+            reader.add(page.hits)
             place, read = page.place, read + len(page.hits)
-            self._tell("reading", read, read / total if total else 0.0)
+            self._report("reading", read, read / total if total else 0.0)
             with self.interrupts.breakable():
                 self.pace.wait(len(page.hits))
             self.interrupts.check()
         scan.close(place)
-        if taken.unordered:
+        if reader.unordered:
             raise ConfigError(
-                f"no document of {self.index!r} tells {given.order.removeprefix('-')!r} in its _source, so "
-                "that none would lead by it: name another field for the order, or none"
+                f"no document of {self.index!r} has {given.order.removeprefix('-')!r} in its _source, by "
+                "which documents are to lead: choose another field for the order, or leave it out"
             )
-        return taken
+        return reader
 
     def _order(self) -> tuple[str, Sequence[JSON]]:
-        """Return where documents have what they are to lead by, if anything, and how the index tells it."""
+        """Return the path of the values that documents lead by, and how to read those that are dates."""
         if not (named := self.options.order.removeprefix("-")):
             return "", ()
         several = list(self.engine.all_mappings(self.index).values())
-        dates = asked_dates(several, [named])
+        dates = date_doc_values(several, [named])
         return (named, dates) if dates else (source_of(several, named), ())
 
     def _write(self, changes: Sequence[GroupChange], before: int = 0) -> None:
         size = _BATCH if self.engine.can.seq_no else _ALONE
         for begin in range(0, len(changes), size):
             batch = changes[begin : begin + size]
-            # What was written must be accounted for, even at a Ctrl-C.
+            # A batch that was written must be counted, even at Ctrl-C.
             with self.interrupts.held():
                 self.writer.write(batch, self.counts)
                 done = before + begin + len(batch)
                 self.journal.save(done, self.passes, self.counts)
-            self._tell("writing", done, done / (before + len(changes)))
+            self._report("writing", done, done / (before + len(changes)))
             with self.interrupts.breakable():
                 self.pace.wait(len(batch))
 
-    def _tell(self, what: str, documents: int, fraction: float) -> None:
+    def _report(self, step: str, documents: int, fraction: float) -> None:
         if self.report is not None:
-            self.report(what, documents, min(1.0, fraction))
+            self.report(step, documents, min(1.0, fraction))

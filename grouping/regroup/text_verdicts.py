@@ -1,4 +1,8 @@
-"""Texts asked about pairs of a census: read by the block, each document about once, and told pair by pair."""
+"""Decide about pairs of a census by their texts, and keep the verdicts.
+
+Texts are read by the block, each document about once. Verdicts are kept in memory and beside the checkpoint,
+so that no pair is decided twice.
+"""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,20 +25,20 @@ from shinglefold.rerank.fold.text_verification import TextStage
 from shinglefold.runtime.backoff import Backoff, retry_unavailable
 from shinglefold.sketch import connected
 
-#: What is said of a pair; unknown is what was not asked, or can't be told.
+#: The verdict on a pair; ``UNKNOWN`` where the texts were not compared, or can't be.
 UNKNOWN, APART, ALIKE = -1, 0, 1
-Said = NDArray[np.int8]
+Verdicts = NDArray[np.int8]
 _ROW = np.dtype([("pair", "<u8"), ("said", "i1")])
-#: How a file of them begins, as long as a row, so that nobody else's is taken for one.
+#: The first bytes of a file of verdicts, as long as a row.
 _BEGINNING = b"sftexts1\n"
 
 
 class VerdictLog:
-    """Verdicts by pairs of texts: in a file whose rows are only added, so that a killed run loses none.
+    """Verdicts by pairs of texts, in a file that is only appended to, so that a killed run loses none.
 
     Args:
         path: None keeps them in memory alone.
-        job: what decides; verdicts of another job are found by none of this one.
+        job: the job that decides; it does not find the verdicts of other jobs.
 
     Cost: 9 bytes a pair, in memory and on disk.
     """
@@ -43,38 +47,37 @@ class VerdictLog:
         self._path = path
         self._key = blake2b(json.dumps(job, sort_keys=True).encode(), digest_size=16).digest()
         self._rows = np.zeros(0, _ROW)
-        #: Those that are not in order yet: a job asks by many blocks, and looks them up but now and then.
+        #: Rows that are not sorted yet: a job adds many blocks between two lookups.
         self._fresh = [np.zeros(0, _ROW) if path is None else self._read(path)]
 
     def pairs(self, ones: Sequence[str], others: Sequence[str]) -> Uint64s:
-        """Return what names pairs of texts, given by their digests, in either order."""
-        made = bytearray()
+        """Return the ids of pairs of texts, given by their digests in either order."""
+        ids = bytearray()
         for pair in zip(ones, others, strict=True):
-            told = "\0".join(sorted(pair)).encode()
-            made += blake2b(told, digest_size=8, key=self._key).digest()
-        return np.frombuffer(bytes(made), "<u8").astype(np.uint64)
+            ids += blake2b("\0".join(sorted(pair)).encode(), digest_size=8, key=self._key).digest()
+        return np.frombuffer(bytes(ids), "<u8").astype(np.uint64)
 
-    def known(self, pairs: Uint64s) -> Said:
-        """Return what was said of pairs."""
-        said = np.full(len(pairs), UNKNOWN, np.int8)
+    def known(self, pairs: Uint64s) -> Verdicts:
+        """Return the verdicts on pairs."""
+        verdicts = np.full(len(pairs), UNKNOWN, np.int8)
         if self._fresh:
             whole = np.concatenate((self._rows, *self._fresh))
             self._rows, self._fresh = whole[np.argsort(whole["pair"], kind="stable")], []
         if len(self._rows):
             places = np.searchsorted(self._rows["pair"], pairs).clip(0, len(self._rows) - 1)
             same = self._rows["pair"][places] == pairs
-            said[same] = self._rows["said"][places[same]]
-        return said
+            verdicts[same] = self._rows["said"][places[same]]
+        return verdicts
 
-    def keep(self, pairs: Uint64s, said: Said) -> None:
-        """Keep what was said of pairs, but for what is unknown.
+    def keep(self, pairs: Uint64s, verdicts: Verdicts) -> None:
+        """Keep the verdicts on pairs that are not ``UNKNOWN``.
 
         Raises:
             InputError: the file can't be written.
         """
-        told = said != UNKNOWN
-        rows = np.zeros(int(np.count_nonzero(told)), _ROW)
-        rows["pair"], rows["said"] = pairs[told], said[told]
+        decided = verdicts != UNKNOWN
+        rows = np.zeros(int(np.count_nonzero(decided)), _ROW)
+        rows["pair"], rows["said"] = pairs[decided], verdicts[decided]
         if not len(rows):
             return
         self._fresh.append(rows)
@@ -82,7 +85,7 @@ class VerdictLog:
             self._write(self._path, rows.tobytes())
 
     def remove(self) -> None:
-        """Remove the file: the job is done."""
+        """Remove the file when the job is done."""
         if self._path is not None:
             self._path.unlink(missing_ok=True)
 
@@ -99,16 +102,16 @@ class VerdictLog:
 
     @staticmethod
     def _read(path: Path) -> NDArray[np.void]:
-        """Return the rows of a file; the last one is cut off where the process died in the middle of it."""
+        """Return the rows of a file; cut off the last one where the process died in the middle of it."""
         try:
             with path.open("r+b") as file:
-                held = file.read()
-                if not held.startswith(_BEGINNING[: len(held)]):
+                content = file.read()
+                if not content.startswith(_BEGINNING[: len(content)]):
                     raise InputError(
-                        f"{path}, where what texts said is kept beside the checkpoint, holds something else: "
-                        "give another checkpoint"
+                        f"{path}, where verdicts of texts are kept beside the checkpoint, holds something "
+                        "else: give another checkpoint"
                     )
-                whole = len(held) - len(held) % _ROW.itemsize
+                whole = len(content) - len(content) % _ROW.itemsize
                 file.truncate(whole)
         except FileNotFoundError:
             return np.zeros(0, _ROW)
@@ -116,85 +119,87 @@ class VerdictLog:
             raise InputError(
                 f"cannot read {path}, beside the checkpoint: {reason_of(error)}; delete it"
             ) from error
-        return np.frombuffer(held[len(_BEGINNING) : whole], _ROW)
+        return np.frombuffer(content[len(_BEGINNING) : whole], _ROW)
 
 
-#: Documents whose pairs are asked together, twice as many where these are of two such rows; shingles of
-#: their texts at most, which is some 8 MB; documents read in one request.
-_TILE, _SHINGLES, _AT_ONCE = 250, 1_000_000, 100
+#: Documents of a tile: pairs of a tile, or of two, are decided together.
+_TILE = 250
+#: The limit of shingles of the texts that are held at once: some 8 MB.
+_SHINGLES = 1_000_000
+#: Documents read in one request.
+_AT_ONCE = 100
 
 
 @dataclass(slots=True)
 class TextVerdicts:
-    """Asks the texts of documents.
+    """Decides about pairs of documents by their texts.
 
     Args:
-        read: told how many documents were read, so that it can slow down or break off.
+        texts_read: called with the number of documents that were read; may wait, or raise to end the run.
 
     Attributes:
-        asked: pairs whose texts told whether they are alike. unread: pairs of which a text is missing, too
-            long, or another by now; their signatures decide.
+        decided: how many pairs the texts decided.
+        unread: of how many pairs a text is missing, too long or changed, so that their signatures decide.
     """
 
     engine: Engine
     path: str
     stage: TextStage
     backoff: Backoff
-    verdicts: VerdictLog
-    read: Callable[[int], None]
-    asked: int = 0
+    log: VerdictLog
+    texts_read: Callable[[int], None]
+    decided: int = 0
     unread: int = 0
 
-    def __call__(self, census: Census, a: Int64s, b: Int64s) -> Said:
-        """Return what texts say of pairs of documents, int8 (P,).
+    def __call__(self, census: Census, a: Int64s, b: Int64s) -> Verdicts:
+        """Return the verdicts of texts on pairs of documents, int8 (P,).
 
         Raises:
-            EngineError: the engine can't be asked.
-            InputError: what was said can't be kept.
+            EngineError: a request to the engine failed.
+            InputError: the verdicts can't be kept.
 
-        Cost: a document of a group of up to 250 is read about once, one of n as often as n / 250; 5 to 40 µs
-        a pair beside that. At most some 500 texts are held.
+        Cost: a document of a group of up to 250 is read about once, one of n documents n / 250 times. In
+        addition 5 to 40 µs a pair. At most some 500 texts are held.
         """
         digests = [[census.digest(place) for place in side.tolist()] for side in (a, b)]
-        pairs = self.verdicts.pairs(*digests)
-        said = self.verdicts.known(pairs)
-        open_ = np.flatnonzero(said == UNKNOWN)
+        pairs = self.log.pairs(*digests)
+        verdicts = self.log.known(pairs)
+        open_ = np.flatnonzero(verdicts == UNKNOWN)
         if not len(open_) or not self.stage.ready():
-            return said
+            return verdicts
         open_ = open_[_order(a[open_], b[open_])]
         for begin, end in _blocks(a[open_], b[open_], census.shingles):
             rows = open_[begin:end]
-            said[rows] = self._said(census, a[rows], b[rows])
-            self.verdicts.keep(pairs[rows], said[rows])
-        self.asked += int(np.count_nonzero(said[open_] != UNKNOWN))
-        self.unread += int(np.count_nonzero(said[open_] == UNKNOWN))
-        return said
+            verdicts[rows] = self._decide(census, a[rows], b[rows])
+            self.log.keep(pairs[rows], verdicts[rows])
+        decided = int(np.count_nonzero(verdicts[open_] != UNKNOWN))
+        self.decided += decided
+        self.unread += len(open_) - decided
+        return verdicts
 
-    def _said(self, census: Census, a: Int64s, b: Int64s) -> Said:
+    def _decide(self, census: Census, a: Int64s, b: Int64s) -> Verdicts:
         places = np.unique(np.concatenate((a, b))).tolist()
         texts = self._texts(census, places)
         pairs = list(zip(a.tolist(), b.tolist(), strict=True))
-        told = self.stage.decide_texts(pairs, texts)
-        verdicts = {pair: ALIKE if said.alike else APART for pair, said in told.items()}
+        decided = self.stage.decide_texts(pairs, texts)
+        verdicts = {pair: ALIKE if verdict.alike else APART for pair, verdict in decided.items()}
         return np.array([verdicts.get(pair, UNKNOWN) for pair in pairs], np.int8)
 
     def _texts(self, census: Census, places: Sequence[int]) -> dict[int, str]:
-        """Return the texts of documents that are as they were read for the census."""
+        """Return the texts of documents that have not changed since the census read them."""
         by_key = dict(zip(census.keys.several(places), places, strict=True))
-        named: dict[tuple[str, str | None], list[str]] = {}
+        requests: dict[tuple[str, str | None], list[str]] = {}
         for key in by_key:
-            named.setdefault((key.index, key.routing), []).append(key.id)
+            requests.setdefault((key.index, key.routing), []).append(key.id)
         texts: dict[int, str] = {}
-        for (index, routing), ids in named.items():
+        for (index, routing), ids in requests.items():
             for begin in range(0, len(ids), _AT_ONCE):
                 several = ids[begin : begin + _AT_ONCE]
                 for key, source in self._sources(index, routing, several):
-                    place = by_key.get(key)
-                    if place is not None and digest_of(stored_parts(source, self.path)) == census.digest(
-                        place
-                    ):
+                    place, digest = by_key.get(key), digest_of(stored_parts(source, self.path))
+                    if place is not None and digest == census.digest(place):
                         texts[place] = self.stage.text(source)
-                self.read(len(several))
+                self.texts_read(len(several))
         return texts
 
     def _sources(
@@ -214,9 +219,9 @@ class TextVerdicts:
 
 
 def _order(a: Int64s, b: Int64s) -> Int64s:
-    """Return the order of pairs in which those of a few documents stand together.
+    """Return an order of pairs in which the pairs of few documents are consecutive.
 
-    Documents are in order by what pairs connect, and pairs by the tiles that two stretches of these make.
+    Connected documents are consecutive, and so are the pairs of two tiles of documents.
     """
     documents, number = np.unique(np.concatenate((a, b)), return_inverse=True)
     one, other = number[: len(a)], number[len(a) :]
@@ -228,7 +233,7 @@ def _order(a: Int64s, b: Int64s) -> Int64s:
 
 
 def _blocks(a: Int64s, b: Int64s, shingles: Int64s) -> Iterator[tuple[int, int]]:
-    """Yield stretches of pairs whose texts are held at once."""
+    """Yield ranges of pairs whose texts are held at once."""
     seen: set[int] = set()
     begin = room = 0
     for at, pair in enumerate(zip(a.tolist(), b.tolist(), strict=True)):

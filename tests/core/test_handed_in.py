@@ -235,7 +235,11 @@ WRONG: list[tuple[str, Callable[[Site], object], str]] = [
     ("letters of a scope", lambda _: RegroupOptions(scope="host"), "scope: expected a list of strings"),
     ("a dry run as text", lambda _: RegroupOptions(dry_run="no"), "dry_run: expected true or false"),
     ("no options of regrouping", lambda s: regroup(s.engine, "site", None), "RegroupOptions(…)"),
-    ("names of a report", lambda s: make_report(s.engine, "site", {"host": "url"}), "names: expected Names"),
+    (
+        "names of a report",
+        lambda s: make_report(s.engine, "site", {"host": "url"}),
+        "names: expected ReportFields",
+    ),
     # Maintenance.
     (
         "letters of an index",

@@ -25,7 +25,7 @@ def engine(tmp_path, pipeline):
 
 @pytest.fixture(scope="module")
 def text():
-    """Return a text of a class, and of a class and a number a near-copy of it."""
+    """Return the text of a class, or with a number a near-copy of it."""
 
     def make(kind, edits=0, words=120):
         chance = random.Random(f"{kind}")

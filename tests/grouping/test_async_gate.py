@@ -1,4 +1,4 @@
-"""The awaited gate decides as the other does, and tasks that come together are decided together."""
+"""The awaited gate decides as the blocking one does; concurrent tasks are decided together."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ from shinglefold.ingest import ensure_index
 
 @pytest.fixture
 def ready(tmp_path, engine, pipeline):
-    """Return a folder whose index is set up, closed again by whoever made it."""
+    """Return a folder with an index that was set up and closed."""
     engine.close()
     return lambda: AsyncEmbeddedEngine(tmp_path, pipeline.tools.canonicalizer)
 
@@ -41,5 +41,5 @@ def test_a_refusal_names_what_it_resembles(ready, pipeline, text):
 
 def test_an_engine_that_blocks_is_no_engine_for_it(engine, pipeline):
     ensure_index(engine, "others", pipeline.recipe())
-    with pytest.raises(ConfigError, match="no engine whose methods are awaited"):
+    with pytest.raises(ConfigError, match="is not an awaited engine"):
         asyncio.run(AsyncGate.open(engine, "others", Policy()))

@@ -1,4 +1,4 @@
-"""Every order in which two and three writers may act, with deaths and ended leases at any moment."""
+"""Every interleaving of two and three writers, with crashes and expired leases at any moment."""
 
 import os
 from dataclasses import replace

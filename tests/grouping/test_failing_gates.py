@@ -1,4 +1,4 @@
-"""A gate that fails, in whatever request and whether that was done or not, gives back what it keeps."""
+"""A gate releases its placeholders after any request fails, done or not."""
 
 import pytest
 from support.gate.model import FORMS, Newcomer, Relation, accepted
@@ -32,7 +32,7 @@ def _answered(store, request):
 
 
 def _run(store, writer, policy, failing, *, done):
-    """Let a writer go on whose request of that number fails, after it was done or before."""
+    """Run a writer whose n-th request fails, after it was done or before."""
     steps = writer.steps(policy, Relation(), writer.register())
     request = next(steps)
     for number in range(_LONG):
@@ -100,22 +100,22 @@ def _kept(store):
 
 
 def _begun(policy, *texts):
-    """Return documents on their way together, each of a caller of its own, and these callers."""
+    """Return a job of documents that each have a caller of their own, and these callers."""
     writer, relation = Newcomer("w", texts), Relation()
     callers = [WaitingCaller([member]) for member in writer.members(relation)]
     job = DecisionJob(
         callers,
         writer.context(policy, relation, writer.register()),
-        cut=lambda documents: [list(documents)],
+        batches=lambda documents: [list(documents)],
         member=lambda member: member,
-        told=lambda verdict: verdict,
+        describe=lambda verdict: verdict,
         shared=True,
     )
     return job, callers
 
 
 def _worked(job, store, spoil, asked=0):
-    """Take a job on to where others may go on, or its end, and tell callers; ``spoil`` may fail a request.
+    """Run a job to its next pause or its end, and deliver verdicts; ``spoil`` may fail a request.
 
     Returns:
         the store, how many requests there were, and whether that was the end.
@@ -128,7 +128,7 @@ def _worked(job, store, spoil, asked=0):
             asked += 1
             request = steps.throw(answer) if isinstance(answer, Exception) else steps.send(answer)
     except StopIteration as end:
-        job.tell()
+        job.deliver()
         return store, asked, end.value is None
     except EngineUnavailable as error:
         job.fail(error)
@@ -136,7 +136,7 @@ def _worked(job, store, spoil, asked=0):
 
 
 def _gone_from(first, last):
-    """Return a store that is not there for some requests."""
+    """Return a store that is unavailable for some requests."""
 
     def spoilt(number, store, request):
         if first <= number < last and not isinstance(request, Now | Pause):
@@ -147,7 +147,7 @@ def _gone_from(first, last):
 
 
 def _busy_from(first, last):
-    """Return a store that takes back no place for some requests, and does all else."""
+    """Return a store that deletes no placeholder for some requests, and does all else."""
 
     def spoilt(number, store, request):
         if not (first <= number < last and isinstance(request, Write)):

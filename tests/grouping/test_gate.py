@@ -1,4 +1,4 @@
-"""What a gate lets in, by each policy."""
+"""The documents that a gate accepts, by each policy."""
 
 import multiprocessing
 import re
@@ -15,6 +15,7 @@ from shinglefold.errors import ConfigError, EngineError, Refused, SchemeMismatch
 from shinglefold.grouping import Gate, Policy
 from shinglefold.grouping.gate import gate as gate_module
 from shinglefold.grouping.gate import group_commit
+from shinglefold.grouping.gate.base_gate import BATCH, batches
 from shinglefold.ingest import Pipeline, ensure_index
 from shinglefold.model.scheme import PRESETS
 from shinglefold.model.stored_fingerprint import stored_parts
@@ -132,7 +133,7 @@ def _with_dots(parts):
 
 
 @pytest.mark.parametrize("form", [_as_list, _with_dots])
-@pytest.mark.parametrize("notes", [{}, {"group": 7, "leader": False}], ids=["numberless", "left"])
+@pytest.mark.parametrize("notes", [{}, {"group": 7, "leader": False}], ids=["ungrouped", "left"])
 def test_who_leads_from_now_on_keeps_its_fingerprint_in_whatever_form_it_came(
     engine, pipeline, text, form, notes
 ):
@@ -227,7 +228,7 @@ def test_an_interrupt_while_other_callers_are_gathered_leaves_the_gate_to_them(
 
 
 def _interrupted(call, lines):
-    """Call, and interrupt at the first line that is not among some; tell whether there was one."""
+    """Call a function and interrupt it at the first line not in ``lines``; return whether there was one."""
 
     def interrupt(frame, event, _):
         at = frame.f_code.co_filename, frame.f_lineno
@@ -365,3 +366,19 @@ def test_fingerprints_of_another_scheme_are_refused_as_they_would_be_like_nothin
         (told,) = gate.admit([{**made.document, "_id": "a"}])
     assert told.status == "failed"
     assert f"the index was made with {pipeline.scheme.id}" in told.reason
+
+
+def _sizes(documents):
+    return [len(batch) for batch in batches(documents)]
+
+
+def test_no_id_comes_twice_in_a_batch_and_their_order_stays():
+    given = [{"_id": id_} for id_ in ("a", "b", "a", "c")]
+    assert [[one["_id"] for one in batch] for batch in batches(given)] == [["a", "b"], ["a", "c"]]
+    assert _sizes([{"_id": f"{number}"} for number in range(2 * BATCH + 1)]) == [BATCH, BATCH, 1]
+
+
+def test_large_documents_go_in_several_requests_and_one_that_is_too_large_alone():
+    large = {"parts": [{"text": "z" * 1_500_000}]}
+    assert _sizes([{"_id": f"{number}", **large} for number in range(5)]) == [2, 2, 1]
+    assert _sizes([{"_id": "a"}, {"_id": "b", "body": "z" * 9_000_000}, {"_id": "c"}]) == [1, 1, 1]

@@ -1,4 +1,4 @@
-"""A gate has the texts decide on documents that fingerprints leave in doubt."""
+"""Texts decide about documents that fingerprints leave in doubt."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Numbers of groups that documents get as they are indexed."""
+"""Group numbers that documents get when they are indexed."""
 
 import pytest
 
@@ -35,7 +35,7 @@ def test_copies_of_what_is_stored_join_its_group(engine, pipeline, text):
     assert after["4"]["leader"]
 
 
-@pytest.mark.parametrize("limit", ["_KEPT", "_CHARACTERS"])
+@pytest.mark.parametrize("limit", ["_RECENT", "_CHARACTERS"])
 def test_leaders_that_are_kept_no_more_are_found_where_they_are_stored(
     engine, pipeline, text, monkeypatch, limit
 ):
@@ -149,7 +149,7 @@ def _words(prefix, count):
 
 
 def _with_others(count):
-    """A text of 120 words, of which the first are others."""
+    """Return a text of 120 words, the first of which differ."""
     return " ".join(_words("ст", 120)[count:] + _words("мк", count))
 
 

@@ -1,4 +1,4 @@
-"""Writers of an embedded index are killed at random: one of each class is let in all the same."""
+"""Writers of an embedded index are killed at random: one document of each class is accepted."""
 
 import pytest
 from support.gate.crashes import Trial, make_pipeline, seeds

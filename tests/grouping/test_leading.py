@@ -1,4 +1,4 @@
-"""Who leads whom is found without asking of every pair in doubt, and is what all answers would make it."""
+"""Leaders are found without deciding every pair in doubt, and are the same as if all were decided."""
 
 import random
 
@@ -16,7 +16,7 @@ def _sides(pairs):
 
 
 class _Asked:
-    """Answers by what is true, and remembers what it was asked for."""
+    """Decide by the truth, and record which pairs were decided."""
 
     def __init__(self, doubt, true):
         self.doubt, self.true, self.rows = doubt, true, []

@@ -1,4 +1,4 @@
-"""What is looked up for a batch in one request, and where that is too much in several."""
+"""Candidates are searched by one request a batch, or by several where that finds too many."""
 
 import operator
 
@@ -20,7 +20,7 @@ def likeness(engine, pipeline):
 
 @pytest.fixture
 def stored(engine, pipeline, text):
-    """Store some copies of each text; return what asks for a copy of each."""
+    """Store some copies of each text, and return another copy of each."""
 
     def store(*counts):
         given = [
@@ -52,11 +52,11 @@ def test_of_each_document_it_is_told_whether_there_are_more_copies_than_were_rea
     engine, likeness, stored, monkeypatch, searches
 ):
     monkeypatch.setattr(lookups, "_SEARCHES", searches)
-    monkeypatch.setattr(lookups, "_WINDOW", 2)
+    monkeypatch.setattr(lookups, "_MANY", 2)
     # The second has no text, so that nothing is like it.
-    asked = [likeness.asked(document) for document in stored(3, 0, 1, 2, 1, 4)]
-    found = run(CandidateLookup(engine, "texts", likeness).find_candidates(asked, far=True), operator.call)
-    assert found.cut == {0, 3, 5}
+    asked = [likeness.query_document(document) for document in stored(3, 0, 1, 2, 1, 4)]
+    found = run(CandidateLookup(engine, "texts", likeness).find_deep(asked), operator.call)
+    assert found.truncated == {0, 3, 5}
     assert {(pair.one, found.hits[pair.other]["_id"].partition("-")[0]) for pair in found.pairs} == {
         (kind, f"{kind}") for kind in (0, 2, 3, 4, 5)
     }
@@ -64,21 +64,21 @@ def test_of_each_document_it_is_told_whether_there_are_more_copies_than_were_rea
 
 
 def test_what_one_search_for_a_batch_leaves_out_is_found_by_others(engine, likeness, stored, monkeypatch):
-    monkeypatch.setattr(lookups, "_BESIDE", 0)
+    monkeypatch.setattr(lookups, "_EXTRA", 0)
     monkeypatch.setattr(lookups, "_FOR_EACH", 1)
-    monkeypatch.setattr(lookups, "_SHORT", 2)
-    asked = [likeness.asked(document) for document in stored(5, 1)]
+    monkeypatch.setattr(lookups, "_FEW", 2)
+    asked = [likeness.query_document(document) for document in stored(5, 1)]
     lookup = CandidateLookup(engine, "texts", likeness)
     hits, _ = lookup.find(asked, (), "dedup.group", [])
     assert {hit["_id"] for hit in hits} == {*(f"0-{at}" for at in range(5)), "1-0"}
-    near = run(lookup.find_candidates(asked), operator.call)
-    assert (len(near.hits), near.cut) == (3, {0})
+    near, _ = run(lookup.find_candidates(asked, "dedup.group", ()), operator.call)
+    assert (len(near.hits), near.truncated) == (3, {0})
 
 
 @pytest.mark.parametrize("together", [1, 2, 100])
 def test_texts_are_read_of_the_places_that_are_named(engine, likeness, stored, monkeypatch, text, together):
     monkeypatch.setattr(lookups, "_TEXTS", together)
-    asked = [likeness.asked(document) for document in stored(5)]
+    asked = [likeness.query_document(document) for document in stored(5)]
     lookup = CandidateLookup(engine, "texts", likeness)
     hits, _ = lookup.find(asked, (), "dedup.group", [])
     told = lookup.with_texts(hits, [0, 1, 2, 4])

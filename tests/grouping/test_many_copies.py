@@ -1,4 +1,4 @@
-"""A gate beside many copies of one text: a few decide, and none is overlooked for that."""
+"""A gate and many copies of one text: it reads a few, and still overlooks none that decides."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from shinglefold.grouping.gate.protocol import protocol
 
 @pytest.fixture
 def stored(engine, pipeline, text, monkeypatch):
-    """Return what stores copies of a text past every gate, and count the documents that gates read."""
+    """Return a function that stores copies past every gate, and count the documents that gates read."""
     read = []
     read_documents = protocol.read_documents
 
@@ -57,16 +57,16 @@ def test_few_of_a_large_group_are_read(engine, pipeline, text, stored, policy):
 
 
 def _meanwhile(gate, *actions):
-    """Have something written behind each search of a gate, which tells of documents as they were before."""
-    held = gate._documents.lookup
-    before = held.find_candidates_and_numbers
+    """Run actions after each search of a gate, so that its results are outdated."""
+    held = gate._group_commit._store.documents.lookup
+    before = held.find_candidates
 
     def stale(*asked):
         found = yield from before(*asked)
         assert not gate.engine.bulk(actions).failures
         return found
 
-    held.find_candidates_and_numbers = stale
+    held.find_candidates = stale
 
 
 @pytest.mark.parametrize("action", ["refuse", "tag"])
@@ -120,7 +120,7 @@ def test_the_values_of_a_scope_part_many_copies(engine, pipeline, text, stored):
 def test_copies_within_a_scope_are_found_however_many_there_are_beyond_it(
     engine, pipeline, text, stored, monkeypatch
 ):
-    monkeypatch.setattr(lookup, "_WINDOW", 100)
+    monkeypatch.setattr(lookup, "_MANY", 100)
     stored(300)
     given = [{"id": f"n{at}", "body": text("a", 2), "host": host} for at, host in enumerate(("h7", "h299"))]
     told = _told(engine, pipeline, given, action="refuse", scope=("host",))

@@ -1,4 +1,4 @@
-"""Numbers of groups where texts decide on what fingerprints leave in doubt: at insert and anew."""
+"""Group numbers where texts decide about pairs in doubt: at insert and by regrouping."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ LINKAGES = pytest.mark.parametrize("linkage", ["leader", "connected"])
 
 @pytest.fixture(scope="module", params=["moved", "replaced"])
 def pair(request, pipeline):
-    """Two texts, and whether they are alike, which signatures get wrong."""
+    """Two texts, and whether they match, on which signatures are wrong."""
     moved = request.param == "moved"
     texts = moved_words() if moved else replaced_words()
     for verify, folds in (("text", moved), ("signature", not moved)):

@@ -1,4 +1,4 @@
-"""Places in groups, and who leads them, where documents are changed, or have left, or come together."""
+"""Places in groups, and their leaders, when documents change, are deleted, or arrive together."""
 
 import pytest
 

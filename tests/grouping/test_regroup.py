@@ -1,4 +1,4 @@
-"""The groups of a whole index made anew."""
+"""Regroup a whole index."""
 
 import json
 from pathlib import Path
@@ -230,7 +230,7 @@ def test_a_plan_that_the_checkpoint_does_not_name_is_left_alone(engine, index, t
 
 
 class Moved:
-    """A real engine behind an alias: the documents that a plan names were in an index that is gone."""
+    """An engine whose alias moves, so that the documents of a plan are in a deleted index."""
 
     def __init__(self, engine):
         self._engine = engine

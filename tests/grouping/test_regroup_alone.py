@@ -1,4 +1,4 @@
-"""Regrouping an embedded index, which has no versions: nobody writes between a reading and a writing."""
+"""Regroup an embedded index, which has no versions: no other process writes between a read and a write."""
 
 import pytest
 from support.hits import fingerprint_of
@@ -7,8 +7,7 @@ from support.random_pages import SPECS
 
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import EngineUnavailable
-from shinglefold.grouping.regroup import guarded_writes as writing
-from shinglefold.grouping.regroup import regroup
+from shinglefold.grouping.regroup import plan, regroup
 
 
 def test_while_a_batch_is_read_and_written_others_are_refused_and_later_they_are_not(
@@ -19,7 +18,7 @@ def test_while_a_batch_is_read_and_written_others_are_refused_and_later_they_are
     engine.close()
     late = {"host": "late", "dedup": fingerprint_of(SPECS[USUAL[0]]).to_field()}
     action = {"_index": "pages", "_id": f"p{USUAL[0]}", "_source": late}
-    read_again, refused = writing.read_again, []
+    read_again, refused = plan.read_again, []
 
     def read(*given):
         hits = list(read_again(*given))
@@ -29,7 +28,7 @@ def test_while_a_batch_is_read_and_written_others_are_refused_and_later_they_are
             refused.append(len(hits))
         return hits
 
-    monkeypatch.setattr(writing, "read_again", read)
+    monkeypatch.setattr(plan, "read_again", read)
     with EmbeddedEngine(engine.path, pipeline.tools.canonicalizer) as own:
         assert regroup(own, "pages").settled
         assert refused == [len(USUAL)]

@@ -1,4 +1,4 @@
-"""kill -9 while an index is regrouped: the next run goes on, and the result is the same."""
+"""Kill a regrouping by SIGKILL: the next run resumes, and the result is the same."""
 
 from contextlib import closing
 from functools import partial
@@ -14,7 +14,7 @@ from shinglefold.grouping.regroup import regroup
 
 
 def opened(folder: Path) -> EmbeddedEngine:
-    """An engine for pages that have no text to search by."""
+    """Return an engine for pages without searchable text."""
     return EmbeddedEngine(folder, lambda _: [])
 
 

@@ -1,4 +1,4 @@
-"""Regrouping an index with fingerprints that were forged or are damaged: these are in nobody's group."""
+"""Regroup an index with forged and damaged fingerprints: they get no group."""
 
 from dataclasses import replace
 

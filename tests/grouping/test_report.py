@@ -1,4 +1,4 @@
-"""What a report counts, and the page it makes."""
+"""The counts of a report, and its HTML page."""
 
 import re
 from html.parser import HTMLParser
@@ -133,7 +133,7 @@ def test_the_page_needs_no_network_and_shows_texts_as_they_are(engine, index):
                 tags.append(tag)
 
         def handle_startendtag(self, tag, attrs):
-            """An empty element has no end of its own."""
+            """Handle an element without an end tag."""
 
         def handle_endtag(self, tag):
             if tag != "html":
@@ -185,7 +185,7 @@ def test_years_have_four_digits_and_what_no_calendar_has_is_no_date():
 
 
 def texts_of(html: str) -> list[tuple[float, str, str]]:
-    """Place, side and words of each text in the plots."""
+    """Return position, anchor and words of each text in the plots."""
     found = re.findall(
         r'<text(?: class="\w+")? x="([\d.]+)" y="[\d.]+"(?: text-anchor="(\w+)")?>([^<]*)<', html
     )

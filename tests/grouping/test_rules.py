@@ -1,4 +1,4 @@
-"""Rules that a regrouping notes in the recipe, so that whoever numbers documents later agrees."""
+"""Rules that a regrouping notes in the recipe, so that later runs agree."""
 
 from dataclasses import replace
 
@@ -84,7 +84,7 @@ def test_documents_indexed_later_and_gates_go_by_what_is_noted(engine, index):
 
 
 def twin(engine, index: str) -> dict[str, object]:
-    """Return the fingerprint of a page of the host a.org that has a signature, with another text."""
+    """Return the fingerprint of a page of the host a.org, with another text and a signature."""
     number = next(
         at
         for at, spec in enumerate(SPECS)

@@ -1,4 +1,4 @@
-"""Values of scopes and orders as documents have them: multi-fields, lists of objects, names with dots."""
+"""Values of scopes and orders in documents: multi-fields, lists of objects, names with dots."""
 
 import pytest
 
@@ -90,7 +90,7 @@ def test_a_field_with_a_value_for_nulls_is_refused_as_a_scope():
 
 @pytest.mark.parametrize("targets", ["host", ["all", "host"]])
 def test_a_field_that_others_are_copied_to_is_refused_as_a_scope(targets):
-    """Documents don't tell what is copied: all would be without a value, and each copy let in."""
+    """A document does not have the values that are copied into a field, so every copy would be accepted."""
     site = {"type": "keyword", "copy_to": targets}
     mappings = {"properties": {"host": {"type": "keyword"}, "page": {"properties": {"site": site}}}}
     with pytest.raises(ConfigError, match=r"'host' is filled by copy_to of page\.site"):
@@ -113,7 +113,7 @@ def test_a_field_whose_values_a_script_makes_is_refused_as_a_scope():
 def test_an_alias_of_a_field_is_read_where_that_is():
     mappings = {"properties": {"at": {"type": "alias", "path": "site.keyword"}, "site": TEXT}}
     values = Values.of(mappings, ["at"], "texts")
-    assert (values.source("at"), values.told({"_source": {"site": "a"}}, "at")) == ("site", ["a"])
+    assert (values.source("at"), values.read({"_source": {"site": "a"}}, "at")) == ("site", ["a"])
     with pytest.raises(InputError, match="8 at most"):
         values.given("at", ["longer than eight"])
 
@@ -130,7 +130,7 @@ def test_a_regrouping_is_led_by_the_values_of_a_multi_field(engine, index, pipel
 
 def test_an_order_that_no_document_tells_is_refused_before_anything_is_written(engine, index, pipeline, text):
     index_documents(engine, index, [{"id": "0", "body": text("a")}], pipeline, workers=1)
-    with pytest.raises(ConfigError, match="no document of 'texts' tells 'day'"):
+    with pytest.raises(ConfigError, match="no document of 'texts' has 'day'"):
         regroup(engine, index, RegroupOptions(order="-day"))
     with pytest.raises(ConfigError, match="names no field"):
         RegroupOptions(order="-")

@@ -1,4 +1,4 @@
-"""Decisions on an embedded index go by what was let in a moment ago, which no search sees yet."""
+"""A gate on an embedded index sees documents that are not committed yet."""
 
 import threading
 
@@ -14,13 +14,13 @@ from shinglefold.model.values import Fingerprint
 
 @pytest.fixture(autouse=True)
 def late(monkeypatch):
-    """Commits that come only when they are asked for."""
+    """Commit only on request."""
     monkeypatch.setattr(writer, "_AGE", 1e9)
 
 
 @pytest.fixture
 def held(engine):
-    """The index, kept from round to round as by a gate that is never idle."""
+    """Hold the lease of the index, as a busy gate does."""
     with engine.held("texts"):
         yield engine
 

@@ -1,4 +1,4 @@
-"""Who waits for others keeps no place for longer than its lease, which others might clear."""
+"""A writer that waits for others holds no placeholder beyond its lease, which others might clear."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,13 +16,13 @@ _RELATION = Relation()
 
 
 class _World:
-    """A store and the time, a second later after each pause, and what writers ask of them."""
+    """A store and a clock, which moves on by a second at each pause."""
 
     def __init__(self) -> None:
         self.store = Store()
 
     def requests(self, steps: Steps) -> Iterator[object]:
-        """Yield what a writer asks, each answered once the next is wanted."""
+        """Yield the requests of a writer; each is answered when the next one is requested."""
         answer = None
         while True:
             try:
@@ -49,7 +49,7 @@ class _World:
         return None
 
     def until(self, document: str) -> int | None:
-        """Return until when the place of a document is kept; None where it is not."""
+        """Return when the placeholder of a document expires; None where there is none."""
         held = self.store.there("documents").get(document)
         return None if held is None else FORMS.pending(held[1])
 
@@ -60,7 +60,7 @@ def _writer(name: str) -> Steps:
 
 
 def _answer_until(kind: type, requests: Iterator[object]) -> None:
-    """Answer requests until one of a kind is made."""
+    """Answer requests until one of a type comes."""
     while not isinstance(next(requests), kind):
         pass
 
@@ -93,13 +93,13 @@ def test_a_job_that_nobody_waits_for_any_more_releases_its_placeholders():
     job = DecisionJob(
         [caller],
         writer.context(Policy("refuse"), _RELATION, writer.register()),
-        cut=lambda documents: [list(documents)],
+        batches=lambda documents: [list(documents)],
         member=lambda member: member,
-        told=lambda verdict: verdict,
+        describe=lambda verdict: verdict,
         shared=True,
     )
     *_, pause = world.requests(job.until_pause())
-    job.tell()
+    job.deliver()
     assert (pause is not None, job.given_up, caller.done) == (True, False, False)
     caller.given_up = True
     assert job.given_up

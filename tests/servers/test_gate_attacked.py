@@ -282,7 +282,7 @@ def test_notes_that_are_deleted_are_told_and_those_that_a_server_made_are_refuse
     opened, engine, index, made_again
 ):
     with (  # noqa: PT012 - what is raised has to pass the end of the gate, too
-        pytest.raises(EngineError, match=r"where gates keep their notes, was deleted .* open another gate"),
+        pytest.raises(EngineError, match=r"publish their intents, was deleted .* open another gate"),
         opened() as gate,
     ):
         gate.add({"id": "a", "body": _text("a")})
@@ -293,7 +293,7 @@ def test_notes_that_are_deleted_are_told_and_those_that_a_server_made_are_refuse
         time.sleep(1.1)
         gate.add({"id": "b", "body": _text("b")})
     if made_again:
-        with pytest.raises(ConfigError, match="was made by the server itself"):
+        with pytest.raises(ConfigError, match="was created by the server"):
             opened()
         engine.delete_index(intents_name(index))
     with opened() as another:

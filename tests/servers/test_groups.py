@@ -218,8 +218,8 @@ def test_a_run_that_numbers_groups_beside_another_knows_of_it(engine, new_index)
     first, second, third = (Numbering(engine, index, recipe) for _ in range(3))
     first.number([])
     second.number([])
-    assert (first.beside.seen, second.beside.seen) == (False, True)
-    first.beside.end()
+    assert (first.marker.conflict, second.marker.conflict) == (False, True)
+    first.marker.end()
     third.number([])
-    assert not third.beside.seen
+    assert not third.marker.conflict
     engine.delete_index(intents_name(index))

@@ -30,7 +30,7 @@ def pipeline():
 @pytest.fixture(autouse=True)
 def soon(monkeypatch):
     """What gates do about once a second they do at once."""
-    monkeypatch.setattr("shinglefold.grouping.gate.housekeeping.SECONDS", 0.05)
+    monkeypatch.setattr("shinglefold.grouping.gate.housekeeping._INTERVAL", 0.05)
 
 
 @pytest.fixture

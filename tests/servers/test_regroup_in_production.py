@@ -55,7 +55,7 @@ def put(engine, index, pipeline, *documents):
     made = numbering(engine, index, pipeline)
     summary = index_documents(engine, index, documents, pipeline, workers=1, groups=made)
     assert summary.failed == 0
-    made.beside.end()
+    made.marker.end()
     engine.refresh(index)
 
 

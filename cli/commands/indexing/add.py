@@ -15,7 +15,7 @@ from shinglefold.errors import IndexMissing, ShinglefoldError
 
 if TYPE_CHECKING:
     from shinglefold.cli.session.recipe import Target
-    from shinglefold.grouping.gate.bulk_run import BulkRun
+    from shinglefold.grouping.gate.gate import BulkRun
 
 _PASSAGE_CHARACTERS = 160
 
@@ -101,7 +101,7 @@ def add(
     """
     from shinglefold.cli.session.open_index import open_store, pipeline_for_index
     from shinglefold.grouping import Gate, Policy
-    from shinglefold.grouping.gate.bulk_run import BulkRun
+    from shinglefold.grouping.gate.gate import BulkRun
     from shinglefold.ingest.field_statistics import FieldWatch
     from shinglefold.ingest.pipeline.field_usage import raw_fields
 
@@ -125,7 +125,7 @@ def add(
         pipeline, recipe = pipeline_for_index(target, invocation)
         watch.fields = raw_fields(pipeline.steps, recipe.field)
         with Gate(store.engine, index, chosen, pipeline=pipeline, seal=pipeline.tools.seal) as gate:
-            run.take(gate, watch.watch(records), passages)
+            run.add_all(gate, watch.watch(records), passages)
     run.stopped = target.hints.complete(run.stopped)
     warnings = []
     if watch.textless:
@@ -174,12 +174,12 @@ def _suggest_setup(target: "Target", *, groups: bool) -> Iterator[None]:
 
 
 def _print(index: str, run: "BulkRun") -> None:
-    write_lines(_rejections(run.told))
+    write_lines(_rejections(run.verdicts))
     accepted = run.count("accepted")
-    grouped = sum(one["status"] == "accepted" and one.get("leader") is False for one in run.told)
+    grouped = sum(one["status"] == "accepted" and one.get("leader") is False for one in run.verdicts)
     line = f"{accepted:,} of {run.read:,} added to {index}"
     write_line(line + (f", {grouped:,} of them to groups that were there" if grouped else ""))
-    if replaced := sum(one.get("replaced", False) for one in run.told):
+    if replaced := sum(one.get("replaced", False) for one in run.verdicts):
         have = "1 of them has" if replaced == 1 else f"{replaced:,} of them have"
         remark(f"note: {have} taken the place of a document with the same id")
 

@@ -338,8 +338,8 @@ def _warn_of_concurrent_numbering(target: "Target", numbering: "Numbering | None
         yield
     finally:
         if numbering is not None:
-            numbering.beside.end()
-            if numbering.beside.seen:
+            numbering.marker.end()
+            if numbering.marker.conflict:
                 remark(
                     f"warning: another run numbered groups of {target.index!r} at the same time, or was cut "
                     "short within the last minute; copies that came by both may be in two groups. "

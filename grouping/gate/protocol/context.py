@@ -12,19 +12,19 @@ from shinglefold.runtime.backoff import Backoff
 
 
 class DocumentJudge(Protocol):
-    """Compares documents."""
+    """Compares members with stored documents, with intents, and with each other."""
 
     def likenesses(self, pairs: Sequence[tuple[Member, Any]]) -> list[Similarity | None]:
-        """Return how alike members and sources of stored documents are; None where they do not match.
+        """Return the similarity of members and stored sources; None where they do not match.
 
         The measure is symmetric.
         """
         ...
 
     def possible(self, pairs: Sequence[tuple[Member, Any]]) -> list[bool]:
-        """Return whether members and the prints of intents may match; true wherever the documents do.
+        """Return whether members and the prints of intents may match; true wherever the documents match.
 
-        It refuses nothing: a writer waits for an intent that may match, and compares the stored document.
+        It refuses nothing: a writer waits for such an intent, and compares the stored document afterwards.
         """
         ...
 
@@ -33,7 +33,7 @@ class DocumentJudge(Protocol):
         ...
 
     def print(self, member: Member, /) -> Any:  # noqa: ANN401 - JSON
-        """Return the parts of a member that others compare, in the form of a stored document."""
+        """Return the parts of a member that other gates compare, in the form of a stored document."""
         ...
 
 
@@ -42,10 +42,10 @@ class DecisionContext:
     """What a decision depends on.
 
     Attributes:
-        groups: whether documents are given the number of their group.
+        groups: whether documents get the number of their group.
         lease: milliseconds after which others may clear an intent.
         max_wait: milliseconds after which a member gives up.
-        first_reads: documents read at first of those that a search found for a member.
+        first_reads: how many of the documents that a search found for a member are read first.
         retry: how often to begin again where the store is unavailable.
     """
 

@@ -1,4 +1,7 @@
-"""Pure decisions: what to do with a member, given what it resembles and which intents are open."""
+"""Step 3 of the protocol: decide what to do with members, by what they resemble and by open intents.
+
+Under ``cap`` a batch publishes first which groups it wants to join, and counts their documents after that.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -27,6 +30,12 @@ from shinglefold.grouping.gate.protocol.placeholders import GateFields, guard_re
 from shinglefold.grouping.gate.protocol.reserve import read_documents
 from shinglefold.grouping.rules import Policy
 
+#: Documents read of a group beyond its places, because some that a search finds may have left it since.
+_SPARE = 20
+_ALL = 9_999
+#: Groups of at most so many places are read at once, without being counted.
+_FEW = 50
+
 
 class Stay(Enum):
     """The member is not decided now."""
@@ -37,7 +46,7 @@ class Stay(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """It resembles a stored document."""
+    """The member resembles a stored document; ``full``: whose group has no place."""
 
     like: SimilarDocument
     full: bool = False
@@ -45,7 +54,7 @@ class Refuse:
 
 @dataclass(frozen=True, slots=True)
 class JoinGroup:
-    """It joins a group, or claims a place in one."""
+    """The member joins a group, or claims a place in it."""
 
     group: int
     like: SimilarDocument | None = None
@@ -53,19 +62,19 @@ class JoinGroup:
 
 @dataclass(frozen=True, slots=True)
 class Adopt:
-    """It resembles documents whose groups may have lost their leader, or that have none; most alike first."""
+    """The member resembles documents without a leader or without a group; the most similar first."""
 
     likes: tuple[SimilarDocument, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class FoundGroup:
-    """It resembles nothing: it founds a group of its own."""
+    """The member resembles nothing: it founds a group of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """It is stored already with the same text, and others may have joined it: its group stays."""
+    """The member is stored already with the same text: its group stays, because others may have joined it."""
 
     group: int | None
     leads: bool
@@ -88,164 +97,34 @@ def choose(member: Member, policy: Policy) -> Choice:
     for like in likes:
         if like.leads and like.group is not None:
             return JoinGroup(like.group, like)
-    if stay := among(member, member.pending):
+    if stay := wait_or_withdraw(member, member.pending):
         return stay
     return Adopt(tuple(likes)) if likes else FoundGroup()
 
 
-def among(member: Member, others: Sequence[Intent]) -> Stay | None:
+def wait_or_withdraw(member: Member, others: Sequence[Intent]) -> Stay | None:
     """Return whether a member waits or withdraws while matching intents are open; None where none is."""
     if any(other.order < member.order for other in others):
         return Stay.WITHDRAW
     return Stay.WAIT if others or member.earlier_duplicates else None
 
 
-def place_in_group(member: Member, there: int, claims: Sequence[Intent], most: int) -> Stay | bool:
+def place_in_group(member: Member, size: int, claims: Sequence[Intent], limit: int) -> Stay | bool:
     """Return whether a group has a place for a member.
 
     Args:
-        there: how many documents the group has.
+        size: how many documents the group has.
         claims: open intents of others that claim a place.
+        limit: how many documents the group may have.
 
     Returns:
         True or False, or whether to wait or withdraw while that depends on the others.
     """
-    if there >= most:
+    if size >= limit:
         return False
-    if there + len(claims) < most:
+    if size + len(claims) < limit:
         return True
     return Stay.WITHDRAW if any(other.order < member.order for other in claims) else Stay.WAIT
-
-
-#: Documents read of a group beyond its places, because some that a search finds may have left it since.
-_SPARE = 20
-_ALL = 9_999
-#: Groups of at most so many places are read at once, without being counted.
-_FEW = 50
-
-
-def claim_places(
-    members: Sequence[Member], choices: Sequence[Choice], context: DecisionContext
-) -> Steps[list[Choice]]:
-    """Return the choices; a member that would join a group is refused where that is full, or waits."""
-    joining = {place: choice for place, choice in enumerate(choices) if isinstance(choice, JoinGroup)}
-    if not joining:
-        return list(choices)
-    yield from _claim([(members[place], choice.group) for place, choice in joining.items()], context)
-    groups = tuple(sorted({choice.group for choice in joining.values()}))
-    own = {member.intent_id for member in members}
-    claims = {
-        group: [one for one in context.register.known.claiming(group) if one.intent_id not in own]
-        for group in groups
-    }
-    wanted = [(members[place], choice.group) for place, choice in joining.items()]
-    roomy = yield from _roomy(wanted, claims, context)
-    joining = {place: choice for place, choice in joining.items() if choice.group not in roomy}
-    if not joining:
-        return list(choices)
-    groups = tuple(group for group in groups if group not in roomy)
-    likes = {choice.like.id for choice in joining.values() if choice.like is not None}
-    held = yield from _there(
-        groups, likes | {one.document for each in claims.values() for one in each}, context
-    )
-    now = yield Now()
-    left = context.register.known.withdrawn
-    open_ = {
-        group: [
-            one
-            for one in each
-            if one.intent_id not in left and is_open(one, held.get(one.document), context.gate_fields)
-        ]
-        for group, each in claims.items()
-    }
-    dead = {one.document for each in open_.values() for one in each if one.until < now}
-    if dead:
-        yield Write(tuple(guard_revocation(held[id_], context.gate_fields) for id_ in sorted(dead)))
-    counted = _Counted(held, context)
-    told = list(choices)
-    for place, choice in joining.items():
-        told[place] = (
-            Stay.WAIT
-            if any(one.document in dead for one in open_[choice.group])
-            else counted.place(members[place], choice, open_[choice.group])
-        )
-    return told
-
-
-def _claim(joining: Sequence[tuple[Member, int]], context: DecisionContext) -> Steps[None]:
-    new = [(member.intent_id, group) for member, group in joining if member.claim != group]
-    for member, group in joining:
-        member.claim = group
-    if new:
-        yield from context.register.claim(new)
-    yield from context.register.look()
-
-
-def _roomy(
-    joining: Sequence[tuple[Member, int]], claims: Mapping[int, Sequence[Intent]], context: DecisionContext
-) -> Steps[set[int]]:
-    """Return the groups with a place for all, even if every document that searches see still exists.
-
-    A document that searches don't see yet has a claim that is known until they do. Groups of few places are
-    never counted by searches.
-    """
-    most = context.policy.most
-    if most <= _FEW:
-        return set()
-    wanted = Counter(group for _, group in joining)
-    beside: dict[int, int] = {}
-    for member, group in joining:
-        numberless = sum(like.group is None for like in member.likes)
-        beside[group] = max(beside.get(group, 0), numberless)
-    groups = tuple(wanted)
-    counted: list[int] = yield CountGroups(groups, most)
-    return {
-        group
-        for group, there in zip(groups, counted, strict=True)
-        if there + wanted[group] + beside[group] + len(claims[group]) <= most
-    }
-
-
-def _there(
-    groups: tuple[int, ...], beside: set[str], context: DecisionContext
-) -> Steps[dict[str, VersionedDocument]]:
-    """Read as many documents of groups as decide whether they are full, and some further documents."""
-    most = context.policy.most
-    found: list[Sequence[str]] = yield FindGroups(groups, most + _SPARE)
-    held = yield from read_documents({id_ for ids in found for id_ in ids} | beside)
-    short = tuple(
-        group
-        for group, ids in zip(groups, found, strict=True)
-        if len(ids) == most + _SPARE
-        and sum(context.gate_fields.group(held[id_].source) == group for id_ in ids if id_ in held) <= most
-    )
-    if short:
-        found = yield FindGroups(short, _ALL)
-        held |= yield from read_documents(id_ for ids in found for id_ in ids)
-    return held
-
-
-class _Counted:
-    """Counts the documents of groups, earlier members of the batch included."""
-
-    def __init__(self, held: Mapping[str, VersionedDocument], context: DecisionContext) -> None:
-        self._groups = {id_: context.gate_fields.group(one.source) for id_, one in held.items()}
-        self._sizes = Counter(self._groups.values())
-        self._most = context.policy.most
-
-    def place(self, member: Member, choice: JoinGroup, claims: Sequence[Intent]) -> Choice:
-        """Return a member's choice, a refusal where the group is full, or whether it waits or withdraws."""
-        own = self._groups.get(member.id) == choice.group
-        # Documents without a number were written past every gate; they are copies all the same.
-        beside = sum(like.group is None for like in member.likes if like.id not in self._groups)
-        place = place_in_group(member, self._sizes[choice.group] - own + beside, claims, self._most)
-        if isinstance(place, Stay):
-            return place
-        if place:
-            self._sizes[choice.group] += not own
-            return choice
-        assert choice.like is not None
-        return Refuse(choice.like, full=True)
 
 
 def choices_of(members: Sequence[Member], context: DecisionContext) -> Steps[list[Choice]]:
@@ -254,17 +133,17 @@ def choices_of(members: Sequence[Member], context: DecisionContext) -> Steps[lis
     for member in members:
         choice = choose(member, context.policy)
         if isinstance(choice, Adopt):
-            choice = yield from _adopted(member, choice, context)
+            choice = yield from _adopt(member, choice, context)
         choices.append(choice)
     if context.policy.action == "cap":
-        return (yield from claim_places(members, choices, context))
+        return (yield from _limit_groups(members, choices, context))
     return choices
 
 
-def _adopted(member: Member, choice: Adopt, context: DecisionContext) -> Steps[Choice]:
-    """Join the first group without a leader; its most similar document leads it from now on.
+def _adopt(member: Member, choice: Adopt, context: DecisionContext) -> Steps[Choice]:
+    """Give the first group without a leader its most similar document as the leader, and join it.
 
-    Where no group has lost its leader, the most similar document without a number leads a new group.
+    Where every group has a leader, the most similar document without a number leads a new group.
     """
     yield Refresh()
     groups = dict.fromkeys(like.group for like in choice.likes if like.group is not None)
@@ -288,12 +167,12 @@ def _make_leader(heir: SimilarDocument, group: int, context: DecisionContext) ->
     (held,) = yield ReadDocuments((heir.id,), whole=True)
     if held is None or held.guard != heir.guard:
         return Stay.WAIT
-    (written,) = yield Write((_leading(held, group, context.gate_fields),))
+    (written,) = yield Write((_leader_action(held, group, context.gate_fields),))
     return JoinGroup(group, heir) if written.status == DONE else Stay.WAIT
 
 
-def _leading(held: VersionedDocument, group: int, gate_fields: GateFields) -> Action:
-    if gate_fields.stands_elsewhere(held.source):
+def _leader_action(held: VersionedDocument, group: int, gate_fields: GateFields) -> Action:
+    if gate_fields.has_other_form(held.source):
         whole = gate_fields.stamped(held.source, group, leads=True)
         return Put("documents", held.id, whole, held.guard, skip_pipeline=True)
     return Update("documents", held.id, gate_fields.leader(group), held.guard)
@@ -301,3 +180,127 @@ def _leading(held: VersionedDocument, group: int, gate_fields: GateFields) -> Ac
 
 def _is_leader(held: VersionedDocument, group: int, gate_fields: GateFields) -> bool:
     return gate_fields.leads(held.source) and gate_fields.group(held.source) == group
+
+
+def _limit_groups(
+    members: Sequence[Member], choices: Sequence[Choice], context: DecisionContext
+) -> Steps[list[Choice]]:
+    """Return the choices, a refusal or a ``Stay`` in place of joining a group that is or may become full."""
+    joining = {place: choice for place, choice in enumerate(choices) if isinstance(choice, JoinGroup)}
+    if not joining:
+        return list(choices)
+    wanted = [(members[place], choice.group) for place, choice in joining.items()]
+    yield from _claim(wanted, context)
+    groups = tuple(sorted({choice.group for choice in joining.values()}))
+    own = {member.intent_id for member in members}
+    claims = {
+        group: [one for one in context.register.known.claiming(group) if one.intent_id not in own]
+        for group in groups
+    }
+    roomy = yield from _roomy(wanted, claims, context)
+    joining = {place: choice for place, choice in joining.items() if choice.group not in roomy}
+    if not joining:
+        return list(choices)
+    groups = tuple(group for group in groups if group not in roomy)
+    further = {choice.like.id for choice in joining.values() if choice.like is not None}
+    further |= {intent.document for intents in claims.values() for intent in intents}
+    held = yield from _read_groups(groups, further, context)
+    now = yield Now()
+    withdrawn = context.register.known.withdrawn
+    open_ = {
+        group: [
+            intent
+            for intent in intents
+            if intent.intent_id not in withdrawn
+            and is_open(intent, held.get(intent.document), context.gate_fields)
+        ]
+        for group, intents in claims.items()
+    }
+    dead = {intent.document for intents in open_.values() for intent in intents if intent.until < now}
+    if dead:
+        yield Write(tuple(guard_revocation(held[id_], context.gate_fields) for id_ in sorted(dead)))
+    sizes = _GroupSizes(held, context)
+    limited = list(choices)
+    for place, choice in joining.items():
+        intents = open_[choice.group]
+        if any(intent.document in dead for intent in intents):
+            limited[place] = Stay.WAIT
+        else:
+            limited[place] = sizes.join(members[place], choice, intents)
+    return limited
+
+
+def _claim(wanted: Sequence[tuple[Member, int]], context: DecisionContext) -> Steps[None]:
+    new = [(member.intent_id, group) for member, group in wanted if member.claim != group]
+    for member, group in wanted:
+        member.claim = group
+    if new:
+        yield from context.register.claim(new)
+    yield from context.register.look()
+
+
+def _roomy(
+    wanted: Sequence[tuple[Member, int]], claims: Mapping[int, Sequence[Intent]], context: DecisionContext
+) -> Steps[set[int]]:
+    """Return the groups with a place for all, even if every document that searches see still exists.
+
+    A document that searches don't see yet has a claim, which is known until they see it. Groups of few places
+    are never counted by searches.
+    """
+    limit = context.policy.most
+    if limit <= _FEW:
+        return set()
+    joining = Counter(group for _, group in wanted)
+    ungrouped: dict[int, int] = {}
+    for member, group in wanted:
+        count = sum(like.group is None for like in member.likes)
+        ungrouped[group] = max(ungrouped.get(group, 0), count)
+    groups = tuple(joining)
+    sizes: list[int] = yield CountGroups(groups, limit)
+    return {
+        group
+        for group, size in zip(groups, sizes, strict=True)
+        if size + joining[group] + ungrouped[group] + len(claims[group]) <= limit
+    }
+
+
+def _read_groups(
+    groups: tuple[int, ...], further: set[str], context: DecisionContext
+) -> Steps[dict[str, VersionedDocument]]:
+    """Read as many documents of groups as decide whether they are full, and some further documents."""
+    limit = context.policy.most
+    found: list[Sequence[str]] = yield FindGroups(groups, limit + _SPARE)
+    held = yield from read_documents({id_ for ids in found for id_ in ids} | further)
+    undecided = tuple(
+        group
+        for group, ids in zip(groups, found, strict=True)
+        if len(ids) == limit + _SPARE
+        and sum(context.gate_fields.group(held[id_].source) == group for id_ in ids if id_ in held) <= limit
+    )
+    if undecided:
+        found = yield FindGroups(undecided, _ALL)
+        held |= yield from read_documents(id_ for ids in found for id_ in ids)
+    return held
+
+
+class _GroupSizes:
+    """How many documents groups have, earlier members of the batch included."""
+
+    def __init__(self, held: Mapping[str, VersionedDocument], context: DecisionContext) -> None:
+        self._groups = {id_: context.gate_fields.group(one.source) for id_, one in held.items()}
+        self._sizes = Counter(self._groups.values())
+        self._limit = context.policy.most
+
+    def join(self, member: Member, choice: JoinGroup, claims: Sequence[Intent]) -> Choice:
+        """Return a member's choice, a refusal where the group is full, or whether it waits or withdraws."""
+        own = self._groups.get(member.id) == choice.group
+        # Documents without a number were written past every gate; they are copies all the same.
+        ungrouped = sum(like.group is None for like in member.likes if like.id not in self._groups)
+        place = place_in_group(member, self._sizes[choice.group] - own + ungrouped, claims, self._limit)
+        if isinstance(place, Stay):
+            return place
+        if place:
+            self._sizes[choice.group] += not own
+            return choice
+        assert choice.like is not None
+        return Refuse(choice.like, full=True)

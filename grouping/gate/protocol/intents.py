@@ -1,4 +1,4 @@
-"""The records in the index of intents: the list of writers, the head of each, and rounds of intents."""
+"""Intents, the records by which gates publish them, and what a gate knows of them."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Any
 
 from shinglefold.contracts.engine import JSON, Guard
 
-#: The id of the document that lists all heads.
+#: The id of the document that lists the names of all writer records.
 WRITERS = "writers"
 
 
@@ -15,16 +15,16 @@ WRITERS = "writers"
 class Intent:
     """The announcement that a writer decides about a document, kept until searches see the result.
 
-    The decision is open as long as the document has the guard.
+    An intent is open as long as its document has the guard.
 
     Attributes:
         document: id and routing of the document, see ``document_key``.
         guard: the version of the document that is changed; None where a placeholder reserves the id of a new
             one.
-        order: of two that match, the lower goes first.
+        order: of two documents that match, the one with the lower order goes first.
         until: when the lease expires, so that others may clear it.
-        match_keys: two that match have one of them in common.
-        print: what the document is compared by.
+        match_keys: two documents that match have one of them in common.
+        print: the parts by which the document is compared.
     """
 
     intent_id: str
@@ -35,123 +35,135 @@ class Intent:
     match_keys: tuple[str, ...] = ()
     print: Any = None
 
+    def to_json(self) -> JSON:
+        """Return the intent as it is stored."""
+        stored: JSON = {
+            "attempt": self.intent_id,
+            "document": self.document,
+            "started": self.order[0],
+            "until": self.until,
+            "words": list(self.match_keys),
+            "print": self.print,
+        }
+        if self.guard is not None:
+            stored["guard"] = [self.guard.seq_no, self.guard.primary_term]
+        return stored
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> "Intent":
+        """Read a stored intent."""
+        return cls(
+            stored["attempt"],
+            stored["document"],
+            Guard(*stored["guard"]) if stored.get("guard") else None,
+            (stored["started"], stored["attempt"]),
+            stored["until"],
+            tuple(stored["words"]),
+            stored["print"],
+        )
+
+
+def batch_json(intents: Sequence[Intent]) -> JSON:
+    """Return a batch of intents as it is stored."""
+    return {"intents": [intent.to_json() for intent in intents]}
+
+
+def batch_from_json(stored: Mapping[str, Any]) -> tuple[Intent, ...]:
+    """Read a stored batch of intents."""
+    return tuple(map(Intent.from_json, stored["intents"]))
+
 
 @dataclass(frozen=True, slots=True)
 class WriterRecord:
-    """The head of one gate, small, because every gate reads it before each decision.
+    """The record of one gate, small, because every gate reads it before each decision.
 
     Attributes:
-        until: when others may clear it away.
-        rounds: ids of its rounds of intents, each written at once and never changed.
+        until: when others may clear it.
+        batches: ids of its batches of intents, each written at once and never changed.
         withdrawn: ids of intents that were given up.
-        claims: intents that want a place in a group, by id and group.
-        closed: others are clearing it away, and its gate does not write it any more.
+        claims: pairs of an intent id and the group in which the intent claims a place.
+        closed: another gate is clearing it, so that its own gate does not write it any more.
     """
 
     until: int = 0
-    rounds: tuple[str, ...] = ()
+    batches: tuple[str, ...] = ()
     withdrawn: frozenset[str] = frozenset()
     claims: tuple[tuple[str, int], ...] = ()
     closed: bool = False
 
     def to_json(self) -> JSON:
         """Return the record as it is stored."""
-        told: JSON = {"until": self.until, "rounds": list(self.rounds)}
+        stored: JSON = {"until": self.until, "rounds": list(self.batches)}
         if self.withdrawn:
-            told["left"] = sorted(self.withdrawn)
+            stored["left"] = sorted(self.withdrawn)
         if self.closed:
-            told["closed"] = True
-        return told | ({"claims": dict(self.claims)} if self.claims else {})
+            stored["closed"] = True
+        if self.claims:
+            stored["claims"] = dict(self.claims)
+        return stored
 
     @classmethod
-    def from_json(cls, source: Mapping[str, Any]) -> "WriterRecord":
+    def from_json(cls, stored: Mapping[str, Any]) -> "WriterRecord":
         """Read a stored record."""
-        claims = tuple(sorted((source.get("claims") or {}).items()))
-        left = frozenset(source.get("left", ()))
-        return cls(source["until"], tuple(source["rounds"]), left, claims, source.get("closed", False))
-
-
-def intents_json(intents: Sequence[Intent]) -> JSON:
-    """Return a round of intents as it is stored."""
-    return {"intents": [_intent_json(one) for one in intents]}
-
-
-def intents_from_json(source: Mapping[str, Any]) -> tuple[Intent, ...]:
-    """Read a stored round of intents."""
-    return tuple(
-        Intent(
-            one["attempt"],
-            one["document"],
-            Guard(*one["guard"]) if one.get("guard") else None,
-            (one["started"], one["attempt"]),
-            one["until"],
-            tuple(one["words"]),
-            one["print"],
+        return cls(
+            stored["until"],
+            tuple(stored["rounds"]),
+            frozenset(stored.get("left", ())),
+            tuple(sorted((stored.get("claims") or {}).items())),
+            stored.get("closed", False),
         )
-        for one in source["intents"]
-    )
-
-
-def _intent_json(one: Intent) -> JSON:
-    told: JSON = {
-        "attempt": one.intent_id,
-        "document": one.document,
-        "started": one.order[0],
-        "until": one.until,
-        "words": list(one.match_keys),
-        "print": one.print,
-    }
-    return told if one.guard is None else told | {"guard": [one.guard.seq_no, one.guard.primary_term]}
 
 
 @dataclass(slots=True)
 class KnownIntents:
-    """Intents, open or decided, whose documents searches need not see yet, by their match keys.
+    """Intents, open or decided, whose documents searches may not see yet, by their match keys.
 
-    ``withdrawn``: ids of intents that were given up. ``claims``: the groups in which intents want a place.
+    Attributes:
+        withdrawn: ids of intents that were given up.
+        claims: by intent id, the group in which it claims a place.
     """
 
     withdrawn: set[str] = field(default_factory=set)
     claims: dict[str, int] = field(default_factory=dict)
     _intents: dict[str, Intent] = field(default_factory=dict)
-    #: By match key the ids of the intents that have it: mostly one.
-    _words: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    #: How many rounds each is in.
-    _times: Counter[str] = field(default_factory=Counter)
+    #: Ids by match key: mostly one.
+    _ids: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    #: How many batches each intent is in.
+    _batches: Counter[str] = field(default_factory=Counter)
 
-    def learn(self, intents: Iterable[Intent]) -> None:
-        """Add the intents of a round."""
-        words = self._words
-        for one in intents:
-            self._times[one.intent_id] += 1
-            self._intents[one.intent_id] = one
-            if self._times[one.intent_id] > 1:
+    def add(self, intents: Iterable[Intent]) -> None:
+        """Add the intents of a batch."""
+        for intent in intents:
+            id_ = intent.intent_id
+            self._batches[id_] += 1
+            self._intents[id_] = intent
+            if self._batches[id_] == 1:
+                for key in dict.fromkeys(intent.match_keys):
+                    self._ids[key] = (*self._ids.get(key, ()), id_)
+
+    def remove(self, intents: Iterable[Intent]) -> None:
+        """Remove the intents of a batch, unless another batch has them, too."""
+        for intent in intents:
+            id_ = intent.intent_id
+            self._batches[id_] -= 1
+            if self._batches[id_]:
                 continue
-            for word in dict.fromkeys(one.match_keys):
-                words[word] = (*words.get(word, ()), one.intent_id)
+            del self._batches[id_], self._intents[id_]
+            self.withdrawn.discard(id_)
+            self.claims.pop(id_, None)
+            for key in dict.fromkeys(intent.match_keys):
+                if others := tuple(other for other in self._ids.pop(key) if other != id_):
+                    self._ids[key] = others
 
-    def forget(self, intents: Iterable[Intent]) -> None:
-        """Remove the intents of a round."""
-        for one in intents:
-            self._times[one.intent_id] -= 1
-            if self._times[one.intent_id]:
-                continue
-            del self._times[one.intent_id], self._intents[one.intent_id]
-            self.withdrawn.discard(one.intent_id)
-            self.claims.pop(one.intent_id, None)
-            for word in dict.fromkeys(one.match_keys):
-                if rest := tuple(other for other in self._words.pop(word) if other != one.intent_id):
-                    self._words[word] = rest
-
-    def sharing(self, words: Sequence[str]) -> list[Intent]:
+    def sharing(self, keys: Sequence[str]) -> list[Intent]:
         """Return the intents that have one of some match keys, in the order of their ids."""
-        found = {intent_id for word in words for intent_id in self._words.get(word, ())}
-        return [self._intents[intent_id] for intent_id in sorted(found)]
+        ids = {id_ for key in keys for id_ in self._ids.get(key, ())}
+        return [self._intents[id_] for id_ in sorted(ids)]
 
     def claiming(self, group: int) -> list[Intent]:
-        """Return the intents that want a place in a group, in the order of their ids."""
+        """Return the intents that claim a place in a group, in the order of their ids."""
         return [
-            self._intents[intent_id]
-            for intent_id, claimed in sorted(self.claims.items())
-            if claimed == group and intent_id in self._intents
+            self._intents[id_]
+            for id_, claimed in sorted(self.claims.items())
+            if claimed == group and id_ in self._intents
         ]

@@ -1,4 +1,4 @@
-"""A document on its way through the gate, the intent that announces it, and its verdict."""
+"""What the steps of the protocol work on: a document, its verdict, and the requests to a store."""
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
@@ -7,9 +7,22 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from shinglefold.contracts.engine import JSON, Guard
 from shinglefold.grouping.gate.protocol.intents import Intent
 
+Result = TypeVar("Result")
+#: The two indices: the user's own, and the index of intents.
+Where = Literal["documents", "intents"]
+#: Statuses of a write that was done, and of one whose guard did not hold.
+DONE, CREATED, CONFLICT, MISSING = 200, 201, 409, 404
+#: Statuses of a store that is too busy: nothing was done.
+BUSY = (429, 503)
+
 
 class Similarity(NamedTuple):
-    """How alike two documents are; ``similarity``: the edit similarity, where texts decided."""
+    """How similar two documents are.
+
+    Attributes:
+        likeness: by the measure of the policy, 0 to 1.
+        similarity: the edit similarity of the texts, where these decided.
+    """
 
     likeness: float
     similarity: float | None = None
@@ -17,13 +30,12 @@ class Similarity(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SimilarDocument:
-    """A stored document that a member resembles, as it is at this moment.
+    """A stored document that a member resembles, in the version that was read.
 
     Attributes:
-        likeness: by the measure of the policy, 0 to 1.
+        likeness, similarity: as in ``Similarity``.
         group: the number of its group, None where it has none.
         leads: whether it leads that group.
-        similarity: the edit similarity of the texts, where these decided.
     """
 
     id: str
@@ -40,9 +52,9 @@ class Verdict:
 
     Attributes:
         group: the number of its group, or of the group that is full.
-        leads: it founded the group.
-        full: it was refused because the group is full.
-        replaced: it replaced a document with its id.
+        leads: whether it founded the group.
+        full: whether it was refused because the group is full.
+        replaced: whether it replaced a document with its id.
     """
 
     status: Literal["accepted", "refused", "failed"]
@@ -56,16 +68,18 @@ class Verdict:
 
     def to_json(self) -> JSON:
         """Return the verdict as JSON, without empty values."""
-        told: JSON = {"status": self.status, "_id": self.id}
+        verdict: JSON = {"status": self.status, "_id": self.id}
         if self.group is not None:
-            told |= {"group": self.group, "leader": self.leads}
+            verdict |= {"group": self.group, "leader": self.leads}
         if self.like is not None:
-            told["like"] = {"_id": self.like.id, "resemblance": round(self.like.likeness, 4)}
+            verdict["like"] = {"_id": self.like.id, "resemblance": round(self.like.likeness, 4)}
             if self.like.similarity is not None:
-                told["like"]["similarity"] = round(self.like.similarity, 4)
+                verdict["like"]["similarity"] = round(self.like.similarity, 4)
         if self.replaced:
-            told["replaced"] = True
-        return told | ({"reason": self.reason} if self.reason else {})
+            verdict["replaced"] = True
+        if self.reason:
+            verdict["reason"] = self.reason
+        return verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,42 +87,46 @@ class SearchHits:
     """What a search found for a member.
 
     Attributes:
-        ids: of matching documents, leaders first, then the most alike.
-        taken: numbers of groups that are taken.
-        numberless: those of ``ids`` without a number, where places in groups are counted.
-        cut: whether there are more.
-        uncounted: whether some of these may be without a number.
+        ids: of matching documents, leaders first, then the most similar.
+        taken: those of the member's numbers that some group has.
+        ungrouped: those of ``ids`` without a number, where groups have limited places.
+        truncated: whether there are more documents.
+        ungrouped_beyond: whether some of these may have no number.
     """
 
     ids: tuple[str, ...] = ()
     taken: frozenset[int] = frozenset()
-    numberless: frozenset[str] = frozenset()
-    cut: bool = False
-    uncounted: bool = False
+    ungrouped: frozenset[str] = frozenset()
+    truncated: bool = False
+    ungrouped_beyond: bool = False
 
 
 @dataclass(slots=True, eq=False)
 class Member:
-    """A document of a batch, and how far its decision is.
+    """A document of a batch that is being decided, and the state of its decision.
 
     Args:
         id: id and routing of the document, see ``document_key``.
         document: the source to store, with its fingerprint.
-        print: what it is compared by; the protocol only passes it on.
+        print: the parts by which it is compared; the protocol does not read them.
         numbers: for a group of its own, in the order to try them.
         match_keys: two members that match have one of them in common.
 
     Attributes:
         started: when it began to wait. The longest wait goes first; a member that withdraws keeps this time.
+        until: when its lease expires.
         intent_id: the id of its intent.
         guard: the version under which it is stored; None while it has not reserved its id.
         changes: whether it changes a stored document.
-        nominated: ids that searches found, the likeliest to decide first.
-        related_ids: further ids that concern it: of intents, and of members of its batch.
         kept: group and leadership of the stored document, where that has the same text: both stay.
         claim: the group in which it claims a place.
+        intents: of other writers whose documents may match.
+        nominated: ids that searches found, those most likely to decide first.
+        related_ids: further ids to read: of intents, and of members of its batch.
+        likes: stored documents that match.
+        pending: those of ``intents`` that are open.
         retried: whether the store failed once, so that the stored document may be this one.
-        turned_away: why the store refused to reserve its id just now.
+        busy_reason: why the store was too busy to reserve its id.
         earlier_duplicates: positions of earlier, undecided members of its batch that it resembles.
     """
 
@@ -131,47 +149,37 @@ class Member:
     likes: list[SimilarDocument] = field(default_factory=list)
     pending: list[Intent] = field(default_factory=list)
     retried: bool = False
-    turned_away: str = ""
+    busy_reason: str = ""
     earlier_duplicates: set[int] = field(default_factory=set)
     verdict: Verdict | None = None
 
     @property
     def order(self) -> tuple[int, str]:
-        """Return the key by which the earlier of two members goes first."""
+        """The key by which the earlier of two members goes first."""
         return self.started, self.intent_id
 
     @property
     def number(self) -> int:
-        """Return the number for a group of its own: the first that is not taken."""
+        """The number for a group of its own: the first that is not taken."""
         return next((one for one in self.numbers if one not in self.search_hits.taken), self.numbers[-1])
 
     @property
     def replaces(self) -> bool:
-        """Return whether it replaces a document with its id that was not this one."""
+        """Whether it replaces another document with its id, not one that it stored itself before."""
         return self.changes and not (self.retried and self.kept is not None)
 
     def reset(self) -> None:
-        """Begin again: forget the guard and all that was found."""
+        """Begin again: forget the guard and what was found."""
         self.guard, self.intent_id, self.claim, self.changes = None, "", None, False
         self.intents, self.likes, self.pending = [], [], []
         self.search_hits, self.kept = SearchHits(), None
-
-
-Result = TypeVar("Result")
-#: The two indices: the user's own, and the index of intents beside it.
-Where = Literal["documents", "intents"]
-#: Statuses of a write that was done, and of one whose guard did not hold.
-DONE, CREATED, CONFLICT, MISSING = 200, 201, 409, 404
-
-#: Statuses of a store that is too busy: nothing was done.
-BUSY = (429, 503)
 
 
 @dataclass(frozen=True, slots=True)
 class Put:
     """Store a document: as a new one (``create``), under a guard, or over any version.
 
-    ``skip_pipeline``: it went through the index's own pipeline before.
+    ``skip_pipeline``: the document went through the index's own pipeline before.
     """
 
     where: Where
@@ -216,7 +224,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class ReadDocuments:
-    """Read documents as they are now, visible to searches or not; None for one that is gone.
+    """Read the newest version of documents, visible to searches or not; None for a missing one.
 
     ``whole``: with all fields, not only those that decide.
     """
@@ -230,28 +238,28 @@ class ReadDocuments:
 class FindDocuments:
     """Search the documents that match each member; answered by ``SearchHits`` for each.
 
-    ``far``: also those beyond the ones that share most with it.
+    ``deep``: beyond those that share most with the member, too.
     """
 
     members: tuple[Member, ...]
-    far: bool = False
+    deep: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class FindGroups:
-    """Search groups; answered by the ids of up to ``most`` documents, or leaders, of each."""
+    """Search groups; answered by the ids of up to ``limit`` documents, or leaders, of each."""
 
     groups: tuple[int, ...]
-    most: int
+    limit: int
     leaders: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class CountGroups:
-    """Count the documents of groups that searches see, up to ``most``."""
+    """Count the documents of groups that searches see, up to ``limit`` of each."""
 
     groups: tuple[int, ...]
-    most: int
+    limit: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,5 +284,5 @@ class Now:
 
 
 Request = Write | ReadDocuments | FindDocuments | FindGroups | CountGroups | Refresh | Pause | Now
-#: Yields requests, is sent their answers, returns the result.
+#: A generator that yields requests, is sent their answers, and returns the result.
 Steps = Generator[Request, Any, Result]

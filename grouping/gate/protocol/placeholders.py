@@ -1,4 +1,4 @@
-"""The gate's parts of the fingerprint field: group, leader, and the placeholder that reserves an id."""
+"""The gate's parts of the fingerprint field (group, leader, placeholder), and the keys of documents."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from shinglefold.grouping.gate.protocol.member import Action, Delete, Update
 from shinglefold.ingest.field_paths import get, put, without_path
 from shinglefold.model.stored_fingerprint import ATTEMPT, PENDING, stored_parts, without_fingerprint
 
-#: Parts of the fingerprint field: the number of the group, and whether the document leads it.
+#: Parts of the fingerprint field: the number of the group, and whether the document is its leader.
 GROUP, LEADER = "group", "leader"
 
 
@@ -56,13 +56,14 @@ class GateFields:
         return put(without_fingerprint(document, self.field), self.field, parts)
 
     def leader(self, group: int) -> JSON:
-        """Return the change that makes a document lead a group, unless its field ``stands_elsewhere``."""
+        """Return the partial update that makes a document lead a group, see ``has_other_form``."""
         return put({}, self.field, {GROUP: group, LEADER: True})
 
-    def stands_elsewhere(self, source: Mapping[str, Any]) -> bool:
-        """Return whether the field has another form (``{"dedup.digest": …}``, a list), too.
+    def has_other_form(self, source: Mapping[str, Any]) -> bool:
+        """Return whether the field also, or only, has a form that no partial update can change.
 
-        A partial update would keep the values of both forms, or replace the list.
+        Such forms are ``{"dedup.digest": …}`` and lists. An update would keep the values of both forms, or
+        replace the list.
         """
         if not source or (source.keys() == {self.field} and type(source[self.field]) is dict):
             return False
@@ -74,7 +75,7 @@ def is_open(intent: Intent, held: VersionedDocument | None, gate_fields: GateFie
     """Return whether an intent is open: its document still has the guard.
 
     Args:
-        held: the document as it is now.
+        held: the newest version of its document, None where there is none.
     """
     if held is None:
         return False
@@ -93,7 +94,7 @@ def guard_revocation(held: VersionedDocument, gate_fields: GateFields) -> Action
     return Update("documents", held.id, {}, held.guard)
 
 
-#: Begins keys that have a routing.
+#: The first character of a key that has a routing.
 _MARK = "\0"
 
 

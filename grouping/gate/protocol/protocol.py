@@ -21,13 +21,7 @@ from dataclasses import replace
 from shinglefold.contracts.engine import VersionedDocument
 from shinglefold.errors import EngineError, EngineUnavailable
 from shinglefold.grouping.gate.protocol.context import DecisionContext
-from shinglefold.grouping.gate.protocol.decide import (
-    JoinGroup,
-    Keep,
-    Refuse,
-    Stay,
-    choices_of,
-)
+from shinglefold.grouping.gate.protocol.decide import JoinGroup, Keep, Refuse, Stay, choices_of
 from shinglefold.grouping.gate.protocol.intent_register import SharedRegister
 from shinglefold.grouping.gate.protocol.intents import Intent
 from shinglefold.grouping.gate.protocol.member import (
@@ -63,19 +57,87 @@ from shinglefold.grouping.gate.protocol.reserve import (
     withdraw,
 )
 
-__all__ = ["DecisionContext", "clear", "commit", "decide", "publish_settled"]
+
+def decide(members: Sequence[Member], context: DecisionContext) -> Steps[list[Verdict]]:
+    """Decide about the documents of a batch, whose ids differ; return the verdicts in order.
+
+    Where the store is unavailable for a moment, as when a node is lost, the undecided ones begin again.
+
+    Raises:
+        EngineUnavailable: others have kept a member waiting for too long, or the store does not come back.
+            Placeholders are released as far as the store allows; documents that were stored stay.
+    """
+    begun = yield Now()
+    for member in members:
+        member.started = begun
+    for earlier, later in context.judge.pairs(members):
+        members[later].earlier_duplicates.add(earlier)
+    for seconds in (*context.retry.delays(), None):
+        try:
+            yield from _decide_all(members, begun, context)
+            break
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            with suppress(EngineError):
+                yield from release(members, context)
+            if seconds is None or not isinstance(error, EngineUnavailable):
+                raise
+            now = yield Now()
+            if abs(now - begun) > context.max_wait:
+                raise
+        yield Pause(round(seconds * 1000))
+    return [member.verdict for member in members if member.verdict is not None]
+
+
+def _decide_all(members: Sequence[Member], begun: int, context: DecisionContext) -> Steps[None]:
+    if any(member.intent_id for member in members):
+        # A request that was sent before the store failed may still be done as long as the guards hold.
+        yield from release(members, context)
+    # A member with a verdict is left alone: its caller may have changed or deleted the document since.
+    undecided = [member for member in members if member.verdict is None]
+    while undecided:
+        yield from reserve(undecided, context)
+        inside = [member for member in undecided if member.guard is not None]
+        if inside:
+            yield from look(inside, context)
+            yield from commit(members, inside, context)
+        undecided = [member for member in members if member.verdict is None]
+        if undecided:
+            now = yield Now()
+            if abs(now - begun) > context.max_wait:
+                raise EngineUnavailable(_undecided_reason(undecided[0], context.max_wait // 1000))
+            yield Pause(15)
+
+
+def _undecided_reason(member: Member, seconds: int) -> str:
+    id_, _ = id_and_routing(member.id)
+    if member.busy_reason:
+        return f"the server refused to reserve {id_!r} for {seconds} s ({member.busy_reason}); try again"
+    return f"other writers have been deciding about documents like {id_!r} for {seconds} s; try again"
+
+
+def publish_settled(register: SharedRegister) -> Steps[None]:
+    """Make decided documents visible to searches, so that their intents can go."""
+    if batches := register.settled():
+        yield Refresh()
+        register.forget(batches)
 
 
 def commit(members: Sequence[Member], inside: list[Member], context: DecisionContext) -> Steps[None]:
     """Decide about members until each has a verdict or has withdrawn.
 
     The search is not repeated: a writer that comes after it sees our intent, and waits for us.
+
+    Args:
+        members: all of the batch.
+        inside: those with a guard.
     """
     entered = inside[0].until - context.lease
     while inside:
-        now = yield from _read(inside, context)
-        left = len(inside)
-        # A clock that was set back must not make us wait until it is where it was.
+        now = yield from _read_again(inside, context)
+        count = len(inside)
+        # The absolute difference: a clock that was set back must not make us wait until it caught up.
         slow = abs(now - entered) > context.lease // 2
         leaving: list[tuple[Member, Verdict | None]] = []
         accepted: list[tuple[Member, int | None, bool]] = []
@@ -97,18 +159,17 @@ def commit(members: Sequence[Member], inside: list[Member], context: DecisionCon
         yield from _store(accepted, leaving, context)
         inside = [member for member in inside if member.guard is not None and member.verdict is None]
         _resolve_duplicates(members, inside)
-        if inside and len(inside) == left:
+        if inside and len(inside) == count:
             yield Pause(10)
-            if any(one.guard is not None for member in inside for one in member.pending):
+            if any(intent.guard is not None for member in inside for intent in member.pending):
                 # The document does not show that a change was given up.
                 yield from context.register.look()
 
 
 def _waits_outside(member: Member, members: Sequence[Member]) -> bool:
     """Return whether a member waits for one of its batch that has no guard now."""
-    return any(
-        members[place].verdict is None and members[place].guard is None for place in member.earlier_duplicates
-    )
+    earlier = [members[place] for place in member.earlier_duplicates]
+    return any(one.verdict is None and one.guard is None for one in earlier)
 
 
 def _resolve_duplicates(members: Sequence[Member], inside: Sequence[Member]) -> None:
@@ -119,65 +180,79 @@ def _resolve_duplicates(members: Sequence[Member], inside: Sequence[Member]) -> 
         member.earlier_duplicates -= decided
 
 
-def _read(members: Sequence[Member], context: DecisionContext) -> Steps[int]:
-    """Read again what was found: which intents are open, and which documents match."""
+def _read_again(members: Sequence[Member], context: DecisionContext) -> Steps[int]:
+    """Read again which intents are open and which found documents match; return the time before that."""
     now: int = yield Now()
     parts = [list(member.related_ids) + member.nominated[: context.first_reads] for member in members]
     held = yield from read_documents(id_ for part in parts for id_ in part)
-    left = context.register.known.withdrawn
-    met = {one.intent_id: one for member in members for one in member.intents if one.intent_id not in left}
+    withdrawn = context.register.known.withdrawn
+    intents = {
+        intent.intent_id: intent
+        for member in members
+        for intent in member.intents
+        if intent.intent_id not in withdrawn
+    }
     if dead := [
-        one
-        for one in met.values()
-        if one.until < now and is_open(one, held.get(one.document), context.gate_fields)
+        intent
+        for intent in intents.values()
+        if intent.until < now and is_open(intent, held.get(intent.document), context.gate_fields)
     ]:
-        yield from clear(dead, held, context.gate_fields)
+        yield from _revoke_guards(dead, held, context.gate_fields)
     for member in members:
         member.pending = [
-            one
-            for one in member.intents
-            if one.intent_id not in left and is_open(one, held.get(one.document), context.gate_fields)
+            intent
+            for intent in member.intents
+            if intent.intent_id not in withdrawn
+            and is_open(intent, held.get(intent.document), context.gate_fields)
         ]
         member.likes = []
     _compare(members, parts, held, context)
     rest = [
-        [id_ for id_ in one.nominated[context.first_reads :] if id_ not in one.related_ids] for one in members
+        [id_ for id_ in member.nominated[context.first_reads :] if id_ not in member.related_ids]
+        for member in members
     ]
     yield from _read_on(members, rest, context)
-    if short := [member for member in members if member.search_hits.cut and _undecided(member, context)]:
-        yield from _read_on(short, (yield from _found_far(short)), context)
+    undecided = [
+        member for member in members if member.search_hits.truncated and _is_undecided(member, context)
+    ]
+    if undecided:
+        yield from _read_on(undecided, (yield from _search_deep(undecided)), context)
     return now
 
 
 def _read_on(members: Sequence[Member], rest: list[list[str]], context: DecisionContext) -> Steps[None]:
     """Read more of what was found for members, until they can be decided or all is read."""
-    while any(parts := [_further(member, more, context) for member, more in zip(members, rest, strict=True)]):
-        rest = [[one for one in more if one not in set(part)] for more, part in zip(rest, parts, strict=True)]
-        _compare(members, parts, (yield from read_documents(id_ for part in parts for id_ in part)), context)
+    while any(parts := [_further(member, ids, context) for member, ids in zip(members, rest, strict=True)]):
+        rest = [[id_ for id_ in ids if id_ not in set(part)] for ids, part in zip(rest, parts, strict=True)]
+        held = yield from read_documents(id_ for part in parts for id_ in part)
+        _compare(members, parts, held, context)
 
 
-def _found_far(members: Sequence[Member]) -> Steps[list[list[str]]]:
+def _search_deep(members: Sequence[Member]) -> Steps[list[list[str]]]:
     """Search beyond the documents that share most with members; return the new ids for each."""
-    found: list[SearchHits] = yield FindDocuments(tuple(members), far=True)
-    more: list[list[str]] = []
-    for member, seen in zip(members, found, strict=True):
-        there = {*member.related_ids, *member.nominated}
-        more.append([id_ for id_ in seen.ids if id_ not in there])
-        member.nominated += more[-1]
-        member.search_hits = replace(member.search_hits, ids=seen.ids, numberless=seen.numberless, cut=False)
-    return more
+    found: list[SearchHits] = yield FindDocuments(tuple(members), deep=True)
+    new: list[list[str]] = []
+    for member, hits in zip(members, found, strict=True):
+        known = {*member.related_ids, *member.nominated}
+        new.append([id_ for id_ in hits.ids if id_ not in known])
+        member.nominated += new[-1]
+        member.search_hits = replace(
+            member.search_hits, ids=hits.ids, ungrouped=hits.ungrouped, truncated=False
+        )
+    return new
 
 
-def _undecided(member: Member, context: DecisionContext) -> bool:
+def _is_undecided(member: Member, context: DecisionContext) -> bool:
     """Return whether further documents may decide about a member."""
     policy = context.policy
     if member.kept is not None:
         return False
     if policy.action == "refuse":
         return not member.likes
-    if not any(one.leads for one in member.likes):
+    if not any(like.leads for like in member.likes):
         return True
-    return member.search_hits.uncounted and sum(like.group is None for like in member.likes) < policy.most
+    ungrouped = sum(like.group is None for like in member.likes)
+    return member.search_hits.ungrouped_beyond and ungrouped < policy.most
 
 
 def _compare(
@@ -186,19 +261,24 @@ def _compare(
     held: Mapping[str, VersionedDocument],
     context: DecisionContext,
 ) -> None:
-    """Add the documents that match each member to its likes."""
-    asked = [
+    """Add the documents that match each member to its ``likes``.
+
+    Args:
+        parts: for each member, the ids of the documents to compare.
+    """
+    pairs = [
         (member, held[id_])
         for member, part in zip(members, parts, strict=True)
         for id_ in sorted(set(part))
         if id_ in held and id_ != member.id
     ]
-    likenesses = context.judge.likenesses([(member, one.source) for member, one in asked])
-    for (member, one), alike in zip(asked, likenesses, strict=True):
-        if alike is not None:
-            group, leads = context.gate_fields.group(one.source), context.gate_fields.leads(one.source)
+    similarities = context.judge.likenesses([(member, stored.source) for member, stored in pairs])
+    for (member, stored), found in zip(pairs, similarities, strict=True):
+        if found is not None:
+            group = context.gate_fields.group(stored.source)
+            leads = context.gate_fields.leads(stored.source)
             member.likes.append(
-                SimilarDocument(one.id, alike.likeness, one.guard, group, leads, alike.similarity)
+                SimilarDocument(stored.id, found.likeness, stored.guard, group, leads, found.similarity)
             )
 
 
@@ -211,19 +291,21 @@ def _further(member: Member, rest: list[str], context: DecisionContext) -> list[
     policy = context.policy
     if member.kept is not None or not rest:
         return []
-    if not (member.likes if policy.action == "refuse" else any(one.leads for one in member.likes)):
+    if not (member.likes if policy.action == "refuse" else any(like.leads for like in member.likes)):
         return rest[: max(context.first_reads, 3 * (len(member.nominated) - len(rest)))]
     if policy.action != "cap":
         return []
     # Documents without a number take places, too.
     missing = policy.most - sum(like.group is None for like in member.likes)
-    numbered = set(member.search_hits.ids) - member.search_hits.numberless
-    return [one for one in rest if one not in numbered][: max(0, missing)]
+    grouped = set(member.search_hits.ids) - member.search_hits.ungrouped
+    return [id_ for id_ in rest if id_ not in grouped][: max(0, missing)]
 
 
-def clear(dead: Sequence[Intent], held: dict[str, VersionedDocument], gate_fields: GateFields) -> Steps[None]:
-    """Take the guards of open intents away, and read their documents again."""
-    ids = sorted({one.document for one in dead})
+def _revoke_guards(
+    dead: Sequence[Intent], held: dict[str, VersionedDocument], gate_fields: GateFields
+) -> Steps[None]:
+    """Take the guards of open intents away, and read their documents again into ``held``."""
+    ids = sorted({intent.document for intent in dead})
     yield Write(tuple(guard_revocation(held[id_], gate_fields) for id_ in ids))
     for id_ in ids:
         del held[id_]
@@ -238,7 +320,7 @@ def _store(
     """Store accepted documents under their guards, and withdraw the others.
 
     A member whose guard is gone begins again. A verdict is given only once the placeholder is deleted,
-    because nobody goes on for a caller that has its verdict.
+    because the protocol does not go on for a caller that has its verdict.
 
     Raises:
         EngineUnavailable: the store was too busy to delete some placeholders.
@@ -247,11 +329,11 @@ def _store(
         Put("documents", member.id, context.gate_fields.stamped(member.document, group, leads), member.guard)
         for member, group, leads in accepted
     ]
-    left = yield from withdraw([member for member, _ in leaving], context, writes)
+    first = yield from withdraw([member for member, _ in leaving], context, writes)
     context.register.settle(member.intent_id for member, _, _ in accepted)
     _set_verdicts(leaving)
     failed: list[tuple[Member, Verdict | None]] = []
-    for (member, group, leads), written in zip(accepted, left.written, strict=True):
+    for (member, group, leads), written in zip(accepted, first.written, strict=True):
         if written.status in (DONE, CREATED):
             member.verdict = Verdict(
                 "accepted", member.id, group, leads and group is not None, replaced=member.replaces
@@ -259,9 +341,9 @@ def _store(
             continue
         again = written.status in (CONFLICT, MISSING, *BUSY)
         failed.append((member, None if again else Verdict("failed", member.id, reason=written.reason)))
-    after = yield from withdraw([member for member, _ in failed], context)
+    second = yield from withdraw([member for member, _ in failed], context)
     _set_verdicts(failed)
-    if busy := left.busy or after.busy:
+    if busy := first.busy or second.busy:
         raise not_deleted(busy)
 
 
@@ -269,71 +351,3 @@ def _set_verdicts(leaving: Sequence[tuple[Member, Verdict | None]]) -> None:
     for member, verdict in leaving:
         if member.guard is None:
             member.verdict = verdict
-
-
-def decide(members: Sequence[Member], context: DecisionContext) -> Steps[list[Verdict]]:
-    """Decide about the documents of a batch, whose ids differ; verdicts are in order.
-
-    Where the store is unavailable for a moment, as when a node is lost, the undecided ones begin again.
-
-    Raises:
-        EngineUnavailable: others have kept a member waiting for too long, or the store does not come back.
-            Then
-            placeholders are released as far as the store allows; documents that were stored stay.
-    """
-    begun = yield Now()
-    for member in members:
-        member.started = begun
-    for earlier, later in context.judge.pairs(members):
-        members[later].earlier_duplicates.add(earlier)
-    for seconds in (*context.retry.delays(), None):
-        try:
-            yield from _decided(members, begun, context)
-            break
-        except GeneratorExit:
-            raise
-        except BaseException as error:
-            with suppress(EngineError):
-                yield from release(members, context)
-            if seconds is None or not isinstance(error, EngineUnavailable):
-                raise
-            now = yield Now()
-            if abs(now - begun) > context.max_wait:
-                raise
-        yield Pause(round(seconds * 1000))
-    return [member.verdict for member in members if member.verdict is not None]
-
-
-def _decided(members: Sequence[Member], begun: int, context: DecisionContext) -> Steps[None]:
-    if any(member.intent_id for member in members):
-        # What the store was sent before it failed may still be stored as long as the guards hold.
-        yield from release(members, context)
-    # A caller may have changed or deleted a document since it got the verdict.
-    undecided = [member for member in members if member.verdict is None]
-    while undecided:
-        yield from reserve(undecided, context)
-        inside = [member for member in undecided if member.guard is not None]
-        if inside:
-            yield from look(inside, context)
-            yield from commit(members, inside, context)
-        undecided = [member for member in members if member.verdict is None]
-        if undecided:
-            now = yield Now()
-            if abs(now - begun) > context.max_wait:
-                raise EngineUnavailable(_kept_waiting(undecided[0], context.max_wait // 1000))
-            yield Pause(15)
-
-
-def _kept_waiting(member: Member, seconds: int) -> str:
-    """Return why a member is still undecided."""
-    id_, _ = id_and_routing(member.id)
-    if member.turned_away:
-        return f"the server refused to reserve {id_!r} for {seconds} s ({member.turned_away}); try again"
-    return f"other writers have been deciding about documents like {id_!r} for {seconds} s; try again"
-
-
-def publish_settled(register: SharedRegister) -> Steps[None]:
-    """Make decided documents visible to searches, so that their intents can go."""
-    if ready := register.settled():
-        yield Refresh()
-        register.seen(ready)

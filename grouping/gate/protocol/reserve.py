@@ -32,21 +32,27 @@ def reserve(members: Sequence[Member], context: DecisionContext) -> Steps[None]:
     for member in outside:
         member.until, member.intent_id = now + context.lease, context.new_intent_id()
     puts = [
-        Put("documents", one.id, context.gate_fields.placeholder(one.until, one.intent_id), create=True)
-        for one in outside
+        Put(
+            "documents",
+            member.id,
+            context.gate_fields.placeholder(member.until, member.intent_id),
+            create=True,
+        )
+        for member in outside
     ]
-    kept = yield from context.register.publish(puts, [_intent(one, context) for one in outside])
+    intents = [_intent(member, context) for member in outside]
+    results = yield from context.register.publish(puts, intents)
     taken: list[Member] = []
-    for member, written in zip(outside, kept, strict=True):
-        member.turned_away = ""
+    for member, written in zip(outside, results, strict=True):
+        member.busy_reason = ""
         if written.status in (DONE, CREATED):
             member.guard = written.guard
         elif written.status == CONFLICT:
             taken.append(member)
         else:
-            _turn_away(member, context)
+            _drop_intent(member, context)
             if written.status in BUSY:
-                member.turned_away = written.reason
+                member.busy_reason = written.reason
             else:
                 member.verdict = Verdict("failed", member.id, reason=written.reason)
     if taken:
@@ -56,25 +62,27 @@ def reserve(members: Sequence[Member], context: DecisionContext) -> Steps[None]:
 def look(members: Sequence[Member], context: DecisionContext) -> Steps[None]:
     """Read the intents of others and then search: what is stored in between is found as one of the two."""
     yield from context.register.look()
-    seen = yield FindDocuments(tuple(members))
+    hits = yield FindDocuments(tuple(members))
     own = {member.intent_id for member in members}
     nominated = [
         [one for one in context.register.known.sharing(member.match_keys) if one.intent_id not in own]
         for member in members
     ]
-    asked = [
-        (member, one.print) for member, several in zip(members, nominated, strict=True) for one in several
+    pairs = [
+        (member, intent.print)
+        for member, intents in zip(members, nominated, strict=True)
+        for intent in intents
     ]
-    possible = iter(context.judge.possible(asked))
-    for member, several, documents in zip(members, nominated, seen, strict=True):
-        member.intents = [one for one in several if next(possible)]
-        member.search_hits = documents
-        member.related_ids |= {one.document for one in member.intents}
-        member.nominated = list(dict.fromkeys((*documents.ids, *member.nominated)))
+    possible = iter(context.judge.possible(pairs))
+    for member, intents, found in zip(members, nominated, hits, strict=True):
+        member.intents = [intent for intent in intents if next(possible)]
+        member.search_hits = found
+        member.related_ids |= {intent.document for intent in member.intents}
+        member.nominated = list(dict.fromkeys((*found.ids, *member.nominated)))
 
 
 class Withdrawal(NamedTuple):
-    """The answers to actions, and why the store kept some placeholders; "" where it deleted all."""
+    """The results of ``first``, and why the store kept some placeholders; "" where it deleted all."""
 
     written: list[WriteResult]
     busy: str
@@ -83,19 +91,19 @@ class Withdrawal(NamedTuple):
 def withdraw(
     members: Sequence[Member], context: DecisionContext, first: Sequence[Action] = ()
 ) -> Steps[Withdrawal]:
-    """Withdraw: delete placeholders and give up intents, so that members have no guard any more.
+    """Delete placeholders and give up intents, so that members have no guard any more.
 
     Args:
         first: actions to run in the same request.
     """
-    dropping = [member for member in members if member.guard is not None and not member.changes]
-    drops = [Delete("documents", member.id, member.guard) for member in dropping]
-    # A missing placeholder shows that its intent is over; a document that stays as it is does not.
+    reserved = [member for member in members if member.guard is not None and not member.changes]
+    deletions = [Delete("documents", member.id, member.guard) for member in reserved]
+    # A missing placeholder shows that its intent is over. An unchanged document does not show it.
     given_up = [member.intent_id for member in members if member.changes and member.intent_id]
     context.register.settle(member.intent_id for member in members)
-    written = yield from context.register.withdraw([*first, *drops], given_up)
-    answers = zip(dropping, written[len(first) :], strict=False)
-    busy = {id(member): one.reason for member, one in answers if one.status in BUSY}
+    written = yield from context.register.withdraw([*first, *deletions], given_up)
+    results = zip(reserved, written[len(first) :], strict=False)
+    busy = {id(member): result.reason for member, result in results if result.status in BUSY}
     for member in members:
         if id(member) not in busy:
             member.reset()
@@ -110,17 +118,17 @@ def not_deleted(reason: str) -> EngineUnavailable:
 
 
 def release(members: Sequence[Member], context: DecisionContext) -> Steps[None]:
-    """Take guards away after a failure, when it is unknown what of the last request was done.
+    """Take guards away after a failure, when it is unknown which actions of the last request were done.
 
     Where that fails, too, the intents stay open: a write that was sent may still be done under their guards.
 
     Raises:
-        EngineUnavailable: the store was too busy for some of it.
+        EngineUnavailable: the store was too busy to take some guards away.
     """
-    there = yield from read_documents(member.id for member in members if member.intent_id)
+    stored = yield from read_documents(member.id for member in members if member.intent_id)
     actions: list[Action] = []
     for member in members:
-        held = there.get(member.id)
+        held = stored.get(member.id)
         if held is None or not member.intent_id:
             continue
         if member.intent_id == context.gate_fields.intent_id(held.source) or (
@@ -128,7 +136,7 @@ def release(members: Sequence[Member], context: DecisionContext) -> Steps[None]:
         ):
             actions.append(guard_revocation(held, context.gate_fields))
     written = (yield from context.register.withdraw(actions, ())) if actions else []
-    if busy := [one.reason for one in written if one.status in BUSY]:
+    if busy := [result.reason for result in written if result.status in BUSY]:
         raise not_deleted(busy[0])
     context.register.settle(member.intent_id for member in members)
     for member in members:
@@ -137,12 +145,12 @@ def release(members: Sequence[Member], context: DecisionContext) -> Steps[None]:
 
 
 def read_documents(ids: Iterable[str]) -> Steps[dict[str, VersionedDocument]]:
-    """Read documents as they are now, by id; those that are gone are missing."""
+    """Read the newest version of documents, by id; deleted ones are missing."""
     wanted = tuple(sorted(set(ids)))
     if not wanted:
         return {}
-    there: list[VersionedDocument | None] = yield ReadDocuments(wanted)
-    return {id_: held for id_, held in zip(wanted, there, strict=True) if held is not None}
+    documents: list[VersionedDocument | None] = yield ReadDocuments(wanted)
+    return {id_: held for id_, held in zip(wanted, documents, strict=True) if held is not None}
 
 
 def _intent(member: Member, context: DecisionContext) -> Intent:
@@ -151,24 +159,24 @@ def _intent(member: Member, context: DecisionContext) -> Intent:
     return Intent(member.intent_id, member.id, guard, member.order, member.until, member.match_keys, print_)
 
 
-def _turn_away(member: Member, context: DecisionContext) -> None:
+def _drop_intent(member: Member, context: DecisionContext) -> None:
     context.register.settle((member.intent_id,))
     member.intent_id = ""
 
 
 def _take_over(members: Sequence[Member], now: int, context: DecisionContext) -> Steps[None]:
     """Reserve ids that exist: by the version of the stored document, or by an expired placeholder."""
-    there = yield from read_documents(member.id for member in members)
+    stored = yield from read_documents(member.id for member in members)
     puts: list[Action] = []
-    putting: list[Member] = []
+    expired: list[Member] = []
     changing: list[Member] = []
     for member in members:
-        held = there.get(member.id)
+        held = stored.get(member.id)
         if held is not None and context.gate_fields.intent_id(held.source) == member.intent_id:
             # The request was sent twice, because its connection broke.
             member.guard = held.guard
             continue
-        _turn_away(member, context)
+        _drop_intent(member, context)
         if held is None:
             continue
         until = context.gate_fields.pending(held.source)
@@ -178,29 +186,23 @@ def _take_over(members: Sequence[Member], now: int, context: DecisionContext) ->
             changing.append(member)
         elif until < now:
             member.intent_id = context.new_intent_id()
-            puts.append(
-                Put(
-                    "documents",
-                    member.id,
-                    context.gate_fields.placeholder(member.until, member.intent_id),
-                    held.guard,
-                )
-            )
-            putting.append(member)
-    if not putting and not changing:
+            placeholder = context.gate_fields.placeholder(member.until, member.intent_id)
+            puts.append(Put("documents", member.id, placeholder, held.guard))
+            expired.append(member)
+    if not expired and not changing:
         return
-    intents = [_intent(member, context) for member in (*putting, *changing)]
-    answers: list[WriteResult] = yield from context.register.publish(puts, intents)
-    for member, written in zip(putting, answers, strict=True):
+    intents = [_intent(member, context) for member in (*expired, *changing)]
+    results: list[WriteResult] = yield from context.register.publish(puts, intents)
+    for member, written in zip(expired, results, strict=True):
         if written.status == DONE:
             member.guard = written.guard
         else:
-            _turn_away(member, context)
+            _drop_intent(member, context)
 
 
 def _change(member: Member, held: VersionedDocument, context: DecisionContext) -> None:
     member.guard, member.changes = held.guard, True
     group = context.gate_fields.group(held.source)
-    same = context.gate_fields.same_text(member.document, held.source)
-    if same and (group is not None or not context.groups):
+    same_text = context.gate_fields.same_text(member.document, held.source)
+    if same_text and (group is not None or not context.groups):
         member.kept = group, context.gate_fields.leads(held.source)

@@ -1,4 +1,4 @@
-"""Near-copies whose classes are known: graded edits of pieces of pages that are unlike each other."""
+"""Near-copies whose classes are known: graded edits of parts of dissimilar pages."""
 
 import random
 from collections.abc import Sequence
@@ -58,7 +58,7 @@ def _all_pieces() -> list[str]:
 
 
 def _unlike(pipeline: Pipeline, texts: Sequence[str]) -> list[str]:
-    """Return those that resemble none before."""
+    """Return the texts that resemble none before them."""
     gone: set[int] = set()
     for one, other in _pairs(pipeline, texts, _UNLIKE):
         if one not in gone:
@@ -78,7 +78,9 @@ def _pairs(pipeline: Pipeline, texts: Sequence[str], least: float) -> list[tuple
         for begin in range(0, len(texts), 300)
         for outcome in pipeline.run_block([{"body": text} for text in texts[begin : begin + 300]])
     ]
-    found = likeness.among(likeness.batch([likeness.asked(outcome.document) for outcome in outcomes]))
+    found = likeness.similar_within(
+        likeness.batch([likeness.query_document(outcome.document) for outcome in outcomes])
+    )
     return sorted((pair.one, pair.other) for pair in found)
 
 

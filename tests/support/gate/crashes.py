@@ -28,10 +28,11 @@ _PATIENCE = 240.0
 
 @dataclass(frozen=True)
 class Trial:
-    """One run: so many classes of so many near-copies, added by writers of whom some are killed.
+    """One run: classes of near-copies, added by writers of which some are killed.
 
-    ``strike``: kills the server, too, and starts it again, ``strikes`` times at random moments. ``windows``:
-    where writers are killed beside, one in each, when they come there first; see ``die_in``.
+    Attributes:
+        strike: kills the server, too, and restarts it, ``strikes`` times at random moments.
+        windows: further moments at which one writer each is killed, see ``die_in``.
     """
 
     open_engine: Callable[[], Engine]
@@ -49,7 +50,7 @@ class Trial:
     windows: Sequence[str] = ()
 
     def run(self) -> dict[str, int]:
-        """Add all, and return how many documents of each class were let in."""
+        """Add all, and return how many documents of each class were accepted."""
         rng = random.Random(self.seed)
         documents = near_copies(self.pipeline, self.classes, self.copies, self.seed)
         engine = self.open_engine()
@@ -104,7 +105,7 @@ class Trial:
         assert fell >= len(self.windows) // 3, "the writers were done before enough of them came to a window"
 
     def _add(self, share: Sequence[dict[str, Any]], done: Any, number: int, window: str | None) -> None:
-        """Add documents, as often as the server is away again, as those do who want nothing lost."""
+        """Add documents, and repeat that while the server is unavailable."""
         if window is not None:
             die_in(window, passes=1)
         _say_where_it_hangs()
@@ -131,7 +132,7 @@ class Trial:
         return dict(Counter(hit["_id"].split("-")[0] for hit in hits))
 
     def _swept(self, engine: Engine) -> list[Any]:
-        """Return what is there once what the dead have left could be cleared away."""
+        """Return the documents once the remains of killed writers were cleared."""
         end = time.monotonic() + 2 * _LEASE + 0.2 if engine.can.seq_no else 0.0
         with Gate(engine, self.index, self.policy, pipeline=self.pipeline, lease=_LEASE) as gate:
             while True:
@@ -147,12 +148,12 @@ class Trial:
 
 
 def _say_where_it_hangs() -> None:
-    """End this process with what each thread was about where it does not come here again in time."""
+    """End this process with the traceback of each thread, unless this is called again in time."""
     faulthandler.dump_traceback_later(1.5 * _PATIENCE, exit=True)
 
 
 def _insisted(call: Callable[[], Any]) -> Any:
-    """Call until the server answers again; what goes on for minutes is no restart."""
+    """Repeat a call until the server answers; an outage of minutes is no restart."""
     end = time.monotonic() + _PATIENCE
     while True:
         try:

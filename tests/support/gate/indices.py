@@ -1,4 +1,4 @@
-"""An index of three shards that gates stand before, and all that they leave taken away again."""
+"""An index of three shards for gates; all that they leave is deleted afterwards."""
 
 import uuid
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ from shinglefold.ingest import Pipeline, ensure_index
 def gated_index(
     engine: Engine, pipeline: Pipeline, prefix: str, properties: Mapping[str, Any], **settings: Any
 ) -> Iterator[str]:
-    """Provide the name of an index with numbers of groups; ``settings`` are of the index."""
+    """Yield the name of an index with group numbers; ``settings`` are those of the index."""
     name = f"{prefix}-{uuid.uuid4().hex[:8]}"
     shards = {"index": {"number_of_shards": 3, "number_of_replicas": 0, **settings}}
     recipe = replace(pipeline.recipe(), groups=True)

@@ -1,4 +1,4 @@
-"""Every order in which writers may use a store at its worst."""
+"""Explore every interleaving of writers on a store that behaves as badly as allowed."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -8,18 +8,11 @@ from typing import Any
 from support.gate.store import FORMS, LATE, WAKES, Letters, Relation, Store, napped_on, woke
 
 from shinglefold.contracts.engine import WriteResult
+from shinglefold.grouping.gate.protocol.context import DecisionContext
 from shinglefold.grouping.gate.protocol.intent_register import SharedRegister
 from shinglefold.grouping.gate.protocol.intents import WRITERS
-from shinglefold.grouping.gate.protocol.member import (
-    Member,
-    Now,
-    Pause,
-    Refresh,
-    Steps,
-    Verdict,
-    Write,
-)
-from shinglefold.grouping.gate.protocol.protocol import DecisionContext, decide, publish_settled
+from shinglefold.grouping.gate.protocol.member import Member, Now, Pause, Refresh, Steps, Verdict, Write
+from shinglefold.grouping.gate.protocol.protocol import decide, publish_settled
 from shinglefold.grouping.rules import Policy
 from shinglefold.ingest import Backoff
 
@@ -28,8 +21,10 @@ from shinglefold.ingest import Backoff
 class Newcomer:
     """A writer: its documents by id and text.
 
-    ``cleans``: it clears away what the dead have left. ``apart``: it takes its documents one by one.
-    ``retry``: how often it begins again where the store fails.
+    Attributes:
+        cleans: whether it clears the records of crashed writers.
+        apart: whether it decides about its documents one by one.
+        retry: how often it begins again where the store fails.
     """
 
     name: str
@@ -50,7 +45,7 @@ class Newcomer:
         return verdicts
 
     def members(self, relation: Relation) -> list[Member]:
-        """Return what it wants in."""
+        """Return its documents as members."""
         return [
             Member(
                 id_,
@@ -63,12 +58,12 @@ class Newcomer:
         ]
 
     def context(self, policy: Policy, relation: Relation, register: SharedRegister) -> DecisionContext:
-        """Return what it decides by."""
+        """Return the context of its decisions."""
         return DecisionContext(
             policy,
             Letters(relation),
             FORMS,
-            register.names,
+            register.new_id,
             register,
             max_wait=10**9,
             first_reads=1,
@@ -76,7 +71,7 @@ class Newcomer:
         )
 
     def register(self) -> SharedRegister:
-        """Return what it knows of others in the beginning: nothing."""
+        """Return a register that knows no other gate yet."""
         counted = iter(range(1000))
         return SharedRegister(lambda: f"{self.name}-{next(counted):03}")
 
@@ -87,12 +82,14 @@ def _number(text: str) -> int:
 
 @dataclass(frozen=True)
 class Place:
-    """How far a writer is: what it was answered, what of a request is done, and whether it died.
+    """The state of a writer.
 
-    ``key``: tells the state of its steps, however it came to it; ``request``: what it asks, or its verdicts.
-
-    ``parked``: the store at the moment it began to wait, how far the others were, and whose
-    turn it is among those that wait.
+    Attributes:
+        answers: to its requests so far.
+        key: a hash of the state of its steps, which several sequences of answers may lead to.
+        request: its open request, or its verdicts at the end.
+        parts: the actions of the request that are done, with their results.
+        parked: while it waits: the store and the progress of the others when that began, and its rank.
     """
 
     answers: tuple[Any, ...] = ()
@@ -195,7 +192,7 @@ class Explorer:
             )
 
     def _turn(self, turn: tuple[int, int], number: int, moves: Mapping[int, Any]) -> tuple[int, int] | None:
-        """Return whose turn it is after a move, and how often others were interrupted; None for too often."""
+        """Return the last writer and the number of switches after a move; None where there are too many."""
         last, switches = turn
         if self.switches is None:
             return turn
@@ -204,14 +201,14 @@ class Explorer:
         return (number, switches) if switches <= self.switches else None
 
     def _asleep(self, place: Place, store: Store, places: Sequence[Place]) -> Place:
-        """Note when a writer went to sleep: with its last answer, so that what others do at once wakes it."""
+        """Park a writer that pauses, at its last answer, so that any later step of others may wake it."""
         if not isinstance(place.request, Pause):
             return place
         rank = max((other.parked[2] for other in places if other.parked), default=0) + 1
         return replace(place, parked=(store, self._far(places), rank))
 
     def _far(self, places: Sequence[Place]) -> tuple[int, ...]:
-        """Return how far each writer is; −1 where it waits itself, or goes on no more."""
+        """Return how many steps each writer has done; −1 where it waits or has ended."""
         return tuple(
             -1
             if place.dead or place.parked is not None or isinstance(place.request, list)
@@ -238,14 +235,14 @@ class Explorer:
             yield store, self._answered(number, place, store.answer(request, self.relation))
 
     def _done(self, number: int, place: Place, at: int, written: WriteResult) -> Place:
-        """Return a writer of whose request one more action is done."""
+        """Return a writer with one more action of its request done."""
         parts = tuple(sorted((*place.parts, (at, written)), key=itemgetter(0)))
         if len(parts) < len(place.request.actions):
             return replace(place, parts=parts)
         return self._answered(number, place, [one for _, one in parts])
 
     def _replayed(self, number: int, answers: tuple[Any, ...]) -> Place:
-        """Return a writer that was given some answers."""
+        """Return a writer after some answers."""
         register = self.writers[number].register()
         steps = self.writers[number].steps(self.policy, self.relation, register)
         try:
@@ -275,7 +272,7 @@ class Explorer:
 def run_alone(
     store: Store, writer: Newcomer, policy: Policy, relation: Relation
 ) -> tuple[Store, list[Verdict]]:
-    """Let one writer go on to its end, long after all leases."""
+    """Run one writer to its end, long after all leases have expired."""
     store = replace(store, late=20 * LATE)
     explorer = Explorer([writer], policy, relation)
     place = explorer._replayed(0, ())
@@ -288,14 +285,14 @@ def run_alone(
 
 
 def accepted(store: Store) -> dict[str, Any]:
-    """Return the documents that were let in."""
+    """Return the documents that were accepted."""
     return {
         id_: source for id_, (_, source) in store.there("documents").items() if FORMS.pending(source) is None
     }
 
 
 def named(store: Store) -> set[str]:
-    """Return the intent_ids that all know of."""
+    """Return the ids of published intents."""
     there = {id_: source for id_, (_, source) in store.there("intents").items()}
     heads = [there[name] for name in there.get(WRITERS, {"names": ()})["names"] if name in there]
     rounds = [there[name] for head in heads for name in head["rounds"] if name in there]
@@ -303,9 +300,9 @@ def named(store: Store) -> set[str]:
 
 
 def _next_of(request: Write, parts: tuple[tuple[int, WriteResult], ...]) -> list[int]:
-    """Return the places of actions that may be done next: any on documents, of intents the first.
+    """Return the positions of actions that may be done next: any on documents, the first one on intents.
 
-    A server runs those of one request shard by shard, so that only on one shard they keep their order.
+    A server runs the actions of a request shard by shard, and keeps their order on one shard only.
     """
     done = {at for at, _ in parts}
     left = [at for at in range(len(request.actions)) if at not in done]
@@ -314,20 +311,20 @@ def _next_of(request: Write, parts: tuple[tuple[int, WriteResult], ...]) -> list
 
 
 def _alone(request: Write, parts: tuple[tuple[int, WriteResult], ...], store: Store) -> int | None:
-    """Return the place of an action that nobody else can notice."""
+    """Return the position of an action that no other writer can notice."""
     private = (at for at in _next_of(request, parts) if store.private(request.actions[at]))
     return next(private, None)
 
 
 def _told(register: SharedRegister) -> str:
-    """Return all that a register knows; what is in a set in order."""
-    own = (getattr(register, name) for name in register.__slots__ if name not in ("names", "known"))
+    """Return the state of a register, with sets in order."""
+    own = (getattr(register, name) for name in register.__slots__ if name not in ("new_id", "known"))
     known = (getattr(register.known, name) for name in register.known.__slots__)
     return repr([sorted(one) if isinstance(one, set) else one for one in (*own, *known)])
 
 
 def _local(steps: Any) -> int:
-    """Return what tells the state of steps: where each stands that waits for another, and what it knows."""
+    """Return a hash of the state of nested generators: their positions and local variables."""
     told = []
     while (frame := getattr(steps, "gi_frame", None)) is not None:
         known = {

@@ -1,4 +1,4 @@
-"""Two texts that fingerprints leave in doubt and that say the same word by word."""
+"""Two texts that fingerprints leave in doubt and that have the same words."""
 
 import random
 
@@ -17,7 +17,7 @@ def moved_words(words: int = 150, swaps: int = 16) -> tuple[str, str]:
 
 
 def replaced_words(words: int = 160, gone: int = 39, seed: int = 0) -> tuple[str, str]:
-    """Return two texts of which a stretch differs: fewer words are equal than fingerprints tell."""
+    """Return two texts of which a passage differs: fewer words are equal than fingerprints estimate."""
     chance = random.Random(f"replaced {seed}")
     one = [chance.choice(_WORDS) for _ in range(words)]
     other = [f"other{at}" if at < gone else word for at, word in enumerate(one)]

@@ -1,4 +1,4 @@
-"""A store as the protocol may meet it at worst, and every order in which writers may use it.
+"""A store that behaves as badly as the protocol allows.
 
 Writes are done at once and seen by reads; searches see them after a refresh only. What is sent as one request
 is done one action after the other, so that others come between. A writer may die before any action, and time
@@ -52,7 +52,7 @@ Shelf = tuple[tuple[str, int, Source | None], ...]
 
 @dataclass(frozen=True)
 class Relation:
-    """Which texts, told by letters, are alike; each is like itself.
+    """Which texts, named by letters, match; each matches itself.
 
     ``doubtful``: pairs that are not, which only the texts themselves tell.
     """
@@ -61,12 +61,12 @@ class Relation:
     doubtful: frozenset[frozenset[str]] = frozenset()
 
     def words(self, text: str) -> tuple[str, ...]:
-        """Return what texts that are alike have one in common of."""
+        """Return the match keys of a text: matching texts have one in common."""
         near = self.pairs | self.doubtful
         return tuple(sorted({text, *(other for pair in near if text in pair for other in pair)}))
 
     def possible(self, member: Member, source: Mapping[str, Any]) -> bool:
-        """Tell whether a text may be like a member, as far as fingerprints tell."""
+        """Return whether a text may match a member, by their fingerprints."""
         text = source.get("dedup", {}).get("digest")
         return text is not None and (
             self.alike(member.print, text) or frozenset((member.print, text)) in self.doubtful
@@ -163,32 +163,32 @@ class Store:
             ]
         groups = [FORMS.group(source) for _, source in documents.values()]
         if isinstance(request, CountGroups):
-            return [min(request.most, groups.count(group)) for group in request.groups]
+            return [min(request.limit, groups.count(group)) for group in request.groups]
         assert isinstance(request, FindGroups)
         return [
             tuple(
                 id_
                 for id_, (_, source) in documents.items()
                 if FORMS.group(source) == group and (FORMS.leads(source) or not request.leaders)
-            )[: request.most]
+            )[: request.limit]
             for group in request.groups
         ]
 
     def private(self, action: Put | Update | Delete) -> bool:
-        """Tell whether nobody else can notice an action: a note of a new name, which is not named yet."""
+        """Return whether no other writer can notice an action: it stores a record that is not listed yet."""
         fresh = action.where == "intents" and action.id not in self.shelf("intents")
         return fresh and isinstance(action, Put) and action.id != WRITERS
 
 
 def napped_on(store: Store) -> Store:
-    """Let time go on while writers wait for one that died, until its lease ends."""
+    """Advance the time while writers wait for one that died, until its lease expires."""
     if store.naps < _NAPS:
         return replace(store, naps=store.naps + 1)
     return replace(store, naps=0, late=store.late + LATE)
 
 
 def woke(parked: tuple[Store, tuple[int, ...], int], now: Store, far: tuple[int, ...]) -> bool:
-    """Tell whether who waits may look again: all others went on, and something happened to a document.
+    """Return whether a parked writer may go on: all others did a step, and a document has changed.
 
     A pause is long beside a step.
     """

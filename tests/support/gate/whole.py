@@ -1,4 +1,4 @@
-"""The whole run: many texts, added by writers that are killed, and what became of them as evidence."""
+"""The whole run: many texts, added by writers that are killed, and a record of the results."""
 
 import os
 import time
@@ -18,7 +18,7 @@ _TOGETHER = 20
 
 
 def texts() -> int:
-    """Return how many texts the environment asks for; 0 where it asks for none."""
+    """Return how many texts the environment asks for; 0 by default."""
     return int(os.environ.get("SHINGLEFOLD_GATE_TEXTS", "0"))
 
 
@@ -29,7 +29,7 @@ def run_whole(
     index: Callable[[str], str],
     strike: Callable[[], None] | None,
 ) -> None:
-    """Run it under ``refuse`` and under ``cap``, and keep the evidence."""
+    """Run under ``refuse`` and under ``cap``, and keep the results."""
     classes = texts() // _COPIES
     rows = []
     for policy, most in ((Policy("refuse"), 1), (Policy("cap", most=2), 2)):

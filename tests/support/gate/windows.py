@@ -1,4 +1,4 @@
-"""The moments at which a writer of an embedded index may be killed while its journal and a commit go on."""
+"""The moments at which a writer of an embedded index may be killed during its journal and a commit."""
 
 import os
 import signal
@@ -26,7 +26,7 @@ WINDOWS = (
 
 
 def die_in(window: str, passes: int) -> None:
-    """Have this process killed when it comes to a window for so many times."""
+    """Kill this process when it reaches a window for the n-th time."""
     left = passes
 
     def die(*_: Any) -> None:
