@@ -39,8 +39,8 @@ def main() -> None:
     with TemporaryDirectory() as folder, EmbeddedEngine(folder, pipeline.tools.canonicalizer) as engine:
         to = TargetIndex(engine, _INDEX, pipeline.recipe(None), None, None)
         to.check()
-        to.prepare()
-        ready = to.make_ready()
+        to.create()
+        ready = to.document_preparer()
         made = stages.timed("read", lambda: list(blocks(islice(read(source), most), weight, RAW_BUDGET)))
         asked = stages.timed(
             "to workers", lambda: [pickle.dumps([one.document for one in block], _PROTOCOL) for block in made]

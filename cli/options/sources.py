@@ -187,7 +187,7 @@ def _joined(streams: Sequence[Iterator["Record"]]) -> Iterator["Record"]:
 
 def reading_notes(options: "ReadOptions", equal_ids: int = 0) -> Iterator[str]:
     """Yield what was passed over on purpose, and how many documents share their id with another, in words."""
-    passed = {name: count for name, count in sorted(options.passed_over.items()) if count}
+    passed = {name: count for name, count in sorted(options.skipped.items()) if count}
     if passed:
         told = ", ".join(f"{name.replace('_', ' ')}: {count:,}" for name, count in passed.items())
         yield f"not read in folders: {told}"

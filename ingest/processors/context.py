@@ -1,4 +1,4 @@
-"""What processors are made from: the scheme, one fingerprinter for all of them, and the meter."""
+"""The arguments of a processor's constructor: its options, and the tools that all processors share."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,12 +14,12 @@ from shinglefold.registry import language_class
 
 @dataclass(slots=True)
 class Tools:
-    """Shared by the processors of a pipeline."""
+    """The objects that all processors of a pipeline share."""
 
     scheme: Scheme
     canonicalizer: Canonicalizer
     meter: Meter = field(default_factory=Meter)
-    #: Seals the fingerprints that are stored; None leaves them without a seal.
+    #: Seals stored fingerprints; None stores them without a seal.
     seal: Seal | None = None
     fingerprinter: Fingerprinter = field(init=False)
 
@@ -27,7 +27,7 @@ class Tools:
         self.fingerprinter = Fingerprinter(self.scheme, self.canonicalizer, self.meter)
 
     def warm(self) -> None:
-        """Load the dictionaries, and compiled code in use, now, so that forked workers share them."""
+        """Load dictionaries, and compiled code in use, so that forked workers share them."""
         samples = (language_class(ref.code).samples[:1] for ref in self.scheme.languages)
         texts = [sample.a for found in samples for sample in found]
         self.canonicalizer.hash_batch(texts)
@@ -36,15 +36,14 @@ class Tools:
             self.meter.take()
 
     def expect(self, characters: int) -> None:
-        """Load compiled code where so many characters are to come that it pays, before workers are forked."""
+        """Load compiled code before workers are forked, if it pays for so many characters to come."""
         if self.fingerprinter.expect(characters):
             self.warm()
 
     def language(self, code: object) -> str | None:
-        """Return the language a document declares, or None (detect it) where it is none of the scheme's.
+        """Return a declared language if the scheme has it, else None, which means detection.
 
-        ``ru-RU`` and ``zh_CN`` count as ``ru`` and ``zh``. A declared language nobody knows is counted, the
-        document is not lost.
+        ``ru-RU`` and ``zh_CN`` count as ``ru`` and ``zh``. Languages that the scheme lacks are counted.
         """
         if code is None or code == "":
             return None
@@ -57,10 +56,10 @@ class Tools:
         return None
 
     def check(self, code: str | None, place: str) -> str | None:
-        """Return a language code given as an option.
+        """Check a language code given as an option, and return it.
 
         Raises:
-            UnknownLanguage: it is none of the scheme's.
+            UnknownLanguage: the scheme lacks it.
         """
         if code is not None and code not in self.fingerprinter.languages:
             raise UnknownLanguage.unknown(f"language (in {place})", code, self.fingerprinter.languages)
@@ -68,7 +67,7 @@ class Tools:
 
 
 class Options:
-    """Options to be taken one by one; ``done`` refuses those nobody took."""
+    """The options of one processor, taken one by one; ``done`` rejects those that were not taken."""
 
     def __init__(self, values: object, place: str) -> None:
         self.place = place
@@ -84,24 +83,24 @@ class Options:
         return self._take(name, default)
 
     def text(self, name: str, default: str | None = None) -> str:
-        """Take a text that must not be empty; without a default it is required."""
+        """Take a non-empty text; it is required if there is no default."""
         found = self._take(name, default)
         if found is None:
-            raise ConfigError(f"{self.place}: the option {name!r} is required")
+            raise ConfigError(self._required(repr(name)))
         return check_str(self._named(name), found)
 
     def any_text(self, name: str) -> str:
-        """Take a text that may be empty, and must be given."""
+        """Take a required text that may be empty."""
         if not self.has(name):
-            raise ConfigError(self._lacks(repr(name)))
+            raise ConfigError(self._required(repr(name)))
         return check_str(self._named(name), self._take(name, None), empty=True)
 
     def optional(self, name: str) -> str | None:
-        """Take a text that may be left out."""
+        """Take an optional text."""
         return self.text(name) if self.has(name) else self._take(name, None)
 
     def has(self, name: str) -> bool:
-        """Tell whether an option is given (null counts as not)."""
+        """Return whether an option is given and not null."""
         return self._values.get(name) is not None
 
     def flag(self, name: str, default: bool) -> bool:
@@ -111,11 +110,13 @@ class Options:
         return bool(found)
 
     def names(self, *aliases: str) -> tuple[str, ...]:
-        """Take one field name or a list of them, under the first of these option names that is given."""
+        """Take one field name or a list of them, under exactly one of these option names."""
         given = [alias for alias in aliases if self.has(alias)]
         if len(given) != 1:
             wanted = " or ".join(repr(alias) for alias in aliases)
-            raise ConfigError(f"{self.place}: give exactly one of {wanted}" if given else self._lacks(wanted))
+            raise ConfigError(
+                f"{self.place}: give exactly one of {wanted}" if given else self._required(wanted)
+            )
         self._known.update(aliases)
         found = self._take(given[0], None)
         names = found if isinstance(found, list) else [found]
@@ -123,21 +124,21 @@ class Options:
             raise expected(self._named(given[0]), "a field's name or a list of names", found)
         return tuple(names)
 
-    def _lacks(self, wanted: str) -> str:
-        return f"{self.place}: the option {wanted} is required"
+    def _required(self, names: str) -> str:
+        return f"{self.place}: the option {names} is required"
 
     def items(self, name: str) -> list[Any]:
-        """Take a list, by default empty."""
+        """Take a list, empty by default."""
         found = self._take(name, [])
         if not isinstance(found, list):
             raise expected(self._named(name), "a list", found)
         return found
 
     def done(self) -> None:
-        """Refuse what nobody took.
+        """Reject options that were not taken.
 
         Raises:
-            ConfigError: an option is unknown, with the nearest name and the place.
+            ConfigError: an option is unknown; names the nearest known one.
         """
         check_known(f"option (in {self.place})", self._values, tuple(self._known))
 

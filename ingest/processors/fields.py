@@ -1,4 +1,4 @@
-"""Processors on fields and on the flow: set, append, rename, remove, drop, fail."""
+"""Processors on whole fields and documents: set, append, rename, remove, drop, fail."""
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -14,8 +14,8 @@ from shinglefold.ingest.processors.texts import Outcome, apply_each
 class Set:
     """Write a value, in which ``{{{path}}}`` stands for other fields, or copy a field.
 
-    Options: ``field`` (a template too), ``value`` or ``copy_from``, ``override`` (true; false keeps what is
-    there), ``ignore_empty_value`` (false).
+    Options: ``field`` (a template too), ``value`` or ``copy_from``, ``override`` (true; false keeps
+    existing values), ``ignore_empty_value`` (false).
     """
 
     type: ClassVar[str] = "set"
@@ -60,10 +60,10 @@ def _rendered(value: Any, document: Document) -> Any:  # noqa: ANN401 - JSON
 
 
 class Append:
-    """Add values to a list, which is made where there is none, or of the single value there is.
+    """Add values to a list; a missing field or a single value becomes a list.
 
     Options: ``field`` (a template too), ``value`` (one or a list; templates too), ``allow_duplicates``
-    (true; false adds only what the list does not have).
+    (true; false adds only new values).
     """
 
     type: ClassVar[str] = "append"
@@ -91,10 +91,10 @@ class Append:
 
 
 class Rename:
-    """Give a field another name.
+    """Rename a field.
 
-    Options: ``field``, ``target_field`` (templates too), ``ignore_missing`` (false), ``override`` (false: a
-    target that is there already fails the document).
+    Options: ``field``, ``target_field`` (templates too), ``ignore_missing`` (false), ``override`` (false: an
+    existing target fails the document).
     """
 
     type: ClassVar[str] = "rename"
@@ -117,12 +117,12 @@ class Rename:
                 return document
             raise ProcessorError(f"field [{field}] is missing")
         if not self.override and get(document, target) is not MISSING:
-            raise ProcessorError(f"field [{target}] is there already; set override to replace it")
+            raise ProcessorError(f"field [{target}] exists already; set override to replace it")
         return put(without_path(document, field), target, value)
 
 
 class Remove:
-    """Take fields out.
+    """Remove fields.
 
     Options: ``field`` (one or a list), ``ignore_missing`` (false).
     """
@@ -147,7 +147,7 @@ class Remove:
 
 
 class Drop:
-    """Drop documents, usually those an ``if`` picks. No options."""
+    """Drop documents, usually those that match an ``if``. No options."""
 
     type: ClassVar[str] = "drop"
 
@@ -155,12 +155,12 @@ class Drop:
         pass
 
     def apply(self, documents: Sequence[Document]) -> list[Outcome]:
-        """Drop all."""
+        """Drop all documents."""
         return [None] * len(documents)
 
 
 class Fail:
-    """Fail documents on purpose, usually those an ``if`` picks.
+    """Fail documents on purpose, usually those that match an ``if``.
 
     Options: ``message``, in which ``{{{path}}}`` stands for fields.
     """
@@ -171,5 +171,5 @@ class Fail:
         self.message = options.text("message")
 
     def apply(self, documents: Sequence[Document]) -> list[Outcome]:
-        """Fail all."""
+        """Fail all documents."""
         return [ProcessorError(render(self.message, document)) for document in documents]

@@ -1,4 +1,4 @@
-"""Processors on texts: markup out, language, canonical form."""
+"""Processors on texts: strip markup, keep the main content, detect the language, canonicalize."""
 
 from collections.abc import Callable, Sequence
 from typing import ClassVar
@@ -13,7 +13,7 @@ Outcome = Document | Exception | None
 
 
 def apply_each(work: Callable[[Document], Document], documents: Sequence[Document]) -> list[Outcome]:
-    """Return what the work makes of each document, or why it could not."""
+    """Return the result of a function for each document, or the error it raised."""
     outcomes: list[Outcome] = []
     for document in documents:
         try:
@@ -24,7 +24,7 @@ def apply_each(work: Callable[[Document], Document], documents: Sequence[Documen
 
 
 def texts_of(document: Document, fields: Sequence[str], missing_ok: bool) -> list[str]:
-    """Return the texts of those of several fields that have one.
+    """Return the texts of the fields that are not missing.
 
     Raises:
         ProcessorError: a field is no text, or all are missing and must not be.
@@ -37,7 +37,7 @@ def texts_of(document: Document, fields: Sequence[str], missing_ok: bool) -> lis
 
 
 def joined_text(document: Document, fields: Sequence[str], missing_ok: bool) -> str | None:
-    """Return the texts of several fields joined by newlines, or None where there is none at all.
+    """Return the texts of several fields joined by newlines, or None if all are missing.
 
     Raises:
         ProcessorError: a field is no text, or all are missing and must not be.
@@ -47,7 +47,7 @@ def joined_text(document: Document, fields: Sequence[str], missing_ok: bool) -> 
 
 
 def declared_language(document: Document, field: str | None, fixed: str | None, tools: Tools) -> str | None:
-    """Return the language to use for a document: the option's, else the one it declares, else None."""
+    """Return the language of a document: the option's, else the one it declares, else None."""
     if fixed is not None or field is None:
         return fixed
     value = get(document, field)
@@ -55,7 +55,7 @@ def declared_language(document: Document, field: str | None, fixed: str | None, 
 
 
 class HtmlStrip:
-    """Replace markup by the text a reader sees.
+    """Replace markup by its visible text.
 
     Options: ``field``, ``target_field`` (default the field), ``ignore_missing`` (false), ``keep_hidden``
     (false; true keeps elements with the attribute ``hidden``, which scripts show).
@@ -81,10 +81,10 @@ class HtmlStrip:
 
 
 class DetectLanguage:
-    """Write the code of the language most of a text is in (``und`` where there is no word).
+    """Write the code of a text's main language, ``und`` if it has no word.
 
     Options: ``field`` or ``fields``, ``target_field`` (default ``language``), ``override`` (true; false keeps
-    a language the document declares), ``ignore_missing`` (false).
+    a language that the document declares), ``ignore_missing`` (false).
     """
 
     type: ClassVar[str] = "detect_language"
@@ -111,10 +111,10 @@ class DetectLanguage:
 
 
 class Canonicalize:
-    """Write the canonical tokens of a text, joined by spaces: a field to search by lemma.
+    """Write the canonical tokens of a text, joined by spaces, as a field to search by lemma.
 
     Options: ``field`` or ``fields``, ``target_field`` (default ``canonical``), ``language_field`` or
-    ``language`` (neither: by word), ``ignore_missing`` (false).
+    ``language`` (neither: chosen word by word), ``ignore_missing`` (false).
     """
 
     type: ClassVar[str] = "canonicalize"
@@ -142,14 +142,14 @@ class Canonicalize:
 
 
 class MainContent:
-    """Replace a page's markup by the text of its article, as resiliparse finds it.
+    """Replace a page's markup by the text of its article, without menu, header and footer.
 
-    What surrounds an article on every page of a site makes different pages alike and copies on different
-    sites unlike. A page in which no article is found keeps all its text and is counted (``no_main_content``).
+    Boilerplate makes different pages of one site similar, and copies on two sites different. A page without a
+    recognizable article keeps all its text and is counted as ``no_main_content``.
 
     Options: ``field``, ``target_field`` (default the field), ``ignore_missing`` (false).
 
-    Cost: some 3 ms a page of 30 kB, about as long as ``html_strip`` takes.
+    Cost: about 3 ms for a page of 30 kB, as much as ``html_strip``.
     """
 
     type: ClassVar[str] = "main_content"
@@ -172,7 +172,7 @@ class MainContent:
 
     def _article(self, html: str) -> str:
         try:
-            # Its parser takes UTF-8: a lone surrogate would end the document, not only the character.
+            # resiliparse takes UTF-8: a lone surrogate would fail the document.
             found = self.extract(html.encode("utf-8", "replace").decode("utf-8"))
         except (ValueError, RuntimeError):
             found = ""
@@ -183,7 +183,7 @@ class MainContent:
 
 
 def extractor() -> Callable[[str], str]:
-    """Return what finds the article of a page; of a page without one it returns nothing.
+    """Return a function that extracts the article of a page; its result is empty if there is none.
 
     Raises:
         MissingExtra: resiliparse is not installed.

@@ -17,9 +17,12 @@ TEXT = "Слово за словом складывается достаточн
         ({"author": [{"bio": TEXT}]}, r"\[author\] is a list"),
         ({"author": TEXT}, r"\[author\] is text"),
         ({"author": {"bio": {"ru": TEXT}}}, "is an object, expected text"),
-        ({"author": {"bio": [TEXT]}}, r'is a list, expected text; join .* {"join": {"field": "author.bio"'),
+        (
+            {"author": {"bio": [TEXT]}},
+            r'is a list, expected text; to join .* {"join": {"field": "author.bio"',
+        ),
         ({"author": {"bio": [5]}}, "is a list, expected text$"),
-        ({"author.bio": TEXT}, "one name with points"),
+        ({"author.bio": TEXT}, "one name with dots"),
     ],
 )
 @pytest.mark.parametrize("missing_ok", [True, False])

@@ -32,7 +32,7 @@ def test_counts_of_two_blocks_are_the_counts_of_both(one, other):
 
 def test_beginning_anew_keeps_what_was_updated():
     counts = counted(["updated", "updated", "failed", "gone"])
-    counts.change("7")
+    counts.add_changed("7")
     counts.restart()
     assert counts == BackfillCounts(earlier=2, changed=["7"])
 
@@ -42,7 +42,7 @@ def test_lists_are_bounded_and_the_counts_go_on():
     for number in range(3_000):
         one = BackfillCounts(read=1)
         one.fail(str(number), f"reason {number}")
-        one.change(str(number))
+        one.add_changed(str(number))
         counts.add(one)
     assert counts.failed == sum(counts.reasons.values()) == 3_000
     assert len(counts.failures) == len(counts.changed) == 1_000

@@ -109,7 +109,7 @@ def test_a_point_in_time_that_lost_a_shard_for_good_is_given_up_where_the_index_
     losing = Losing(engine)
 
     def read():
-        scan = Scan(losing, unsigned, patience=AT_ONCE)
+        scan = Scan(losing, unsigned, backoff=AT_ONCE)
         ids = []
         for page in scan.pages(scan.start()):
             ids += [hit["_id"] for hit in page.hits]
@@ -127,7 +127,7 @@ def test_a_point_in_time_that_lost_a_shard_for_good_is_given_up_where_the_index_
 @pytest.mark.parametrize("away", [4, 6])
 def test_a_point_in_time_is_kept_where_the_whole_index_is_away_for_a_while(engine, unsigned, away):
     losing = Losing(engine)
-    scan = Scan(losing, unsigned, patience=AT_ONCE)
+    scan = Scan(losing, unsigned, backoff=AT_ONCE)
     place = scan.start()
     losing.away = away
     assert sum(len(page.hits) for page in scan.pages(place)) == 250
@@ -136,7 +136,7 @@ def test_a_point_in_time_is_kept_where_the_whole_index_is_away_for_a_while(engin
 
 def test_an_index_that_stays_away_is_said_to_be_unavailable(engine, unsigned):
     losing = Losing(engine)
-    scan = Scan(losing, unsigned, patience=AT_ONCE)
+    scan = Scan(losing, unsigned, backoff=AT_ONCE)
     place = scan.start()
     losing.away = 1_000
     with pytest.raises(EngineUnavailable, match="not all shards answered"):

@@ -278,7 +278,7 @@ def _whole(summary: "Summary", options: "ReadOptions", notes: Sequence[str]) -> 
     """Return a summary with what was passed over in reading, and what is to be said of it."""
     from dataclasses import replace
 
-    passed = {name: count for name, count in options.passed_over.items() if count}
+    passed = {name: count for name, count in options.skipped.items() if count}
     return replace(summary, counts={**summary.counts, **passed}, notes=(*summary.notes, *notes))
 
 

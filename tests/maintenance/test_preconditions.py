@@ -14,7 +14,7 @@ ALONE = BackfillOptions(workers=1)
     ("source", "said"),
     [
         ({"enabled": False}, "_source is off"),
-        ({"excludes": ["body"]}, r"excludes: body\), and an update would take them out of the index"),
+        ({"excludes": ["body"]}, r"excludes: body\), and an update would remove them from the index"),
         ({"excludes": ["dedup"]}, "excludes: dedup"),
         ({"includes": ["title"]}, "includes: title"),
         ({"mode": "synthetic"}, "rebuilt from the fields"),
@@ -135,7 +135,7 @@ def test_a_foreign_object_in_a_document_is_left_alone_and_counted(engine, scheme
     store(engine, "pages", some)
     summary = backfill(engine, "pages", pipeline, ALONE)
     assert (summary.counts.updated, summary.counts.failed) == (18, 2)
-    assert all("left as it is" in reason for reason in summary.counts.reasons)
+    assert all("not changed" in reason for reason in summary.counts.reasons)
     found = stored(engine, "pages")
     assert (found["page-3"]["dedup"], found["page-4"]["dedup"]) == (
         {"lang": "ru"},
