@@ -1,10 +1,22 @@
+import copy
+import random
+from dataclasses import replace
+from fnmatch import fnmatchcase
+
 import pytest
 from support.maintenance import FIELDS, pages, store, stored
 
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import default_recipe, ensure_index, mappings
 from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
-from shinglefold.maintenance.preconditions import field_obstacles, source_obstacles, write_obstacles
+from shinglefold.maintenance.preconditions import (
+    compare_mappings,
+    conflicting_templates,
+    field_obstacles,
+    patterns_overlap,
+    source_obstacles,
+    write_obstacles,
+)
 from shinglefold.maintenance.reconcile import unrecognized_content
 
 ALONE = BackfillOptions(workers=1)
@@ -144,3 +156,137 @@ def test_a_foreign_object_in_a_document_is_left_alone_and_counted(engine, scheme
     told = diagnose(engine, "pages", pipeline, DoctorOptions(workers=1))
     assert told.findings == {"sound": 18, "foreign": 2}
     assert not told.healthy
+
+
+@pytest.mark.parametrize("field", ["dedup", "meta.print"])
+def test_the_mappings_of_a_new_index_lack_nothing(scheme, field):
+    found = compare_mappings(mappings(scheme, field), default_recipe(scheme, field))
+    assert (dict(found.missing), found.wrong) == ({}, ())
+    assert found.stored["id"] == scheme.id
+
+
+def test_an_index_without_fingerprints_lacks_all_fields_and_can_be_mended(scheme):
+    found = compare_mappings({"properties": {"body": {"type": "text"}}}, default_recipe(scheme))
+    assert len(found.missing) == 6
+    assert (found.wrong, found.stored) == ((), None)
+
+
+@pytest.mark.parametrize(
+    ("name", "definition", "said"),
+    [
+        ("signature", {"type": "binary"}, "dedup.signature is mapped without doc_values"),
+        ("signature", {"type": "text"}, "dedup.signature is mapped as text, binary is needed"),
+        ("digest", {"type": "keyword", "doc_values": False}, "dedup.digest is mapped without doc_values"),
+        ("supershingles", {"type": "keyword", "index": False}, "dedup.supershingles is mapped without index"),
+        ("scheme", {"type": "text", "fields": {}}, "dedup.scheme is mapped as text, keyword is needed"),
+        ("shingles", {"properties": {}}, "dedup.shingles is mapped as object, integer is needed"),
+    ],
+)
+def test_what_can_not_be_mended_in_place_is_told(scheme, name, definition, said):
+    made = copy.deepcopy(mappings(scheme))
+    made["properties"]["dedup"]["properties"][name] = definition
+    assert compare_mappings(made, default_recipe(scheme)).wrong == (said,)
+
+
+@pytest.mark.parametrize(
+    ("name", "definition"),
+    [
+        ("shingles", {"type": "long"}),
+        ("supershingles", {"type": "keyword"}),
+        ("digest", {"type": "keyword", "index": False}),
+    ],
+)
+def test_what_takes_more_or_less_room_but_works_is_left_alone(scheme, name, definition):
+    made = copy.deepcopy(mappings(scheme))
+    made["properties"]["dedup"]["properties"][name] = definition
+    assert compare_mappings(made, default_recipe(scheme)).wrong == ()
+
+
+def test_an_index_that_is_to_number_groups_lacks_their_fields(scheme):
+    made = mappings(scheme)
+    assert compare_mappings(made, default_recipe(scheme)).missing == {}
+    lacking = compare_mappings(made, replace(default_recipe(scheme), groups=True)).missing
+    assert lacking == {"dedup.group": {"type": "long"}, "dedup.leader": {"type": "boolean"}}
+
+
+def test_numbers_of_groups_that_are_mapped_otherwise_are_told(scheme):
+    made = mappings(scheme)
+    made["properties"]["dedup"]["properties"]["group"] = {"type": "keyword"}
+    assert compare_mappings(made, replace(default_recipe(scheme), groups=True)).wrong == (
+        "dedup.group is mapped as keyword, long is needed",
+    )
+    assert compare_mappings(made, default_recipe(scheme)).wrong == ()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "meet"),
+    [
+        ("news-*", "news-2026", True),
+        ("news-*", "*-2026", True),
+        ("news-*", "blog-*", False),
+        ("*", "x", True),
+        ("", "*", True),
+        ("a*c", "ab*", True),
+        ("a*c", "*d", False),
+    ],
+)
+def test_two_patterns_meet_where_a_name_fits_both(one, other, meet):
+    assert patterns_overlap(one, other) is patterns_overlap(other, one) is meet
+
+
+def test_patterns_that_fit_one_name_always_meet():
+    chance = random.Random(3)
+    met = 0
+    for _ in range(3_000):
+        one, other = ("".join(chance.choices("ab*", k=chance.randrange(5))) for _ in range(2))
+        names = ["".join(chance.choices("ab", k=chance.randrange(6))) for _ in range(20)]
+        if any(fnmatchcase(name, one) and fnmatchcase(name, other) for name in names):
+            met += 1
+            assert patterns_overlap(one, other), (one, other)
+    assert met > 300
+
+
+class Some:
+    """Templates as a server tells them."""
+
+    def __init__(self, indices: dict, legacy: dict) -> None:
+        self.indices, self.legacy = indices, legacy
+
+    def index_templates(self) -> dict:
+        return self.indices
+
+    def legacy_templates(self) -> dict:
+        return self.legacy
+
+    def resolved_template(self, name: str) -> dict:
+        return self.indices[name]["template"]
+
+
+def test_what_the_next_index_would_lose_is_told():
+    settings = {"index": {"number_of_shards": "5"}}
+    old = {
+        "index_patterns": ["leg-*"],
+        "settings": settings,
+        "mappings": {"dynamic": "strict", "properties": {"title": {}, "body": {}}},
+        "aliases": {"all": {}},
+    }
+    new = {"index_patterns": ["*-2026"], "priority": 7, "template": {"settings": settings}}
+    told = conflicting_templates(Some({"years": new}, {"old": old}), ("leg-*",), "ours", "ours-dedup")
+    assert "without its settings index.number_of_shards: 5" in told["index template years"][0]
+    assert 'PUT /_index_template/years {"index_patterns": ["*-2026"]' in told["index template years"][0]
+    assert '"composed_of": ["ours-dedup"]' in told["index template years"][0]
+    (said,) = told["legacy template old"]
+    for part in ("index.number_of_shards: 5", "mappings title, body", "aliases all", "dynamic"):
+        assert part in said
+
+
+def test_templates_that_have_the_fields_or_other_indices_lose_nothing():
+    one = {"index_patterns": ["leg-*"], "composed_of": ["ours-dedup"], "template": {}}
+    own = {"index_patterns": ["leg-*"], "template": {}}
+    other = {"index_patterns": ["blog-*"]}
+    assert (
+        conflicting_templates(
+            Some({"one": one, "ours": own}, {"other": other}), ("leg-*",), "ours", "ours-dedup"
+        )
+        == {}
+    )
