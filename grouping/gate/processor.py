@@ -12,8 +12,7 @@ from shinglefold.grouping.gate.gate import Gate
 from shinglefold.grouping.gate.protocol.member import Verdict
 from shinglefold.grouping.gate.protocol.placeholders import GateFields
 from shinglefold.grouping.gate.protocol.policy import Policy
-from shinglefold.ingest.processors.context import Options, Tools
-from shinglefold.ingest.processors.texts import Outcome
+from shinglefold.ingest.processors.context import Options, ProcessorResult, Tools
 from shinglefold.model.stored_fingerprint import stored_parts
 from shinglefold.settings import load_settings
 
@@ -54,12 +53,12 @@ class Uniqueness:
         self.place, self.tools = options.place, tools
         self._gate: tuple[int, Gate] | None = None
 
-    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
+    def apply(self, documents: Sequence[Document]) -> list[ProcessorResult]:
         """Take documents through the gate, together."""
         gate = self._opened()
         field = gate.recipe.field
         given = [{**document, "_id": document_id(document)} for document in documents]
-        outcomes: list[Outcome] = [
+        outcomes: list[ProcessorResult] = [
             one
             if stored_parts(one, field)
             else ProcessorError(f"no fingerprint in [{field}] yet: let it come after supershingle")
@@ -75,7 +74,7 @@ class Uniqueness:
             for one in outcomes
         ]
 
-    def _outcome(self, document: Document, verdict: Verdict, gate_fields: GateFields) -> Outcome:
+    def _outcome(self, document: Document, verdict: Verdict, gate_fields: GateFields) -> ProcessorResult:
         if verdict.status == "accepted":
             return gate_fields.stamped(document, verdict.group, verdict.leads)
         if verdict.status == "failed" or verdict.like is None:

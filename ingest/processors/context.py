@@ -1,15 +1,22 @@
-"""The arguments of a processor's constructor: its options, and the tools that all processors share."""
+"""Base classes of processors, their options, and the tools that all processors of a pipeline share."""
 
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.errors import ConfigError, UnknownLanguage
+from shinglefold.contracts.engine import Document
+from shinglefold.errors import ConfigError, ProcessorError, UnknownLanguage
 from shinglefold.ingest.fingerprinter import Fingerprinter, Meter
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.options.validation import check_bool, check_known, check_object, check_str, expected
 from shinglefold.registry import language_class
+
+#: What a processor returns for a document: a changed one, an error, or None to drop it.
+ProcessorResult = Document | Exception | None
 
 
 @dataclass(slots=True)
@@ -144,3 +151,48 @@ class Options:
 
     def _named(self, name: str) -> str:
         return f"{self.place}: {name!r}"
+
+
+class DocumentProcessor(ABC):
+    """A processor that changes one document at a time.
+
+    ``type``: its name in pipelines. ``stage``: the stage whose time it adds to, if any.
+    """
+
+    type: ClassVar[str]
+    stage: ClassVar[str] = ""
+
+    def __init__(self, options: Options, tools: Tools) -> None:
+        self.tools = tools
+
+    def apply(self, documents: Sequence[Document]) -> list[ProcessorResult]:
+        """Return the result for each document, or the error that it caused."""
+        results: list[ProcessorResult] = []
+        with self.tools.meter.stage(self.stage) if self.stage else nullcontext():
+            for document in documents:
+                try:
+                    results.append(self._one(document))
+                except ProcessorError as error:
+                    results.append(error)
+        return results
+
+    @abstractmethod
+    def _one(self, document: Document) -> Document:
+        """Return the changed document.
+
+        Raises:
+            ProcessorError: the document can't be processed.
+        """
+
+
+class FieldProcessor(DocumentProcessor):
+    """A processor that replaces the value of one field.
+
+    Options: ``field``, ``target_field`` (default the field), ``ignore_missing`` (false).
+    """
+
+    def __init__(self, options: Options, tools: Tools) -> None:
+        super().__init__(options, tools)
+        self.field = options.text("field")
+        self.target = options.text("target_field", self.field)
+        self.ignore_missing = options.flag("ignore_missing", False)

@@ -7,11 +7,10 @@ from typing import Any, ClassVar
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import ConfigError, ProcessorError
 from shinglefold.ingest.field_paths import MISSING, get, put, render, without_path
-from shinglefold.ingest.processors.context import Options, Tools
-from shinglefold.ingest.processors.texts import Outcome, apply_each
+from shinglefold.ingest.processors.context import DocumentProcessor, Options, ProcessorResult, Tools
 
 
-class Set:
+class Set(DocumentProcessor):
     """Write a value, in which ``{{{path}}}`` stands for other fields, or copy a field.
 
     Options: ``field`` (a template too), ``value`` or ``copy_from``, ``override`` (true; false keeps
@@ -21,6 +20,7 @@ class Set:
     type: ClassVar[str] = "set"
 
     def __init__(self, options: Options, tools: Tools) -> None:
+        super().__init__(options, tools)
         self.field = options.text("field")
         if options.has("value") == options.has("copy_from"):
             raise ConfigError(f"{options.place}: give exactly one of 'value' and 'copy_from'")
@@ -28,10 +28,6 @@ class Set:
         self.copy_from = options.optional("copy_from")
         self.override = options.flag("override", True)
         self.ignore_empty = options.flag("ignore_empty_value", False)
-
-    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
-        """Set one field of each document."""
-        return apply_each(self._one, documents)
 
     def _one(self, document: Document) -> Document:
         field = render(self.field, document)
@@ -59,7 +55,7 @@ def _rendered(value: Any, document: Document) -> Any:  # noqa: ANN401 - JSON
     return value
 
 
-class Append:
+class Append(DocumentProcessor):
     """Add values to a list; a missing field or a single value becomes a list.
 
     Options: ``field`` (a template too), ``value`` (one or a list; templates too), ``allow_duplicates``
@@ -69,15 +65,12 @@ class Append:
     type: ClassVar[str] = "append"
 
     def __init__(self, options: Options, tools: Tools) -> None:
+        super().__init__(options, tools)
         self.field = options.text("field")
         if not options.has("value"):
             raise ConfigError(f"{options.place}: the option 'value' is required")
         self.value = options.value("value")
         self.allow_duplicates = options.flag("allow_duplicates", True)
-
-    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
-        """Append to one field of each document."""
-        return apply_each(self._one, documents)
 
     def _one(self, document: Document) -> Document:
         field = render(self.field, document)
@@ -90,7 +83,7 @@ class Append:
         return put(document, field, there)
 
 
-class Rename:
+class Rename(DocumentProcessor):
     """Rename a field.
 
     Options: ``field``, ``target_field`` (templates too), ``ignore_missing`` (false), ``override`` (false: an
@@ -100,14 +93,11 @@ class Rename:
     type: ClassVar[str] = "rename"
 
     def __init__(self, options: Options, tools: Tools) -> None:
+        super().__init__(options, tools)
         self.field = options.text("field")
         self.target = options.text("target_field")
         self.ignore_missing = options.flag("ignore_missing", False)
         self.override = options.flag("override", False)
-
-    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
-        """Rename one field of each document."""
-        return apply_each(self._one, documents)
 
     def _one(self, document: Document) -> Document:
         field, target = render(self.field, document), render(self.target, document)
@@ -121,7 +111,7 @@ class Rename:
         return put(without_path(document, field), target, value)
 
 
-class Remove:
+class Remove(DocumentProcessor):
     """Remove fields.
 
     Options: ``field`` (one or a list), ``ignore_missing`` (false).
@@ -130,12 +120,9 @@ class Remove:
     type: ClassVar[str] = "remove"
 
     def __init__(self, options: Options, tools: Tools) -> None:
+        super().__init__(options, tools)
         self.fields = options.names("field")
         self.ignore_missing = options.flag("ignore_missing", False)
-
-    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
-        """Remove the fields from each document."""
-        return apply_each(self._one, documents)
 
     def _one(self, document: Document) -> Document:
         for template in self.fields:
@@ -154,7 +141,7 @@ class Drop:
     def __init__(self, options: Options, tools: Tools) -> None:
         pass
 
-    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
+    def apply(self, documents: Sequence[Document]) -> list[ProcessorResult]:
         """Drop all documents."""
         return [None] * len(documents)
 
@@ -170,6 +157,6 @@ class Fail:
     def __init__(self, options: Options, tools: Tools) -> None:
         self.message = options.text("message")
 
-    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
+    def apply(self, documents: Sequence[Document]) -> list[ProcessorResult]:
         """Fail all documents."""
         return [ProcessorError(render(self.message, document)) for document in documents]

@@ -11,8 +11,8 @@ from shinglefold.contracts.engine import Document
 from shinglefold.errors import ProcessorError
 from shinglefold.ingest.field_paths import put
 from shinglefold.ingest.fingerprinter import UnstoredFingerprint
-from shinglefold.ingest.processors.context import Options, Tools
-from shinglefold.ingest.processors.texts import Outcome, declared_language, texts_of
+from shinglefold.ingest.processors.context import Options, ProcessorResult, Tools
+from shinglefold.ingest.processors.texts import declared_language, texts_of
 from shinglefold.model.recipe import FIELD, PASSAGES, check_field
 from shinglefold.model.values import Fingerprint
 
@@ -43,9 +43,9 @@ class Supershingle:
         self.passages = options.flag("passages", False)
         self.tools = tools
 
-    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
+    def apply(self, documents: Sequence[Document]) -> list[ProcessorResult]:
         """Fingerprint the documents as one block; those whose fields are no text fail."""
-        outcomes: list[Outcome] = list(documents)
+        outcomes: list[ProcessorResult] = list(documents)
         texts = self._texts(outcomes)
         languages = [self._language(documents[place]) for place in texts]
         for place, value in zip(texts, self._values(list(texts.values()), languages), strict=True):
@@ -76,7 +76,7 @@ class Supershingle:
     def _language(self, document: Document) -> str | None:
         return declared_language(document, self.language_field, self.language, self.tools)
 
-    def _texts(self, outcomes: list[Outcome]) -> dict[int, Cuttable]:
+    def _texts(self, outcomes: list[ProcessorResult]) -> dict[int, Cuttable]:
         """Return the texts by place in the block; replace documents without text by the error."""
         texts: dict[int, Cuttable] = {}
         for place, document in enumerate(outcomes):

@@ -5,22 +5,9 @@ from typing import ClassVar
 
 from shinglefold.canon import strip_html
 from shinglefold.contracts.engine import Document
-from shinglefold.errors import MissingExtra, ProcessorError
+from shinglefold.errors import MissingExtra
 from shinglefold.ingest.field_paths import MISSING, get, put, text
-from shinglefold.ingest.processors.context import Options, Tools
-
-Outcome = Document | Exception | None
-
-
-def apply_each(work: Callable[[Document], Document], documents: Sequence[Document]) -> list[Outcome]:
-    """Return the result of a function for each document, or the error it raised."""
-    outcomes: list[Outcome] = []
-    for document in documents:
-        try:
-            outcomes.append(work(document))
-        except ProcessorError as error:
-            outcomes.append(error)
-    return outcomes
+from shinglefold.ingest.processors.context import DocumentProcessor, FieldProcessor, Options, Tools
 
 
 def texts_of(document: Document, fields: Sequence[str], missing_ok: bool) -> list[str]:
@@ -54,7 +41,7 @@ def declared_language(document: Document, field: str | None, fixed: str | None, 
     return None if value is MISSING else tools.language(value)
 
 
-class HtmlStrip:
+class HtmlStrip(FieldProcessor):
     """Replace markup by its visible text.
 
     Options: ``field``, ``target_field`` (default the field), ``ignore_missing`` (false), ``keep_hidden``
@@ -62,25 +49,18 @@ class HtmlStrip:
     """
 
     type: ClassVar[str] = "html_strip"
+    stage: ClassVar[str] = "strip"
 
     def __init__(self, options: Options, tools: Tools) -> None:
-        self.field = options.text("field")
-        self.target = options.text("target_field", self.field)
-        self.ignore_missing = options.flag("ignore_missing", False)
+        super().__init__(options, tools)
         self.keep_hidden = options.flag("keep_hidden", False)
-        self.meter = tools.meter
-
-    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
-        """Strip one field of each document."""
-        with self.meter.stage("strip"):
-            return apply_each(self._one, documents)
 
     def _one(self, document: Document) -> Document:
         html = text(document, self.field, self.ignore_missing)
         return document if html is None else put(document, self.target, strip_html(html, self.keep_hidden))
 
 
-class DetectLanguage:
+class DetectLanguage(DocumentProcessor):
     """Write the code of a text's main language, ``und`` if it has no word.
 
     Options: ``field`` or ``fields``, ``target_field`` (default ``language``), ``override`` (true; false keeps
@@ -88,18 +68,14 @@ class DetectLanguage:
     """
 
     type: ClassVar[str] = "detect_language"
+    stage: ClassVar[str] = "detect"
 
     def __init__(self, options: Options, tools: Tools) -> None:
+        super().__init__(options, tools)
         self.fields = options.names("field", "fields")
         self.target = options.text("target_field", "language")
         self.override = options.flag("override", True)
         self.ignore_missing = options.flag("ignore_missing", False)
-        self.tools = tools
-
-    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
-        """Detect the language of each document."""
-        with self.tools.meter.stage("detect"):
-            return apply_each(self._one, documents)
 
     def _one(self, document: Document) -> Document:
         if not self.override and get(document, self.target) not in (MISSING, None, ""):
@@ -110,7 +86,7 @@ class DetectLanguage:
         return put(document, self.target, self.tools.canonicalizer.detect(found))
 
 
-class Canonicalize:
+class Canonicalize(DocumentProcessor):
     """Write the canonical tokens of a text, joined by spaces, as a field to search by lemma.
 
     Options: ``field`` or ``fields``, ``target_field`` (default ``canonical``), ``language_field`` or
@@ -118,19 +94,15 @@ class Canonicalize:
     """
 
     type: ClassVar[str] = "canonicalize"
+    stage: ClassVar[str] = "canon"
 
     def __init__(self, options: Options, tools: Tools) -> None:
+        super().__init__(options, tools)
         self.fields = options.names("field", "fields")
         self.target = options.text("target_field", "canonical")
         self.language_field = options.optional("language_field")
         self.language = tools.check(options.optional("language"), options.place)
         self.ignore_missing = options.flag("ignore_missing", False)
-        self.tools = tools
-
-    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
-        """Canonicalize each document."""
-        with self.tools.meter.stage("canon"):
-            return apply_each(self._one, documents)
 
     def _one(self, document: Document) -> Document:
         found = joined_text(document, self.fields, self.ignore_missing)
@@ -141,7 +113,7 @@ class Canonicalize:
         return put(document, self.target, " ".join(token.text for token in tokens))
 
 
-class MainContent:
+class MainContent(FieldProcessor):
     """Replace a page's markup by the text of its article, without menu, header and footer.
 
     Boilerplate makes different pages of one site similar, and copies on two sites different. A page without a
@@ -153,18 +125,11 @@ class MainContent:
     """
 
     type: ClassVar[str] = "main_content"
+    stage: ClassVar[str] = "strip"
 
     def __init__(self, options: Options, tools: Tools) -> None:
-        self.field = options.text("field")
-        self.target = options.text("target_field", self.field)
-        self.ignore_missing = options.flag("ignore_missing", False)
-        self.meter = tools.meter
+        super().__init__(options, tools)
         self.extract = extractor()
-
-    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
-        """Reduce one field of each document to its article."""
-        with self.meter.stage("strip"):
-            return apply_each(self._one, documents)
 
     def _one(self, document: Document) -> Document:
         html = text(document, self.field, self.ignore_missing)
@@ -178,7 +143,7 @@ class MainContent:
             found = ""
         if found.strip():
             return found
-        self.meter.counts["no_main_content"] += 1
+        self.tools.meter.counts["no_main_content"] += 1
         return strip_html(html)
 
 

@@ -1,8 +1,8 @@
 """Processors on single values: letter case, white space, patterns, types, lists, dates."""
 
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from abc import abstractmethod
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, ClassVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -10,24 +10,18 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import ConfigError, ProcessorError
 from shinglefold.ingest.field_paths import MISSING, get, json_type, put
-from shinglefold.ingest.processors.context import Options, Tools
-from shinglefold.ingest.processors.texts import Outcome, apply_each
+from shinglefold.ingest.processors.context import DocumentProcessor, FieldProcessor, Options, Tools
 
 _TRUTH = {"true": True, "false": False}
 
 
-class ValueProcessor(ABC):
+class ValueProcessor(FieldProcessor):
     """Convert the value of one field.
 
     Options: ``field``, ``target_field`` (default the field), ``ignore_missing`` (false).
     """
 
     type: ClassVar[str]
-
-    def __init__(self, options: Options, tools: Tools) -> None:
-        self.field = options.text("field")
-        self.target = options.text("target_field", self.field)
-        self.ignore_missing = options.flag("ignore_missing", False)
 
     @abstractmethod
     def _convert(self, value: Any) -> Any:  # noqa: ANN401 - JSON
@@ -36,10 +30,6 @@ class ValueProcessor(ABC):
         Raises:
             ProcessorError: the value can't be converted.
         """
-
-    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
-        """Convert the value in each document."""
-        return apply_each(self._one, documents)
 
     def _one(self, document: Document) -> Document:
         value = get(document, self.field)
@@ -269,7 +259,7 @@ _PIECE = re.compile(
 _Reader = Callable[[str], datetime]
 
 
-class Date:
+class Date(DocumentProcessor):
     """Parse a date and write it in ISO 8601, as fields of type ``date`` expect.
 
     Options: ``field``, ``target_field`` (default ``@timestamp``), ``formats`` (tried in turn: ``ISO8601``,
@@ -280,15 +270,12 @@ class Date:
     type: ClassVar[str] = "date"
 
     def __init__(self, options: Options, tools: Tools) -> None:
+        super().__init__(options, tools)
         self.field = options.text("field")
         self.target = options.text("target_field", "@timestamp")
         self.formats = options.names("formats")
         zone = _zone(options)
         self.readers = [_reader(name, zone, options.place) for name in self.formats]
-
-    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
-        """Parse the date of each document."""
-        return apply_each(self._one, documents)
 
     def _one(self, document: Document) -> Document:
         value = get(document, self.field)
