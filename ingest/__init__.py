@@ -1,4 +1,4 @@
-"""Documents in: readers, processors and JSON pipelines, fingerprints, bulk indexing."""
+"""Index documents: readers, pipelines of processors, fingerprints, bulk requests."""
 
 from typing import TYPE_CHECKING
 
@@ -51,32 +51,19 @@ __all__ = [
     "replay",
 ]
 
-_HOMES = {
-    "FingerprintArrays": "shinglefold.ingest.fingerprinter",
-    "Fingerprinter": "shinglefold.ingest.fingerprinter",
-    "check_index": "shinglefold.ingest.index_mapping",
-    "default_recipe": "shinglefold.ingest.index_mapping",
-    "ensure_index": "shinglefold.ingest.index_mapping",
-    "mappings": "shinglefold.ingest.index_mapping",
-    "recipe_mappings": "shinglefold.ingest.index_mapping",
-    "Meter": "shinglefold.ingest.fingerprinter",
-    "Outcome": "shinglefold.ingest.pipeline.pipeline",
-    "Pipeline": "shinglefold.ingest.pipeline.pipeline",
-    "default_definition": "shinglefold.ingest.pipeline.pipeline",
-    "Failure": "shinglefold.ingest.pipeline.steps",
-    "Options": "shinglefold.ingest.processors.context",
-    "Tools": "shinglefold.ingest.processors.context",
-    "read": "shinglefold.ingest.readers.read",
-    "ReadOptions": "shinglefold.ingest.readers.record",
-    "Record": "shinglefold.ingest.readers.record",
-    "Backoff": "shinglefold.runtime.backoff",
-    "DeadLetters": "shinglefold.ingest.writing.dead_letters",
-    "replay": "shinglefold.ingest.writing.dead_letters",
-    "index_documents": "shinglefold.ingest.writing.indexer",
-    "rebuild": "shinglefold.ingest.writing.target_index",
-    "Progress": "shinglefold.ingest.writing.accounting",
-    "Summary": "shinglefold.ingest.writing.accounting",
+_NAMES = {
+    "fingerprinter": "FingerprintArrays Fingerprinter Meter",
+    "index_mapping": "check_index default_recipe ensure_index mappings recipe_mappings",
+    "pipeline.pipeline": "Outcome Pipeline default_definition",
+    "pipeline.steps": "Failure",
+    "processors.context": "Options Tools",
+    "readers.read": "read",
+    "readers.record": "ReadOptions Record",
+    "writing.accounting": "Progress Summary",
+    "writing.dead_letters": "DeadLetters replay",
+    "writing.indexer": "index_documents",
+    "writing.target_index": "rebuild",
 }
-
-# A search needs neither readers nor worker processes.
-__getattr__ = lazy_attributes(__name__, _HOMES)
+# Lazy, as a search needs neither readers nor worker processes.
+_HOMES = {name: f"{__name__}.{module}" for module, names in _NAMES.items() for name in names.split()}
+__getattr__ = lazy_attributes(__name__, {**_HOMES, "Backoff": "shinglefold.runtime.backoff"})

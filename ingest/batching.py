@@ -1,28 +1,28 @@
-"""Work is done in blocks: big enough for arrays to pay, small enough for memory to stay flat."""
+"""Split streams of documents into blocks: large enough for array operations, small enough for flat memory."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 T = TypeVar("T")
 
-#: Characters of plain text in a block to be hashed: 16–64 k tokens.
+#: Characters of plain text in a block to hash: 16–64 k tokens.
 TEXT_BUDGET = 256_000
-#: Characters of raw documents, markup included, in a block that travels to a worker.
+#: Characters of raw documents, markup included, in a block for a worker.
 RAW_BUDGET = 1_000_000
-#: The same where a block becomes a request of its own: fewer of them cost a server and its client less.
+#: The same if each block becomes one bulk request: fewer requests cost server and client less.
 REQUEST_BUDGET = 2_000_000
-#: Documents in a block, however short they are.
+#: Documents in a block.
 MAX_DOCUMENTS = 1_000
-#: Characters of one text in a document to be indexed: each costs some twenty bytes of memory on its way.
+#: Characters of one text of a document: indexing takes some twenty bytes of memory per character.
 MAX_TEXT = 20_000_000
 
 
 def blocks(
     items: Iterable[T], size: Callable[[T], int], budget: int, most: int = MAX_DOCUMENTS
 ) -> Iterator[list[T]]:
-    """Split a stream into lists of at most ``budget`` characters and ``most`` items, order kept.
+    """Yield the items in order, in lists of at most ``budget`` characters and ``most`` items.
 
-    An item larger than the budget goes alone.
+    An item larger than the budget is a list of its own.
     """
     block: list[T] = []
     used = 0
@@ -38,7 +38,7 @@ def blocks(
 
 
 def weight(value: object) -> int:
-    """Return about how many characters a JSON value holds."""
+    """Return roughly how many characters a JSON value holds."""
     if isinstance(value, str):
         return len(value)
     if isinstance(value, dict):
@@ -50,10 +50,10 @@ def weight(value: object) -> int:
 
 
 def too_long(value: object, path: str = "") -> str:
-    """Return why a document can't be indexed that has a text longer than ``MAX_TEXT``; empty for all others.
+    """Return an error message if a document has a text longer than ``MAX_TEXT``, else an empty string.
 
     Args:
-        value: the document, or what it has at ``path``.
+        value: the document, or its value at ``path``.
     """
     if isinstance(value, str):
         if len(value) <= MAX_TEXT:

@@ -1,4 +1,4 @@
-"""Fields of a document by dotted path; documents are never changed, changed copies are returned."""
+"""Read and write fields of a document by dotted path; documents stay unchanged, writers return copies."""
 
 import json
 import re
@@ -8,35 +8,35 @@ from typing import Any
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import ProcessorError
 
-#: What a path leads to where there is nothing; JSON's null is None.
+#: The value at a path that does not exist; None is JSON's null.
 MISSING = object()
 _TEMPLATE = re.compile(r"\{\{\{\s*([^{}]*?)\s*\}\}\}|\{\{\s*([^{}]*?)\s*\}\}")
-_SAID = {
+_TYPE_NAMES = {
     str: "text",
     bool: "a boolean",
     int: "a number",
     float: "a number",
     list: "a list",
     dict: "an object",
-    # Of Parquet.
+    # From Parquet.
     bytes: "binary",
 }
 
 
 def json_type(value: object) -> str:
-    """Return the JSON type of a value in words."""
-    return "null" if value is None else _SAID.get(type(value), f"a {type(value).__name__}")
+    """Return the JSON type of a value for messages, such as ``a number``."""
+    return "null" if value is None else _TYPE_NAMES.get(type(value), f"a {type(value).__name__}")
 
 
 def split_path(path: str) -> list[str]:
-    """Split a dotted path; a leading ``_source.`` means nothing, as on the servers."""
+    """Split a dotted path; a leading ``_source.`` is ignored, as on the servers."""
     return path.removeprefix("_source.").split(".")
 
 
 def get(document: Mapping[str, Any], path: str) -> Any:  # noqa: ANN401 - JSON
-    """Return the value at a path, or ``MISSING``; a number steps into a list."""
+    """Return the value at a path, or ``MISSING``; a number is an index into a list."""
     if isinstance(document, dict) and "." not in path:
-        # Nearly all paths are one name.
+        # Fast path: nearly all paths are one name.
         return document.get(path, MISSING)
     value: Any = document
     for part in split_path(path):
@@ -50,10 +50,10 @@ def get(document: Mapping[str, Any], path: str) -> Any:  # noqa: ANN401 - JSON
 
 
 def put(document: Mapping[str, Any], path: str, value: object) -> Document:
-    """Return a copy of the document with a value at a path, objects on the way made as needed.
+    """Return a copy of the document with a value at a path; missing objects along the path are created.
 
     Raises:
-        ProcessorError: something on the way is neither an object nor a list that long.
+        ProcessorError: the path leads through a value that is no object, or past the end of a list.
     """
     if isinstance(document, dict) and "." not in path:
         return {**document, path: value}
@@ -74,69 +74,69 @@ def _put(node: Any, keys: Sequence[str], value: object, path: str) -> Any:  # no
 
 
 def without_path(document: Mapping[str, Any], path: str) -> Document:
-    """Return a copy of the document without the value at a path; the same where there is none."""
-    *way, last = split_path(path)
-    parent = get(document, ".".join(way)) if way else document
+    """Return a copy of the document without the value at a path."""
+    *above, last = split_path(path)
+    parent = get(document, ".".join(above)) if above else document
     if isinstance(parent, Mapping) and last in parent:
         kept: Any = {key: value for key, value in parent.items() if key != last}
     elif isinstance(parent, list) and last.isdecimal() and int(last) < len(parent):
         kept = [*parent[: int(last)], *parent[int(last) + 1 :]]
     else:
         return dict(document)
-    return put(document, ".".join(way), kept) if way else kept
+    return put(document, ".".join(above), kept) if above else kept
 
 
 def text(document: Mapping[str, Any], path: str, missing_ok: bool) -> str | None:
-    """Return the text at a path, or None where it is missing (or null) and may be.
+    """Return the text at a path, or None if it is missing or null and ``missing_ok``.
 
     Raises:
-        ProcessorError: it is missing and must not be, it is no text, or what should hold it is no object.
+        ProcessorError: the text is missing and must not be, or the value is no text, or the path leads
+            through a value that is no object.
     """
     value = get(document, path)
     if isinstance(value, str):
         return value
     if value is not MISSING and value is not None:
-        raise ProcessorError(f"field [{path}] is {json_type(value)}, expected text{_joined(path, value)}")
+        raise ProcessorError(f"field [{path}] is {json_type(value)}, expected text{_join_hint(path, value)}")
     if value is MISSING:
-        _check_way(document, path)
+        _check_parents(document, path)
     if missing_ok:
         return None
     raise ProcessorError(f"field [{path}] is {'missing' if value is MISSING else 'null'}")
 
 
-def _joined(path: str, value: object) -> str:
-    """Return what makes one text of a list of texts, or of bytes."""
+def _join_hint(path: str, value: object) -> str:
+    """Return how to make one text of a list of texts, or text of bytes; empty for other values."""
     if isinstance(value, bytes):
-        return "; make the column one of strings: cast it, for instance with pyarrow"
+        return "; cast the column to strings, for instance with pyarrow"
     if not (isinstance(value, list) and value and all(isinstance(one, str) for one in value)):
         return ""
     step = json.dumps({"join": {"field": path, "separator": "\n"}}, ensure_ascii=False)
-    return f"; join its texts before: put {step} first in the pipeline"
+    return f"; to join its texts, put {step} first in the pipeline"
 
 
-def _check_way(document: Mapping[str, Any], path: str) -> None:
-    """Check that nothing but objects is on the way to a field that is missing.
+def _check_parents(document: Mapping[str, Any], path: str) -> None:
+    """Check that the parents of a missing field are objects.
 
     Raises:
-        ProcessorError: something else is, so that its text would be passed over without a word.
+        ProcessorError: one is not, or the whole path is one name, so that its text would be skipped silently.
     """
     if path in document and "." in path:
-        raise ProcessorError(f"field [{path}] stands there as one name with points; make it an object")
+        raise ProcessorError(f"field [{path}] is one name with dots; make it an object")
     names = split_path(path)
     for length in range(1, len(names)):
-        way = ".".join(names[:length])
-        found = get(document, way)
+        parent = ".".join(names[:length])
+        found = get(document, parent)
         if found is MISSING or found is None:
             return
-        steps_in = isinstance(found, list) and names[length].isdecimal()
-        if not isinstance(found, Mapping) and not steps_in:
-            raise ProcessorError(
-                f"field [{path}] can't be read: [{way}] is {json_type(found)}, not an object"
-            )
+        is_index = isinstance(found, list) and names[length].isdecimal()
+        if not isinstance(found, Mapping) and not is_index:
+            kind = json_type(found)
+            raise ProcessorError(f"field [{path}] can't be read: [{parent}] is {kind}, not an object")
 
 
 def render(template: str, document: Mapping[str, Any]) -> str:
-    """Return a template with every ``{{{path}}}`` (or ``{{path}}``) replaced, missing ones by nothing."""
+    """Replace each ``{{{path}}}`` or ``{{path}}`` of a template by its value, missing ones by nothing."""
 
     def value(match: re.Match[str]) -> str:
         found = get(document, match[1] or match[2] or "")

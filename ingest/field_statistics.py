@@ -1,4 +1,4 @@
-"""Where the text of documents is: whether the fields named hold it, and which others do."""
+"""Find out which fields of documents hold text: those that were configured, or others."""
 
 import re
 from collections import Counter
@@ -9,23 +9,23 @@ from typing import Any, TypeVar
 from shinglefold.ingest.field_paths import MISSING, get
 
 _T = TypeVar("_T")
-#: Documents looked at for text in other fields, and objects within objects there.
-_SAMPLE, _DEEP = 200, 3
+#: Documents in the sample, and levels of objects searched in each.
+_SAMPLE, _LEVELS = 200, 3
 #: Characters of a text in the sample.
-_LOOKED_AT = 1 << 16
-#: Names that fields with text have on other sites; those of titles first.
+_PREFIX = 1 << 16
+#: Usual names of fields with text; those of titles first.
 _TITLES = ("title", "headline", "heading", "subject", "name", "caption")
 _BODIES = ("body", "content", "text", "article", "fulltext", "full_text", "html", "message", "description")
-#: Running text: so many words, or characters without spaces between words. Looked for from where words begin,
-#: and without going back: a field may hold a picture in one "word" of megabytes.
+#: Running text: eight words, or eight characters of a script without spaces. Possessive, and anchored at word
+#: beginnings: a field may hold an image as one "word" of megabytes.
 _RUNNING = re.compile(r"(?<!\S)(?:\S++\s++){7}\S|[\u3400-\u9fff]{8}")
 
 
 @dataclass(slots=True)
 class FieldWatch:
-    """Notes which fields stand in some document, and keeps a few documents to look at.
+    """Records which fields occur in documents, and keeps a sample of them.
 
-    ``language``: the field that was named for the language of documents, empty where none was.
+    ``language``: the field that should hold the language of documents, empty if none was configured.
     """
 
     fields: Sequence[str]
@@ -35,59 +35,59 @@ class FieldWatch:
     language: str = ""
 
     def watch(self, records: Iterable[_T]) -> Iterator[_T]:
-        """Yield records, or plain documents, as they are."""
+        """Yield records, or plain documents, unchanged, and add each of them."""
         for record in records:
             document = getattr(record, "document", record)
             if isinstance(document, Mapping):
-                self.see(document)
+                self.add(document)
             yield record
 
-    def see(self, document: Mapping[str, Any]) -> None:
-        """Look at one document."""
+    def add(self, document: Mapping[str, Any]) -> None:
+        """Add one document."""
         self.documents += 1
         for name in (*self.fields, self.language):
             if name and get(document, name) not in (MISSING, None):
                 self.present.add(name)
         if len(self.sample) < _SAMPLE:
-            self.sample.append({name: _begun(value) for name, value in document.items()})
+            self.sample.append({name: _prefix(value) for name, value in document.items()})
 
     @property
     def absent(self) -> tuple[str, ...]:
-        """The fields that no document has; none where there was no document."""
+        """The configured fields that no document has; none before the first document."""
         return tuple(name for name in self.fields if self.documents and name not in self.present)
 
     @property
     def textless(self) -> bool:
-        """Whether no document has any of the fields, so that nothing can fold."""
+        """Whether no document has any of the fields, so that no duplicates can be found."""
         return bool(self.fields) and len(self.absent) == len(self.fields)
 
     @property
     def undeclared(self) -> str:
-        """The field named for languages, where no document has it; empty where none was or one has it."""
+        """The configured language field if no document has it, else empty."""
         return "" if not self.documents or self.language in self.present else self.language
 
     @property
     def likely_id(self) -> str:
-        """The field that seems to hold ids under another spelling, where no document looked at has one."""
+        """The field that seems to hold ids under another spelling, if no document of the sample has an id."""
         if any("_id" in document for document in self.sample):
             return ""
         names = [name for document in self.sample for name in document if name.strip(" _").lower() == "id"]
         return names[0] if names and len(names) == len(self.sample) else ""
 
     def elsewhere(self) -> tuple[str, ...]:
-        """Return other fields that hold text, a title before the rest."""
+        """Return other fields that hold text, titles first."""
         return tuple(name for name in likely_texts(self.sample) if name not in self.fields)
 
 
-def _begun(value: object) -> object:
-    """Return the beginning of a long text: a sample of whole ones may not fit into memory."""
-    return value[:_LOOKED_AT] if isinstance(value, str) else value
+def _prefix(value: object) -> object:
+    """Return the beginning of a text: a sample of whole texts may not fit into memory."""
+    return value[:_PREFIX] if isinstance(value, str) else value
 
 
 def likely_texts(documents: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the fields that hold text: those with running text in a quarter of the documents, and titles.
+    """Return the fields with running text in a quarter of the documents, and titles before them.
 
-    A title alone is none: there must be running text, too.
+    Return nothing if there are titles only.
     """
     running: Counter[str] = Counter()
     titles: Counter[str] = Counter()
@@ -108,9 +108,9 @@ def _rank(path: str) -> tuple[int, str]:
     return (known.index(name) if name in known else len(known)), path
 
 
-def _strings(node: Mapping[str, Any], prefix: str = "", deep: int = 0) -> Iterator[tuple[str, str]]:
+def _strings(node: Mapping[str, Any], prefix: str = "", level: int = 0) -> Iterator[tuple[str, str]]:
     for name, value in node.items():
         if isinstance(value, str) and not name.startswith("_"):
             yield f"{prefix}{name}", value
-        elif isinstance(value, Mapping) and deep < _DEEP:
-            yield from _strings(value, f"{prefix}{name}.", deep + 1)
+        elif isinstance(value, Mapping) and level < _LEVELS:
+            yield from _strings(value, f"{prefix}{name}.", level + 1)

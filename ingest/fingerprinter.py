@@ -1,13 +1,13 @@
-"""Texts to fingerprints, block by block: no Python object a token on the way."""
+"""Compute fingerprints of texts in blocks: arrays of token hashes, no Python object per token."""
 
 import json
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,36 +22,32 @@ from shinglefold.options.validation import check_texts
 from shinglefold.sketch import Pairs, Sketcher, Sketches, Texts, Words, find_pairs, letters
 
 
-class SketchJson(Protocol):
-    """What ``sketch_json`` does, in whichever way."""
-
-    def __call__(self, sketcher: Sketcher, made: Sketches) -> Iterator[bytes]:
-        """Yield what of each signature and its keywords stands behind the digest."""
-        ...
-
-
-def sketch_json(sketcher: Sketcher, made: Sketches) -> Iterator[bytes]:
-    """Yield keywords and signature of each document that has one, as the end of its JSON."""
-    keywords = _lists(letters(sketcher.supershingles(made)[made.valid]))
-    signatures = _base64(sketcher.signatures(made)[made.valid])
+def sketch_json(sketcher: Sketcher, sketches: Sketches) -> Iterator[bytes]:
+    """Yield the keywords and the signature of each document that has one, as the last part of its JSON."""
+    keywords = _lists(letters(sketcher.supershingles(sketches)[sketches.valid]))
+    signatures = _base64(sketcher.signatures(sketches)[sketches.valid])
     for words, signature in zip(keywords, signatures, strict=True):
         yield b',"supershingles":[%b],"signature":"%b"}' % (words, signature)
 
 
 def fields_json(
-    scheme: str, sketcher: Sketcher, batch: TokenBatch, made: Sketches, tails: SketchJson = sketch_json
+    scheme: str,
+    sketcher: Sketcher,
+    batch: TokenBatch,
+    sketches: Sketches,
+    signed_json: Callable[[Sketcher, Sketches], Iterator[bytes]] = sketch_json,
 ) -> list[bytes]:
-    """Return the JSON of ``Fingerprint.to_field`` of each document of a block.
+    """Return ``Fingerprint.to_field`` of each document of a block as JSON.
 
     Args:
-        scheme: its id.
-        tails: makes the rest of those that have a signature.
+        scheme: the scheme's id.
+        signed_json: ``sketch_json`` or its compiled equivalent.
     """
     digests = sketcher.digests(batch.hashes, batch.offsets)
-    rest = tails(sketcher, made)
-    # Letters, digits and signs that need no escape stand in all the others.
+    rest = signed_json(sketcher, sketches)
+    # A language code may need escapes; digests and ids never do.
     codes = {code: json.dumps(code, ensure_ascii=False)[1:-1] for code in set(batch.languages)}
-    rows = zip(batch.languages, made.shingles.tolist(), digests, made.valid.tolist(), strict=True)
+    rows = zip(batch.languages, sketches.shingles.tolist(), digests, sketches.valid.tolist(), strict=True)
     return [
         (
             f'{{"scheme":"{scheme}","lang":"{(lang := codes[code])}","shingles":{count},'
@@ -63,7 +59,7 @@ def fields_json(
 
 
 def _lists(found: Bytes) -> Iterator[bytes]:
-    """Yield the keywords of each document as the inside of a JSON list."""
+    """Yield the keywords of each document as the items of a JSON list, without brackets."""
     documents, groups, length = found.shape
     quoted = np.full((documents, groups, length + 3), ord('"'), np.uint8)
     quoted[:, :, 1:-2] = found
@@ -78,19 +74,19 @@ def _base64(signatures: Bytes) -> Iterator[bytes]:
     if size % 3:
         yield from (b64encode(one.tobytes()) for one in signatures)
         return
-    # Three bytes are exactly four characters, so all are encoded in one call.
+    # Three bytes make exactly four characters, so one call encodes all signatures.
     joined, length = b64encode(signatures.tobytes()), size // 3 * 4
     for start in range(0, documents * length, length):
         yield joined[start : start + length]
 
 
-#: Characters after which compiled code will save more than it takes to load: 10,000 texts of 500 words.
+#: Characters from which on compiled code saves more time than it takes to load: 10,000 texts of 500 words.
 _WORTH_COMPILING = 1 << 25
 
 
 @dataclass(slots=True)
 class Meter:
-    """What a run did: seconds by stage, counts by name, documents by language."""
+    """Counters of a run: seconds by stage, counts by name, documents by language."""
 
     seconds: Counter[str] = field(default_factory=Counter)
     counts: Counter[str] = field(default_factory=Counter)
@@ -98,7 +94,7 @@ class Meter:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Add the time spent inside to a stage."""
+        """Add the time spent in the block to a stage."""
         start = perf_counter()
         try:
             yield
@@ -106,13 +102,13 @@ class Meter:
             self.seconds[name] += perf_counter() - start  # type: ignore[assignment] # Counter says int
 
     def add(self, other: "Meter") -> None:
-        """Add what another meter gathered."""
+        """Add the values of another meter."""
         self.seconds.update(other.seconds)
         self.counts.update(other.counts)
         self.languages.update(other.languages)
 
     def take(self) -> "Meter":
-        """Return what was gathered since the last call and start afresh."""
+        """Return the values since the last call and reset them."""
         taken = Meter(self.seconds, self.counts, self.languages)
         self.seconds, self.counts, self.languages = Counter(), Counter(), Counter()
         return taken
@@ -120,12 +116,12 @@ class Meter:
 
 @dataclass(frozen=True, slots=True)
 class FingerprintArrays:
-    """The fingerprints of D documents as arrays, for comparing them without an index.
+    """The fingerprints of D documents as arrays, to compare them without an index.
 
-    ``supershingles``: uint64 (D, K // N), the first M of which an index stores; ``signatures``: uint8 (D, B);
-    ``shingles``: int64 (D,); ``valid``: bool (D,), False where a text has too few shingles for a signature;
-    ``digests``, ``languages``: D strings; ``repairs``: int64 (D,). ``texts``: what they say, where texts
-    decide; else None.
+    ``supershingles``: uint64 (D, K // N), of which an index stores the first M. ``signatures``: uint8 (D, B).
+    ``shingles``: int64 (D,). ``valid``: bool (D,), False where a text has too few shingles for a signature.
+    ``digests``, ``languages``: D strings. ``repairs``: int64 (D,). ``texts``: the words of the texts if the
+    scheme verifies by text, else None.
     """
 
     supershingles: Uint64s
@@ -141,7 +137,7 @@ class FingerprintArrays:
         return len(self.digests)
 
     def pairs(self, scheme: Scheme) -> Pairs:
-        """Return every pair that the scheme folds, which must be the one the prints were made with."""
+        """Return every near-duplicate pair under the scheme that made these fingerprints."""
         return find_pairs(
             self.supershingles,
             self.signatures,
@@ -155,14 +151,14 @@ class FingerprintArrays:
 
 
 class UnstoredFingerprint(NamedTuple):
-    """A fingerprint, and beside it what finds and decides pairs without an index.
+    """A fingerprint with the data that finds and verifies pairs without an index.
 
-    ``made`` is without keywords. ``supershingles``: of all values, as bytes; ``written``, ``canonical``: what
-    it says, as ``Words.bytes_of`` yields it; empty where texts do not decide. ``facts``: as ``facts_of`` has
-    them, where they count.
+    ``sketches``: the fingerprint without keywords. ``supershingles``: all of them, as bytes. ``written``,
+    ``canonical``: the words as ``Words.bytes_of`` yields them, empty unless the scheme verifies by text.
+    ``facts``: what ``facts_of`` returns, 0 if the scheme ignores numbers.
     """
 
-    made: Fingerprint
+    fingerprint: Fingerprint
     supershingles: bytes
     written: bytes = b""
     canonical: bytes = b""
@@ -170,7 +166,7 @@ class UnstoredFingerprint(NamedTuple):
 
 
 class Fingerprinter:
-    """Make the fingerprints of texts under one scheme."""
+    """Computes the fingerprints of texts under one scheme."""
 
     def __init__(
         self, scheme: Scheme, canonicalizer: Canonicalizer | None = None, meter: Meter | None = None
@@ -180,33 +176,33 @@ class Fingerprinter:
         self.canonicalizer = Canonicalizer.of(scheme) if canonicalizer is None else canonicalizer
         self.meter = Meter() if meter is None else meter
         self.sketcher = Sketcher(scheme.sketch)
-        self._tails: SketchJson = sketch_json
-        #: The codes a document may declare.
+        self._signed_json: Callable[[Sketcher, Sketches], Iterator[bytes]] = sketch_json
+        #: The language codes a document may declare.
         self.languages = frozenset(ref.code for ref in scheme.languages)
         self._id = scheme.id
         self._written: Canonicalizer | None = None
-        #: Characters until compiled code is worth its start; None where it was tried.
-        self._until: int | None = _WORTH_COMPILING
+        #: Characters left until compiled code is loaded; None once that was tried.
+        self._until_compiled: int | None = _WORTH_COMPILING
 
     @property
     def is_compiled(self) -> bool:
-        """Whether it works by compiled code."""
-        return self._tails is not sketch_json
+        """Whether compiled code is in use."""
+        return self._signed_json is not sketch_json
 
     def compile(self) -> bool:
-        """Work by compiled code from now on, to the same bytes, where the extra ``fast`` is installed.
+        """Switch to compiled code if the extra ``fast`` is installed; results stay the same to the byte.
 
         Returns:
-            Whether it is.
+            Whether compiled code is in use now.
 
-        Cost: half a second, and some ten where the code was never compiled on this machine.
+        Cost: half a second; about ten seconds the first time on a machine.
         """
-        self._until = None
+        self._until_compiled = None
         try:
             self.canonicalizer.compile()
             from shinglefold.ingest.fingerprint_json import compiled_sketch_json
 
-            self.sketcher, self._tails = self.sketcher.compiled(), compiled_sketch_json
+            self.sketcher, self._signed_json = self.sketcher.compiled(), compiled_sketch_json
             if self._written is not None:
                 self._written.compile()
         except ImportError:
@@ -214,21 +210,21 @@ class Fingerprinter:
         return True
 
     def expect(self, characters: int) -> bool:
-        """Work by compiled code from now on where so many characters, which are to come, are worth its start.
+        """Switch to compiled code if so many characters to come are worth loading it.
 
         Returns:
-            Whether it turned to it now.
+            Whether this call switched.
         """
-        return self._until is not None and characters > self._until and self.compile()
+        return self._until_compiled is not None and characters > self._until_compiled and self.compile()
 
     def _count_characters(self, texts: Sequence[Cuttable]) -> None:
-        """Count the characters of a block; from some number on, compiled code is worth its start.
+        """Count the characters of a block, and switch to compiled code once there were enough.
 
-        It weighs as much as a text of 50 MB, so that one long text is not enough.
+        A text counts as ``LONG`` characters at most: loading takes as much memory as a text of 50 MB.
         """
-        if self._until is not None:
-            self._until -= sum(min(len(text), LONG) for text in texts)
-            if self._until < 0:
+        if self._until_compiled is not None:
+            self._until_compiled -= sum(min(len(text), LONG) for text in texts)
+            if self._until_compiled < 0:
                 self.compile()
 
     def fingerprint(
@@ -237,47 +233,53 @@ class Fingerprinter:
         """Return the fingerprint of each text, in order.
 
         Args:
-            languages: of each text its declared language, or None to choose it word by word.
+            languages: the declared language of each text, or None to choose it word by word.
 
         Raises:
-            ConfigError: one string is given instead of a list, or not a language for each text.
+            ConfigError: ``texts`` is one string, or the lists have different lengths.
         """
-        return [one for batch, made in self._sketched(texts, languages) for one in self._finish(batch, made)]
+        return [
+            one
+            for batch, sketches in self._sketched(texts, languages)
+            for one in self._finish(batch, sketches)
+        ]
 
     def fingerprint_with_tokens(
         self, texts: Sequence[Cuttable], languages: Sequence[str | None] | None = None
     ) -> Iterator[tuple[Fingerprint, Uint64s]]:
-        """Yield the fingerprint of each text with the hashes of its canonical tokens, in order."""
-        for batch, made in self._sketched(texts, languages):
+        """Yield the fingerprint and the token hashes of each text, in order."""
+        for batch, sketches in self._sketched(texts, languages):
             tokens = np.split(batch.hashes, batch.offsets[1:-1])
-            yield from zip(self._finish(batch, made), tokens[: len(batch)], strict=True)
+            yield from zip(self._finish(batch, sketches), tokens[: len(batch)], strict=True)
 
     def fingerprint_json(
         self, texts: Sequence[Cuttable], languages: Sequence[str | None] | None = None
     ) -> list[bytes]:
-        """Return the fingerprint of each text as the JSON of ``Fingerprint.to_field``, in order."""
-        return [one for batch, made in self._sketched(texts, languages) for one in self._json(batch, made)]
+        """Return ``Fingerprint.to_field`` of each text as JSON, in order."""
+        return [
+            one for batch, sketches in self._sketched(texts, languages) for one in self._json(batch, sketches)
+        ]
 
     def batch_json(self, batch: TokenBatch) -> list[bytes]:
-        """Return the same of texts whose tokens are at hand."""
+        """Return ``Fingerprint.to_field`` of each document of a batch of tokens as JSON."""
         return self._json(batch, self._sketches(batch))
 
     def fingerprint_arrays(
         self, texts: Sequence[str], languages: Sequence[str | None] | None = None
     ) -> FingerprintArrays:
-        """Return the fingerprints as arrays over all texts, in order."""
+        """Return the fingerprints of all texts as arrays, in order."""
         parts = [
-            (self._arrays(batch, made), Words.of(batch.hashes, batch.offsets))
-            for batch, made in self._sketched(texts, languages)
+            (self._arrays(batch, sketches), Words.of(batch.hashes, batch.offsets))
+            for batch, sketches in self._sketched(texts, languages)
         ]
-        made = _joined([arrays for arrays, _ in parts] or [self._arrays(*self._sketch([], None))])
+        arrays = _joined([one for one, _ in parts] or [self._arrays(*self._sketch([], None))])
         if self.scheme.decision.verify != "text":
-            return made
+            return arrays
         canonical = Words.joined([words for _, words in parts])
-        return replace(made, texts=Texts(self.written(texts, languages), canonical, self._facts(texts)))
+        return replace(arrays, texts=Texts(self.written(texts, languages), canonical, self._facts(texts)))
 
     def written(self, texts: Sequence[str], languages: Sequence[str | None] | None = None) -> Words:
-        """Return the words of each text as they are written."""
+        """Return the words of each text as written, not canonical."""
         if self._written is None:
             self._written = Canonicalizer.as_written(self.scheme)
             if self.canonicalizer.is_compiled:
@@ -289,21 +291,21 @@ class Fingerprinter:
     def fingerprint_unstored(
         self, texts: Sequence[str], languages: Sequence[str | None] | None = None
     ) -> list[UnstoredFingerprint]:
-        """Return the fingerprint of each text with what an index does not store, in order."""
+        """Return the fingerprint of each text with the data that an index does not store, in order."""
         found = []
-        for batch, made in self._sketched(texts, languages):
-            keys = self.sketcher.supershingles(made, every=True)
-            said = Words.of(batch.hashes, batch.offsets).bytes_of()
-            rows = zip(self._finish(batch, made, keywords=False), keys, said, strict=True)
+        for batch, sketches in self._sketched(texts, languages):
+            keys = self.sketcher.supershingles(sketches, every=True)
+            words = Words.of(batch.hashes, batch.offsets).bytes_of()
+            rows = zip(self._finish(batch, sketches, keywords=False), keys, words, strict=True)
             found += [(one, key.tobytes(), own) for one, key, own in rows]
         if self.scheme.decision.verify != "text":
             return [UnstoredFingerprint(one, keys) for one, keys, _ in found]
         written = self.written(texts, languages).bytes_of()
-        facts = self._facts(texts)
-        told: list[int] = [0] * len(found) if facts is None else facts.tolist()
+        numbers = self._facts(texts)
+        facts: list[int] = [0] * len(found) if numbers is None else numbers.tolist()
         return [
-            UnstoredFingerprint(one, keys, own, said, fact)
-            for (one, keys, said), own, fact in zip(found, written, told, strict=True)
+            UnstoredFingerprint(one, keys, own, canonical, fact)
+            for (one, keys, canonical), own, fact in zip(found, written, facts, strict=True)
         ]
 
     def _facts(self, texts: Sequence[str]) -> Uint64s | None:
@@ -334,19 +336,19 @@ class Fingerprinter:
             return self.sketcher.sketch(batch.hashes, batch.offsets, self._widths(batch.languages))
 
     def _widths(self, languages: Sequence[str]) -> Int64s:
-        """Return the shingle width of each document: by the unit of the language most of it is in."""
+        """Return the shingle width of each document, which depends on the unit of its main language."""
         options = self.scheme.sketch
         chars = {code for code in self.languages if self.canonicalizer.unit(code) == "char"}
         widths = (options.char_width if code in chars else options.word_width for code in languages)
         return np.fromiter(widths, np.int64, len(languages))
 
-    def _finish(self, batch: TokenBatch, made: Sketches, keywords: bool = True) -> list[Fingerprint]:
+    def _finish(self, batch: TokenBatch, sketches: Sketches, keywords: bool = True) -> list[Fingerprint]:
         with self.meter.stage("sketch"):
-            words = self.sketcher.keywords(made) if keywords else [()] * len(batch)
-            signatures = self.sketcher.signatures(made)
+            words = self.sketcher.keywords(sketches) if keywords else [()] * len(batch)
+            signatures = self.sketcher.signatures(sketches)
             digests = self.sketcher.digests(batch.hashes, batch.offsets)
-        counts = made.shingles.tolist()
-        self._count(batch, made)
+        counts = sketches.shingles.tolist()
+        self._count(batch, sketches)
         return [
             Fingerprint(
                 self._id,
@@ -354,27 +356,27 @@ class Fingerprinter:
                 counts[d],
                 digests[d],
                 words[d],
-                signatures[d].tobytes() if made.valid[d] else b"",
+                signatures[d].tobytes() if sketches.valid[d] else b"",
             )
             for d in range(len(batch))
         ]
 
-    def _json(self, batch: TokenBatch, made: Sketches) -> list[bytes]:
-        self._count(batch, made)
+    def _json(self, batch: TokenBatch, sketches: Sketches) -> list[bytes]:
+        self._count(batch, sketches)
         with self.meter.stage("sketch"):
-            return fields_json(self._id, self.sketcher, batch, made, self._tails)
+            return fields_json(self._id, self.sketcher, batch, sketches, self._signed_json)
 
-    def _count(self, batch: TokenBatch, made: Sketches) -> None:
+    def _count(self, batch: TokenBatch, sketches: Sketches) -> None:
         self.meter.languages.update(batch.languages)
         self.meter.counts["repairs"] += int(batch.repairs.sum())
-        self.meter.counts["without_signature"] += len(batch) - int(made.valid.sum())
+        self.meter.counts["without_signature"] += len(batch) - int(sketches.valid.sum())
 
-    def _arrays(self, batch: TokenBatch, made: Sketches) -> FingerprintArrays:
+    def _arrays(self, batch: TokenBatch, sketches: Sketches) -> FingerprintArrays:
         return FingerprintArrays(
-            self.sketcher.supershingles(made, every=True),
-            self.sketcher.signatures(made),
-            made.shingles,
-            made.valid,
+            self.sketcher.supershingles(sketches, every=True),
+            self.sketcher.signatures(sketches),
+            sketches.shingles,
+            sketches.valid,
             tuple(self.sketcher.digests(batch.hashes, batch.offsets)),
             batch.languages,
             batch.repairs.astype(np.int64),

@@ -1,4 +1,4 @@
-"""The mapping of the stored fingerprint, and the check that an index was made with the recipe in use."""
+"""The mapping of the fingerprint field, and checks that an index and its documents fit it."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,14 +18,14 @@ _REMEDY = (
     "Change the index (setup, then backfill), use what it was made with, or index all documents again into a "
     "new one."
 )
-#: Searched only; with norms whether a document has any can be asked, as of supershingles.
+#: Searched only. Norms make ``exists`` queries possible, as for supershingles.
 _PASSAGES = {"type": "keyword", "doc_values": False, "norms": True}
 
 
-#: Types of usual fields; dynamic mapping would take keywords for running text.
+#: Types of usual fields; dynamic mapping would map keywords as running text.
 USUAL_PROPERTIES: Mapping[str, JSON] = MappingProxyType(
     {
-        # Numbers at first and letters later are both ids.
+        # Dynamic mapping would make it a number, and refuse the first id with letters.
         "id": {"type": "keyword"},
         "title": {"type": "text"},
         "body": {"type": "text"},
@@ -38,39 +38,39 @@ USUAL_PROPERTIES: Mapping[str, JSON] = MappingProxyType(
 
 
 def default_recipe(scheme: Scheme, field: str = FIELD, fields: Sequence[str] = TEXTS) -> Recipe:
-    """Return the recipe of an index that the default pipeline feeds.
+    """Return the recipe of the default pipeline.
 
     Args:
-        field: where fingerprints go; may be a dotted path.
-        fields: whose texts they are of.
+        field: the fingerprint field; may be a dotted path.
+        fields: the fields whose texts are fingerprinted.
     """
     definition = comparable(default_definition(field, fields))
     return Recipe(checked_scheme(scheme), definition, field, tuple(fields))
 
 
 def mappings(scheme: Scheme, field: str = FIELD, fields: Sequence[str] = TEXTS) -> JSON:
-    """Return the mappings of an index that the default pipeline feeds; see ``default_recipe``."""
+    """Return the mappings of an index for the default pipeline; see ``default_recipe``."""
     return recipe_mappings(default_recipe(scheme, field, fields))
 
 
 def recipe_mappings(recipe: Recipe) -> JSON:
-    """Return the mappings of an index that stores fingerprints: their field, and the recipe in ``_meta``."""
+    """Return the mappings of an index with fingerprints: their field, and the recipe in ``_meta``."""
     check_type("recipe", recipe, Recipe, "pipeline.recipe()")
     properties: JSON = {
         "scheme": {"type": "keyword"},
         "lang": {"type": "keyword"},
-        # Read for whole windows of hits, never searched: doc values without an index.
+        # Read for windows of hits, never searched: doc values without an index.
         "shingles": {"type": "integer", "index": False},
         "signature": {"type": "binary", "doc_values": True},
         "digest": {"type": "keyword"},
-        # Searched, hardly ever read: an index without doc values (bench/storage.py has what each costs). With
-        # neither doc values nor norms a server would note for each of the values that there is one.
+        # Searched, rarely read: an index without doc values (see bench/storage.py for the cost of each). With
+        # neither doc values nor norms, servers would add an entry to _field_names for each document.
         "supershingles": {"type": "keyword", "doc_values": False, "norms": True},
     }
     if recipe.passages:
         properties[PASSAGES] = dict(_PASSAGES)
     if recipe.groups:
-        # A number, not a keyword, and one a document: what engines collapse by at their own speed.
+        # Engines collapse by one number per document faster than by a keyword.
         properties["group"] = {"type": "long"}
         properties["leader"] = {"type": "boolean"}
     for name in reversed(recipe.field.split(".")):
@@ -79,16 +79,16 @@ def recipe_mappings(recipe: Recipe) -> JSON:
 
 
 def usual_properties(recipe: Recipe) -> JSON:
-    """Return the types of the usual fields of a new index, and of the texts of a recipe."""
+    """Return the types of usual fields, and of the text fields of a recipe."""
     texts = {name: {"type": "text"} for name in recipe.fields if "." not in name}
     return {**texts, **USUAL_PROPERTIES}
 
 
 def new_mappings(recipe: Recipe, properties: Mapping[str, Any] | None = None) -> JSON:
     """Return the mappings of a new index, with further fields."""
-    wanted = recipe_mappings(recipe)
-    wanted["properties"] = {**(properties or {}), **wanted["properties"]}
-    return wanted
+    mappings = recipe_mappings(recipe)
+    mappings["properties"] = {**(properties or {}), **mappings["properties"]}
+    return mappings
 
 
 def ensure_index(
@@ -99,7 +99,7 @@ def ensure_index(
     properties: Mapping[str, Any] | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> bool:
-    """Create the index, or check that the one that is there was made with this recipe.
+    """Create the index, or check that the existing one was made with this recipe.
 
     Args:
         properties: mappings of further fields.
@@ -116,7 +116,7 @@ def ensure_index(
         try:
             engine.create_index(index, new_mappings(recipe, properties), settings or {})
         except IndexExists:
-            # Somebody else was faster: theirs must fit as any other.
+            # Another client was faster: its index must fit like any other.
             pass
         else:
             return True
@@ -126,29 +126,29 @@ def ensure_index(
 
 
 def check_write_index(engine: Engine, index: str) -> None:
-    """Refuse an alias that no new document could go to, before the first one is tried.
+    """Check that a name is no alias of several indices without a write index.
 
     Raises:
-        ConfigError: it is one.
+        ConfigError: it is one, so that every document would fail.
     """
     if engine.templates is None:
         return
     try:
-        several, write_index_of = engine.templates.writes_to(index)
+        indices, write_index = engine.templates.writes_to(index)
     except PermissionDenied:
-        # Whoever may write and not look learns of it at the first document.
+        # A client without the right to look meets the error at the first document.
         return
-    if not write_index_of:
-        add = {"index": several[-1], "alias": index, "is_write_index": True}
+    if not write_index:
+        add = {"index": indices[-1], "alias": index, "is_write_index": True}
         request = json.dumps({"actions": [{"add": add}]}, ensure_ascii=False)
         raise ConfigError(
-            f"{index!r} is an alias of {', '.join(several)}, none of which takes its new documents: index "
-            f"into one of them, or say which it is: POST /_aliases {request}"
+            f"{index!r} is an alias of {', '.join(indices)} without a write index: index into one of them, "
+            f"or make one the write index: POST /_aliases {request}"
         )
 
 
 def write_index_of(engine: Engine, index: str) -> str:
-    """Return the index that takes the new documents of a name; the name itself for who may not look."""
+    """Return the write index of an alias; the name itself if it is no alias or the client may not look."""
     if engine.templates is None:
         return index
     try:
@@ -158,7 +158,7 @@ def write_index_of(engine: Engine, index: str) -> str:
 
 
 def is_append_only(engine: Engine, index: str) -> bool:
-    """Tell whether a name takes new documents alone, as data streams do; False for who may not look."""
+    """Return whether a name is a data stream; False if the client may not look."""
     if engine.templates is None:
         return False
     try:
@@ -192,39 +192,37 @@ def check_index(found: Mapping[str, Any], index: str, recipe: Recipe, remedy: st
             )
 
 
-#: The parts of a fingerprint; whatever else is beside them is somebody else's.
+#: The parts of a stored fingerprint.
 FINGERPRINT_PARTS = frozenset(
     {"scheme", "lang", "shingles", "digest", "supershingles", "signature", PASSAGES}
 )
-#: What else of ours may be beside them: the number of the group, whether the document leads it, and what
-#: keeps the place of one that a gate is deciding on.
+#: What groups and gates store in the same field: group number, leader flag, and placeholders of gates.
 BOOKKEEPING_PARTS = frozenset({"group", "leader", PENDING, ATTEMPT})
-#: Names told in a message.
+#: Names shown in a message.
 _SHOWN = 3
 
 
 def foreign_content(document: Mapping[str, Any], field: str) -> str:
-    """Return, in words, what a document has in the place of its fingerprint that is no part of one.
+    """Describe data of others in the fingerprint field of a document; return nothing if there is none.
 
-    A fingerprint itself is nothing to be told, however damaged or forged it is: it is made anew.
+    A damaged or forged fingerprint does not count: it is replaced.
 
     Args:
-        field: of the fingerprint; may be a dotted path.
+        field: the fingerprint field; may be a dotted path.
     """
-    if others := sorted(
-        map(repr, stored_parts(document, field).keys() - FINGERPRINT_PARTS - BOOKKEEPING_PARTS)
-    ):
-        return f"[{field}] holds {', '.join(others[:_SHOWN])}, no fingerprint"
-    # The same name with points in it is the same field to an engine.
+    others = stored_parts(document, field).keys() - FINGERPRINT_PARTS - BOOKKEEPING_PARTS
+    if others:
+        return f"[{field}] holds {', '.join(sorted(map(repr, others))[:_SHOWN])}, no fingerprint"
+    # To an engine, one name with dots is the same field.
     for found in (get(document, field), document.get(field, MISSING)):
-        several = found if isinstance(found, list) else [found]
-        if not all(one is MISSING or one is None or isinstance(one, Mapping | list) for one in several):
+        values = found if isinstance(found, list) else [found]
+        if not all(one is MISSING or one is None or isinstance(one, Mapping | list) for one in values):
             return f"[{field}] is {json_type(found)}, no fingerprint"
     return ""
 
 
 def overwrite_refusal(document: Mapping[str, Any], field: str) -> str:
-    """Return why a document can't be given a fingerprint in a field, and what to do; mostly nothing."""
-    held = foreign_content(document, field)
+    """Return an error message if a fingerprint would overwrite data of others in a field, else nothing."""
+    content = foreign_content(document, field)
     another = 'keep fingerprints in another field (the setting "field", or setup --dedup-field)'
-    return f"{held}, and would be lost: {another}" if held else ""
+    return f"{content}, and would be lost: {another}" if content else ""

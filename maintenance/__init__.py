@@ -1,4 +1,4 @@
-"""Keeping an index right: setting it up, fingerprints for what is in it, and a check-up."""
+"""Maintain an index: set it up, backfill fingerprints, diagnose it, retry dead letters, delete documents."""
 
 from shinglefold.maintenance.backfill import BackfillOptions, BackfillSummary, backfill
 from shinglefold.maintenance.deletion import Deletion, delete, plan_deletion

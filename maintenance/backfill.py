@@ -1,4 +1,4 @@
-"""Fingerprints for a live index: every document read, and updated where its fingerprint is another."""
+"""Add fingerprints to a live index: read every document, and update those whose fingerprint differs."""
 
 from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
@@ -39,17 +39,17 @@ from shinglefold.options.validation import (
 from shinglefold.runtime.backoff import Backoff, retry_unavailable
 from shinglefold.runtime.signals import Interrupts
 
-#: Scans of what was written without a fingerprint meanwhile, and scans begun anew without getting anywhere.
+#: Scans for documents that were written without a fingerprint during the backfill.
 _SWEEPS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class BackfillOptions:
-    """How a backfill goes.
+    """Options of a backfill.
 
-    ``field``: where fingerprints are. ``part``: the share of the index. ``only_missing``: read only documents
-    without a fingerprint of the scheme. ``requests_per_second``: documents read a second, 0 for no limit.
-    ``checkpoint``: the file that lets a later run go on. ``workers``: processes; 0 means one per core.
+    ``field``: the fingerprint field. ``part``: the part of the index. ``only_missing``: read only documents
+    without a fingerprint of the scheme. ``requests_per_second``: documents per second, 0 for no limit.
+    ``checkpoint``: a file from which a later run resumes. ``workers``: processes, 0 for one per core.
     """
 
     field: str = "dedup"
@@ -71,12 +71,11 @@ class BackfillOptions:
 
 @dataclass(frozen=True, slots=True)
 class BackfillSummary:
-    """The end of a run; ``counts`` are of all runs of one checkpoint.
+    """The result of a run; ``counts`` include earlier runs with the same checkpoint.
 
-    ``resumed``: an earlier run was gone on with. ``remaining``: documents of the part without a fingerprint
-    of the scheme now, −1 where the engine does not say. ``stopped``: why the run ended early, empty where it
-    did not. ``anew``: the index was deleted, or another has its place, so that the next run has nothing to go
-    on from.
+    ``resumed``: the run continued an earlier one. ``remaining``: documents of the part that still lack a
+    fingerprint of the scheme, −1 if the engine can't count them. ``stopped``: why the run ended early, else
+    empty. ``anew``: the index was deleted or replaced, so that the next run starts from the beginning.
     """
 
     index: str
@@ -101,19 +100,19 @@ def backfill(
     options: BackfillOptions = BackfillOptions(),
     progress: Callable[[Progress], None] | None = None,
 ) -> BackfillSummary:
-    """Give every document of an index the fingerprint the pipeline makes, by partial updates.
+    """Update every document of an index with the fingerprint that the pipeline computes.
 
-    Documents may be written meanwhile: an update of a version that is no longer the newest is refused by the
-    engine and made again from the newest. Only the fingerprint is updated, whatever else the pipeline does.
+    Other clients may write meanwhile: the engine refuses updates of outdated versions, which are then
+    repeated with the newest one. Only the fingerprint is updated, even if the pipeline changes other fields.
 
     Args:
-        pipeline: its scheme must be the one in the mappings of the index.
+        pipeline: its scheme must be that of the index.
 
     Raises:
         SchemeMismatch: the mappings name another scheme.
         RecipeMismatch: they name another pipeline, or another field.
-        ConfigError: the index is not set up for fingerprints, an update would lose something of it, or the
-            checkpoint is of another backfill.
+        ConfigError: the index is not set up for fingerprints, an update would lose data, or the checkpoint is
+            of another backfill.
         InputError: the checkpoint can't be read or written, or the index does not store its documents.
         EngineError: the engine can't be reached at all.
     """
@@ -127,7 +126,7 @@ def backfill(
 
 
 def _check_recipe(engine: Engine, index: str, pipeline: Pipeline, name: str) -> None:
-    remedy = "Change it first (setup), or take the pipeline and the settings it was made with."
+    remedy = "Change it first (setup), or use the pipeline and the settings it was made with."
     found = engine.mappings(index)
     if not has_recipe(found):
         raise ConfigError(
@@ -149,39 +148,39 @@ class _Backfill:
     progress: Callable[[Progress], None] | None
     counts: BackfillCounts = field(default_factory=BackfillCounts)
     checkpoint: Checkpoint = field(init=False)
-    pace: Throttle = field(init=False)
+    throttle: Throttle = field(init=False)
     updater: Updater = field(init=False)
     total: int = 0
     resumed: bool = False
     anew: bool = False
 
     def __post_init__(self) -> None:
-        given = self.options
+        options = self.options
         seal = self.pipeline.tools.seal
         job = {
             "index": self.index,
             "scheme": self.pipeline.scheme.id,
-            "field": given.field,
-            "part": str(given.part),
-            "only_missing": given.only_missing,
+            "field": options.field,
+            "part": str(options.part),
+            "only_missing": options.only_missing,
             "sealed": "" if seal is None else seal.id,
         }
-        path = None if given.checkpoint is None else Path(given.checkpoint)
+        path = None if options.checkpoint is None else Path(options.checkpoint)
         self.checkpoint = Checkpoint(path, "backfill", job)
-        self.pace = Throttle(given.requests_per_second)
+        self.throttle = Throttle(options.requests_per_second)
         self.updater = Updater(
             self.engine,
             self.pipeline,
-            given.field,
-            given.backoff,
+            options.field,
+            options.backoff,
             lambda: self.interrupts.pending,
         )
 
     def run(self) -> BackfillSummary:
-        """Scan the index, then whatever was written without a fingerprint meanwhile."""
+        """Scan the index, then documents that were written without a fingerprint meanwhile."""
         start = perf_counter()
         place = self._resume()
-        stopped = self._stopped_by(lambda: self._all(place))
+        stopped = self._stopped_by(lambda: self._scan_all(place))
         if not stopped or self.anew:
             self.checkpoint.remove()
         remaining = self._remaining()
@@ -197,14 +196,14 @@ class _Backfill:
         )
 
     def _resume(self) -> ScanPosition | None:
-        """Return the place an earlier run came to, where it still is one."""
-        found = self.checkpoint.load(_state)
+        """Return the position of an earlier run, None if there is none or it is no longer valid."""
+        found = self.checkpoint.load(_parse_state)
         if found is None:
             return None
         place, self.counts = found
         self.resumed = True
         try:
-            # Whatever is wrong with the point in time, a new one helps.
+            # Any problem with the point in time is solved by a new one.
             self._scan(self._query).total(place)
         except EngineError:
             self.counts.restart()
@@ -221,60 +220,60 @@ class _Backfill:
             return str(error)
         return ""
 
-    def _all(self, place: ScanPosition | None) -> None:
-        self._persistently(self._scan(self._query), place)
+    def _scan_all(self, place: ScanPosition | None) -> None:
+        self._scan_with_restarts(self._scan(self._query), place)
         for _ in range(_SWEEPS):
             before = self.counts.updated
             self._refresh()
             scan = self._scan(self._missing)
             place = scan.start()
-            if scan.total(place) <= len(self.updater.given_up):
+            if scan.total(place) <= len(self.updater.skipped):
                 scan.close(place)
                 return
-            self._persistently(scan, place, sweeping=True)
+            self._scan_with_restarts(scan, place, is_sweep=True)
             if self.counts.updated == before:
                 return
 
-    def _persistently(self, scan: Scan, place: ScanPosition | None, sweeping: bool = False) -> None:
-        """Scan to the end; begin anew where the point in time is lost, as by a server's restart."""
+    def _scan_with_restarts(self, scan: Scan, place: ScanPosition | None, is_sweep: bool = False) -> None:
+        """Scan to the end; restart if the point in time is lost, as after a restart of the server."""
         for _ in range(RESTARTS):
             try:
-                self._pass(scan, place, sweeping)
+                self._scan_once(scan, place, is_sweep)
             except PitExpired:
                 place = None
-                if not sweeping:
+                if not is_sweep:
                     self.counts.restart()
             else:
                 return
         raise PitExpired(
-            f"the point in time was lost {RESTARTS} times; see that the server runs steadily, then go on"
+            f"the point in time was lost {RESTARTS} times; check that the server is stable, then continue"
         )
 
-    def _pass(self, scan: Scan, place: ScanPosition | None, sweeping: bool) -> None:
+    def _scan_once(self, scan: Scan, place: ScanPosition | None, is_sweep: bool) -> None:
         if place is None:
-            # What was written last, by others or before the scan began anew, must be seen.
+            # Makes recent writes visible: those of others, and our own if the scan restarts.
             self._refresh()
             place = scan.start()
-        self.total = scan.total(place) + (self.counts.read if sweeping else 0)
-        given = self.options
+        self.total = scan.total(place) + (self.counts.read if is_sweep else 0)
+        options = self.options
         pages = scan_with_pipeline(
-            scan, place, self.pipeline, given.field, workers=given.workers, without=self.updater.given_up
+            scan, place, self.pipeline, options.field, workers=options.workers, without=self.updater.skipped
         )
         with closing(pages):
             for page, outcomes in pages:
-                # What was written must be accounted for, even at a Ctrl-C.
+                # Updates must be counted, even after Ctrl-C.
                 with self.interrupts.held():
                     self.counts.add(self.updater.write(page.hits, outcomes))
                     place = page.place
-                    if not sweeping:
+                    if not is_sweep:
                         self.checkpoint.save({"place": asdict(place), "counts": self.counts.to_json()})
                 self._report()
                 with self.interrupts.breakable():
-                    self.pace.wait(len(page.hits))
+                    self.throttle.wait(len(page.hits))
         scan.close(place)
 
     def _scan(self, query: Mapping[str, Any]) -> Scan:
-        return Scan(self.engine, self.index, query, part=self.options.part, patience=self.options.backoff)
+        return Scan(self.engine, self.index, query, part=self.options.part, backoff=self.options.backoff)
 
     @property
     def _missing(self) -> Mapping[str, Any]:
@@ -288,7 +287,7 @@ class _Backfill:
         retry_unavailable(lambda: self.engine.refresh(self.index), self.options.backoff)
 
     def _remaining(self) -> int:
-        """Return how many documents lack a fingerprint of the scheme, −1 where the engine does not say."""
+        """Return the number of documents without a fingerprint of the scheme, −1 if the engine fails."""
         try:
             self._refresh()
             scan = self._scan(self._missing)
@@ -297,19 +296,20 @@ class _Backfill:
         except EngineError:
             return -1
         with suppress(EngineError):
-            # It ends by itself, too; the count is made.
+            # A point in time also expires by itself.
             scan.close(place)
         return found
 
     def _report(self) -> None:
         if self.progress is not None:
-            done, told = self.counts, self.counts.updated + self.counts.unchanged
-            fraction = min(1.0, done.read / self.total) if self.total else 0.0
-            self.progress(Progress(done.read, told, done.dropped, done.failed, fraction))
+            counts = self.counts
+            fraction = min(1.0, counts.read / self.total) if self.total else 0.0
+            indexed = counts.updated + counts.unchanged
+            self.progress(Progress(counts.read, indexed, counts.dropped, counts.failed, fraction))
 
 
-def _state(saved: Mapping[str, Any]) -> tuple[ScanPosition, BackfillCounts]:
-    """Return the place behind the last page written, and the counts until there."""
+def _parse_state(saved: Mapping[str, Any]) -> tuple[ScanPosition, BackfillCounts]:
+    """Return the position after the last page written, and the counts so far."""
     place = dict(saved["place"])
     after = place.pop("after")
     counts = BackfillCounts.from_json(saved["counts"])

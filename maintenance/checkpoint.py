@@ -1,4 +1,4 @@
-"""Keep how far a job is in a small JSON file that survives whatever ends the process."""
+"""Store the progress of a job in a small JSON file that survives crashes."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -17,8 +17,8 @@ T = TypeVar("T")
 class Checkpoint:
     """The checkpoint of one job.
 
-    ``path``: the file; None keeps nothing. ``kind``: what messages call the job. ``job``: what identifies it;
-    the checkpoint of another job is refused.
+    ``path``: the file; None stores nothing. ``kind``: the name of the job in messages. ``job``: its identity;
+    checkpoints of other jobs are rejected.
     """
 
     path: Path | None
@@ -26,7 +26,7 @@ class Checkpoint:
     job: Mapping[str, Any]
 
     def load(self, parse: Callable[[Mapping[str, Any]], T]) -> T | None:
-        """Return what ``parse`` makes of the saved state; None where there is no checkpoint.
+        """Return the result of ``parse`` for the saved state; None if there is no checkpoint.
 
         Raises:
             ConfigError: the file belongs to another job.
@@ -59,7 +59,7 @@ class Checkpoint:
         )
 
     def save(self, state: Mapping[str, Any]) -> None:
-        """Replace the file in one step: a reader sees the old state or the new one.
+        """Replace the file atomically: a reader sees the old state or the new one.
 
         Raises:
             InputError: it can't be written.
@@ -68,19 +68,19 @@ class Checkpoint:
             replace_lines(self.path, [json.dumps({"format": _FORMAT, "job": self.job, "state": state})])
 
     def remove(self) -> None:
-        """Remove the file: the job is done."""
+        """Remove the file, as the job is done."""
         if self.path is not None:
             self.path.unlink(missing_ok=True)
 
     def _unreadable(self, error: Exception) -> InputError:
         return InputError(
             f"cannot read the checkpoint {self.path}: {reason_of(error)}; name another "
-            "file, or delete it to begin anew, if it is one"
+            "file, or delete it to start from the beginning, if it is one"
         )
 
 
 def replace_lines(path: Path, lines: Iterable[str]) -> None:
-    """Replace a file by some lines in one step, and have them on disk on return.
+    """Replace the content of a file atomically and durably.
 
     Raises:
         InputError: it can't be written.

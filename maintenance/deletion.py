@@ -1,4 +1,4 @@
-"""Deleting an index, or some of its documents: first what it comes to, then the deed."""
+"""Plan and carry out the deletion of an index or of some of its documents."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,25 +9,25 @@ from shinglefold.contracts.shard_failures import check_complete
 from shinglefold.errors import ConfigError, EngineError, IndexMissing
 from shinglefold.options.validation import check_engine, check_str, check_strings, check_type
 
-#: Ids asked for, and shown, at a time.
-_AT_ONCE = 1000
+#: Ids per search, and ids shown in a plan.
+_PAGE = 1000
 _SHOWN = 10
 _MOST_IDS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """What is to be deleted.
+    """The plan of a deletion.
 
     Attributes:
-        index: the index itself, also where an alias was named.
-        aliases: further names the index has; with it they go, too.
-        query: what finds the documents to delete; None for the whole index.
-        documents: how many go; None for an index that can't be read, and goes as a whole.
-        size: bytes of the whole index, where it is known and goes.
-        ids: some of the documents that a query finds.
-        missing: ids that were named and are not there.
-        unread: why the index can't be read, and what else may be done about it; "" where it can.
+        index: the name of the index itself, even if an alias was given.
+        aliases: its aliases, which are deleted with it.
+        query: the query for the documents to delete; None for the whole index.
+        documents: number of documents to delete; None if the index can't be read.
+        size: bytes of the index, if known and the whole index is deleted.
+        ids: some of the documents to delete.
+        missing: given ids that do not exist.
+        unread: why the index can't be read, else empty.
     """
 
     index: str
@@ -55,25 +55,24 @@ class Deletion:
 def plan_deletion(
     engine: Engine, index: str, ids: Sequence[str] | None = None, query: Mapping[str, Any] | None = None
 ) -> Deletion:
-    """Return what a deletion comes to, and change nothing.
+    """Return what a deletion would delete, without deleting it.
 
     Args:
         index: an index, or an alias of one.
-        ids: documents to delete, one at least; where neither these nor a query are given, the whole index is
-            meant.
-        query: what finds the documents to delete.
+        ids: ids of documents to delete; without ids and query, the whole index is deleted.
+        query: a query for the documents to delete.
 
     Raises:
-        ConfigError: the name is a pattern, or an alias of several indices; or both ids and a query are given,
-            or a list of no ids, which does not mean the whole index.
+        ConfigError: the name is a pattern, or an alias of several indices; or both ids and a query are given;
+            or the list of ids is empty.
         IndexMissing: there is no such index.
     """
     check_engine(engine)
     check_str("index", index)
     if ids is not None and not check_strings("ids", ids, _MOST_IDS):
-        raise ConfigError("ids: there are none in the list; leave ids out to delete the whole index")
+        raise ConfigError("ids: the list is empty; leave ids out to delete the whole index")
     if ids and query is not None:
-        raise ConfigError("documents are named by ids or found by a query: give one of the two")
+        raise ConfigError("both ids and a query are given: give one of the two")
     info = _one_index(engine, index)
     own, aliases, size = info.name, info.aliases, info.size
     if ids:
@@ -86,10 +85,10 @@ def plan_deletion(
 
 
 def delete(engine: Engine, plan: Deletion) -> BulkResult:
-    """Carry out a deletion, and let searches see it.
+    """Carry out a deletion and refresh the index.
 
     Returns:
-        How many documents are gone, and those the engine would not delete.
+        The number of deleted documents, and those that the engine did not delete.
     """
     check_engine(engine)
     check_type("plan", plan, Deletion, "what plan_deletion returns")
@@ -115,9 +114,9 @@ def _one_index(engine: Engine, index: str) -> IndexInfo:
 
 def _by_ids(engine: Engine, index: str, aliases: tuple[str, ...], ids: tuple[str, ...]) -> Deletion:
     there: set[str] = set()
-    for begin in range(0, len(ids), _AT_ONCE):
-        query = {"ids": {"values": list(ids[begin : begin + _AT_ONCE])}}
-        there.update(_found(engine, index, query, _AT_ONCE)[1])
+    for begin in range(0, len(ids), _PAGE):
+        query = {"ids": {"values": list(ids[begin : begin + _PAGE])}}
+        there.update(_found(engine, index, query, _PAGE)[1])
     present = tuple(one for one in ids if one in there)
     missing = tuple(one for one in ids if one not in there)
     query = {"ids": {"values": list(present)}}
@@ -125,11 +124,11 @@ def _by_ids(engine: Engine, index: str, aliases: tuple[str, ...], ids: tuple[str
 
 
 def _counted(engine: Engine, info: IndexInfo) -> tuple[int | None, str]:
-    """Return how many documents an index has; None and why where it can't be read, as a damaged one."""
+    """Return the number of documents of an index, or None and the reason if it can't be read."""
     try:
         counted, _ = _found(engine, info.name, None, 0)
     except EngineError as error:
-        # As good a reason as any to delete it. Servers count the documents of an index that nobody may read.
+        # A damaged index can be deleted, too. Servers count documents even if the client may not read them.
         return None, str(error)
     return (None if info.documents is None else counted), ""
 
@@ -137,7 +136,7 @@ def _counted(engine: Engine, info: IndexInfo) -> tuple[int | None, str]:
 def _found(
     engine: Engine, index: str, query: Mapping[str, Any] | None, size: int
 ) -> tuple[int, tuple[str, ...]]:
-    """Return how many documents a query finds, and the ids of the first."""
+    """Return the number of documents that a query finds, and the ids of the first ones."""
     body: JSON = {"size": size, "track_total_hits": True, "_source": False, **engine.can.unaltered}
     if query is not None:
         body["query"] = query

@@ -1,4 +1,4 @@
-"""A check-up of an index: whether each stored fingerprint is the one its text has now."""
+"""Diagnose an index: compare each stored fingerprint with the one that its text has now."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ from shinglefold.model.stored_fingerprint import is_placeholder
 from shinglefold.model.values import Fingerprint
 from shinglefold.options.validation import check_engine, check_int, check_number, check_str, check_type
 
-#: Findings that may come of texts which are there and not shown.
+#: Findings that hidden texts may cause.
 SUSPECT = ("stale", "textless")
 Finding = Literal[
     "sound",
@@ -53,19 +53,19 @@ Finding = Literal[
     "hidden",
     "kept",
 ]
-#: What is no illness: a document the pipeline would drop was stored by somebody else, and a place that a gate
-#: keeps is no document yet.
+#: Findings that need no repair: a document that the pipeline would drop was stored by another client, and a
+#: gate's placeholder is no document yet.
 _HEALTHY = ("sound", "dropped", "kept")
 _LISTED = 20
-#: Findings that may come of text in other fields than those read, and how many such documents are looked at.
+#: Findings that text in other fields may cause, and the number of such documents in the sample.
 _OTHER_TEXT, _SAMPLE = ("textless", "stale"), 200
 Hit = Mapping[str, Any]
-#: The parts that have several values.
+#: Parts with several values.
 _LISTS = ("supershingles", PASSAGES)
 
 
-def unmapped(mappings: Mapping[str, Any], fields: Sequence[str]) -> tuple[str, ...]:
-    """Return which fields mappings do not have."""
+def unmapped_fields(mappings: Mapping[str, Any], fields: Sequence[str]) -> tuple[str, ...]:
+    """Return the fields that mappings lack."""
     return tuple(name for name in fields if not _is_mapped(mappings, name))
 
 
@@ -80,33 +80,33 @@ def _is_mapped(mappings: Mapping[str, Any], name: str) -> bool:
 
 @dataclass(slots=True)
 class FieldVisibility:
-    """Notes of documents whether their fingerprints are of more text than is shown.
+    """Finds out whether fingerprints were made from more text than the client may read.
 
-    ``fields``: those the pipeline reads and the mappings lack.
+    ``fields``: fields that the pipeline reads and the mappings lack.
     """
 
     fields: tuple[str, ...]
     _found: Counter[str] = field(default_factory=Counter)
-    _elsewise: bool = False
+    _changed_otherwise: bool = False
 
     def note(
         self, hit: Mapping[str, Any], finding: str, stored: Mapping[str, Any], new: Mapping[str, Any]
     ) -> None:
-        """Note a document, what was found of it, and its fingerprint as stored and as made now."""
+        """Add a document: its finding, and its fingerprint as stored and as computed now."""
         if not self.fields:
             return
         lacks = any(get(hit["_source"], name) is MISSING for name in self.fields)
         if finding in SUSPECT and not (lacks and _length(stored) > _length(new)):
-            # Somebody changed this text: hiding a part of it makes every text shorter.
-            self._elsewise = True
+            # The text itself was changed: hiding a part of it would make it shorter.
+            self._changed_otherwise = True
         elif lacks:
             self._found[finding] += 1
 
     @property
-    def blind(self) -> bool:
-        """Whether the texts are hidden: most fingerprints are of longer ones than those shown."""
+    def hides_text(self) -> bool:
+        """Whether texts are hidden: most fingerprints belong to longer texts than those read."""
         suspected = sum(self._found[name] for name in SUSPECT)
-        return not self._elsewise and suspected > self._found["sound"]
+        return not self._changed_otherwise and suspected > self._found["sound"]
 
 
 def _length(fingerprint: Mapping[str, Any]) -> int:
@@ -116,7 +116,7 @@ def _length(fingerprint: Mapping[str, Any]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class DoctorOptions:
-    """How an index is examined; see ``BackfillOptions`` for the fields of the same names."""
+    """Options of a diagnosis; see ``BackfillOptions`` for their meaning."""
 
     field: str = "dedup"
     part: Slice = WHOLE
@@ -132,22 +132,24 @@ class DoctorOptions:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What was found.
+    """The result of a diagnosis; ``documents`` is the sum of ``findings``, which has these keys:
 
-    ``documents == sound + unsigned + other_scheme + stale + damaged + foreign + textless + unreadable +
-    dropped + unsealed + hidden + kept``, the keys of ``findings``. ``kept``: no document yet, but the place
-    that a gate keeps for one. ``hidden``: the fingerprint is of more text than
-    who examines it is shown; ``unseen`` names the fields. ``unsealed``: the index is sealed, and the
-    fingerprint lacks its seal: it was altered, or made without the key. ``stale``: the text changed, the
-    fingerprint did not, as when another client updates a part of a document.
-    ``damaged``: parts of the fingerprint are missing or not those of the
-    text. ``foreign``: something else is in its place. ``textless``: the document has a fingerprint, and no
-    text in the fields the pipeline reads. ``unreadable``: the pipeline fails on the document. ``listed``:
-    some ids of each finding that is an illness. ``schemes``: documents by other scheme. ``mapping``: what is
-    wrong with the mappings; ``remarks``: what may be meant that way. ``text_in``: the fields with text of
-    documents that have another fingerprint, or none of their own. ``obstacles``: why nothing can be mended in
-    place. ``empty``: documents without text in the fields the pipeline reads. ``ungrouped``: documents that
-    have no number of a group, in an index that numbers its groups.
+    - ``sound``: the fingerprint is right.
+    - ``unsigned``, ``other_scheme``: it has none, or one of another scheme (``schemes`` has their numbers).
+    - ``stale``: the text changed without it, as if another client updates a part of a document.
+    - ``damaged``: parts are missing, or belong to another text.
+    - ``foreign``: the field holds something else.
+    - ``textless``: it has one, but no text in the fields that the pipeline reads.
+    - ``unreadable``: the pipeline fails on the document.
+    - ``dropped``: the pipeline drops the document.
+    - ``unsealed``: the index is sealed, and the fingerprint was altered or made without the key.
+    - ``hidden``: it belongs to more text than the client may read; ``unseen`` names the fields.
+    - ``kept``: a gate's placeholder, no document yet.
+
+    ``listed``: some ids of each finding that needs repair. ``mapping``: errors of the mappings. ``remarks``:
+    what may be intended. ``text_in``: fields with text of documents without the right fingerprint.
+    ``obstacles``: why nothing can be repaired in place. ``empty``: documents without text in the fields that
+    the pipeline reads. ``ungrouped``: documents without a group number, in an index with group numbers.
     """
 
     index: str
@@ -167,12 +169,12 @@ class Diagnosis:
 
     @property
     def misread(self) -> bool:
-        """Whether no document has text where the pipeline reads it, and some have it elsewhere."""
+        """Whether no document has text in the fields of the pipeline, but some have it in others."""
         return bool(self.text_in) and 0 < self.empty == self.documents
 
     @property
     def healthy(self) -> bool:
-        """Whether nothing has to be mended."""
+        """Whether nothing needs repair."""
         return not (self.mapping or self.obstacles or self.misread or self.ungrouped) and all(
             name in _HEALTHY or not n for name, n in self.findings.items()
         )
@@ -192,7 +194,7 @@ def diagnose(
     """Read every document of an index and compare its stored fingerprint with that of its text.
 
     Args:
-        pipeline: the one the documents were indexed with.
+        pipeline: the pipeline with which the documents were indexed.
 
     Raises:
         IndexMissing: there is no such index.
@@ -214,9 +216,9 @@ def _diagnosis(
 ) -> Diagnosis:
     start = perf_counter()
     engine.check(index)
-    mapping, remarks = _around(engine, index, pipeline, options.field)
-    against = tuple(_told(obstacles(engine, index, options.field, writes=False)))
-    remarks += tuple(_told(write_blocks(engine, index)))
+    mapping, remarks = _check_mappings(engine, index, pipeline, options.field)
+    against = tuple(_messages(obstacles(engine, index, options.field, writes=False)))
+    remarks += tuple(_messages(write_blocks(engine, index)))
     found: Counter[str] = Counter()
     listed: dict[str, list[str]] = {}
     schemes: Counter[str] = Counter()
@@ -224,9 +226,11 @@ def _diagnosis(
     without = ungrouped = 0
     read = raw_fields(pipeline.steps, options.field)
     mappings = engine.mappings(index)
-    numbered = _numbered(mappings)
-    sight = FieldVisibility(unmapped(mappings, read))
-    for hit, finding, empty in _documents(engine, index, pipeline, options, sight=sight, progress=progress):
+    numbered = _has_group_numbers(mappings)
+    visibility = FieldVisibility(unmapped_fields(mappings, read))
+    for hit, finding, empty in _documents(
+        engine, index, pipeline, options, visibility=visibility, progress=progress
+    ):
         found[finding] += 1
         if finding == "other_scheme":
             schemes[str(stored_fingerprint(hit["_source"], options.field)["scheme"])] += 1
@@ -238,7 +242,7 @@ def _diagnosis(
         )
         if (finding in _OTHER_TEXT or empty) and finding != "kept" and len(odd) < _SAMPLE:
             odd.append(without_path(hit["_source"], options.field))
-    if sight.blind:
+    if visibility.hides_text:
         found["hidden"] = sum(found.pop(name, 0) for name in SUSPECT)
         listed["hidden"] = [id_ for name in SUSPECT for id_ in listed.pop(name, ())][:_LISTED]
         odd.clear()
@@ -255,18 +259,18 @@ def _diagnosis(
         tuple(likely_texts(odd)),
         obstacles=against,
         empty=without,
-        unseen=sight.fields if sight.blind else (),
+        unseen=visibility.fields if visibility.hides_text else (),
         ungrouped=ungrouped,
     )
 
 
-def _around(
+def _check_mappings(
     engine: Engine, index: str, pipeline: Pipeline, name: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what is wrong with the mappings, and what is worth a remark."""
+    """Return errors of the mappings, and remarks."""
     scheme = pipeline.scheme
     found = engine.mappings(index)
-    own = compare_mappings(found, replace(pipeline.recipe(name), groups=_numbered(found)))
+    own = compare_mappings(found, replace(pipeline.recipe(name), groups=_has_group_numbers(found)))
     wrong = [*own.wrong, *(f"{field} is not mapped" for field in own.missing)]
     if own.stored is None:
         wrong.append(f"the mappings name no scheme (_meta.{META_KEY})")
@@ -279,11 +283,11 @@ def _around(
     return tuple(wrong), tuple(_remarks(engine, SetupRequest(pipeline.recipe(name), (index,))))
 
 
-def _numbered(mappings: Mapping[str, Any]) -> bool:
+def _has_group_numbers(mappings: Mapping[str, Any]) -> bool:
     return (stored_recipe(mappings) or {}).get("groups") is True
 
 
-def _told(by_index: Mapping[str, Sequence[str]]) -> Iterator[str]:
+def _messages(by_index: Mapping[str, Sequence[str]]) -> Iterator[str]:
     return (f"{name}: {one}" for name, several in by_index.items() for one in several)
 
 
@@ -292,13 +296,13 @@ def _remarks(engine: Engine, request: SetupRequest) -> Iterator[str]:
     try:
         no_component = templates is not None and templates.component_template(request.component) is None
     except PermissionDenied:
-        yield "your role may not read templates: whether new indices get the fields by themselves is unknown"
+        yield "your role may not read templates: whether new indices get the fields automatically is unknown"
         return
     if no_component:
-        yield f"no component template {request.component!r}: new indices do not get the fields by themselves"
+        yield f"no component template {request.component!r}: new indices do not get the fields automatically"
     if templates is not None:
         for name in request.indices:
-            yield from _told(incomplete_streams(templates, name, request.component))
+            yield from _messages(incomplete_streams(templates, name, request.component))
 
 
 def _documents(
@@ -307,12 +311,12 @@ def _documents(
     pipeline: Pipeline,
     options: DoctorOptions,
     *,
-    sight: FieldVisibility,
+    visibility: FieldVisibility,
     progress: Callable[[Progress], None] | None,
 ) -> Iterator[tuple[Hit, Finding, bool]]:
-    """Yield each document, its finding, and whether it has no text where the pipeline reads it."""
+    """Yield each document, its finding, and whether it has no text in the fields of the pipeline."""
     scan = Scan(engine, index, part=options.part)
-    pace = Throttle(options.requests_per_second)
+    throttle = Throttle(options.requests_per_second)
     place = scan.start()
     total = scan.total(place)
     done = 0
@@ -328,55 +332,55 @@ def _documents(
                 elif unrecognized_content(hit["_source"], options.field):
                     yield hit, "foreign", empty
                 else:
-                    finding = examine(stored, outcome, pipeline.scheme, options.field, pipeline.tools.seal)
-                    sight.note(hit, finding, stored, new or {})
+                    finding = classify(stored, outcome, pipeline.scheme, options.field, pipeline.tools.seal)
+                    visibility.note(hit, finding, stored, new or {})
                     yield hit, finding, empty
             place = page.place
             done += len(page.hits)
             if progress is not None:
                 progress(Progress(done, done, 0, 0, done / total if total else 0.0))
-            pace.wait(len(page.hits))
+            throttle.wait(len(page.hits))
     scan.close(place)
 
 
-def examine(
+def classify(
     stored: Mapping[str, Any], outcome: Outcome, scheme: Scheme, name: str, seal: Seal | None = None
 ) -> Finding:
-    """Return what is the matter with a stored fingerprint, given what the pipeline makes of its document."""
+    """Return the finding for a stored fingerprint, given the pipeline's outcome for its document."""
     if outcome.status == "dropped":
         return "dropped"
     new = new_fingerprint(outcome, name)
     if new is None:
-        # Whatever is stored, no backfill can mend it.
+        # No backfill can repair it, whatever is stored.
         return "unreadable"
     if any(isinstance(value, list) for name, value in stored.items() if name not in _LISTS):
-        # Two values: somebody gave the document a second fingerprint.
+        # Two values: another client added a second fingerprint.
         return "damaged"
     if stored.get("scheme") != scheme.id:
         return "other_scheme" if "scheme" in stored else "unsigned"
-    return "sound" if stored == new else _difference(stored, new, seal)
+    return "sound" if stored == new else _classify_difference(stored, new, seal)
 
 
-def _difference(stored: Mapping[str, Any], new: Mapping[str, Any], seal: Seal | None) -> Finding:
-    """Return what is the matter with a fingerprint that is not the one its document has now."""
+def _classify_difference(stored: Mapping[str, Any], new: Mapping[str, Any], seal: Seal | None) -> Finding:
+    """Return the finding for a fingerprint that differs from the one of its document now."""
     if is_empty(new) and not is_empty(stored):
         return "textless"
-    if seal is not None and not _sealed(stored, seal):
+    if seal is not None and not _is_sealed(stored, seal):
         return "unsealed"
-    damaged = not _readable(stored, keywords="supershingles" in new) or stored.get("digest") == new.get(
+    damaged = not _is_consistent(stored, keywords="supershingles" in new) or stored.get("digest") == new.get(
         "digest"
     )
     return "damaged" if damaged else "stale"
 
 
-def _sealed(stored: Mapping[str, Any], seal: Seal) -> bool:
+def _is_sealed(stored: Mapping[str, Any], seal: Seal) -> bool:
     try:
         return seal.fits(Fingerprint.from_field(stored))
     except InputError:
         return False
 
 
-def _readable(stored: Mapping[str, Any], *, keywords: bool) -> bool:
+def _is_consistent(stored: Mapping[str, Any], *, keywords: bool) -> bool:
     try:
         parsed = Fingerprint.from_field(stored)
     except InputError:

@@ -1,4 +1,4 @@
-"""Write fingerprints by guarded updates, read documents again after a conflict, and count each outcome."""
+"""Write fingerprints by guarded updates, retry after conflicts, and count the outcome of each document."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,30 +27,29 @@ from shinglefold.maintenance.reconcile import (
 from shinglefold.model.stored_fingerprint import is_placeholder
 from shinglefold.runtime.backoff import Backoff, retry_unavailable
 
-#: Ids and reasons kept; the counts go on.
+#: Ids and reasons listed; further ones are only counted.
 _LISTED = 1_000
 _LONGEST_REASON = 500
 _OUTCOMES = ("read", "updated", "unchanged", "dropped", "failed", "gone", "kept")
 _COUNTS = (*_OUTCOMES, "conflicts", "earlier", "empty")
 Hit = Mapping[str, Any]
-#: How often a document is tried again whose other writers are always faster.
+#: Attempts for a document that other writers keep changing.
 ROUNDS = 10
-#: Documents read again in one request.
+#: Documents reread in one request.
 _BATCH = 200
 _REFUSED, _MISSING, _CONFLICT = 400, 404, 409
 
 
 @dataclass(slots=True)
 class BackfillCounts:
-    """``read == updated + unchanged + dropped + failed + gone + kept``.
+    """The documents of a backfill: ``read == updated + unchanged + dropped + failed + gone + kept``.
 
-    ``unchanged``: its fingerprint was the right one already; ``dropped``: the pipeline drops such documents,
-    they are left as they are; ``gone``: deleted while the backfill ran; ``kept``: they have a fingerprint
-    and no text to make another of, so that it stays. ``empty``: documents without any text, kept ones among
-    them. ``conflicts``: updates that another writer was faster than; each was made again from the newer
-    version. ``changed``: ids of documents that had changed between being read and being updated. ``earlier``:
-    documents updated before the point in time was lost and the scan began anew; they are met again as
-    unchanged.
+    ``unchanged``: the stored fingerprint was right. ``dropped``: the pipeline drops the document, which is
+    not changed. ``gone``: deleted during the backfill. ``kept``: has a fingerprint but no text, so that the
+    fingerprint stays. ``empty``: without any text, including kept ones. ``conflicts``: updates refused
+    because another writer was faster, and retried with the newer version. ``changed``: ids of documents that
+    changed between read and update. ``earlier``: updated before the point in time was lost and the scan
+    restarted, which counts them as unchanged.
     """
 
     read: int = 0
@@ -69,33 +68,33 @@ class BackfillCounts:
     without_text: list[str] = field(default_factory=list)
 
     def fail(self, id: str, reason: str) -> None:  # noqa: A002 - the engines' own word
-        """Count a document that can't be fingerprinted, and why."""
+        """Count a document that can't be fingerprinted, with the reason."""
         self.failed += 1
-        self._because(reason[:_LONGEST_REASON], 1)
+        self._count_reason(reason[:_LONGEST_REASON], 1)
         self.failures.append(id)
 
     def keep(self, id: str) -> None:  # noqa: A002
-        """Count a document whose fingerprint stays, because there is no text to make another of."""
+        """Count a document whose fingerprint stays because it has no text."""
         self.kept += 1
         self.without_text.append(id)
 
-    def change(self, id: str) -> None:  # noqa: A002
-        """List a document that changed meanwhile."""
+    def add_changed(self, id: str) -> None:  # noqa: A002
+        """List a document that another writer changed."""
         if id not in self.changed:
             self.changed.append(id)
 
     def add(self, other: "BackfillCounts") -> None:
-        """Add the counts of some more documents."""
+        """Add the counts of further documents."""
         for name in _COUNTS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for reason, count in other.reasons.items():
-            self._because(reason, count)
+            self._count_reason(reason, count)
         self.without_text = [*self.without_text, *other.without_text][:_LISTED]
         self.failures = [*self.failures, *other.failures][:_LISTED]
         self.changed = list(dict.fromkeys([*self.changed, *other.changed]))[:_LISTED]
 
     def restart(self) -> None:
-        """Begin the counts anew with the scan; what was updated stays known."""
+        """Reset the counts because the scan restarts; move updated documents to ``earlier``."""
         self.earlier += self.updated
         for name in _OUTCOMES:
             setattr(self, name, 0)
@@ -104,7 +103,7 @@ class BackfillCounts:
         self.reasons.clear()
         self.failures.clear()
 
-    def _because(self, reason: str, count: int) -> None:
+    def _count_reason(self, reason: str, count: int) -> None:
         known = reason if reason in self.reasons or len(self.reasons) < _LISTED else "(other reasons)"
         self.reasons[known] = self.reasons.get(known, 0) + count
 
@@ -117,7 +116,7 @@ class BackfillCounts:
         """Read what ``to_json`` wrote.
 
         Raises:
-            InputError: it is something else.
+            InputError: the data has another shape.
         """
         try:
             return cls(**data)
@@ -126,12 +125,12 @@ class BackfillCounts:
 
 
 def conflict_outcome(failure: BulkFailure) -> Literal["conflict", "gone", "refused"]:
-    """Return what became of an update that was not made.
+    """Classify the failure of an update.
 
     Raises:
         IndexMissing: the index is gone.
         EngineUnavailable: the engine is too busy.
-        EngineError: it takes no updates at all.
+        EngineError: the engine accepts no updates at all.
     """
     if failure.status == _CONFLICT:
         return "conflict"
@@ -142,12 +141,12 @@ def conflict_outcome(failure: BulkFailure) -> Literal["conflict", "gone", "refus
     if failure.status == _REFUSED:
         return "refused"
     if failure.status in (429, 503):
-        raise EngineUnavailable(f"the engine is too busy: {failure.reason}; go on later")
-    raise EngineError(f"the engine takes no updates ({failure.status}): {failure.reason}")
+        raise EngineUnavailable(f"the engine is too busy: {failure.reason}; continue later")
+    raise EngineError(f"the engine accepts no updates ({failure.status}): {failure.reason}")
 
 
 def reread(engine: Engine, keys: Iterable[DocumentKey], backoff: Backoff) -> Iterator[Hit]:
-    """Yield the newest versions of documents; those that are gone are missing.
+    """Yield the newest versions of documents, without deleted ones.
 
     Raises:
         EngineError: the engine can't be asked.
@@ -157,9 +156,9 @@ def reread(engine: Engine, keys: Iterable[DocumentKey], backoff: Backoff) -> Ite
         ids[key.index, key.routing].append(key.id)
     for index in {index for index, _ in ids}:
         retry_unavailable(partial(engine.refresh, index), backoff)
-    for (index, routing), several in ids.items():
-        for start in range(0, len(several), _BATCH):
-            yield from _fetch(engine, index, routing, several[start : start + _BATCH], backoff)
+    for (index, routing), batch_ids in ids.items():
+        for start in range(0, len(batch_ids), _BATCH):
+            yield from _fetch(engine, index, routing, batch_ids[start : start + _BATCH], backoff)
 
 
 def _fetch(
@@ -174,7 +173,7 @@ def _fetch(
 
 
 class _PlannedUpdate(NamedTuple):
-    """A fingerprint to store, and the version of the document it is of."""
+    """A fingerprint to store, and the hit from which it was computed."""
 
     hit: Hit
     new: JSON
@@ -182,9 +181,9 @@ class _PlannedUpdate(NamedTuple):
 
 @dataclass(slots=True)
 class Updater:
-    """Stores the fingerprints of documents read and accounts for each of them.
+    """Stores the fingerprints of documents and counts the outcome of each.
 
-    ``target`` is the field they are in, ``given_up`` the documents that can have none.
+    ``target``: the fingerprint field. ``skipped``: documents that can't get a fingerprint.
     """
 
     engine: Engine
@@ -192,33 +191,33 @@ class Updater:
     target: str
     backoff: Backoff
     stop: Callable[[], bool]
-    given_up: set[DocumentKey] = field(default_factory=set)
+    skipped: set[DocumentKey] = field(default_factory=set)
 
     def write(self, hits: Sequence[Hit], outcomes: Sequence[Outcome]) -> BackfillCounts:
-        """Account for documents, given what the pipeline made of each.
+        """Store the fingerprints of documents, given the pipeline's outcomes, and return the counts.
 
         Raises:
-            EngineError: the engine can't go on; the documents must be written again.
+            EngineError: the engine can't go on; write the documents again.
         """
         counts = BackfillCounts(read=len(hits))
         conflicts = self._send(list(self._changes(hits, outcomes, counts)), counts)
         counts.conflicts = len(conflicts)
-        self._redo({key_of(change.hit): change.new for change in conflicts}, counts)
+        self._retry_conflicts({key_of(change.hit): change.new for change in conflicts}, counts)
         return counts
 
     def _changes(
         self, hits: Sequence[Hit], outcomes: Sequence[Outcome], counts: BackfillCounts
     ) -> Iterator[_PlannedUpdate]:
-        """Yield the fingerprints to store; account for the documents that need none."""
+        """Yield the fingerprints to store; count the documents that need none."""
         for hit, outcome in zip(hits, outcomes, strict=True):
             new = new_fingerprint(outcome, self.target)
             if outcome.status == "dropped":
                 counts.dropped += 1
-                self.given_up.add(key_of(hit))
+                self.skipped.add(key_of(hit))
             elif is_placeholder(hit["_source"], self.target):
                 counts.unchanged += 1
-            elif told := unrecognized_content(hit["_source"], self.target):
-                self._fail(hit, f"{told}; the document was left as it is", counts)
+            elif content := unrecognized_content(hit["_source"], self.target):
+                self._fail(hit, f"{content}; the document was not changed", counts)
             elif new is None:
                 self._fail(hit, str(outcome.failure or f"the pipeline wrote no [{self.target}]"), counts)
             elif stored_fingerprint(hit["_source"], self.target) == new:
@@ -227,13 +226,13 @@ class Updater:
             elif is_empty(new) and not is_empty(stored_fingerprint(hit["_source"], self.target)):
                 counts.empty += 1
                 counts.keep(hit["_id"])
-                self.given_up.add(key_of(hit))
+                self.skipped.add(key_of(hit))
             else:
                 counts.empty += is_empty(new)
                 yield _PlannedUpdate(hit, new)
 
     def _send(self, changes: Sequence[_PlannedUpdate], counts: BackfillCounts) -> list[_PlannedUpdate]:
-        """Update documents and return the changes that another writer was faster than."""
+        """Update documents and return the changes that failed with a conflict."""
         if not changes:
             return []
         actions = [update_action(change.hit, self.target, change.new) for change in changes]
@@ -243,23 +242,20 @@ class Updater:
         conflicts = []
         for failure in refused:
             change = by_key[key_of_action(failure.action)]
-            if conflict_outcome(failure) == "conflict":
+            outcome = conflict_outcome(failure)
+            if outcome == "conflict":
                 conflicts.append(change)
+            elif outcome == "gone":
+                counts.gone += 1
             else:
-                self._refuse(change, failure, counts)
+                self._fail(change.hit, f"{failure.status}: {failure.reason}", counts)
         return conflicts
 
-    def _refuse(self, change: _PlannedUpdate, failure: BulkFailure, counts: BackfillCounts) -> None:
-        if conflict_outcome(failure) == "gone":
-            counts.gone += 1
-        else:
-            self._fail(change.hit, f"{failure.status}: {failure.reason}", counts)
-
-    def _redo(self, conflicts: Mapping[DocumentKey, JSON], counts: BackfillCounts) -> None:
-        """Make updates again from the newer versions: the other writer's edit stays and is fingerprinted.
+    def _retry_conflicts(self, conflicts: Mapping[DocumentKey, JSON], counts: BackfillCounts) -> None:
+        """Repeat updates with the newer versions, so that the other writer's edit stays and is fingerprinted.
 
         Args:
-            conflicts: the fingerprints of the older versions.
+            conflicts: the fingerprints of the older versions, by document.
         """
         for _ in range(ROUNDS):
             if not conflicts:
@@ -268,22 +264,22 @@ class Updater:
             counts.gone += len(conflicts) - len(hits)
             outcomes = process_block(self.pipeline, [document_of(hit, self.target) for hit in hits]).outcomes
             for hit, outcome in zip(hits, outcomes, strict=True):
-                # After a crash the faster writer may have been this backfill: then nothing has changed.
+                # After a crash, the other writer may have been this backfill: then nothing changed.
                 new = conflicts[key_of(hit)]
                 if (
                     not new_fingerprint(outcome, self.target)
                     == new
                     == stored_fingerprint(hit["_source"], self.target)
                 ):
-                    counts.change(hit["_id"])
+                    counts.add_changed(hit["_id"])
             again = self._send(list(self._changes(hits, outcomes, counts)), counts)
             conflicts = {key_of(change.hit): conflicts[key_of(change.hit)] for change in again}
         for key in conflicts:
             counts.fail(
                 key.id, "other writers change it faster than it can be updated; run the backfill again"
             )
-            self.given_up.add(key)
+            self.skipped.add(key)
 
     def _fail(self, hit: Hit, reason: str, counts: BackfillCounts) -> None:
         counts.fail(hit["_id"], reason)
-        self.given_up.add(key_of(hit))
+        self.skipped.add(key_of(hit))

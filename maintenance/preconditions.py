@@ -1,7 +1,7 @@
-"""What stands against fingerprints in an index that somebody else made: told before the first write.
+"""Check before the first write that mappings, settings and templates of an index allow fingerprints.
 
-A fingerprint is added by a partial update, at which servers index the document again from its ``_source``:
-what is not in there is lost.
+A fingerprint is added by a partial update, for which servers index the document again from its ``_source``.
+Whatever ``_source`` lacks would be lost.
 """
 
 import json
@@ -17,7 +17,7 @@ from shinglefold.ingest.field_paths import split_path
 from shinglefold.ingest.index_mapping import BOOKKEEPING_PARTS, FINGERPRINT_PARTS, recipe_mappings
 from shinglefold.model.recipe import META_KEY, PASSAGES, Recipe
 
-#: For each part of a fingerprint the types it may have and what must not be switched off.
+#: For each part of a fingerprint: its valid types, and the options that must be on.
 _NEEDED: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = MappingProxyType(
     {
         "scheme": (("keyword",), ("index", "doc_values")),
@@ -28,7 +28,7 @@ _NEEDED: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = MappingProxyTyp
         "signature": (("binary",), ("doc_values",)),
     }
 )
-#: The same for the number of the group.
+#: The same for group numbers.
 _NEEDED_FOR_GROUPS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = MappingProxyType(
     {
         "group": (("long",), ("index", "doc_values")),
@@ -36,16 +36,16 @@ _NEEDED_FOR_GROUPS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = Mapp
     }
 )
 _OFF_BY_DEFAULT = (("binary", "doc_values"),)
-#: Keys of a template's parts worth telling; more are counted.
+#: Keys of a template that a message lists; more are counted.
 _SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
 class FieldLayout:
-    """The mappings of an index beside those its scheme asks for.
+    """The differences between the mappings of an index and those that a recipe needs.
 
-    ``missing``: fields that can be added in place, with their definitions; ``wrong``: what can't be mended in
-    place, in words; ``stored``: the scheme in ``_meta``, None where there is none.
+    ``missing``: definitions of fields that can be added in place. ``wrong``: messages on what can't be
+    changed in place. ``stored``: the recipe in ``_meta``, None if there is none.
     """
 
     missing: Mapping[str, JSON]
@@ -54,25 +54,20 @@ class FieldLayout:
 
 
 def compare_mappings(found: Mapping[str, Any], recipe: Recipe) -> FieldLayout:
-    """Compare the mappings of an index with what a recipe needs.
-
-    Args:
-        found: the mappings.
-        recipe: what it is to be made with.
-    """
+    """Compare the mappings of an index with those that a recipe needs."""
     field = recipe.field
     wanted = properties_at(recipe_mappings(recipe), field)
-    there = properties_at(found, field)
+    existing = properties_at(found, field)
     stored = (found.get("_meta") or {}).get(META_KEY)
     return FieldLayout(
-        {f"{field}.{name}": definition for name, definition in wanted.items() if name not in there},
-        tuple(_wrong(there, recipe)),
+        {f"{field}.{name}": definition for name, definition in wanted.items() if name not in existing},
+        tuple(_wrong(existing, recipe)),
         stored if isinstance(stored, Mapping) else None,
     )
 
 
 def properties_at(found: Mapping[str, Any], field: str) -> Mapping[str, Any]:
-    """Return the definitions below a dotted path of mappings; {} where there are none."""
+    """Return the definitions below a dotted path of mappings; {} if there are none."""
     node: Any = found
     for name in split_path(field):
         node = (node.get("properties") or {}).get(name)
@@ -81,13 +76,13 @@ def properties_at(found: Mapping[str, Any], field: str) -> Mapping[str, Any]:
     return node.get("properties") or {}
 
 
-def _wrong(there: Mapping[str, Any], recipe: Recipe) -> Iterator[str]:
+def _wrong(existing: Mapping[str, Any], recipe: Recipe) -> Iterator[str]:
     field = recipe.field
     wanted = {**_NEEDED, **(_NEEDED_FOR_GROUPS if recipe.groups else {})}
     if recipe.passages:
         wanted[PASSAGES] = (("keyword",), ("index",))
     for name, (types, needed) in wanted.items():
-        definition = there.get(name)
+        definition = existing.get(name)
         if definition is None:
             continue
         kind = definition.get("type", "object")
@@ -102,37 +97,37 @@ def _wrong(there: Mapping[str, Any], recipe: Recipe) -> Iterator[str]:
 def conflicting_templates(
     templates: Templates, patterns: tuple[str, ...], own: str, component: str
 ) -> dict[str, tuple[str, ...]]:
-    """Return, for each other template that may match the same indices, what installing ours would do to them.
+    """Return other templates that may match the same indices, and what installing ours would do to them.
 
-    Servers apply one index template alone, that of highest priority, and no template of the older kind once
-    an index template matches.
+    Servers apply only the index template of highest priority, and no legacy template if an index template
+    matches.
 
     Args:
         own: the name of our index template.
-        component: the component template that makes the other one all that is needed.
+        component: our component template; an index template that includes it is no conflict.
     """
     found: dict[str, tuple[str, ...]] = {}
     for name, body in templates.index_templates().items():
         shared = _shared(patterns, body.get("index_patterns", ()))
         if shared and name != own and component not in body.get("composed_of", ()):
-            lost = _told(templates.resolved_template(name))
+            lost = _describe(templates.resolved_template(name))
             found[f"index template {name}"] = (
                 f"also matches {shared} (priority {body.get('priority', 0)}), and only one template applies: "
-                f"where ours does, an index is made without its {lost}. Let it have the fields instead: "
+                f"where ours does, an index is made without its {lost}. Add the fields to it instead: "
                 f"{compose_request(name, body, component)}; then set up without this pattern",
             )
     for name, body in templates.legacy_templates().items():
         if shared := _shared(patterns, body.get("index_patterns", ())):
             found[f"legacy template {name}"] = (
                 f"also matches {shared}, and no legacy template applies where an index template does: "
-                f"an index would be made without its {_told(body)}. Move that into an index template with "
+                f"an index would be made without its {_describe(body)}. Move those to an index template with "
                 f'"composed_of": ["{component}"], then set up without this pattern',
             )
     return found
 
 
 def incomplete_streams(templates: Templates, index: str, component: str) -> dict[str, tuple[str, ...]]:
-    """Return what the next index of each data stream that a name means will lack."""
+    """Return data streams whose next index will lack our fields, each with a remedy."""
     found: dict[str, tuple[str, ...]] = {}
     bodies: dict[str, JSON] = {}
     for stream, name in templates.data_streams(index).items():
@@ -147,13 +142,13 @@ def incomplete_streams(templates: Templates, index: str, component: str) -> dict
 
 
 def compose_request(name: str, body: Mapping[str, Any], component: str) -> str:
-    """Return the request that adds our component template to an index template."""
+    """Return the request that adds our component template to an index template, as text."""
     wanted = {**body, "composed_of": [*body.get("composed_of", ()), component]}
     return f"PUT /_index_template/{name} {json.dumps(wanted, ensure_ascii=False)}"
 
 
 def patterns_overlap(one: str, other: str) -> bool:
-    """Tell whether a name can fit two patterns with ``*``."""
+    """Return whether some name matches both of two patterns with ``*``."""
     if not one or not other:
         return not (one + other).strip("*")
     if one[0] == "*":
@@ -164,12 +159,12 @@ def patterns_overlap(one: str, other: str) -> bool:
 
 
 def _shared(patterns: tuple[str, ...], others: list[str]) -> str:
-    """Return those of our patterns that share names with others, in words."""
+    """Return those of our patterns that overlap with others, as text."""
     return ", ".join(ours for ours in patterns if any(patterns_overlap(ours, other) for other in others))
 
 
-def _told(body: Mapping[str, Any]) -> str:
-    """Return what a template gives an index, in words."""
+def _describe(body: Mapping[str, Any]) -> str:
+    """Describe what a template adds to an index."""
     kinds = [
         ("settings", list(_flat(body.get("settings") or {}))),
         ("mappings", list((body.get("mappings") or {}).get("properties") or {})),
@@ -194,28 +189,28 @@ def _few(names: list[str]) -> str:
     return ", ".join(names[:_SHOWN]) + more
 
 
-#: Settings that keep writes from an index.
+#: Settings that block writes.
 _BLOCKS = ("index.blocks.read_only", "index.blocks.write")
 _SNAPSHOTS = ("snapshot", "remote_snapshot")
-_REBUILT = ("logsdb", "time_series")
+_SYNTHETIC_MODES = ("logsdb", "time_series")
 
 
 def check_updatable(engine: Engine, index: str, field: str) -> None:
-    """Check that every index a name means takes fingerprints without losing anything.
+    """Check that fingerprints can be added to every index of a name without losing data.
 
     Raises:
-        ConfigError: one does not; nothing was written.
+        ConfigError: one index does not allow it; nothing was written.
         IndexMissing: there is no such index.
     """
     for name, found in obstacles(engine, index, field).items():
-        raise ConfigError(f"index {name!r} was left as it is: {'; '.join(found)}")
+        raise ConfigError(f"index {name!r} was not changed: {'; '.join(found)}")
 
 
 def obstacles(engine: Engine, index: str, field: str, *, writes: bool = True) -> dict[str, tuple[str, ...]]:
-    """Return, for each index a name, alias, pattern or data stream means, what stands against updating it.
+    """Return the indices of a name, alias, pattern or data stream that can't be updated, with the reasons.
 
     Args:
-        writes: whether it counts that the index takes none.
+        writes: include write blocks.
     """
     settings = settings_of(engine, index)
     found = {
@@ -227,58 +222,58 @@ def obstacles(engine: Engine, index: str, field: str, *, writes: bool = True) ->
         )
         for name, mappings in engine.all_mappings(index).items()
     }
-    return {name: told for name, told in found.items() if told}
+    return {name: reasons for name, reasons in found.items() if reasons}
 
 
 def write_blocks(engine: Engine, index: str) -> dict[str, tuple[str, ...]]:
-    """Return which of the indices a name means take no writes, and why."""
+    """Return the indices of a name that accept no writes, with the reasons."""
     found = {name: tuple(write_obstacles(name, own)) for name, own in settings_of(engine, index).items()}
-    return {name: told for name, told in found.items() if told}
+    return {name: reasons for name, reasons in found.items() if reasons}
 
 
 def settings_of(engine: Engine, index: str) -> dict[str, Mapping[str, Any]]:
-    """Return the settings of each index by flat name; {} where the engine has none to tell."""
+    """Return the settings of each index by flat name; {} if the engine has none or does not show them."""
     if engine.templates is None:
         return {}
     try:
         return dict(engine.templates.index_settings(index))
     except PermissionDenied:
-        # Whoever may write but not look learns of a block at the first write, before anything is changed.
+        # Without the right to look, the first write fails, before anything is changed.
         return {}
 
 
 def source_obstacles(mappings: Mapping[str, Any], settings: Mapping[str, Any]) -> Iterator[str]:
-    """Yield why an update would lose what is indexed."""
+    """Yield reasons why an update would lose data."""
     source = mappings.get("_source") or {}
     if source.get("enabled") is False or source.get("mode") == "disabled":
-        yield "documents are not stored (_source is off), so that they can't be fingerprinted from here"
+        yield "documents are not stored (_source is off), so that their fingerprints can't be computed"
     named = [*source.get("excludes", ()), *(name for name in source.get("includes", ()) if name != "*")]
     if named:
         kind = "excludes" if source.get("excludes") else "includes"
         yield (
-            f"its _source leaves fields out ({kind}: {', '.join(map(str, named))}), and an update would take "
-            "them out of the index, too: index the documents into one that stores them whole"
+            f"its _source omits fields ({kind}: {', '.join(map(str, named))}), and an update would remove "
+            "them from the index, too: index the documents into an index that stores all fields"
         )
     mode = source.get("mode") or settings.get("index.mapping.source.mode")
-    rebuilt = mode == "synthetic" or (mode is None and settings.get("index.mode") in _REBUILT)
-    if rebuilt or str(settings.get("index.derived_source.enabled")).lower() == "true":
+    synthetic = mode == "synthetic" or (mode is None and settings.get("index.mode") in _SYNTHETIC_MODES)
+    if synthetic or _is_true(settings, "index.derived_source.enabled"):
         yield (
-            "its _source is rebuilt from the fields, and an update would store that and not what was sent: "
-            "index the documents into one that stores them"
+            "its _source is rebuilt from the fields, and an update would store that instead of the original: "
+            "index the documents into an index that stores them"
         )
 
 
 def change_obstacles(settings: Mapping[str, Any]) -> Iterator[str]:
-    """Yield why no document of an index can be changed, though new ones can come."""
-    if _on(settings, "index.append_only.enabled"):
+    """Yield the reason if an index only accepts new documents."""
+    if _is_true(settings, "index.append_only.enabled"):
         yield (
-            "its documents can't be changed once they are written (index.append_only.enabled): index them "
-            "into an index whose documents can be"
+            "its documents can't be updated (index.append_only.enabled): index them into an index that "
+            "allows updates"
         )
 
 
 def field_obstacles(index: str, mappings: Mapping[str, Any], field: str) -> Iterator[str]:
-    """Yield what somebody else keeps where fingerprints are to be."""
+    """Yield a message if the fingerprint field holds other data."""
     node: Any = mappings
     for place, name in enumerate(way := split_path(field)):
         node = (node.get("properties") or {}).get(name) or {}
@@ -296,25 +291,23 @@ def field_obstacles(index: str, mappings: Mapping[str, Any], field: str) -> Iter
 
 
 def write_obstacles(index: str, settings: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what keeps writes from an index."""
-    if _on(settings, "index.verified_before_close"):
+    """Yield reasons why an index accepts no writes, with remedies."""
+    if _is_true(settings, "index.verified_before_close"):
         yield f"it is closed; open it first: POST /{index}/_open"
     if settings.get("index.store.type") in _SNAPSHOTS:
-        yield "it is a snapshot that is searched, and takes no writes: restore it as an index first"
-    elif _on(settings, "index.frozen"):
-        yield f"it is frozen, and takes no writes; thaw it first: POST /{index}/_unfreeze"
+        yield "it is a searchable snapshot, and takes no writes: restore it as an index first"
+    elif _is_true(settings, "index.frozen"):
+        yield f"it is frozen, and takes no writes; unfreeze it first: POST /{index}/_unfreeze"
     else:
         for name in _BLOCKS:
-            if _on(settings, name):
+            if _is_true(settings, name):
                 yield f'it takes no writes ({name}); allow them: PUT /{index}/_settings {{"{name}": false}}'
 
 
 def other_field_hint(index: str, mappings: Mapping[str, Any]) -> str:
-    """Return what to do where the field for fingerprints is taken, with the command."""
-    taken = mappings.get("properties") or {}
-    free = next(
-        name for number in count(1) if (name := f"copies{number}" if number > 1 else "copies") not in taken
-    )
+    """Return the command that keeps fingerprints in an unused field."""
+    used = mappings.get("properties") or {}
+    free = next(name for number in count(1) if (name := f"copies{number if number > 1 else ''}") not in used)
     return f"keep fingerprints in another field: {suggest('setup', index, dedup_field=free)}"
 
 
@@ -322,5 +315,5 @@ def _foreign(field: str, why: str, index: str, mappings: Mapping[str, Any]) -> s
     return f"[{field}] {why}, so it is not shinglefold's; {other_field_hint(index, mappings)}"
 
 
-def _on(settings: Mapping[str, Any], name: str) -> bool:
+def _is_true(settings: Mapping[str, Any], name: str) -> bool:
     return str(settings.get(name)).lower() == "true"

@@ -1,4 +1,4 @@
-"""Compare stored fingerprints with those a pipeline makes now, and build the update that stores a new one."""
+"""Compare stored fingerprints with those that a pipeline computes, and build updates that store new ones."""
 
 from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import closing
@@ -19,7 +19,7 @@ Action = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class DocumentKey:
-    """What names a document: an id is unique in an index and under a routing only."""
+    """The identity of a document: ids are unique per index and routing only."""
 
     index: str
     id: str
@@ -27,79 +27,78 @@ class DocumentKey:
 
 
 def key_of(hit: Mapping[str, Any]) -> DocumentKey:
-    """Return what names the document of a hit."""
+    """Return the key of a hit's document."""
     return DocumentKey(hit["_index"], hit["_id"], hit.get("_routing"))
 
 
 def key_of_action(action: Mapping[str, Any]) -> DocumentKey:
-    """Return what names the document of an update."""
+    """Return the key of an action's document."""
     return DocumentKey(action["_index"], action["_id"], action.get("routing"))
 
 
 def ids_query(routing: str | None, ids: Sequence[str]) -> JSON:
-    """Return the query for documents by their ids, all under one routing or all without."""
+    """Return a query for documents by ids, all of one routing, or all without routing."""
+    query = {"ids": {"values": list(ids)}}
     if routing is None:
-        clause = {"must_not": [{"exists": {"field": "_routing"}}]}
-        return {"bool": {"filter": [{"ids": {"values": list(ids)}}], **clause}}
-    return {"bool": {"filter": [{"ids": {"values": list(ids)}}, {"term": {"_routing": routing}}]}}
+        return {"bool": {"filter": [query], "must_not": [{"exists": {"field": "_routing"}}]}}
+    return {"bool": {"filter": [query, {"term": {"_routing": routing}}]}}
 
 
 def document_of(hit: Mapping[str, Any], field: str) -> Document:
-    """Return a hit as the document a pipeline takes, without its fingerprint."""
+    """Return a hit as a document for a pipeline, without its fingerprint."""
     return {"_id": hit["_id"], **without_fingerprint(hit["_source"], field)}
 
 
 def stored_fingerprint(source: Mapping[str, Any], field: str) -> dict[str, Any]:
-    """Return the stored fingerprint without its empty parts and without the group; {} where there is none."""
+    """Return the stored fingerprint without empty parts and group; {} if there is none."""
     return {name: part for name, part in stored_parts(source, field).items() if name not in BOOKKEEPING_PARTS}
 
 
 def has_group(source: Mapping[str, Any], field: str) -> bool:
-    """Tell whether a document has the number of its group."""
+    """Return whether a document has a group number."""
     return isinstance(stored_parts(source, field).get("group"), int)
 
 
 def unrecognized_content(source: Mapping[str, Any], field: str) -> str:
-    """Return, in words, what a document has in the place of its fingerprint that is none; mostly nothing."""
-    if told := foreign_content(source, field):
-        return told
-    held = stored_parts(source, field)
-    schemes = held.get("scheme", "")
-    several = schemes if isinstance(schemes, list) else [schemes]
-    if held and not any(isinstance(one, str) and one.startswith("sf") for one in several):
+    """Describe content of the fingerprint field that is no fingerprint; return nothing if there is none."""
+    if content := foreign_content(source, field):
+        return content
+    parts = stored_parts(source, field)
+    schemes = parts.get("scheme", "")
+    ids = schemes if isinstance(schemes, list) else [schemes]
+    if parts and not any(isinstance(one, str) and one.startswith("sf") for one in ids):
         return f"[{field}] is an object of no scheme, no fingerprint"
     return ""
 
 
 def new_fingerprint(outcome: Outcome, field: str) -> JSON | None:
-    """Return the fingerprint a pipeline wrote, or None where it wrote none."""
+    """Return the fingerprint that a pipeline wrote, or None."""
     found = MISSING if outcome.document is None else get(outcome.document, field)
     return dict(found) if isinstance(found, Mapping) and "scheme" in found else None
 
 
 def is_empty(fingerprint: Mapping[str, Any]) -> bool:
-    """Tell whether a fingerprint is of no text at all, or is none."""
+    """Return whether a fingerprint is that of an empty text, or is missing."""
     return str(fingerprint.get("lang", UNDETERMINED)) == UNDETERMINED
 
 
 def missing_query(field: str, scheme: str) -> JSON:
-    """Return the query for documents without a fingerprint of a scheme; places that a gate keeps are none."""
+    """Return a query for documents without a fingerprint of a scheme, except placeholders of a gate."""
     return {"bool": {"must_not": [{"term": {f"{field}.scheme": scheme}}, placeholder_query(field)]}}
 
 
 def update_action(hit: Mapping[str, Any], field: str, new: Mapping[str, Any]) -> Action:
-    """Return the write that stores a fingerprint, guarded by the version read where there is one.
+    """Return the bulk action that stores a fingerprint, guarded by the hit's version if there is one.
 
-    A partial update merges objects, so parts the new fingerprint lacks are set to null: a text that became
-    too short for a signature must not keep that of the text it was, and another text leaves its group.
-    Where the field also stands in another
-    form (``{"dedup.digest": …}``), which no update takes away, the document is written anew.
+    A partial update merges objects, so that parts which the new fingerprint lacks are set to null: a text
+    that became too short must lose its signature, and a changed text its group. If the field also has dotted
+    keys (``{"dedup.digest": …}``), which no partial update removes, the document is indexed again.
     """
     action: Action = {**_body(hit["_source"], field, new), "_index": hit["_index"], "_id": hit["_id"]}
     if "_seq_no" in hit:
         action |= {"if_seq_no": hit["_seq_no"], "if_primary_term": hit["_primary_term"]}
         if action["_op_type"] == "index":
-            # It went through the index's own pipeline when it came.
+            # The index's own pipeline processed the document already.
             action["pipeline"] = "_none"
     if "_routing" in hit:
         action["routing"] = hit["_routing"]
@@ -127,10 +126,10 @@ def scan_with_pipeline(
     workers: int,
     without: Collection[DocumentKey] = (),
 ) -> Generator[tuple[Page, list[Outcome]], None, None]:
-    """Yield each page behind a place with what the pipeline makes of its documents, in order.
+    """Yield each page after a position with the pipeline's outcomes of its documents, in order.
 
     Args:
-        field: where fingerprints are; the pipeline sees documents that have none yet.
+        field: the fingerprint field, which is removed before the pipeline runs.
         without: documents to leave out.
 
     Raises:
@@ -149,7 +148,7 @@ def scan_with_pipeline(
 def _documents(
     scan: Scan, place: ScanPosition, field: str, without: Collection[DocumentKey], waiting: list[Page]
 ) -> Generator[list[Document], None, None]:
-    """Yield the documents of each page and keep its hits until the pipeline has answered."""
+    """Yield the documents of each page, and append the page to ``waiting``."""
     for page in scan.pages(place):
         hits = [hit for hit in page.hits if key_of(hit) not in without]
         waiting.append(Page(hits, page.place))

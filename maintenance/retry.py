@@ -1,4 +1,4 @@
-"""Retry dead letters: check the file, index its documents, and keep in it only those that failed again."""
+"""Retry dead letters: index the documents of the file, and keep only those that fail again."""
 
 import json
 import os
@@ -26,14 +26,14 @@ _WRITABLE = S_IWUSR | S_IWGRP | S_IWOTH
 
 
 class ForeignFile(InputError):
-    """The file holds something else than dead letters."""
+    """The file holds something other than dead letters."""
 
 
 def check_letters(path: Path) -> None:
-    """Check that a file can be replaced and holds dead letters and nothing else; it is only read.
+    """Check that a file holds only dead letters and can be replaced.
 
     Raises:
-        InputError: it does not, or is not there.
+        InputError: it holds something else, can't be replaced, or does not exist.
     """
     try:
         if path.is_symlink():
@@ -42,12 +42,9 @@ def check_letters(path: Path) -> None:
         if path.is_dir():
             raise InputError(f"{path} is a folder; give the dead-letter file in it")
         if not S_ISREG(mode):
-            raise InputError(f"{path} is no file; dead letters are kept in one")
+            raise InputError(f"{path} is no regular file; name the dead-letter file")
         if not mode & _WRITABLE or not os.access(path, os.W_OK):
-            raise InputError(
-                f"{path} is write-protected, and what fails again is kept in it; "
-                f"allow that with: chmod u+w {quote(str(path))}"
-            )
+            raise InputError(f"{path} is write-protected, but must be updated: chmod u+w {quote(str(path))}")
         with path.open("rb") as file:
             if (encoding := detect_encoding(file.peek(4))) != "utf-8":
                 raise InputError(f"the dead-letter file {path} is in {encoding}; save it as UTF-8")
@@ -65,11 +62,11 @@ def _check_lines(path: Path, lines: Iterator[bytes]) -> None:
             whole += 1
         elif not _is_damaged(line):
             raise ForeignFile(
-                f"{path} was left as it is: line {number} is no dead letter. Only what --dead-letters wrote "
-                "is tried again"
+                f"{path} was not changed: line {number} is no dead letter; "
+                "give a file that --dead-letters wrote"
             )
     if not whole:
-        raise InputError(f"{path} was left as it is: it holds no dead letters, so there is nothing to do")
+        raise InputError(f"{path} was not changed: it holds no dead letters, so there is nothing to do")
 
 
 def _is_letter(line: bytes) -> bool:
@@ -80,77 +77,77 @@ def _is_letter(line: bytes) -> bool:
 
 
 def _is_damaged(line: bytes) -> bool:
-    """Tell whether a line began as a letter: a run that was killed leaves half of one."""
+    """Return whether a line is a truncated letter, which a killed run leaves."""
     return line.startswith(BEGINNING) or BEGINNING.startswith(line.strip())
 
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Keep other runs from the letters of a file.
+    """Lock a dead-letter file against other runs.
 
     Raises:
-        InputError: another run is at work on them.
+        InputError: another run has locked it.
     """
     with path.open("rb") as file:
-        # Where another stands there, a run has replaced it in between, and a third may have that locked.
+        # If another run replaced the file in between, a third one may have locked the new file.
         if not (lock(file.fileno()) and is_same_file(file.fileno(), path)):
-            raise InputError(f"another run is trying the letters of {path} now; wait for its end")
+            raise InputError(f"another run is retrying the letters of {path}; wait until it ends")
         yield
 
 
-def recover_letters(path: Path, aside: Path) -> None:
-    """Put letters that a run which was killed left aside back into their file, but for those it has.
+def recover_letters(path: Path, retrying: Path) -> None:
+    """Move letters from the temporary file of a killed run back to their file, except those it has.
 
     Raises:
-        InputError: what is in the place of such letters is something else.
+        InputError: the temporary file holds something else.
     """
-    if not aside.is_symlink() and not aside.exists():
+    if not retrying.is_symlink() and not retrying.exists():
         return
-    if aside.is_symlink() or not aside.is_file() or aside.stat().st_size:
-        check_letters(aside)
+    if retrying.is_symlink() or not retrying.is_file() or retrying.stat().st_size:
+        check_letters(retrying)
     if not path.exists():
-        aside.rename(path)
+        retrying.rename(path)
         return
-    with aside.open("rb") as left, path.open("rb") as file:
-        known = {_content(line) for line in file}
-        lost = [line for line in left if line.strip() and _content(line) not in known]
+    with retrying.open("rb") as left, path.open("rb") as file:
+        known = {_without_reason(line) for line in file}
+        lost = [line for line in left if line.strip() and _without_reason(line) not in known]
     if lost:
-        # Before the others: a letter that was mended since then comes later and has the last word.
+        # Before the others, so that a letter corrected since then comes later and wins.
         with path.open("rb") as file, atomic_write(path, "xb") as both:
             both.writelines(line if line.endswith(b"\n") else line + b"\n" for line in lost)
             shutil.copyfileobj(file, both)
             shutil.copymode(path, both.name)
-    aside.unlink()
+    retrying.unlink()
 
 
-def store_remaining(path: Path, aside: Path, settled: int) -> bool:
-    """Replace a file by the letters aside and those of its own behind the first ``settled``.
+def store_remaining(path: Path, retrying: Path, tried: int) -> bool:
+    """Replace a file by the letters that failed again, and its own after the first ``tried``.
 
     Returns:
-        Whether any are left; the file is removed where none are.
+        Whether any are left; if not, the file is removed.
     """
-    with path.open("rb") as file, aside.open("ab") as left:
+    with path.open("rb") as file, retrying.open("ab") as left:
         for line in file:
-            if settled <= 0:
+            if tried <= 0:
                 left.write(line)
-            settled -= bool(line.strip())
+            tried -= bool(line.strip())
         left.flush()
         if left.tell():
             os.fsync(left.fileno())
-            shutil.copymode(path, aside)
-            aside.replace(path)
+            shutil.copymode(path, retrying)
+            retrying.replace(path)
         else:
             path.unlink()
-            aside.unlink()
+            retrying.unlink()
         if late := file.read():
-            # Who has it open for appending wrote them a moment ago, and finds the new file with the next one.
+            # Another run appended letters to the old file just now; it opens the new file for the next one.
             with path.open("ab") as new:
                 new.write(late)
         return path.exists()
 
 
-def _content(line: bytes) -> str:
-    """Return a letter without its reason, which differs each time it fails."""
+def _without_reason(line: bytes) -> str:
+    """Return a letter without its reason, which may differ each time it fails."""
     try:
         letter = dict(json.loads(line))
     except (ValueError, TypeError, RecursionError):
@@ -167,44 +164,44 @@ def retry(
     reading: ReadOptions | None = None,
     **options: Any,  # noqa: ANN401 - those of index_documents
 ) -> Summary:
-    """Index the documents of a dead-letter file; the file is removed where none fails again.
+    """Index the documents of a dead-letter file, and remove the file if none fails again.
 
-    The file stays as it is until the last letter is settled, and is then replaced in one step by those that
-    failed again, kept under its name and ``.retrying`` meanwhile, and those not yet tried where the run was
-    cut short. Documents with ids are never stored twice.
+    The file stays unchanged until the end of the run. It is then replaced atomically by the letters that
+    failed again, which are collected in ``NAME.retrying``, and those not yet tried if the run was
+    interrupted. Documents with ids are never stored twice.
 
     Args:
-        options: further ones for ``index_documents``, but not its ``dead_letters``.
+        options: further arguments for ``index_documents``, except ``dead_letters``.
 
     Raises:
-        InputError: the file holds something else, or can't be replaced; nothing was touched.
+        InputError: the file holds something else, or can't be replaced; nothing was changed.
     """
     path = check_path_of("path", path)
-    aside = path.with_name(f"{path.name}.retrying")
+    retrying = path.with_name(f"{path.name}.retrying")
     try:
-        if (there := path if path.is_file() else aside).is_file():
+        if (there := path if path.is_file() else retrying).is_file():
             with locked(there):
-                # What another run that lives has put aside is its own.
-                recover_letters(path, aside)
+                # The lock excludes the temporary file of a running retry.
+                recover_letters(path, retrying)
         check_letters(path)
-        with locked(path), _put_aside(path, aside):
+        with locked(path), _retry_file(path, retrying):
             letters = replay(path, reading)
-            summary = index_documents(engine, index, letters, pipeline, dead_letters=aside, **options)
-            left = store_remaining(path, aside, summary.read)
+            summary = index_documents(engine, index, letters, pipeline, dead_letters=retrying, **options)
+            left = store_remaining(path, retrying, summary.read)
     except OSError as error:
         raise InputError(
-            f"cannot keep the letters of {path} in its folder: {error.strerror}; "
-            "check its rights and the space left"
+            f"cannot write the letters of {path} to its folder: {error.strerror}; "
+            "check its permissions and free space"
         ) from error
     return replace(summary, dead_letters=str(path) if left else "")
 
 
 @contextmanager
-def _put_aside(path: Path, aside: Path) -> Iterator[None]:
-    """Make the file for letters that fail again; where the run can't go on the other has them all still."""
-    aside.touch(mode=path.stat().st_mode & 0o777, exist_ok=False)
+def _retry_file(path: Path, retrying: Path) -> Iterator[None]:
+    """Create the file for letters that fail again; remove it on errors, as the original has all letters."""
+    retrying.touch(mode=path.stat().st_mode & 0o777, exist_ok=False)
     try:
         yield
     except BaseException:
-        aside.unlink(missing_ok=True)
+        retrying.unlink(missing_ok=True)
         raise

@@ -1,4 +1,4 @@
-"""Read every document of an index once, under a point in time: all of them or a slice, at a limited rate."""
+"""Scan all documents of an index, or a slice of them, under a point in time and at a limited rate."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,29 +24,29 @@ from shinglefold.options.validation import check_int, check_number
 from shinglefold.runtime.backoff import Backoff, retry_unavailable
 
 _TICK = 0.2
-#: As many slices as a server takes for one index (``index.max_slices_per_pit``).
+#: The default of ``index.max_slices_per_pit``.
 _MOST_SLICES = 1024
 T = TypeVar("T")
-#: How often to ask again unless told.
+#: Retries of requests by default.
 DEFAULT_BACKOFF = Backoff()
 EVERYTHING: Mapping[str, Any] = {"match_all": {}}
-#: Characters a page should hold, and documents it may: big pages are few, and memory stays flat.
+#: Characters of a page, and documents in the first, the smallest and the largest page.
 _BUDGET = 2_000_000
 _FIRST, _LEAST, _MOST = 100, 10, 1_000
-#: Minutes for which a point in time is kept between two pages: usually, and the most that servers take.
+#: Minutes for which a point in time is kept between two pages: the default, and the servers' maximum.
 _SHORTEST, _LONGEST = 10, 1440
 _KEEP_ALIVE = f"{_SHORTEST}m"
-#: How often a scan is begun anew whose point in time is lost.
+#: Restarts of a scan whose point in time is lost.
 RESTARTS = 5
-#: Of failures in a row, the one at which a look is taken whether the point in time is lost.
-_DOUBTED = 4
-#: Indices one scan takes: as many as servers give buckets without being asked twice.
+#: Failures in a row after which the scan checks whether the point in time is lost.
+_PROBE_EVERY = 4
+#: Indices of one scan: as many buckets as every server returns by default.
 _INDICES = 10_000
 
 
 @dataclass(slots=True)
 class Throttle:
-    """At most ``rate`` documents a second on average, 0 for no limit; a slow stretch is not made up for."""
+    """Limits a scan to ``rate`` documents per second, 0 for no limit; delays are not caught up."""
 
     rate: float = 0.0
     clock: Callable[[], float] = monotonic
@@ -58,20 +58,20 @@ class Throttle:
         self._due = self.clock()
 
     def wait(self, documents: int) -> None:
-        """Wait until so many more documents were due."""
+        """Wait until so many more documents are due."""
         if not self.rate:
             return
         self._due = max(self._due + documents / self.rate, self.clock())
         while (left := self._due - self.clock()) > 0:
-            # In small steps, so that Ctrl-C is heard.
+            # In small steps, so that Ctrl-C takes effect.
             self.sleep(min(_TICK, left))
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Part ``number`` of ``of``, counted from 1; whole by default.
+    """Part ``number`` of ``of`` parts, counted from 1; the whole by default.
 
-    Which part a document is in depends on its id alone, so machines agree without talking to each other.
+    The part of a document depends on its id only, so that several machines need no coordination.
     """
 
     number: int = 1
@@ -93,35 +93,33 @@ class Slice:
         """Read ``2/4``.
 
         Raises:
-            ConfigError: it is something else.
+            ConfigError: the text has another form.
         """
         found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text)
         if found is None:
             raise ConfigError(f"part {text!r}: expected NUMBER/OF, such as 2/4 for the second of four")
         return cls(int(found[1]), int(found[2]))
 
-    def slices(self, cuts: int) -> list[JSON]:
-        """Return the part as so many slices; one that is empty stands for everything.
+    def slices(self, pieces: int) -> list[JSON]:
+        """Return the part as so many ``slice`` clauses; an empty one means everything.
 
-        With as many slices as an index has shards, or more, servers give each shard slices of its own: each
-        of them then reads one shard only.
+        If there are at least as many slices as shards, each slice reads one shard only.
         """
-        first = (self.number - 1) * cuts
-        if self.of * cuts == 1:
+        first = (self.number - 1) * pieces
+        if self.of * pieces == 1:
             return [{}]
-        # By _id: what servers take by themselves differs, and Elasticsearch's own choice changes with every
-        # point in time.
-        whole = {"field": "_id", "max": self.of * cuts}
-        return [{"slice": {**whole, "id": first + cut}} for cut in range(cuts)]
+        # By _id: the servers' defaults differ, and Elasticsearch's changes with every point in time.
+        whole = {"field": "_id", "max": self.of * pieces}
+        return [{"slice": {**whole, "id": first + cut}} for cut in range(pieces)]
 
 
-#: The only part there is where an index is not parted.
+#: The part that is the whole index.
 WHOLE = Slice()
 
 
 @dataclass(frozen=True, slots=True)
 class ScanPosition:
-    """How far a scan is: the point in time, the section of it, and the sort values of the last hit there."""
+    """The position of a scan: point in time, section, and sort values of the last hit."""
 
     pit: str
     section: int = 0
@@ -130,7 +128,7 @@ class ScanPosition:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some hits, and the place behind them."""
+    """Hits, and the position after them."""
 
     hits: Sequence[JSON]
     place: ScanPosition
@@ -138,7 +136,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A share of a point in time in which the order is total: an index (None for all), and a slice of it."""
+    """A share of a point in time with a total order: a slice of an index, or of all if ``index`` is None."""
 
     index: str | None
     slice: JSON
@@ -146,7 +144,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """How an engine is scanned: the sort key, and the sections in which it tells all documents apart."""
+    """How to scan an engine: the sort key, and the sections in which it is unique."""
 
     key: str
     sections: Sequence[Section]
@@ -156,16 +154,16 @@ _ALL = Section(None, {})
 
 
 class Scan:
-    """What a query finds, each document once.
+    """A scan of the documents that a query finds, each exactly once.
 
-    Under a point in time ``_shard_doc`` tells the documents of an index apart. OpenSearch counts it anew in
-    each index, so several are scanned one after the other; before 3.3 it has none, and each shard is scanned
-    by itself, where ``_doc`` does the same. A point in time never changes, so neither do its sections.
+    Under a point in time, ``_shard_doc`` is unique in an index. OpenSearch restarts it in each index, so that
+    several indices are scanned one after the other. OpenSearch before 3.3 lacks it, so that each shard is
+    scanned separately, where ``_doc`` is unique. The sections of a point in time never change.
 
     Args:
-        patience: how often to ask again an engine that does not answer.
-        fields: those of each document to read; all where None.
-        values: what is to be told of its doc values, as ``docvalue_fields`` of a search.
+        backoff: retries if the engine does not answer.
+        fields: fields of the source to read; all if None.
+        values: ``docvalue_fields`` to read.
     """
 
     def __init__(
@@ -175,7 +173,7 @@ class Scan:
         query: Mapping[str, Any] = EVERYTHING,
         *,
         part: Slice = WHOLE,
-        patience: Backoff = DEFAULT_BACKOFF,
+        backoff: Backoff = DEFAULT_BACKOFF,
         keep_alive: str = _KEEP_ALIVE,
         fields: Sequence[str] | None = None,
         values: Sequence[JSON] = (),
@@ -184,31 +182,31 @@ class Scan:
         self.index = index
         self.query = query
         self.part = part
-        self.patience = patience
+        self.backoff = backoff
         self.keep_alive = keep_alive
         self.fields = fields
         self.values = values
-        #: Whether documents come with their versions.
+        #: Whether hits have versions.
         self.guarded = engine.can.seq_no
         if part.of > 1 and engine.can.slices == "none":
             raise ConfigError("this engine has no slices: scan the index whole, in one process")
 
     def start(self) -> ScanPosition:
-        """Open a point in time and return the place before its first document.
+        """Open a point in time and return the position before its first document.
 
-        What a refresh has made visible is in it, whichever copies of the index have it by now.
+        It contains everything visible after a refresh, whichever shard copies it uses.
         """
-        return ScanPosition(retry_unavailable(self._opened, self.patience))
+        return ScanPosition(retry_unavailable(self._open_pit, self.backoff))
 
     def total(self, place: ScanPosition) -> int:
-        """Return how many documents the whole scan meets."""
+        """Return the number of documents of the whole scan."""
         order = self._order(place.pit)
-        # A part may be of several slices, which are no slice themselves.
+        # A part may consist of several slices, which are counted one by one.
         counted = order.sections if self.part.of > 1 else [_ALL]
         return sum(self._count(place.pit, order.key, section) for section in counted)
 
     def pages(self, place: ScanPosition) -> Iterator[Page]:
-        """Yield the documents behind a place, page by page, with their versions where the engine has them.
+        """Yield pages of documents after a position, with versions if the engine has them.
 
         Raises:
             PitExpired: the point in time was closed or ran out.
@@ -235,7 +233,7 @@ class Scan:
                 size = min(most, _next_size(hits))
 
     def close(self, place: ScanPosition) -> None:
-        """Give the point in time back."""
+        """Close the point in time."""
         self.engine.close_pit(place.pit)
 
     def _page(self, place: ScanPosition, order: _Order, size: int) -> tuple[list[JSON], str]:
@@ -257,7 +255,7 @@ class Scan:
         if any("_source" not in hit for hit in hits):
             raise InputError(
                 f"index {self.index!r} does not store its documents (_source is off): index them again from "
-                "where they came from"
+                "their original source"
             )
         return hits, answer.get("pit_id", place.pit)
 
@@ -267,20 +265,20 @@ class Scan:
             shards = self._search({**self._body(pit, "_shard_doc", _ALL), **body})["_shards"]["total"]
         except UnsupportedQuery:
             shards = self._search({**self._body(pit, "_doc", _ALL), **body})["_shards"]["total"]
-            # So many slices or more of an index are each of one shard.
+            # With this many slices, each slice is in one shard.
             return _Order("_doc", self._sections(pit, shards))
         self._check_part(shards)
         return _Order("_shard_doc", self._sections(pit, 1))
 
-    def _sections(self, pit: str, cuts: int) -> list[Section]:
-        slices = self.part.slices(cuts)
+    def _sections(self, pit: str, pieces: int) -> list[Section]:
+        slices = self.part.slices(pieces)
         if self.engine.can.slices != "any":
-            # Such an engine numbers shards and documents through all indices of a point in time.
+            # On such an engine, the sort key is unique across all indices of a point in time.
             return [Section(None, one) for one in slices]
         return [Section(index, one) for index in self._indices(pit) for one in slices]
 
     def _indices(self, pit: str) -> list[str]:
-        """Return the indices of a point in time that the query finds something in, in order."""
+        """Return the names of indices in which the query finds documents, sorted."""
         body = {
             "pit": {"id": pit, "keep_alive": self.keep_alive},
             "query": dict(self.query),
@@ -295,14 +293,14 @@ class Scan:
         return [bucket["key"] for bucket in found["buckets"]]
 
     def _check_part(self, shards: int) -> None:
-        """Check that all machines agree on what is in a part.
+        """Check that the engine slices the index in the same way for every client.
 
         Raises:
-            ConfigError: there are more than the engine cuts alike for every machine.
+            ConfigError: there are more parts than shards on an engine that slices by shards.
         """
         if self.engine.can.slices == "shards" and self.part.of > shards:
             raise ConfigError(
-                f"{self.index!r} has {shards} shards, and this engine cuts it into no more parts: "
+                f"{self.index!r} has {shards} shards, and this engine allows no more parts than that: "
                 f"{self.part.of} are too many"
             )
 
@@ -321,7 +319,7 @@ class Scan:
             **section.slice,
         }
 
-    def _opened(self) -> str:
+    def _open_pit(self) -> str:
         return self.engine.open_pit(self.index, self.keep_alive, self.engine.can.newest)
 
     def _search(self, body: JSON) -> JSON:
@@ -333,34 +331,34 @@ class Scan:
                 return self._answer(body)
             except EngineUnavailable as error:
                 failures += 1
-                if failures % _DOUBTED == 0 and self._is_lost(body["pit"]):
+                if failures % _PROBE_EVERY == 0 and self._is_pit_lost(body["pit"]):
                     raise PitExpired("the index answers, but not under this point in time") from error
                 raise
 
-        return retry_unavailable(ask, self.patience)
+        return retry_unavailable(ask, self.backoff)
 
     def _answer(self, body: JSON) -> JSON:
         return check_complete(self.engine.search(None, {**body, **self.engine.can.unaltered}))
 
-    def _is_lost(self, pit: JSON) -> bool:
-        """Tell whether the index answers under a new point in time, and not under the one that is read.
+    def _is_pit_lost(self, pit: JSON) -> bool:
+        """Return whether the index answers under a new point in time, but not under this one.
 
-        Elasticsearch does not say so: it goes on to ask for the copy of a shard that a node took with it,
-        though there is another.
+        Elasticsearch does not report the loss: it keeps asking for the shard copy of a node that is gone,
+        even if another copy exists.
         """
-        if self._answers(pit):
+        if self._responds(pit):
             return False
         try:
-            fresh = self._opened()
+            fresh = self._open_pit()
         except EngineError:
             return False
         try:
-            return self._answers({**pit, "id": fresh})
+            return self._responds({**pit, "id": fresh})
         finally:
             with suppress(EngineError):
                 self.engine.close_pit(fresh)
 
-    def _answers(self, pit: JSON) -> bool:
+    def _responds(self, pit: JSON) -> bool:
         try:
             self._answer({"pit": pit, "size": 0, "track_total_hits": False})
         except EngineError:
@@ -369,7 +367,7 @@ class Scan:
 
 
 def keep_alive_for(rate: float) -> str:
-    """Return how long a point in time is kept between two pages, where so many documents a second are read.
+    """Return the ``keep_alive`` of a point in time for a scan of so many documents per second.
 
     Args:
         rate: 0 for no limit.
@@ -379,20 +377,20 @@ def keep_alive_for(rate: float) -> str:
 
 
 def restart_on_expiry(read: Callable[[], T]) -> T:
-    """Return what is read of a whole index, begun anew where the point in time is lost, as with a node.
+    """Return the result of a function that scans an index; repeat it if the point in time is lost.
 
     Raises:
-        PitExpired: it is lost again and again.
+        PitExpired: it is lost repeatedly.
     """
     for _ in range(RESTARTS):
         with suppress(PitExpired):
             return read()
     raise PitExpired(
-        f"the point in time was lost {RESTARTS} times; see that the server runs steadily, then go on"
+        f"the point in time was lost {RESTARTS} times; check that the server is stable, then continue"
     )
 
 
 def _next_size(hits: Sequence[JSON]) -> int:
-    """Return how many documents like these make a page; the next ones may be longer, so grow by steps."""
+    """Return the size of the next page; it grows in steps, because the next documents may be longer."""
     mean = max(1, sum(weight(hit["_source"]) for hit in hits) // len(hits))
     return max(_LEAST, min(_MOST, 2 * len(hits), _BUDGET // mean))

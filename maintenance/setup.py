@@ -1,4 +1,4 @@
-"""Setting up: what must change so that indices take fingerprints, shown first and then done."""
+"""Plan and apply the changes to mappings and templates that indices need for fingerprints."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,21 +32,20 @@ from shinglefold.options.validation import (
 
 _VERSION = 1
 _MOST_NAMES = 10_000
-#: What is replaced as one: a key it lacks must go.
-_WHOLE = f"{META_KEY}.pipeline"
+#: A value that is replaced as a whole, so that keys it lacks are removed.
+_ATOMIC = f"{META_KEY}.pipeline"
 _MAKER = "shinglefold"
 Kind = Literal["component template", "index template", "new index", "mappings"]
 
 
 @dataclass(frozen=True, slots=True)
 class SetupRequest:
-    """What is to be set up.
+    """What to set up.
 
-    ``recipe``: what the indices are to be made with. ``indices``: names, aliases or patterns of indices to
-    set up themselves; a plain name that is missing is made. ``patterns``: of indices to come, and of those
-    there are; they need an index template. ``name``: of the templates. ``priority``: of the index template
-    among others. ``shadow``: the index template is installed even where others match the same indices, which
-    then don't apply.
+    ``recipe``: the recipe of the indices. ``indices``: names, aliases or patterns of existing indices; a
+    plain name that is missing is created. ``patterns``: patterns of existing and future indices, for which an
+    index template is installed. ``name``: of the templates. ``priority``: of the index template. ``shadow``:
+    install the index template even if others match the same indices and then no longer apply.
     """
 
     recipe: Recipe
@@ -60,13 +59,13 @@ class SetupRequest:
     def __post_init__(self) -> None:
         check_type("recipe", self.recipe, Recipe, "pipeline.recipe()")
         for name in ("indices", "patterns"):
-            # One name would be taken for its letters.
+            # A single string would be a list of its letters.
             check_strings(name, getattr(self, name), _MOST_NAMES)
         check_str("name", self.name)
         check_int("priority", self.priority)
         check_bool("shadow", self.shadow)
         if not self.indices and not self.patterns:
-            raise ConfigError("nothing to set up: name an index, or a pattern of indices to come")
+            raise ConfigError("nothing to set up: name an index, or a pattern of future indices")
 
     @property
     def component(self) -> str:
@@ -76,7 +75,7 @@ class SetupRequest:
 
 @dataclass(frozen=True, slots=True)
 class SetupChange:
-    """One thing to install or change: the ``body`` to send, and in words what is different."""
+    """One change: the ``body`` of the request, and its differences as lines of text."""
 
     kind: Kind
     name: str
@@ -87,10 +86,10 @@ class SetupChange:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What setting up will do.
+    """The changes that setting up will make.
 
-    ``problems``: by index or template what can't be done in place, in words; ``backfills``: documents
-    without a fingerprint of the scheme, by index.
+    ``problems``: messages on what can't be done in place, by index or template. ``backfills``: number of
+    documents without a fingerprint of the scheme, by index.
     """
 
     changes: tuple[SetupChange, ...] = ()
@@ -103,10 +102,10 @@ class Plan:
 
 
 def make_plan(engine: Engine, request: SetupRequest) -> Plan:
-    """Return what must change; nothing is changed yet. A plan that was carried out leaves nothing to do.
+    """Return the necessary changes without making them; none are left after ``carry_out``.
 
     Raises:
-        ConfigError: the engine has no templates.
+        ConfigError: the request has patterns, and the engine has no templates.
         EngineError: the engine can't be asked.
     """
     check_engine(engine)
@@ -130,28 +129,28 @@ def make_plan(engine: Engine, request: SetupRequest) -> Plan:
             problems |= incomplete_streams(templates, name, request.component)
     found, absent = _indices(engine, request)
     changes += [_new_index(name, request) for name in absent]
-    told = {name: _against(engine, name, there, request) for name, there in found.items()}
-    refused = {name: reasons for name, reasons in told.items() if reasons}
+    obstacles = {name: _obstacles(engine, name, mappings, request) for name, mappings in found.items()}
+    refused = {name: reasons for name, reasons in obstacles.items() if reasons}
     problems |= refused
     changes += [
         change
-        for name, there in found.items()
+        for name, mappings in found.items()
         if name not in refused
-        for change in _mappings(name, there, request)
+        for change in _mappings(name, mappings, request)
     ]
     ready = [name for name in found if name not in refused]
     if not (ready or absent or request.patterns):
-        # Templates are for indices like those set up, and none is.
+        # No index can be set up, so that templates for the same recipe are of no use.
         changes.clear()
-    backfills = {name: count for name in ready if (count := _without(engine, name, request))}
+    backfills = {name: count for name in ready if (count := _count_missing(engine, name, request))}
     return Plan(tuple(changes), problems, backfills)
 
 
 def carry_out(engine: Engine, plan: Plan) -> None:
-    """Make the changes of a plan, in its order.
+    """Make the changes of a plan, in order.
 
     Raises:
-        EngineError: the engine refuses one; those before it are made, and setting up again goes on.
+        EngineError: the engine refuses a change; earlier ones are made, and a new plan has the rest.
     """
     check_engine(engine)
     check_type("plan", plan, Plan, "what make_plan returns")
@@ -169,8 +168,8 @@ def carry_out(engine: Engine, plan: Plan) -> None:
 
 
 def differences(found: object, wanted: object, path: str = "") -> Iterator[str]:
-    """Yield what of ``wanted`` is not in ``found``, a line each; what is found beside it does not matter."""
-    if path.endswith(_WHOLE) and isinstance(wanted, Mapping) and isinstance(found, Mapping):
+    """Yield a line for each part of ``wanted`` that ``found`` lacks; its other parts are ignored."""
+    if path.endswith(_ATOMIC) and isinstance(wanted, Mapping) and isinstance(found, Mapping):
         if found != wanted:
             ours, theirs = first_difference(found, wanted)
             yield f"~ {path}: {ours} → {theirs}"
@@ -185,7 +184,7 @@ def differences(found: object, wanted: object, path: str = "") -> Iterator[str]:
 
 
 def component_body(request: SetupRequest) -> JSON:
-    """Return the component template: the fields and the scheme, to be composed into any index template."""
+    """Return the component template with fields and recipe, for any index template."""
     return {
         "template": {"mappings": _plain(recipe_mappings(request.recipe))},
         "version": _VERSION,
@@ -207,21 +206,21 @@ def template_body(request: SetupRequest) -> JSON:
 def _component(templates: Templates, request: SetupRequest) -> Iterator[SetupChange]:
     found = templates.component_template(request.component)
     if _is_ours(found):
-        there = ((found or {}).get("template") or {}).get("mappings") or {}
+        mappings = ((found or {}).get("template") or {}).get("mappings") or {}
         wanted = component_body(request)
-        wanted["template"]["mappings"]["_meta"][META_KEY] = _noted(there, request.recipe)
+        wanted["template"]["mappings"]["_meta"][META_KEY] = _recipe_to_store(mappings, request.recipe)
         yield from _change("component template", request.component, found, wanted)
 
 
 def _users_of_another_recipe(templates: Templates, request: SetupRequest) -> dict[str, tuple[str, ...]]:
-    """Return the index templates that give a recipe other than this one to indices not meant now."""
+    """Return index templates of other patterns whose recipe the component template would change."""
     lines = [line for change in _component(templates, request) for line in change.lines]
     if not any(line.startswith("~") for line in lines):
         return {}
     return {
         f"index template {name}": (
             f"gives indices of {', '.join(body.get('index_patterns', ()))} the recipe of the component "
-            f"template {request.component!r}, which is another one; give this recipe templates of its own: "
+            f"template {request.component!r}, which is a different recipe; use templates of another name: "
             "--name NAME",
         )
         for name, body in templates.index_templates().items()
@@ -233,23 +232,23 @@ def _users_of_another_recipe(templates: Templates, request: SetupRequest) -> dic
 def _template(
     templates: Templates, request: SetupRequest, others: Mapping[str, Sequence[str]]
 ) -> Iterator[SetupChange]:
-    """Yield the change of the index template; where others match the same indices only if asked for."""
+    """Yield the change of the index template; if others match the same indices, only with ``shadow``."""
     found = templates.index_templates().get(request.name)
     if not request.patterns or not _is_ours(found) or (others and not request.shadow):
         return
     wanted = template_body(request)
-    # Patterns of earlier runs stay.
+    # Keep patterns of earlier runs.
     wanted["index_patterns"] = list(
         dict.fromkeys([*(found or {}).get("index_patterns", ()), *wanted["index_patterns"]])
     )
     for change in _change("index template", request.name, found, wanted):
-        told = tuple(f"! {name} {one}" for name, several in others.items() for one in several)
-        yield replace(change, lines=(*change.lines, *told))
+        warnings = tuple(f"! {name} {one}" for name, messages in others.items() for one in messages)
+        yield replace(change, lines=(*change.lines, *warnings))
 
 
 def _not_ours(templates: Templates, request: SetupRequest) -> dict[str, tuple[str, ...]]:
-    """Return the templates of our names that somebody else made."""
-    why = "was not made by shinglefold, and is left as it is; give ours another name: --name NAME"
+    """Return templates with our names that shinglefold did not make."""
+    why = "was not made by shinglefold, and is not changed; use another name: --name NAME"
     found = {
         f"component template {request.component}": templates.component_template(request.component),
         f"index template {request.name}": templates.index_templates().get(request.name),
@@ -268,7 +267,7 @@ def _change(kind: Kind, name: str, found: JSON | None, wanted: JSON) -> Iterator
 
 
 def _merged(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> JSON:
-    """Return what is wanted, and what others added beside it: a template is replaced as a whole."""
+    """Return ``wanted`` with additional parts of ``found``, because a template is replaced as a whole."""
     return {
         **found,
         **{
@@ -281,7 +280,7 @@ def _merged(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> JSON:
 
 
 def _indices(engine: Engine, request: SetupRequest) -> tuple[dict[str, JSON], list[str]]:
-    """Return the mappings of the indices there are, and the names of those to make."""
+    """Return the mappings of existing indices, and the names of those to create."""
     found: dict[str, JSON] = {}
     absent = []
     for name in request.indices:
@@ -294,15 +293,17 @@ def _indices(engine: Engine, request: SetupRequest) -> tuple[dict[str, JSON], li
     return dict(sorted(found.items())), absent
 
 
-def _against(engine: Engine, name: str, there: Mapping[str, Any], request: SetupRequest) -> tuple[str, ...]:
-    """Return what stands against fingerprints in an index; it is left as it is then."""
+def _obstacles(
+    engine: Engine, name: str, mappings: Mapping[str, Any], request: SetupRequest
+) -> tuple[str, ...]:
+    """Return reasons why an index can't get fingerprints; it is not changed then."""
     settings = settings_of(engine, name).get(name, {})
-    wrong = compare_mappings(there, request.recipe).wrong
-    beside = other_field_hint(name, there)
+    wrong = compare_mappings(mappings, request.recipe).wrong
+    hint = other_field_hint(name, mappings)
     return (
-        *source_obstacles(there, settings),
-        *field_obstacles(name, there, request.recipe.field),
-        *(f"{one}; this can't be changed in place: index into a new one, or {beside}" for one in wrong),
+        *source_obstacles(mappings, settings),
+        *field_obstacles(name, mappings, request.recipe.field),
+        *(f"{one}; this can't be changed in place: index into a new one, or {hint}" for one in wrong),
         *write_obstacles(name, settings),
     )
 
@@ -314,42 +315,42 @@ def _new_index(name: str, request: SetupRequest) -> SetupChange:
 
 def _mappings(name: str, found: Mapping[str, Any], request: SetupRequest) -> Iterator[SetupChange]:
     own = compare_mappings(found, request.recipe)
-    meta = {**(found.get("_meta") or {}), META_KEY: _noted(found, request.recipe)}
+    meta = {**(found.get("_meta") or {}), META_KEY: _recipe_to_store(found, request.recipe)}
     lines = [f"+ {field}: {definition['type']}" for field, definition in own.missing.items()]
     lines += [f"{line[:1]} _meta.{line[2:]}" for line in differences(found.get("_meta") or {}, meta)]
     if lines:
         yield SetupChange("mappings", name, {"_meta": meta, **_additions(own.missing)}, tuple(lines))
 
 
-def _noted(found: Mapping[str, Any], recipe: Recipe) -> JSON:
-    """Return the recipe to note; where nothing else changes, the version that noted it first stays."""
-    noted = _plain(stored_recipe(found) or {})
-    told = _plain(recipe.to_json())
-    same = not list(differences(noted, {**told, "product": noted.get("product")}))
-    return noted if same else {**noted, **told}
+def _recipe_to_store(found: Mapping[str, Any], recipe: Recipe) -> JSON:
+    """Return the recipe to store; if only the product version differs, the stored recipe stays."""
+    stored = _plain(stored_recipe(found) or {})
+    new = _plain(recipe.to_json())
+    same = not list(differences(stored, {**new, "product": stored.get("product")}))
+    return stored if same else {**stored, **new}
 
 
 def _additions(missing: Mapping[str, JSON]) -> JSON:
-    """Return fields by dotted path as nested ``properties``; those that are there must not be sent again."""
+    """Return definitions by dotted path as nested ``properties``; existing fields must not be sent again."""
     body: JSON = {}
     for path, definition in missing.items():
         node = body
-        *way, last = path.split(".")
-        for name in way:
+        *parents, last = path.split(".")
+        for name in parents:
             node = node.setdefault("properties", {}).setdefault(name, {})
         node.setdefault("properties", {})[last] = definition
     return body
 
 
-def _without(engine: Engine, index: str, request: SetupRequest) -> int:
-    """Return how many documents of an index have no fingerprint of the scheme."""
+def _count_missing(engine: Engine, index: str, request: SetupRequest) -> int:
+    """Return the number of documents without a fingerprint of the scheme."""
     query = missing_query(request.recipe.field, request.recipe.scheme.id)
     body = {"query": query, "size": 0, "track_total_hits": True, **engine.can.unaltered}
     return int(check_complete(engine.search(index, body))["hits"]["total"]["value"])
 
 
 def _plain(value: Mapping[str, Any]) -> JSON:
-    """Return a value as JSON has it: lists, no tuples."""
+    """Return a value with JSON's types: lists instead of tuples."""
     plain: JSON = json.loads(json.dumps(value))
     return plain
 

@@ -1,4 +1,4 @@
-"""What indices hold: documents, how many are signed, their languages, and what they were made with."""
+"""Statistics of indices: documents, fingerprints, signatures, languages and recipes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,26 +11,26 @@ from shinglefold.model.recipe import Recipe, stored_recipe
 from shinglefold.model.stored_fingerprint import placeholder_query
 from shinglefold.options.validation import check_engine, check_str
 
-#: More schemes and languages than an index has.
+#: Buckets for schemes and languages; more than an index has.
 _MOST = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class IndexStatistics:
-    """An index and what was counted in it.
+    """The statistics of one index.
 
     Attributes:
-        info: its name, size and aliases.
-        documents: None where they can't be counted.
-        recipe: what its fingerprints are made with; None where it was not made for fingerprints.
-        scheme: the id of the scheme it notes, also of one that this version does not know.
+        info: name, size and aliases.
+        documents: None if they can't be counted.
+        recipe: None if the index was not made for fingerprints, or by an unknown version.
+        scheme: the id of its scheme, even if this version does not know it.
         fingerprints: documents with a fingerprint of the scheme.
-        signed: documents whose fingerprint has a signature; shorter texts have a digest at most.
-        languages: documents with a fingerprint by language, the most frequent first.
-        grouped: documents with the number of their group; None where the index numbers no groups.
-        kept: of ``documents`` those that are none yet: a gate keeps their places while it decides.
-        problem: why something is missing here.
-        unknown: whether its mappings can't be read, so that nobody knows what it was made for.
+        signed: documents whose fingerprint has a signature; texts with few words have none.
+        languages: documents with a fingerprint by language, most frequent first.
+        grouped: documents with a group number; None if the index has none.
+        kept: placeholders of a gate, which ``documents`` includes.
+        problem: why statistics are missing.
+        unknown: its mappings can't be read.
     """
 
     info: IndexInfo
@@ -52,12 +52,12 @@ class IndexStatistics:
 
     @property
     def ungrouped(self) -> int | None:
-        """Documents without the number of their group; None where the index numbers no groups."""
+        """Documents without a group number; None if the index has no group numbers."""
         return None if self.grouped is None else (self.documents or 0) - self.grouped - self.kept
 
     @property
     def signed_share(self) -> float | None:
-        """The share of documents that are signed; None where there is nothing to sign."""
+        """The share of documents that are signed; None if there are none."""
         return self.signed / self.documents if self.recipe is not None and self.documents else None
 
     def to_json(self) -> JSON:
@@ -81,22 +81,22 @@ class IndexStatistics:
 
 
 def statistics(engine: Engine, pattern: str = "*") -> list[IndexStatistics]:
-    """Return the statistics of each index that a name, an alias or a pattern means, by name.
+    """Return the statistics of each index of a name, an alias or a pattern, sorted by name.
 
     Raises:
-        IndexMissing: a name without ``*`` means none.
+        IndexMissing: there is no index of a name without ``*``.
     """
     check_engine(engine)
     check_str("pattern", pattern)
     infos = engine.indices(pattern)
-    known = [_known(engine, info) for info in infos]
+    known = [_read_recipe(engine, info) for info in infos]
     unaltered = engine.can.unaltered
     searches = [(one.info.name, body | unaltered) for one in known for body in _bodies(one)]
     answers = iter(engine.msearch(searches) if searches else ())
-    return [_counted(one, [next(answers) for _ in _bodies(one)]) for one in known]
+    return [_with_counts(one, [next(answers) for _ in _bodies(one)]) for one in known]
 
 
-def _known(engine: Engine, info: IndexInfo) -> IndexStatistics:
+def _read_recipe(engine: Engine, info: IndexInfo) -> IndexStatistics:
     try:
         mappings = engine.mappings(info.name)
     except EngineError as error:
@@ -112,21 +112,21 @@ def _known(engine: Engine, info: IndexInfo) -> IndexStatistics:
 
 
 def _bodies(one: IndexStatistics) -> list[JSON]:
-    """Return the searches that count all of an index, the signed, places kept, and the grouped."""
-    bodies = [_counting(one), _signed(one)]
+    """Return the searches that count all documents, signed ones, placeholders, and grouped ones."""
+    bodies = [_count_all(one), _count_signed(one)]
     if one.recipe is not None:
-        bodies.append(_having(placeholder_query(one.recipe.field)))
+        bodies.append(_count_query(placeholder_query(one.recipe.field)))
         if one.recipe.groups:
-            bodies.append(_having({"exists": {"field": f"{one.recipe.field}.group"}}))
+            bodies.append(_count_query({"exists": {"field": f"{one.recipe.field}.group"}}))
     return bodies
 
 
-def _having(query: JSON) -> JSON:
+def _count_query(query: JSON) -> JSON:
     return {"size": 0, "track_total_hits": True, "query": query}
 
 
-def _counting(one: IndexStatistics) -> JSON:
-    """Return a search that counts all documents, and those with a fingerprint by scheme and language."""
+def _count_all(one: IndexStatistics) -> JSON:
+    """Return a search that counts documents, also by scheme and language of their fingerprint."""
     body: JSON = {"size": 0, "track_total_hits": True}
     if one.recipe is not None:
         named = {name: f"{one.recipe.field}.{name}" for name in ("scheme", "lang")}
@@ -134,20 +134,20 @@ def _counting(one: IndexStatistics) -> JSON:
     return body
 
 
-def _signed(one: IndexStatistics) -> JSON:
-    """Return a search that counts documents with a signature of the scheme; nothing has one of none."""
+def _count_signed(one: IndexStatistics) -> JSON:
+    """Return a search that counts documents with a signature of the scheme."""
     if one.recipe is None:
-        return _having({"ids": {"values": []}})
-    # Whoever has a signature has supershingles, where they are stored; unlike signatures, these are indexed.
+        return _count_query({"ids": {"values": []}})
+    # Supershingles are indexed, unlike signatures, and every document with a signature has them if stored.
     part = "supershingles" if one.recipe.keywords else "signature"
     keywords = {"exists": {"field": f"{one.recipe.field}.{part}"}}
     of_scheme = {"term": {f"{one.recipe.field}.scheme": one.scheme}}
-    return _having({"bool": {"filter": [keywords, of_scheme]}})
+    return _count_query({"bool": {"filter": [keywords, of_scheme]}})
 
 
-def _counted(one: IndexStatistics, answers: Sequence[JSON | EngineError]) -> IndexStatistics:
+def _with_counts(one: IndexStatistics, answers: Sequence[JSON | EngineError]) -> IndexStatistics:
     try:
-        answer, signed, *rest = map(_whole, answers)
+        answer, signed, *rest = map(_complete, answers)
     except EngineError as error:
         return replace(one, documents=one.info.documents, problem=one.problem or str(error))
     found = answer.get("aggregations") or {}
@@ -163,7 +163,7 @@ def _counted(one: IndexStatistics, answers: Sequence[JSON | EngineError]) -> Ind
     )
 
 
-def _whole(answer: JSON | EngineError) -> JSON:
+def _complete(answer: JSON | EngineError) -> JSON:
     if isinstance(answer, EngineError):
         raise answer
     return check_complete(answer)

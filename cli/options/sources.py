@@ -179,7 +179,7 @@ def _joined(streams: Sequence[Iterator["Record"]]) -> Iterator["Record"]:
 
 def reading_notes(options: "ReadOptions", equal_ids: int = 0) -> Iterator[str]:
     """Yield notes about files that were skipped, and about documents of equal ids."""
-    skipped = {name: count for name, count in sorted(options.passed_over.items()) if count}
+    skipped = {name: count for name, count in sorted(options.skipped.items()) if count}
     if skipped:
         counts = ", ".join(f"{name.replace('_', ' ')}: {count:,}" for name, count in skipped.items())
         yield f"not read in folders: {counts}"

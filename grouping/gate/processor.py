@@ -12,8 +12,7 @@ from shinglefold.grouping.gate.gate import Gate
 from shinglefold.grouping.gate.protocol.member import Verdict
 from shinglefold.grouping.gate.protocol.placeholders import GateFields
 from shinglefold.grouping.rules import Policy
-from shinglefold.ingest.processors.context import Options, Tools
-from shinglefold.ingest.processors.texts import Outcome
+from shinglefold.ingest.processors.context import Options, ProcessorResult, Tools
 from shinglefold.model.stored_fingerprint import stored_parts
 from shinglefold.settings import load_settings
 
@@ -58,11 +57,11 @@ class Uniqueness:
         self.place, self.tools = options.place, tools
         self._gate: tuple[int, Gate] | None = None
 
-    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
+    def apply(self, documents: Sequence[Document]) -> list[ProcessorResult]:
         """Take documents through the gate, together."""
         gate = self._open_gate()
         field = gate.recipe.field
-        outcomes: list[Outcome] = [
+        outcomes: list[ProcessorResult] = [
             {**document, "_id": document_id(document)}
             if stored_parts(document, field)
             else ProcessorError(f"no fingerprint in [{field}] yet: put this step after supershingle")
@@ -84,7 +83,7 @@ class Uniqueness:
             for outcome in outcomes
         ]
 
-    def _outcome(self, document: Document, verdict: Verdict, gate_fields: GateFields) -> Outcome:
+    def _outcome(self, document: Document, verdict: Verdict, gate_fields: GateFields) -> ProcessorResult:
         if verdict.status == "accepted":
             return gate_fields.stamped(document, verdict.group, verdict.leads)
         if verdict.status == "failed" or verdict.like is None:

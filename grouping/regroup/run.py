@@ -314,7 +314,7 @@ class _Regrouping:
         scan = Scan(
             self.engine,
             self.index,
-            patience=given.backoff,
+            backoff=given.backoff,
             keep_alive=keep_alive_for(given.requests_per_second),
             fields=reader.fields,
             values=dates,

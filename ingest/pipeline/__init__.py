@@ -1,1 +1,1 @@
-"""Pipelines: processors in order, from the engines' own JSON, with conditions and handlers."""
+"""Pipelines of processors, with conditions and failure handlers."""

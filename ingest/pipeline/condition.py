@@ -1,4 +1,4 @@
-"""The ``if`` of a processor: a small safe subset of the servers' script language, parsed, not run as code.
+"""The ``if`` of a processor: a safe subset of Painless, the servers' script language.
 
 ::
 
@@ -9,7 +9,7 @@
     value      := STRING | NUMBER | 'true' | 'false' | 'null' | '(' condition ')' | field
     field      := 'ctx' ( '.' NAME | '?.' NAME | '[' STRING ']' | '.' METHOD '(' value ')' )*
 
-A step into null fails the document as it does on the servers; ``?.`` gives null instead.
+Access to a member of null fails the document, as on the servers; ``?.`` returns null instead.
 """
 
 import re
@@ -45,7 +45,7 @@ _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
     ">": lambda one, other: one > other,
     ">=": lambda one, other: one >= other,
 }
-#: Methods by name: the types they belong to, how many arguments they take, what they do.
+#: Methods by name: types of the owner, number of arguments, implementation.
 _METHODS: Mapping[str, tuple[tuple[type, ...], int, Callable[..., Any]]] = {
     "contains": ((str, list), 1, _contains),
     "containsKey": ((dict,), 1, _contains),
@@ -57,9 +57,9 @@ _METHODS: Mapping[str, tuple[tuple[type, ...], int, Callable[..., Any]]] = {
     "toLowerCase": ((str,), 0, str.lower),
     "toUpperCase": ((str,), 0, str.upper),
 }
-#: Parts of a condition, so that it can't be nested deeper than Python goes; digits of a number.
+#: Tokens of a condition, which bound its nesting to what Python's stack allows; digits of a number.
 _MOST_TOKENS, _LONGEST_NUMBER = 300, 19
-#: Characters of a condition that a message shows.
+#: Characters of a condition shown in a message.
 _QUOTED = 200
 
 
@@ -71,10 +71,10 @@ class Condition:
     node: _Node
 
     def holds(self, document: Document) -> bool:
-        """Tell whether the condition is true of a document.
+        """Return whether the condition is true for a document.
 
         Raises:
-            ProcessorError: it steps into null, compares what can't be compared, or is no truth value.
+            ProcessorError: it accesses a member of null, compares values without an order, or is no boolean.
         """
         return _truth(self.node(document), self.source)
 
@@ -83,7 +83,7 @@ def parse_condition(source: str, place: str) -> Condition:
     """Parse a condition.
 
     Raises:
-        ConfigError: it is outside the subset, with the place in the pipeline and in the text.
+        ConfigError: it is outside the subset; the message names the place in the pipeline and in the text.
     """
     return Condition(source, _Parser(source, place).parse())
 
@@ -95,7 +95,7 @@ def _truth(value: object, source: str) -> bool:
 
 
 def _equal(one: object, other: object) -> bool:
-    # Python holds 1 == True; the servers do not.
+    # In Python 1 == True; not so on the servers.
     return isinstance(one, bool) == isinstance(other, bool) and one == other
 
 
@@ -120,7 +120,7 @@ class _Parser:
         if len(self.tokens) > _MOST_TOKENS:
             raise ConfigError(
                 f"{self.place}: the condition [{self._quoted}] has {len(self.tokens):,} parts, at most "
-                f"{_MOST_TOKENS} are taken: split the step in several, or set a field first"
+                f"{_MOST_TOKENS} are supported: use several steps, or set a field first"
             )
 
     @property
@@ -129,7 +129,7 @@ class _Parser:
 
     def _refuse(self, at: int) -> NoReturn:
         raise ConfigError(
-            f"{self.place}: the condition [{self._quoted}] can't be used from character {at + 1} on. "
+            f"{self.place}: the condition [{self._quoted}] is not supported from character {at + 1} on. "
             f"Allowed: ctx fields, text, numbers, true, false, null, == != < <= > >= && || ! ( ), instanceof "
             f"with {', '.join(_TYPES)}, and the methods {', '.join(_METHODS)}."
         )
@@ -138,7 +138,7 @@ class _Parser:
         return self.tokens[self.next] if self.next < len(self.tokens) else ("end", "", len(self.source))
 
     def _take(self, *texts: str) -> str:
-        """Step over a sign or name if it is the next one."""
+        """Consume the next token if it is one of these signs or names."""
         kind, text, _ = self._peek()
         if kind not in ("sign", "name") or text not in texts:
             return ""
@@ -199,7 +199,7 @@ class _Parser:
         if name not in _TYPES:
             self._refuse(at)
         kinds = _TYPES[name]
-        # A boolean is an int to Python, not to JSON.
+        # In Python, a bool is an int.
         return lambda doc: (
             isinstance(value := node(doc), kinds) and (name == "Boolean" or not isinstance(value, bool))
         )
@@ -237,7 +237,7 @@ class _Parser:
         if kind == "string":
             return re.sub(r"\\(.)", r"\1", text[1:-1])
         if kind == "number":
-            # Whole numbers of the servers have 64 bits.
+            # Integers of the servers have 64 bits.
             if len(text) > _LONGEST_NUMBER:
                 self._refuse(at)
             return float(text) if "." in text else int(text)

@@ -1,4 +1,4 @@
-"""What a pipeline reads and writes, told from its steps before the first document."""
+"""Determine from a pipeline's steps which fields it reads and writes."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,16 +11,16 @@ from shinglefold.model.recipe import FIELD
 
 
 def target_field(steps: Sequence[Step], wanted: str | None) -> str:
-    """Return the field of an index that a pipeline's fingerprints go to.
+    """Return the field to which a pipeline writes the fingerprints of an index.
 
     Args:
-        wanted: where the index keeps them; None takes the pipeline's word.
+        wanted: the fingerprint field of the index; the pipeline's own if None.
 
     Raises:
-        RecipeMismatch: they go elsewhere.
-        ConfigError: they go to several fields and none is wanted.
+        RecipeMismatch: the pipeline writes to another field.
+        ConfigError: ``wanted`` is None and the pipeline writes to several fields.
     """
-    targets = list(dict.fromkeys(made.target for made in _supershingles(steps)))
+    targets = list(dict.fromkeys(one.target for one in _supershingles(steps)))
     if wanted is None:
         if len(targets) > 1:
             raise ConfigError(
@@ -40,51 +40,53 @@ def target_field(steps: Sequence[Step], wanted: str | None) -> str:
 
 
 def makes_fingerprints(steps: Sequence[Step]) -> bool:
-    """Tell whether a pipeline makes any fingerprints; one with processors of others is believed to."""
+    """Return whether a pipeline makes fingerprints; custom processors are assumed to do so."""
     others = any(step.processor.type not in BUILT_IN for step in steps)
     return others or any(True for _ in _supershingles(steps))
 
 
 def text_fields(steps: Sequence[Step], target: str) -> tuple[str, ...]:
-    """Return the fields whose texts the fingerprints in a field are of."""
-    made = [name for step in _supershingles(steps) if step.target == target for name in step.fields]
-    return tuple(dict.fromkeys(made))
+    """Return the fields whose texts are fingerprinted into a field."""
+    names = [name for step in _supershingles(steps) if step.target == target for name in step.fields]
+    return tuple(dict.fromkeys(names))
 
 
 def raw_fields(steps: Sequence[Step], target: str) -> tuple[str, ...]:
-    """Return the fields of fingerprinted text that documents bring themselves: no step makes them."""
-    made: set[str] = set()
-    own: set[str] = set()
+    """Return the text fields that documents bring themselves, because no step creates them."""
+    created: set[str] = set()
+    rewritten: set[str] = set()
     for step in steps:
-        source, goal = (getattr(step.processor, name, None) for name in ("field", "target"))
+        source, target_name = (getattr(step.processor, name, None) for name in ("field", "target"))
         if isinstance(step.processor, Set):
-            made.add(step.processor.field)
-        elif goal is not None and goal == source:
-            own.add(goal)
-        elif goal is not None:
-            made.add(goal)
-    return tuple(name for name in text_fields(steps, target) if name not in made or name in own)
+            created.add(step.processor.field)
+        elif target_name is not None and target_name == source:
+            rewritten.add(target_name)
+        elif target_name is not None:
+            created.add(target_name)
+    return tuple(name for name in text_fields(steps, target) if name not in created or name in rewritten)
 
 
 def rerun_problems(steps: Sequence[Step], target: str) -> list[str]:
-    """Return why a pipeline can't be run again on what it stored, and how it could, in words.
+    """Return messages on steps that cannot run again on stored documents, each with a remedy.
 
-    A step fails the second time, or finds no text, where a later step removes the field it reads; so does one
-    that gives a field another name, where it may not be missing.
+    A step fails the second time, or finds no text, if a later step removes the field that it reads. So does
+    ``rename``, unless the field may be missing.
     """
     moved = [
-        f"the pipeline gives [{step.processor.field}] another name: it fails on the stored document; add "
+        f"the pipeline renames [{step.processor.field}], and fails on the stored document; add "
         '"ignore_missing": true to rename'
         for step in steps
-        if isinstance(step.processor, Rename) and not step.processor.ignore_missing and not _excused(step)
+        if isinstance(step.processor, Rename)
+        and not step.processor.ignore_missing
+        and not _tolerates_missing(step)
     ]
     return moved + [
-        _told(reader, gone)
+        _removal_message(reader, removed)
         for place, step in enumerate(steps)
         if isinstance(step.processor, Remove)
-        for gone in step.processor.fields
+        for removed in step.processor.fields
         for reader in steps[:place]
-        if any(_covers(gone, name) for name in _needed(reader, target))
+        if any(f"{name}.".startswith(f"{removed}.") for name in _required_fields(reader, target))
     ]
 
 
@@ -95,42 +97,38 @@ def _supershingles(steps: Sequence[Step]) -> Iterator[Supershingle]:
         yield from _supershingles(step.on_failure)
 
 
-def _needed(step: Step, target: str) -> tuple[str, ...]:
-    """Return the fields a step can't do without."""
-    made = step.processor
-    if isinstance(made, Supershingle):
-        return made.fields if made.target == target else ()
-    if _excused(step):
+def _required_fields(step: Step, target: str) -> tuple[str, ...]:
+    """Return the fields without which a step fails."""
+    processor = step.processor
+    if isinstance(processor, Supershingle):
+        return processor.fields if processor.target == target else ()
+    if _tolerates_missing(step):
         return ()
-    if isinstance(made, HtmlStrip | MainContent):
-        return () if made.ignore_missing else (made.field,)
-    if isinstance(made, DetectLanguage | Canonicalize):
+    if isinstance(processor, HtmlStrip | MainContent):
+        return () if processor.ignore_missing else (processor.field,)
+    if isinstance(processor, DetectLanguage | Canonicalize):
         # One of several fields will do.
-        return made.fields if len(made.fields) == 1 and not made.ignore_missing else ()
-    if isinstance(made, Set):
-        return (made.copy_from,) if made.copy_from and not made.ignore_empty else ()
+        return processor.fields if len(processor.fields) == 1 and not processor.ignore_missing else ()
+    if isinstance(processor, Set):
+        return (processor.copy_from,) if processor.copy_from and not processor.ignore_empty else ()
     return ()
 
 
-def _excused(step: Step) -> bool:
-    """Tell whether somebody has thought of documents that lack what a step needs."""
+def _tolerates_missing(step: Step) -> bool:
+    """Return whether a step is configured for documents that lack its fields."""
     return step.ignore_failure or step.condition is not None or bool(step.on_failure)
 
 
-def _covers(gone: str, name: str) -> bool:
-    return name == gone or name.startswith(f"{gone}.")
-
-
-def _told(reader: Step, gone: str) -> str:
+def _removal_message(reader: Step, removed: str) -> str:
     kind = reader.processor.type
     place = f"{kind}{f' [{reader.tag}]' if reader.tag else ''}"
     if kind == Supershingle.type:
         return (
-            f"the pipeline removes [{gone}], which its {place} reads: the stored document has no text to "
-            f"make the fingerprint of again; keep [{gone}], or let {kind} read a field that stays"
+            f"the pipeline removes [{removed}], which its {place} reads: the stored document has no text to "
+            f"fingerprint again; keep [{removed}], or let {kind} read a field that stays"
         )
     option = "ignore_empty_value" if kind == Set.type else "ignore_missing"
     return (
-        f"the pipeline removes [{gone}], which its {place} reads: it fails on the stored document; add "
-        f'"{option}": true to {kind}, or keep [{gone}]'
+        f"the pipeline removes [{removed}], which its {place} reads: it fails on the stored document; add "
+        f'"{option}": true to {kind}, or keep [{removed}]'
     )

@@ -1,7 +1,7 @@
-"""A pipeline: processors in order, configured by the engines' own JSON."""
+"""Pipelines of processors, configured by the JSON of OpenSearch's and Elasticsearch's ingest pipelines."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.resources import files
@@ -28,7 +28,7 @@ from shinglefold.ingest.pipeline.steps import (
     Trace,
     Tracer,
     build_steps,
-    handlers,
+    check_handlers,
     no_trace,
     run_handlers,
 )
@@ -39,28 +39,30 @@ from shinglefold.model.seal import Seal, check_seal
 from shinglefold.options.validation import check_known, check_object, check_strings, expected
 from shinglefold.registry import make_scheme
 
-#: Fields that fingerprints are of, at most.
+#: Fields of text, at most.
 _MOST_FIELDS = 1_000
+#: Metadata that documents of a simulation may have.
+_METADATA = ("_index", "_id", "_routing", "_version", "_version_type", "_if_seq_no", "_if_primary_term")
 _KEYS = ("processors", "on_failure", "description", "version", "_meta")
 
 
 class Outcome(NamedTuple):
-    """What became of one document: it is ``done``, was ``dropped``, or ``failed`` and why.
+    """The result of a pipeline for one document: ``done``, ``dropped``, or ``failed`` with the failure.
 
-    ``json`` is its source as JSON where that was asked for; ``document`` is then only what stands beside it.
-    ``ready`` is what the engine wants of it, where that was asked for.
+    ``json``: the source as JSON, if requested; ``document`` then holds ``_id`` and ``_index`` only.
+    ``prepared``: the document as the engine prepared it, if requested.
     """
 
     status: Literal["done", "dropped", "failed"]
     document: Document | None = None
     failure: Failure | None = None
     json: bytes | None = None
-    ready: PreparedDocument | None = None
+    prepared: PreparedDocument | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Processors in order, handlers for what fails, and the tools they share."""
+    """Processors in order, handlers for failures, and the tools they share."""
 
     steps: tuple[Step, ...]
     tools: Tools
@@ -82,15 +84,15 @@ class Pipeline:
         """Build a pipeline.
 
         Args:
-            definition: ``description``, ``version``, ``_meta``, ``processors``, ``on_failure``, as for
-                ``PUT _ingest/pipeline``.
-            scheme: by default the default preset with all installed languages.
-            canonicalizer: of that scheme, to share its lexicon.
-            processors: makers of further processors by name.
-            seal: seals the fingerprints, and is noted in the recipe by its key's id.
+            definition: the body of ``PUT _ingest/pipeline``: ``processors``, ``on_failure``, ``description``,
+                ``version``, ``_meta``.
+            scheme: the default preset with all installed languages, if None.
+            canonicalizer: one of that scheme, to share its lexicon.
+            processors: factories of further processors by name.
+            seal: seals the fingerprints; the recipe notes the id of its key.
 
         Raises:
-            ConfigError: a key, a processor or an option is not valid; says where.
+            ConfigError: a key, a processor or an option is not valid; the message says where.
         """
         _check(definition)
         scheme = make_scheme() if scheme is None else checked_scheme(scheme)
@@ -98,7 +100,7 @@ class Pipeline:
         check_seal(seal)
         tools = Tools(scheme, canonicalizer or Canonicalizer.of(scheme), seal=seal)
         known = {**BUILT_IN, **(processors or {})}
-        failing = handlers(definition["on_failure"], "pipeline") if "on_failure" in definition else []
+        failing = check_handlers(definition["on_failure"], "pipeline") if "on_failure" in definition else []
         return cls(
             build_steps(definition["processors"], tools, known, "processors"),
             tools,
@@ -111,41 +113,41 @@ class Pipeline:
 
     @property
     def scheme(self) -> Scheme:
-        """The scheme its fingerprints are made with."""
+        """The scheme of its fingerprints."""
         return self.tools.scheme
 
     def recipe(self, field: str | None = None) -> Recipe:
-        """Return the recipe of an index that this pipeline feeds.
+        """Return the recipe of an index for this pipeline.
 
         Args:
-            field: where the index keeps fingerprints; by default where this pipeline writes them.
+            field: the fingerprint field of the index; the pipeline's own if None.
 
         Raises:
-            RecipeMismatch: the pipeline writes its fingerprints elsewhere.
-            ConfigError: it writes them into several fields and none is named.
+            RecipeMismatch: the pipeline writes fingerprints to another field.
+            ConfigError: ``field`` is None and the pipeline writes fingerprints to several fields.
         """
         target = target_field(self.steps, field)
-        # What makes no fingerprints says nothing of how an index's are made.
+        # A pipeline without fingerprints tells nothing about those of an index.
         kept = comparable(self.definition) if makes_fingerprints(self.steps) else NO_STEPS
         sealed = "" if self.tools.seal is None else self.tools.seal.id
         return Recipe(self.scheme, kept, target, text_fields(self.steps, target), sealed)
 
     @property
     def meter(self) -> Meter:
-        """What its processors counted and timed."""
+        """The counters of its processors."""
         return self.tools.meter
 
     def run(self, documents: Iterable[Document]) -> Iterator[Outcome]:
-        """Yield what becomes of each document, in order, working block by block."""
+        """Yield the outcome of each document, in order, computed in blocks."""
         if isinstance(documents, str | bytes | Mapping) or not isinstance(documents, Iterable):
             raise expected("documents", "a list of documents, each an object of its fields", documents)
         for block in blocks(documents, weight, RAW_BUDGET):
             yield from self.run_block(block)
 
     def run_block(self, documents: Iterable[Document]) -> list[Outcome]:
-        """Return what becomes of each document of a block, in order; the documents given stay as they are.
+        """Return the outcome of each document of a block, in order; the documents stay unchanged.
 
-        It holds none of them, so that those of an iterator go as they are worked on.
+        No reference to a document is kept, so that an iterator's documents can be freed one by one.
         """
         stamp = {"timestamp": timestamp(datetime.now(UTC))}
         runs = [DocumentRun({**document, META: stamp}) for document in documents]
@@ -153,7 +155,7 @@ class Pipeline:
         return [_outcome(run) for run in runs]
 
     def run_steps(self, runs: Sequence[DocumentRun], trace: Tracer = no_trace) -> None:
-        """Take all steps; documents that fail and that the pipeline's handlers save take no more of them."""
+        """Run all steps; a failed document goes to the pipeline's handlers and takes no further step."""
         for step in self.steps:
             step.apply(runs, trace)
             failed = [run for run in runs if run.failure is not None and not run.finished]
@@ -166,30 +168,36 @@ class Pipeline:
     def simulate(
         self, documents: Sequence[Mapping[str, Any]], verbose: bool = False, now: datetime | None = None
     ) -> JSON:
-        """Return what the pipeline makes of ``{"_index", "_id", "_source"}`` objects.
+        """Run the pipeline on ``{"_index", "_id", "_source"}`` objects and return the documents as JSON.
 
-        The answer has the shape of ``_ingest/pipeline/_simulate``; ``verbose`` shows every step.
+        The result has the shape of ``_ingest/pipeline/_simulate``; ``verbose`` includes every step.
 
         Raises:
             ConfigError: one of the documents has another shape.
         """
         stamp = timestamp(datetime.now(UTC) if now is None else now)
-        return simulate(self.run_steps, documents, verbose, stamp)
+        runs = [DocumentRun(_unwrapped(given, number, stamp)) for number, given in enumerate(documents)]
+        if not verbose:
+            self.run_steps(runs)
+            return {"docs": [_result(run) for run in runs]}
+        results: dict[int, list[JSON]] = {id(run): [] for run in runs}
+        self.run_steps(runs, lambda trace: results[id(trace.run)].append(_step_result(trace)))
+        return {"docs": [{"processor_results": results[id(run)]} for run in runs]}
 
 
 def timestamp(moment: datetime) -> str:
-    """Return a moment as the engines write it: UTC, milliseconds, ``Z``."""
+    """Return a time as servers write it: UTC, milliseconds, ``Z``."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def default_definition(field: str = FIELD, fields: Sequence[str] = TEXTS) -> JSON:
-    """Return the JSON of the pipeline for pages: markup out, fingerprint, language.
+    """Return the JSON of the default pipeline for pages: strip markup, fingerprint, note the language.
 
     Args:
-        field: where fingerprints go.
-        fields: whose texts they are of; a ``title`` holds no markup.
+        field: the fingerprint field.
+        fields: the fields whose texts are fingerprinted; a ``title`` holds no markup.
     """
-    # One name would be taken for its letters.
+    # A single string would be a list of its letters.
     check_strings("fields", fields, _MOST_FIELDS)
     check_field("field", field, fields)
     text = files("shinglefold.ingest").joinpath("pages.json").read_text("utf-8")
@@ -209,10 +217,10 @@ def _check(definition: object) -> None:
     for key, kind in kinds.items():
         value = pipeline.get(key)
         if not isinstance(value, kind) and (value is not None or key == "processors"):
-            raise expected(f"pipeline: {key!r}", _SAID[kind], value)
+            raise expected(f"pipeline: {key!r}", _KINDS[kind], value)
 
 
-_SAID = MappingProxyType({list: "a list", int: "a whole number", Mapping: "an object", str: "text"})
+_KINDS = MappingProxyType({list: "a list", int: "a whole number", Mapping: "an object", str: "text"})
 
 
 def _outcome(run: DocumentRun) -> Outcome:
@@ -220,42 +228,25 @@ def _outcome(run: DocumentRun) -> Outcome:
         return Outcome("failed", None, run.failure)
     if run.document is None:
         return Outcome("dropped")
-    made = dict(run.document)
-    made.pop(META, None)
-    return Outcome("done", made)
+    document = dict(run.document)
+    document.pop(META, None)
+    return Outcome("done", document)
 
 
 def encode_document(outcome: Outcome) -> Outcome:
-    """Return an outcome with its document as JSON; as it is where the document holds what JSON has not."""
+    """Return an outcome with its document as JSON; unchanged if the document holds values that JSON lacks."""
     if outcome.document is None:
         return outcome
     source = dict(outcome.document)
-    beside = {key: source.pop(key) for key in METADATA if key in source}
+    metadata = {key: source.pop(key) for key in METADATA if key in source}
     try:
-        return outcome._replace(document=beside, json=to_json(source))
+        return outcome._replace(document=metadata, json=to_json(source))
     except (TypeError, ValueError):
-        # The engine's client may know more types than these.
+        # The engine's client may serialize more types.
         return outcome
 
 
-_METADATA = ("_index", "_id", "_routing", "_version", "_version_type", "_if_seq_no", "_if_primary_term")
-_PassThrough = Callable[[Sequence[DocumentRun], Tracer], None]
-
-
-def simulate(
-    run_steps: _PassThrough, documents: Sequence[Mapping[str, Any]], verbose: bool, stamp: str
-) -> JSON:
-    """Return the answer of the servers' ``_simulate`` for documents ``{"_index", "_id", "_source"}``."""
-    runs = [DocumentRun(_opened(given, number, stamp)) for number, given in enumerate(documents)]
-    if not verbose:
-        run_steps(runs, lambda _: None)
-        return {"docs": [_result(run) for run in runs]}
-    results: dict[int, list[JSON]] = {id(run): [] for run in runs}
-    run_steps(runs, lambda trace: results[id(trace.run)].append(_step_result(trace)))
-    return {"docs": [{"processor_results": results[id(run)]} for run in runs]}
-
-
-def _opened(given: Mapping[str, Any], number: int, stamp: str) -> Document:
+def _unwrapped(given: Mapping[str, Any], number: int, stamp: str) -> Document:
     source = given.get("_source") if isinstance(given, Mapping) else given
     if not isinstance(given, Mapping) or not isinstance(source, Mapping):
         raise ConfigError(f"docs[{number}]: expected an object with '_source', found {json_type(source)}")
@@ -266,7 +257,7 @@ def _opened(given: Mapping[str, Any], number: int, stamp: str) -> Document:
     return {**source, **metadata, META: {"timestamp": stamp}}
 
 
-def _shown(document: Document) -> JSON:
+def _wrapped(document: Document) -> JSON:
     source = {key: value for key, value in document.items() if key not in (*_METADATA, META)}
     metadata = {key: document[key] for key in _METADATA if key in document}
     return {**metadata, "_source": source, META: document.get(META)}
@@ -282,7 +273,7 @@ def _error(failure: Failure) -> JSON:
 def _result(run: DocumentRun) -> JSON | None:
     if run.failure is not None:
         return {"error": _error(run.failure)}
-    return None if run.document is None else {"doc": _shown(run.document)}
+    return None if run.document is None else {"doc": _wrapped(run.document)}
 
 
 def _step_result(trace: Trace) -> JSON:
@@ -293,7 +284,7 @@ def _step_result(trace: Trace) -> JSON:
     if step.description:
         result["description"] = step.description
     if step.condition is not None:
-        # A condition that could not be decided has no result.
+        # A condition that failed has no result.
         if trace.status != "error":
             result["if"] = {"condition": step.condition.source, "result": trace.status != "skipped"}
         else:
@@ -302,5 +293,5 @@ def _step_result(trace: Trace) -> JSON:
         error = _error(trace.failure)
         result |= {"ignored_error": {"error": error}} if trace.status == "error_ignored" else {"error": error}
     if trace.status in ("success", "error_ignored") and trace.run.document is not None:
-        result["doc"] = _shown(trace.run.document)
+        result["doc"] = _wrapped(trace.run.document)
     return result

@@ -1,4 +1,4 @@
-"""One configured step of a pipeline, and what happens to the documents of a block when it runs."""
+"""The steps of a pipeline: built from its JSON, and run on a block of documents."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,9 +16,9 @@ from shinglefold.ingest.processors.values import Convert, Date, Gsub, Join, Lowe
 from shinglefold.options.validation import expected
 from shinglefold.registry import PROCESSORS, load_plugin
 
-#: Where a pipeline keeps its own facts while a document travels: the time, and why a step failed.
+#: The field for ingest metadata while a document is processed: the time, and why a step failed.
 META = "_ingest"
-#: Known to a document on its way, no part of what is stored.
+#: Fields of a document in a pipeline that are not part of its source.
 METADATA = ("_id", "_index")
 _ON_FAILURE = ("on_failure_message", "on_failure_processor_type", "on_failure_processor_tag")
 
@@ -38,7 +38,7 @@ class Failure:
 
 @dataclass(slots=True)
 class DocumentRun:
-    """One document on its way: ``document`` is None once it was dropped."""
+    """The state of one document in a pipeline; ``document`` is None once it was dropped."""
 
     document: Document | None
     failure: Failure | None = None
@@ -46,7 +46,7 @@ class DocumentRun:
 
     @property
     def alive(self) -> bool:
-        """Tell whether further steps apply."""
+        """Whether further steps apply."""
         return self.document is not None and self.failure is None and not self.finished
 
 
@@ -63,12 +63,12 @@ Tracer = Callable[[Trace], None]
 
 
 def no_trace(_: Trace) -> None:
-    """Trace nothing."""
+    """Ignore the trace."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A processor with the keys every processor may have."""
+    """A processor with the options that all processors have."""
 
     processor: Processor
     condition: Condition | None = None
@@ -78,7 +78,7 @@ class Step:
     on_failure: tuple["Step", ...] = field(default=())
 
     def apply(self, runs: Sequence[DocumentRun], trace: Tracer = no_trace) -> None:
-        """Take the step with every document of a block that is still alive and meets the condition."""
+        """Run the processor on each document of a block that is alive and meets the condition."""
         chosen = [run for run in runs if run.alive and self._chosen(run, trace)]
         failed: list[DocumentRun] = []
         for run, outcome in zip(chosen, self._outcomes(chosen), strict=True):
@@ -90,7 +90,7 @@ class Step:
         run_handlers(failed, self.on_failure, trace)
 
     def _outcomes(self, runs: Sequence[DocumentRun]) -> Sequence[Document | Exception | None]:
-        """Return what the processor says; where it raises against its contract, blame only the culprits."""
+        """Return the processor's outcomes; if it raises, run it on each document to find which ones fail."""
         documents = [run.document for run in runs if run.document is not None]
         try:
             outcomes = self.processor.apply(documents) if documents else []
@@ -105,7 +105,7 @@ class Step:
         if outcome is None or isinstance(outcome, dict | Exception):
             return outcome
         return ProcessorError(
-            f"the processor returned {json_type(outcome)} where it should a document: a fault of its own"
+            f"the processor returned {json_type(outcome)} instead of a document: a bug of the processor"
         )
 
     def _chosen(self, run: DocumentRun, trace: Tracer) -> bool:
@@ -114,7 +114,7 @@ class Step:
         try:
             chosen = self.condition.holds(run.document)
         except ProcessorError as error:
-            # As on the servers, neither ignore_failure nor the step's own handlers see this one.
+            # As on the servers, neither ignore_failure nor on_failure of this step apply.
             run.failure = self._failure(error)
             trace(Trace(self, run, "error", run.failure))
             return False
@@ -137,35 +137,35 @@ class Step:
 
 
 def run_handlers(failed: Sequence[DocumentRun], handlers: Sequence[Step], trace: Tracer) -> None:
-    """Run failure handlers: a document they bring through is alive again, without the failure."""
+    """Run failure handlers; a document that passes them is alive again, without the failure."""
     if not handlers or not failed:
         return
     for run in failed:
-        _tell(run)
+        _expose_failure(run)
     for step in handlers:
         step.apply(failed, trace)
     for run in failed:
         if run.document is not None and run.failure is None:
-            run.document = _forgotten(run.document)
+            run.document = _without_failure(run.document)
 
 
-def _tell(run: DocumentRun) -> None:
-    """Put the failure where handlers can read it, and let the document live on."""
+def _expose_failure(run: DocumentRun) -> None:
+    """Move the failure of a document into its metadata, where handlers can read it."""
     assert run.document is not None
     assert run.failure is not None
     facts = (run.failure.reason, run.failure.processor, run.failure.tag)
-    told: dict[str, Any] = {**run.document[META], **dict(zip(_ON_FAILURE, facts, strict=True))}
-    run.document, run.failure = {**run.document, META: told}, None
+    meta: dict[str, Any] = {**run.document[META], **dict(zip(_ON_FAILURE, facts, strict=True))}
+    run.document, run.failure = {**run.document, META: meta}, None
 
 
-def _forgotten(document: Document) -> Document:
+def _without_failure(document: Document) -> Document:
     meta = document.get(META)
     if not isinstance(meta, dict):
         return document
     return {**document, META: {key: value for key, value in meta.items() if key not in _ON_FAILURE}}
 
 
-#: Makes a processor from its options; must take every option it knows.
+#: Creates a processor from its options; must take every option it knows.
 Factory = Callable[[Options, Tools], Processor]
 
 _CLASSES = (
@@ -198,7 +198,7 @@ def build_steps(
     """Return the steps of a list of processors.
 
     Args:
-        where: the list's name in messages, such as ``processors`` or ``processors[2].on_failure``.
+        where: the name of the list in messages, such as ``processors`` or ``processors[2].on_failure``.
 
     Raises:
         ConfigError: a processor or an option is not valid.
@@ -216,39 +216,29 @@ def _step(definition: object, tools: Tools, factories: Mapping[str, Factory], wh
     factory = factories.get(str(name)) or load_plugin(
         PROCESSORS, f"processor (in {where})", str(name), factories
     )
-    options = Options(values, _place(where, str(name), values))
+    tag = values.get("tag") if isinstance(values, Mapping) else None
+    options = Options(values, f"{where} {name}" + (f", tag {tag!r}" if tag else ""))
     tag = options.optional("tag")
     description = options.optional("description")
-    condition = _condition(options)
+    source = options.optional("if")
+    condition = None if source is None else parse_condition(source, options.place)
     ignore_failure = options.flag("ignore_failure", False)
-    handlers = build_steps(_handlers(options), tools, factories, f"{where}.on_failure")
+    has_handlers = options.has("on_failure")
+    handlers = options.items("on_failure")
+    if has_handlers:
+        check_handlers(handlers, options.place)
+    on_failure = build_steps(handlers, tools, factories, f"{where}.on_failure")
     processor = factory(options, tools)
     options.done()
     if not isinstance(processor, Processor):
-        raise ConfigError(f"{where}: the plugin {name!r} made {processor!r:.100}, which is no processor")
-    return Step(processor, condition, tag, description, ignore_failure, handlers)
+        raise ConfigError(f"{where}: the plugin {name!r} returned {processor!r:.100}, which is no processor")
+    return Step(processor, condition, tag, description, ignore_failure, on_failure)
 
 
-def _place(where: str, name: str, values: object) -> str:
-    tag = values.get("tag") if isinstance(values, Mapping) else None
-    return f"{where} {name}" + (f", tag {tag!r}" if tag else "")
-
-
-def _condition(options: Options) -> Condition | None:
-    source = options.optional("if")
-    return None if source is None else parse_condition(source, options.place)
-
-
-def _handlers(options: Options) -> list[Any]:
-    if options.has("on_failure"):
-        return handlers(options.items("on_failure"), options.place)
-    return options.items("on_failure")
-
-
-def handlers(found: object, place: str) -> list[Any]:
-    """Return a list of failure handlers; as on the servers it must not be empty."""
-    if not isinstance(found, list):
-        raise expected(f"{place}: 'on_failure'", "a list", found)
-    if not found:
+def check_handlers(handlers: object, place: str) -> list[Any]:
+    """Return a list of failure handlers, which must not be empty, as on the servers."""
+    if not isinstance(handlers, list):
+        raise expected(f"{place}: 'on_failure'", "a list", handlers)
+    if not handlers:
         raise ConfigError(f"{place}: 'on_failure' must not be empty; leave it out")
-    return found
+    return handlers

@@ -1,1 +1,1 @@
-"""Processors: each takes documents and returns them changed; what a pipeline is made of."""
+"""The processors of pipelines."""

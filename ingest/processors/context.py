@@ -1,25 +1,32 @@
-"""What processors are made from: the scheme, one fingerprinter for all of them, and the meter."""
+"""Base classes of processors, their options, and the tools that all processors of a pipeline share."""
 
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.errors import ConfigError, UnknownLanguage
+from shinglefold.contracts.engine import Document
+from shinglefold.errors import ConfigError, ProcessorError, UnknownLanguage
 from shinglefold.ingest.fingerprinter import Fingerprinter, Meter
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.options.validation import check_bool, check_known, check_object, check_str, expected
 from shinglefold.registry import language_class
 
+#: What a processor returns for a document: a changed one, an error, or None to drop it.
+ProcessorResult = Document | Exception | None
+
 
 @dataclass(slots=True)
 class Tools:
-    """Shared by the processors of a pipeline."""
+    """The objects that all processors of a pipeline share."""
 
     scheme: Scheme
     canonicalizer: Canonicalizer
     meter: Meter = field(default_factory=Meter)
-    #: Seals the fingerprints that are stored; None leaves them without a seal.
+    #: Seals stored fingerprints; None stores them without a seal.
     seal: Seal | None = None
     fingerprinter: Fingerprinter = field(init=False)
 
@@ -27,7 +34,7 @@ class Tools:
         self.fingerprinter = Fingerprinter(self.scheme, self.canonicalizer, self.meter)
 
     def warm(self) -> None:
-        """Load the dictionaries, and compiled code in use, now, so that forked workers share them."""
+        """Load dictionaries, and compiled code in use, so that forked workers share them."""
         samples = (language_class(ref.code).samples[:1] for ref in self.scheme.languages)
         texts = [sample.a for found in samples for sample in found]
         self.canonicalizer.hash_batch(texts)
@@ -36,15 +43,14 @@ class Tools:
             self.meter.take()
 
     def expect(self, characters: int) -> None:
-        """Load compiled code where so many characters are to come that it pays, before workers are forked."""
+        """Load compiled code before workers are forked, if it pays for so many characters to come."""
         if self.fingerprinter.expect(characters):
             self.warm()
 
     def language(self, code: object) -> str | None:
-        """Return the language a document declares, or None (detect it) where it is none of the scheme's.
+        """Return a declared language if the scheme has it, else None, which means detection.
 
-        ``ru-RU`` and ``zh_CN`` count as ``ru`` and ``zh``. A declared language nobody knows is counted, the
-        document is not lost.
+        ``ru-RU`` and ``zh_CN`` count as ``ru`` and ``zh``. Languages that the scheme lacks are counted.
         """
         if code is None or code == "":
             return None
@@ -57,10 +63,10 @@ class Tools:
         return None
 
     def check(self, code: str | None, place: str) -> str | None:
-        """Return a language code given as an option.
+        """Check a language code given as an option, and return it.
 
         Raises:
-            UnknownLanguage: it is none of the scheme's.
+            UnknownLanguage: the scheme lacks it.
         """
         if code is not None and code not in self.fingerprinter.languages:
             raise UnknownLanguage.unknown(f"language (in {place})", code, self.fingerprinter.languages)
@@ -68,7 +74,7 @@ class Tools:
 
 
 class Options:
-    """Options to be taken one by one; ``done`` refuses those nobody took."""
+    """The options of one processor, taken one by one; ``done`` rejects those that were not taken."""
 
     def __init__(self, values: object, place: str) -> None:
         self.place = place
@@ -84,24 +90,24 @@ class Options:
         return self._take(name, default)
 
     def text(self, name: str, default: str | None = None) -> str:
-        """Take a text that must not be empty; without a default it is required."""
+        """Take a non-empty text; it is required if there is no default."""
         found = self._take(name, default)
         if found is None:
-            raise ConfigError(f"{self.place}: the option {name!r} is required")
+            raise ConfigError(self._required(repr(name)))
         return check_str(self._named(name), found)
 
     def any_text(self, name: str) -> str:
-        """Take a text that may be empty, and must be given."""
+        """Take a required text that may be empty."""
         if not self.has(name):
-            raise ConfigError(self._lacks(repr(name)))
+            raise ConfigError(self._required(repr(name)))
         return check_str(self._named(name), self._take(name, None), empty=True)
 
     def optional(self, name: str) -> str | None:
-        """Take a text that may be left out."""
+        """Take an optional text."""
         return self.text(name) if self.has(name) else self._take(name, None)
 
     def has(self, name: str) -> bool:
-        """Tell whether an option is given (null counts as not)."""
+        """Return whether an option is given and not null."""
         return self._values.get(name) is not None
 
     def flag(self, name: str, default: bool) -> bool:
@@ -111,11 +117,13 @@ class Options:
         return bool(found)
 
     def names(self, *aliases: str) -> tuple[str, ...]:
-        """Take one field name or a list of them, under the first of these option names that is given."""
+        """Take one field name or a list of them, under exactly one of these option names."""
         given = [alias for alias in aliases if self.has(alias)]
         if len(given) != 1:
             wanted = " or ".join(repr(alias) for alias in aliases)
-            raise ConfigError(f"{self.place}: give exactly one of {wanted}" if given else self._lacks(wanted))
+            raise ConfigError(
+                f"{self.place}: give exactly one of {wanted}" if given else self._required(wanted)
+            )
         self._known.update(aliases)
         found = self._take(given[0], None)
         names = found if isinstance(found, list) else [found]
@@ -123,23 +131,68 @@ class Options:
             raise expected(self._named(given[0]), "a field's name or a list of names", found)
         return tuple(names)
 
-    def _lacks(self, wanted: str) -> str:
-        return f"{self.place}: the option {wanted} is required"
+    def _required(self, names: str) -> str:
+        return f"{self.place}: the option {names} is required"
 
     def items(self, name: str) -> list[Any]:
-        """Take a list, by default empty."""
+        """Take a list, empty by default."""
         found = self._take(name, [])
         if not isinstance(found, list):
             raise expected(self._named(name), "a list", found)
         return found
 
     def done(self) -> None:
-        """Refuse what nobody took.
+        """Reject options that were not taken.
 
         Raises:
-            ConfigError: an option is unknown, with the nearest name and the place.
+            ConfigError: an option is unknown; names the nearest known one.
         """
         check_known(f"option (in {self.place})", self._values, tuple(self._known))
 
     def _named(self, name: str) -> str:
         return f"{self.place}: {name!r}"
+
+
+class DocumentProcessor(ABC):
+    """A processor that changes one document at a time.
+
+    ``type``: its name in pipelines. ``stage``: the stage whose time it adds to, if any.
+    """
+
+    type: ClassVar[str]
+    stage: ClassVar[str] = ""
+
+    def __init__(self, options: Options, tools: Tools) -> None:
+        self.tools = tools
+
+    def apply(self, documents: Sequence[Document]) -> list[ProcessorResult]:
+        """Return the result for each document, or the error that it caused."""
+        results: list[ProcessorResult] = []
+        with self.tools.meter.stage(self.stage) if self.stage else nullcontext():
+            for document in documents:
+                try:
+                    results.append(self._one(document))
+                except ProcessorError as error:
+                    results.append(error)
+        return results
+
+    @abstractmethod
+    def _one(self, document: Document) -> Document:
+        """Return the changed document.
+
+        Raises:
+            ProcessorError: the document can't be processed.
+        """
+
+
+class FieldProcessor(DocumentProcessor):
+    """A processor that replaces the value of one field.
+
+    Options: ``field``, ``target_field`` (default the field), ``ignore_missing`` (false).
+    """
+
+    def __init__(self, options: Options, tools: Tools) -> None:
+        super().__init__(options, tools)
+        self.field = options.text("field")
+        self.target = options.text("target_field", self.field)
+        self.ignore_missing = options.flag("ignore_missing", False)

@@ -1,4 +1,4 @@
-"""Processors on fields and on the flow: set, append, rename, remove, drop, fail."""
+"""Processors on whole fields and documents: set, append, rename, remove, drop, fail."""
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -7,20 +7,20 @@ from typing import Any, ClassVar
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import ConfigError, ProcessorError
 from shinglefold.ingest.field_paths import MISSING, get, put, render, without_path
-from shinglefold.ingest.processors.context import Options, Tools
-from shinglefold.ingest.processors.texts import Outcome, apply_each
+from shinglefold.ingest.processors.context import DocumentProcessor, Options, ProcessorResult, Tools
 
 
-class Set:
+class Set(DocumentProcessor):
     """Write a value, in which ``{{{path}}}`` stands for other fields, or copy a field.
 
-    Options: ``field`` (a template too), ``value`` or ``copy_from``, ``override`` (true; false keeps what is
-    there), ``ignore_empty_value`` (false).
+    Options: ``field`` (a template too), ``value`` or ``copy_from``, ``override`` (true; false keeps
+    existing values), ``ignore_empty_value`` (false).
     """
 
     type: ClassVar[str] = "set"
 
     def __init__(self, options: Options, tools: Tools) -> None:
+        super().__init__(options, tools)
         self.field = options.text("field")
         if options.has("value") == options.has("copy_from"):
             raise ConfigError(f"{options.place}: give exactly one of 'value' and 'copy_from'")
@@ -28,10 +28,6 @@ class Set:
         self.copy_from = options.optional("copy_from")
         self.override = options.flag("override", True)
         self.ignore_empty = options.flag("ignore_empty_value", False)
-
-    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
-        """Set one field of each document."""
-        return apply_each(self._one, documents)
 
     def _one(self, document: Document) -> Document:
         field = render(self.field, document)
@@ -59,25 +55,22 @@ def _rendered(value: Any, document: Document) -> Any:  # noqa: ANN401 - JSON
     return value
 
 
-class Append:
-    """Add values to a list, which is made where there is none, or of the single value there is.
+class Append(DocumentProcessor):
+    """Add values to a list; a missing field or a single value becomes a list.
 
     Options: ``field`` (a template too), ``value`` (one or a list; templates too), ``allow_duplicates``
-    (true; false adds only what the list does not have).
+    (true; false adds only new values).
     """
 
     type: ClassVar[str] = "append"
 
     def __init__(self, options: Options, tools: Tools) -> None:
+        super().__init__(options, tools)
         self.field = options.text("field")
         if not options.has("value"):
             raise ConfigError(f"{options.place}: the option 'value' is required")
         self.value = options.value("value")
         self.allow_duplicates = options.flag("allow_duplicates", True)
-
-    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
-        """Append to one field of each document."""
-        return apply_each(self._one, documents)
 
     def _one(self, document: Document) -> Document:
         field = render(self.field, document)
@@ -90,24 +83,21 @@ class Append:
         return put(document, field, there)
 
 
-class Rename:
-    """Give a field another name.
+class Rename(DocumentProcessor):
+    """Rename a field.
 
-    Options: ``field``, ``target_field`` (templates too), ``ignore_missing`` (false), ``override`` (false: a
-    target that is there already fails the document).
+    Options: ``field``, ``target_field`` (templates too), ``ignore_missing`` (false), ``override`` (false: an
+    existing target fails the document).
     """
 
     type: ClassVar[str] = "rename"
 
     def __init__(self, options: Options, tools: Tools) -> None:
+        super().__init__(options, tools)
         self.field = options.text("field")
         self.target = options.text("target_field")
         self.ignore_missing = options.flag("ignore_missing", False)
         self.override = options.flag("override", False)
-
-    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
-        """Rename one field of each document."""
-        return apply_each(self._one, documents)
 
     def _one(self, document: Document) -> Document:
         field, target = render(self.field, document), render(self.target, document)
@@ -117,12 +107,12 @@ class Rename:
                 return document
             raise ProcessorError(f"field [{field}] is missing")
         if not self.override and get(document, target) is not MISSING:
-            raise ProcessorError(f"field [{target}] is there already; set override to replace it")
+            raise ProcessorError(f"field [{target}] exists already; set override to replace it")
         return put(without_path(document, field), target, value)
 
 
-class Remove:
-    """Take fields out.
+class Remove(DocumentProcessor):
+    """Remove fields.
 
     Options: ``field`` (one or a list), ``ignore_missing`` (false).
     """
@@ -130,12 +120,9 @@ class Remove:
     type: ClassVar[str] = "remove"
 
     def __init__(self, options: Options, tools: Tools) -> None:
+        super().__init__(options, tools)
         self.fields = options.names("field")
         self.ignore_missing = options.flag("ignore_missing", False)
-
-    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
-        """Remove the fields from each document."""
-        return apply_each(self._one, documents)
 
     def _one(self, document: Document) -> Document:
         for template in self.fields:
@@ -147,20 +134,20 @@ class Remove:
 
 
 class Drop:
-    """Drop documents, usually those an ``if`` picks. No options."""
+    """Drop documents, usually those that match an ``if``. No options."""
 
     type: ClassVar[str] = "drop"
 
     def __init__(self, options: Options, tools: Tools) -> None:
         pass
 
-    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
-        """Drop all."""
+    def apply(self, documents: Sequence[Document]) -> list[ProcessorResult]:
+        """Drop all documents."""
         return [None] * len(documents)
 
 
 class Fail:
-    """Fail documents on purpose, usually those an ``if`` picks.
+    """Fail documents on purpose, usually those that match an ``if``.
 
     Options: ``message``, in which ``{{{path}}}`` stands for fields.
     """
@@ -170,6 +157,6 @@ class Fail:
     def __init__(self, options: Options, tools: Tools) -> None:
         self.message = options.text("message")
 
-    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
-        """Fail all."""
+    def apply(self, documents: Sequence[Document]) -> list[ProcessorResult]:
+        """Fail all documents."""
         return [ProcessorError(render(self.message, document)) for document in documents]

@@ -1,4 +1,4 @@
-"""The processor that stores a document's fingerprint, and the one that computes it for pairs alone."""
+"""The processor that adds a fingerprint to each document."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,8 +11,8 @@ from shinglefold.contracts.engine import Document
 from shinglefold.errors import ProcessorError
 from shinglefold.ingest.field_paths import put
 from shinglefold.ingest.fingerprinter import UnstoredFingerprint
-from shinglefold.ingest.processors.context import Options, Tools
-from shinglefold.ingest.processors.texts import Outcome, declared_language, texts_of
+from shinglefold.ingest.processors.context import Options, ProcessorResult, Tools
+from shinglefold.ingest.processors.texts import declared_language, texts_of
 from shinglefold.model.recipe import FIELD, PASSAGES, check_field
 from shinglefold.model.values import Fingerprint
 
@@ -20,12 +20,14 @@ from shinglefold.model.values import Fingerprint
 class Supershingle:
     """Write supershingles, signature, digest, language and scheme of a text into one object field.
 
-    Options: ``field`` or ``fields`` (their texts are joined by newlines), ``target_field`` (default
-    ``dedup``), ``language_field`` or ``language`` (neither: chosen word by word), ``ignore_missing`` (true: a
-    document without text gets a fingerprint without a signature, which never folds), ``keywords`` (true;
-    false stores no supershingles: pages are folded all the same, in less space, but copies are not found,
-    groups not numbered), ``passages`` (false; true also stores elements by which passages of other texts are
-    found).
+    Options:
+        ``field`` or ``fields``: their texts are joined by newlines.
+        ``target_field``: default ``dedup``.
+        ``language_field`` or ``language``: neither chooses the language word by word.
+        ``ignore_missing``: true; a document without text gets a fingerprint without a signature, which has no
+        duplicates.
+        ``keywords``: true; false saves space, but copies cannot be searched for and groups not be numbered.
+        ``passages``: false; true also stores elements by which passages of other texts are found.
     """
 
     type: ClassVar[str] = "supershingle"
@@ -41,41 +43,41 @@ class Supershingle:
         self.passages = options.flag("passages", False)
         self.tools = tools
 
-    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
-        """Fingerprint the documents together; those whose fields are no text fail."""
-        outcomes: list[Outcome] = list(documents)
+    def apply(self, documents: Sequence[Document]) -> list[ProcessorResult]:
+        """Fingerprint the documents as one block; those whose fields are no text fail."""
+        outcomes: list[ProcessorResult] = list(documents)
         texts = self._texts(outcomes)
-        languages = [self._declared(documents[place]) for place in texts]
-        for place, made in zip(texts, self._made(list(texts.values()), languages), strict=True):
+        languages = [self._language(documents[place]) for place in texts]
+        for place, value in zip(texts, self._values(list(texts.values()), languages), strict=True):
             try:
-                outcomes[place] = put(documents[place], self.target, made)
+                outcomes[place] = put(documents[place], self.target, value)
             except ProcessorError as error:
                 outcomes[place] = error
         return outcomes
 
-    def _made(self, texts: Sequence[Cuttable], languages: Sequence[str | None]) -> Sequence[Any]:
-        """Return what is written of each text."""
+    def _values(self, texts: Sequence[Cuttable], languages: Sequence[str | None]) -> Sequence[Any]:
+        """Return the value of the target field for each text."""
         if not self.passages:
             if self.tools.seal is None and self.keywords:
-                # Read from what is written for a whole block at once: half the time of objects in between.
+                # Decoding the JSON of a whole block takes half the time of a Fingerprint object per text.
                 return list(map(decode, self.tools.fingerprinter.fingerprint_json(texts, languages)))
             return [self._field(one) for one in self.tools.fingerprinter.fingerprint(texts, languages)]
-        # Indices without passages need none of it.
+        # Imported here: few indices have passages.
         from shinglefold.passages.shingle_positions import stored_elements
 
         each = self.tools.fingerprinter.fingerprint_with_tokens(texts, languages)
         return [{**self._field(one), PASSAGES: stored_elements(tokens)} for one, tokens in each]
 
-    def _field(self, made: Fingerprint) -> dict[str, Any]:
+    def _field(self, fingerprint: Fingerprint) -> dict[str, Any]:
         seal = self.tools.seal
-        kept = made if self.keywords else replace(made, supershingles=())
-        return (kept if seal is None else seal.sealed(kept)).to_field()
+        stored = fingerprint if self.keywords else replace(fingerprint, supershingles=())
+        return (stored if seal is None else seal.sealed(stored)).to_field()
 
-    def _declared(self, document: Document) -> str | None:
+    def _language(self, document: Document) -> str | None:
         return declared_language(document, self.language_field, self.language, self.tools)
 
-    def _texts(self, outcomes: list[Outcome]) -> dict[int, Cuttable]:
-        """Return the texts by place; put the reason in the place of a document that has none."""
+    def _texts(self, outcomes: list[ProcessorResult]) -> dict[int, Cuttable]:
+        """Return the texts by place in the block; replace documents without text by the error."""
         texts: dict[int, Cuttable] = {}
         for place, document in enumerate(outcomes):
             assert isinstance(document, dict)
@@ -87,11 +89,11 @@ class Supershingle:
 
 
 class UnstoredSupershingle(Supershingle):
-    """Do what ``supershingle`` does, for pairs: no JSON comes of it, so no pipeline of an index has it."""
+    """Add an ``UnstoredFingerprint``, which is no JSON: for comparing documents without an index."""
 
     type: ClassVar[str] = "fingerprint_beside"
 
-    def _made(
+    def _values(
         self, texts: Sequence[Cuttable], languages: Sequence[str | None]
     ) -> Sequence[UnstoredFingerprint]:
         return self.tools.fingerprinter.fingerprint_unstored(list(map(str, texts)), languages)

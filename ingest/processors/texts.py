@@ -1,30 +1,17 @@
-"""Processors on texts: markup out, language, canonical form."""
+"""Processors on texts: strip markup, keep the main content, detect the language, canonicalize."""
 
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from shinglefold.canon import strip_html
 from shinglefold.contracts.engine import Document
-from shinglefold.errors import MissingExtra, ProcessorError
+from shinglefold.errors import MissingExtra
 from shinglefold.ingest.field_paths import MISSING, get, put, text
-from shinglefold.ingest.processors.context import Options, Tools
-
-Outcome = Document | Exception | None
-
-
-def apply_each(work: Callable[[Document], Document], documents: Sequence[Document]) -> list[Outcome]:
-    """Return what the work makes of each document, or why it could not."""
-    outcomes: list[Outcome] = []
-    for document in documents:
-        try:
-            outcomes.append(work(document))
-        except ProcessorError as error:
-            outcomes.append(error)
-    return outcomes
+from shinglefold.ingest.processors.context import DocumentProcessor, FieldProcessor, Options, Tools
 
 
 def texts_of(document: Document, fields: Sequence[str], missing_ok: bool) -> list[str]:
-    """Return the texts of those of several fields that have one.
+    """Return the texts of the fields that are not missing.
 
     Raises:
         ProcessorError: a field is no text, or all are missing and must not be.
@@ -37,7 +24,7 @@ def texts_of(document: Document, fields: Sequence[str], missing_ok: bool) -> lis
 
 
 def joined_text(document: Document, fields: Sequence[str], missing_ok: bool) -> str | None:
-    """Return the texts of several fields joined by newlines, or None where there is none at all.
+    """Return the texts of several fields joined by newlines, or None if all are missing.
 
     Raises:
         ProcessorError: a field is no text, or all are missing and must not be.
@@ -47,59 +34,48 @@ def joined_text(document: Document, fields: Sequence[str], missing_ok: bool) -> 
 
 
 def declared_language(document: Document, field: str | None, fixed: str | None, tools: Tools) -> str | None:
-    """Return the language to use for a document: the option's, else the one it declares, else None."""
+    """Return the language of a document: the option's, else the one it declares, else None."""
     if fixed is not None or field is None:
         return fixed
     value = get(document, field)
     return None if value is MISSING else tools.language(value)
 
 
-class HtmlStrip:
-    """Replace markup by the text a reader sees.
+class HtmlStrip(FieldProcessor):
+    """Replace markup by its visible text.
 
     Options: ``field``, ``target_field`` (default the field), ``ignore_missing`` (false), ``keep_hidden``
     (false; true keeps elements with the attribute ``hidden``, which scripts show).
     """
 
     type: ClassVar[str] = "html_strip"
+    stage: ClassVar[str] = "strip"
 
     def __init__(self, options: Options, tools: Tools) -> None:
-        self.field = options.text("field")
-        self.target = options.text("target_field", self.field)
-        self.ignore_missing = options.flag("ignore_missing", False)
+        super().__init__(options, tools)
         self.keep_hidden = options.flag("keep_hidden", False)
-        self.meter = tools.meter
-
-    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
-        """Strip one field of each document."""
-        with self.meter.stage("strip"):
-            return apply_each(self._one, documents)
 
     def _one(self, document: Document) -> Document:
         html = text(document, self.field, self.ignore_missing)
         return document if html is None else put(document, self.target, strip_html(html, self.keep_hidden))
 
 
-class DetectLanguage:
-    """Write the code of the language most of a text is in (``und`` where there is no word).
+class DetectLanguage(DocumentProcessor):
+    """Write the code of a text's main language, ``und`` if it has no word.
 
     Options: ``field`` or ``fields``, ``target_field`` (default ``language``), ``override`` (true; false keeps
-    a language the document declares), ``ignore_missing`` (false).
+    a language that the document declares), ``ignore_missing`` (false).
     """
 
     type: ClassVar[str] = "detect_language"
+    stage: ClassVar[str] = "detect"
 
     def __init__(self, options: Options, tools: Tools) -> None:
+        super().__init__(options, tools)
         self.fields = options.names("field", "fields")
         self.target = options.text("target_field", "language")
         self.override = options.flag("override", True)
         self.ignore_missing = options.flag("ignore_missing", False)
-        self.tools = tools
-
-    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
-        """Detect the language of each document."""
-        with self.tools.meter.stage("detect"):
-            return apply_each(self._one, documents)
 
     def _one(self, document: Document) -> Document:
         if not self.override and get(document, self.target) not in (MISSING, None, ""):
@@ -110,27 +86,23 @@ class DetectLanguage:
         return put(document, self.target, self.tools.canonicalizer.detect(found))
 
 
-class Canonicalize:
-    """Write the canonical tokens of a text, joined by spaces: a field to search by lemma.
+class Canonicalize(DocumentProcessor):
+    """Write the canonical tokens of a text, joined by spaces, as a field to search by lemma.
 
     Options: ``field`` or ``fields``, ``target_field`` (default ``canonical``), ``language_field`` or
-    ``language`` (neither: by word), ``ignore_missing`` (false).
+    ``language`` (neither: chosen word by word), ``ignore_missing`` (false).
     """
 
     type: ClassVar[str] = "canonicalize"
+    stage: ClassVar[str] = "canon"
 
     def __init__(self, options: Options, tools: Tools) -> None:
+        super().__init__(options, tools)
         self.fields = options.names("field", "fields")
         self.target = options.text("target_field", "canonical")
         self.language_field = options.optional("language_field")
         self.language = tools.check(options.optional("language"), options.place)
         self.ignore_missing = options.flag("ignore_missing", False)
-        self.tools = tools
-
-    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
-        """Canonicalize each document."""
-        with self.tools.meter.stage("canon"):
-            return apply_each(self._one, documents)
 
     def _one(self, document: Document) -> Document:
         found = joined_text(document, self.fields, self.ignore_missing)
@@ -141,30 +113,23 @@ class Canonicalize:
         return put(document, self.target, " ".join(token.text for token in tokens))
 
 
-class MainContent:
-    """Replace a page's markup by the text of its article, as resiliparse finds it.
+class MainContent(FieldProcessor):
+    """Replace a page's markup by the text of its article, without menu, header and footer.
 
-    What surrounds an article on every page of a site makes different pages alike and copies on different
-    sites unlike. A page in which no article is found keeps all its text and is counted (``no_main_content``).
+    Boilerplate makes different pages of one site similar, and copies on two sites different. A page without a
+    recognizable article keeps all its text and is counted as ``no_main_content``.
 
     Options: ``field``, ``target_field`` (default the field), ``ignore_missing`` (false).
 
-    Cost: some 3 ms a page of 30 kB, about as long as ``html_strip`` takes.
+    Cost: about 3 ms for a page of 30 kB, as much as ``html_strip``.
     """
 
     type: ClassVar[str] = "main_content"
+    stage: ClassVar[str] = "strip"
 
     def __init__(self, options: Options, tools: Tools) -> None:
-        self.field = options.text("field")
-        self.target = options.text("target_field", self.field)
-        self.ignore_missing = options.flag("ignore_missing", False)
-        self.meter = tools.meter
+        super().__init__(options, tools)
         self.extract = extractor()
-
-    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
-        """Reduce one field of each document to its article."""
-        with self.meter.stage("strip"):
-            return apply_each(self._one, documents)
 
     def _one(self, document: Document) -> Document:
         html = text(document, self.field, self.ignore_missing)
@@ -172,18 +137,18 @@ class MainContent:
 
     def _article(self, html: str) -> str:
         try:
-            # Its parser takes UTF-8: a lone surrogate would end the document, not only the character.
+            # resiliparse takes UTF-8: a lone surrogate would fail the document.
             found = self.extract(html.encode("utf-8", "replace").decode("utf-8"))
         except (ValueError, RuntimeError):
             found = ""
         if found.strip():
             return found
-        self.meter.counts["no_main_content"] += 1
+        self.tools.meter.counts["no_main_content"] += 1
         return strip_html(html)
 
 
 def extractor() -> Callable[[str], str]:
-    """Return what finds the article of a page; of a page without one it returns nothing.
+    """Return a function that extracts the article of a page; its result is empty if there is none.
 
     Raises:
         MissingExtra: resiliparse is not installed.

@@ -1,8 +1,8 @@
-"""Processors on single values: letter case, white space, patterns, types, lists."""
+"""Processors on single values: letter case, white space, patterns, types, lists, dates."""
 
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from abc import abstractmethod
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, ClassVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -10,36 +10,26 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import ConfigError, ProcessorError
 from shinglefold.ingest.field_paths import MISSING, get, json_type, put
-from shinglefold.ingest.processors.context import Options, Tools
-from shinglefold.ingest.processors.texts import Outcome, apply_each
+from shinglefold.ingest.processors.context import DocumentProcessor, FieldProcessor, Options, Tools
 
 _TRUTH = {"true": True, "false": False}
 
 
-class ValueProcessor(ABC):
-    """Turn the value of one field into another.
+class ValueProcessor(FieldProcessor):
+    """Convert the value of one field.
 
     Options: ``field``, ``target_field`` (default the field), ``ignore_missing`` (false).
     """
 
     type: ClassVar[str]
 
-    def __init__(self, options: Options, tools: Tools) -> None:
-        self.field = options.text("field")
-        self.target = options.text("target_field", self.field)
-        self.ignore_missing = options.flag("ignore_missing", False)
-
     @abstractmethod
     def _convert(self, value: Any) -> Any:  # noqa: ANN401 - JSON
         """Return the new value.
 
         Raises:
-            ProcessorError: the value can't be turned into one.
+            ProcessorError: the value can't be converted.
         """
-
-    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
-        """Turn the value in each document."""
-        return apply_each(self._one, documents)
 
     def _one(self, document: Document) -> Document:
         value = get(document, self.field)
@@ -56,7 +46,7 @@ class ValueProcessor(ABC):
 
 
 class _TextProcessor(ValueProcessor):
-    """Turn a text, or every text of a list."""
+    """Convert a text, or every text of a list."""
 
     def _convert(self, value: Any) -> Any:  # noqa: ANN401 - JSON
         if isinstance(value, list):
@@ -69,7 +59,7 @@ class _TextProcessor(ValueProcessor):
 
 
 class Lowercase(_TextProcessor):
-    """Write a text, or the texts of a list, in lower case. Options: those of ``ValueProcessor``."""
+    """Convert to lower case. Options: those of ``ValueProcessor``."""
 
     type: ClassVar[str] = "lowercase"
 
@@ -78,7 +68,7 @@ class Lowercase(_TextProcessor):
 
 
 class Uppercase(_TextProcessor):
-    """Write a text, or the texts of a list, in upper case. Options: those of ``ValueProcessor``."""
+    """Convert to upper case. Options: those of ``ValueProcessor``."""
 
     type: ClassVar[str] = "uppercase"
 
@@ -108,10 +98,10 @@ class Gsub(_TextProcessor):
         super().__init__(options, tools)
         self.pattern = _pattern(options, "pattern")
         replacement = options.any_text("replacement")
-        # As the servers write groups.
+        # Servers write groups as $1.
         self.replacement = re.sub(r"\$(\d)", r"\\g<\1>", replacement)
         try:
-            # The replacement is read even where nothing matches.
+            # Python parses the replacement even if nothing matches.
             self.pattern.sub(self.replacement, "")
         except (re.error, IndexError) as error:
             raise ConfigError(f"{options.place}: 'replacement': {error}") from error
@@ -135,7 +125,7 @@ class Split(ValueProcessor):
         self.preserve_trailing = options.flag("preserve_trailing", False)
 
     def _convert(self, value: Any) -> list[str]:  # noqa: ANN401 - JSON
-        # Groups in a separator would be handed out as pieces.
+        # re.split would return the groups of a separator as pieces.
         text, pieces, begin = self._text(value), [], 0
         for match in self.separator.finditer(text):
             if match.end() > match.start():
@@ -165,10 +155,10 @@ class Join(ValueProcessor):
 
 
 class Convert(ValueProcessor):
-    """Turn a value, or the values of a list, into another type.
+    """Convert a value, or the values of a list, to another type.
 
     Options: those of ``ValueProcessor``, ``type``: ``integer``, ``long``, ``float``, ``double``, ``boolean``,
-    ``string``, or ``auto`` (what a text looks like).
+    ``string``, or ``auto`` (guesses the type of a text).
     """
 
     type: ClassVar[str] = "convert"
@@ -223,9 +213,9 @@ def _string(value: Any) -> str:  # noqa: ANN401 - JSON
 def _auto(value: Any) -> Any:  # noqa: ANN401 - JSON
     if not isinstance(value, str):
         return value
-    for turn in (_boolean, _integer, _float):
+    for convert in (_boolean, _integer, _float):
         try:
-            return turn(value)
+            return convert(value)
         except (ValueError, OverflowError):
             continue
     return value
@@ -251,7 +241,7 @@ def _pattern(options: Options, name: str) -> re.Pattern[str]:
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-#: The letters of the servers' patterns (Java's), longest first, in those of ``strptime``.
+#: Letters of Java date patterns, which servers use, longest first, and their ``strptime`` equivalents.
 _LETTERS = (
     ("yyyy", "%Y"), ("uuuu", "%Y"), ("yy", "%y"), ("uu", "%y"),
     ("MMMM", "%B"), ("MMM", "%b"), ("MM", "%m"), ("M", "%m"),
@@ -269,26 +259,23 @@ _PIECE = re.compile(
 _Reader = Callable[[str], datetime]
 
 
-class Date:
-    """Read a date and write it in ISO 8601, as the field type ``date`` takes it.
+class Date(DocumentProcessor):
+    """Parse a date and write it in ISO 8601, as fields of type ``date`` expect.
 
     Options: ``field``, ``target_field`` (default ``@timestamp``), ``formats`` (tried in turn: ``ISO8601``,
     ``UNIX``, ``UNIX_MS``, or a pattern such as ``dd.MM.yyyy HH:mm``; names of months and days are English),
-    ``timezone`` (of dates that have none; default UTC).
+    ``timezone`` (of dates without one; default UTC).
     """
 
     type: ClassVar[str] = "date"
 
     def __init__(self, options: Options, tools: Tools) -> None:
+        super().__init__(options, tools)
         self.field = options.text("field")
         self.target = options.text("target_field", "@timestamp")
         self.formats = options.names("formats")
         zone = _zone(options)
         self.readers = [_reader(name, zone, options.place) for name in self.formats]
-
-    def apply(self, documents: Sequence[Document]) -> list[Outcome]:
-        """Read the date of each document."""
-        return apply_each(self._one, documents)
 
     def _one(self, document: Document) -> Document:
         value = get(document, self.field)
@@ -316,15 +303,15 @@ def _zone(options: Options) -> tzinfo:
 
 def _reader(name: str, zone: tzinfo, place: str) -> _Reader:
     if name in {"ISO8601", "strict_date_optional_time"}:
-        return lambda text: _placed(datetime.fromisoformat(text), zone)
+        return lambda text: _with_timezone(datetime.fromisoformat(text), zone)
     if name in {"UNIX", "UNIX_MS", "epoch_second", "epoch_millis"}:
         unit = 1.0 if name in {"UNIX", "epoch_second"} else 0.001
         return lambda text: _EPOCH + timedelta(seconds=_finite(text) * unit)
     pattern = _strptime(name, place)
-    return lambda text: _placed(datetime.strptime(text, pattern), zone)
+    return lambda text: _with_timezone(datetime.strptime(text, pattern), zone)
 
 
-def _placed(when: datetime, zone: tzinfo) -> datetime:
+def _with_timezone(when: datetime, zone: tzinfo) -> datetime:
     return when.replace(tzinfo=zone) if when.tzinfo is None else when
 
 
@@ -336,10 +323,10 @@ def _finite(text: str) -> float:
 
 
 def _strptime(pattern: str, place: str) -> str:
-    """Return a pattern of the servers as one of ``strptime``.
+    """Convert a Java date pattern to one for ``strptime``.
 
     Raises:
-        ConfigError: it has letters that are not known here.
+        ConfigError: it has letters that are not supported.
     """
     known = dict(_LETTERS)
     pieces = []
@@ -350,7 +337,7 @@ def _strptime(pattern: str, place: str) -> str:
             pieces.append(piece[1:-1].replace("''", "'").replace("%", "%%") or "'")
         elif piece[0].isascii() and piece[0].isalpha():
             raise ConfigError(
-                f"{place}: the date format {pattern!r} has {piece!r}, which is not known here; use ISO8601, "
+                f"{place}: the date format {pattern!r} has {piece!r}, which is not supported; use ISO8601, "
                 "UNIX, UNIX_MS, or a pattern of yyyy MM dd HH mm ss SSS MMM EEE a Z, other letters in quotes"
             )
         else:

@@ -1,1 +1,1 @@
-"""Readers: documents from JSON lines, CSV, folders and streams, whatever their encoding."""
+"""Readers of documents: JSON lines, CSV, HTML pages, texts, folders."""

@@ -1,4 +1,4 @@
-"""JSON lines: one document a line, which travels to a worker process as its line."""
+"""Read JSON lines: one document per line, which is sent to worker processes as its line."""
 
 import json
 import re
@@ -23,29 +23,28 @@ from shinglefold.ingest.readers.streams import (
     without_surrogates,
 )
 
-#: Bytes from which on a line is too long to be held beside its document.
+#: Bytes from which on a line is not kept together with its document.
 _LONG = 1 << 21
-#: What nobody can change in its place.
+#: Types of immutable values.
 _FLAT = frozenset((str, int, float, bool, type(None)))
 _CHANGING = ("__setitem__", "__delitem__", "__ior__", "clear", "pop", "popitem", "setdefault", "update")
-#: Files joined to one have their byte order marks in the middle.
+#: Concatenated files have byte order marks in the middle.
 _BOM = b"\xef\xbb\xbf"
-#: How the reason begins why a source as a whole can't be read.
+#: Prefix of reasons that concern a whole source.
 WHOLE = "the input"
-#: Bytes at either end of a first line that are looked at.
+#: Bytes at both ends of a first line that tell its shape.
 _LOOK = 200
-#: Cells between separators, and no object among them.
+#: A row of CSV.
 _ROW = re.compile(r"[^{}\[\]]+[,;\t][^{}]*")
 
 
 class LazyLineDocument(dict[str, Any]):
-    """A document as it was read from a line, which it forgets where it is changed.
+    """A document that is pickled as the line it was read from, until it is changed.
 
-    To send it to a worker, its texts need not be written as UTF-8 once more: the worker reads the line, which
-    costs what it takes to read what was written. Copies are plain dictionaries.
+    Sending the line to a worker saves encoding the texts to UTF-8 again. Copies are plain dictionaries.
 
     Args:
-        document: what ``from_line`` returns of the line; its values hold no others.
+        document: what ``from_line`` returns for the line; flat.
     """
 
     __slots__ = ("_id_field", "_line")
@@ -60,20 +59,13 @@ class LazyLineDocument(dict[str, Any]):
 
 
 def from_line(line: bytes, id_field: str) -> Document:
-    """Return the document of a line of UTF-8; what the fast reader takes has the values the library gives.
+    """Return the document of a line of UTF-8, read by msgspec, with the same values as by ``json``.
 
     Raises:
-        MsgspecError, ValueError, RecursionError: the fast reader refuses it, the standard library may not.
+        MsgspecError, ValueError, RecursionError: msgspec rejects it; ``json`` may accept it.
         InputError: it is no document.
     """
     return to_document(decode(line), id_field)
-
-
-def as_read(document: Document, line: bytes, id_field: str) -> Document:
-    """Return a document that knows its line, where nothing in it can be changed unseen and it is not long."""
-    if len(line) < _LONG and set(map(type, document.values())) <= _FLAT:
-        return LazyLineDocument(document, line, id_field)
-    return document
 
 
 def _forgetting(change: Callable[..., Any]) -> Callable[..., Any]:
@@ -93,74 +85,75 @@ def read_jsonl(source: InputSource, options: ReadOptions) -> Iterator[Record]:
     stream, encoding = newline_stream(source.stream, options.encoding)
     options = replace(options, encoding=encoding)
     first = True
-    # An array that may be all there is: its line, and the record that says so.
-    held: tuple[Line, Record] | None = None
+    # The first line if it is an array, which may be the whole input, and the record for that case.
+    array: tuple[Line, Record] | None = None
     for line in lines(stream, options.max_bytes):
         raw = line.raw.removeprefix(_BOM) if encoding == "utf-8" else line.raw
         if not (raw.strip() or line.reason):
             continue
-        if held is not None:
-            # Only a line that is wrong, as others follow.
-            yield parse_line(held[0], source.name, options, source.fraction())
-            held = None
+        if array is not None:
+            # More lines follow: the array is one invalid line.
+            yield parse_line(array[0], source.name, options, source.fraction())
+            array = None
         if first and (shape := _shape(_text(raw[:_LOOK], encoding))):
             first = False
             reason = _refusal(shape, source.name)
-            refused = Record(None, source.name, line.number, reason, fraction=source.fraction())
+            error_record = Record(None, source.name, line.number, reason, fraction=source.fraction())
             if shape is _ARRAY and _text(raw[-_LOOK:], encoding).endswith("]"):
-                held = line._replace(raw=raw), refused
+                array = line._replace(raw=raw), error_record
                 continue
-            # What follows are parts of it, none of which is a document.
-            yield refused
+            # The following lines are parts of it.
+            yield error_record
             return
         first = False
         record = parse_line(line._replace(raw=raw), source.name, options, source.fraction(), travels=True)
-        # A long line must not be kept while its document is worked on.
+        # Do not hold a long line while the caller processes its document.
         del line, raw
         yield record
-    if held is not None:
-        yield held[1]
+    if array is not None:
+        yield array[1]
 
 
 def parse_line(
     line: Line, name: str, options: ReadOptions, fraction: float = 0.0, travels: bool = False
 ) -> Record:
-    """Return the record of one line, which says why where it holds no document.
+    """Return the record of one line, with a reason if it holds no document.
 
     Args:
-        options: with an encoding in which a newline is one byte.
-        travels: the document may go to a worker, as the line it stands in.
+        options: the encoding must be one in which a newline is one byte.
+        travels: the document may be sent to a worker, so that it keeps its line.
     """
     if line.reason:
         return Record(None, name, line.number, line.reason, fraction=fraction)
-    if options.encoding == "utf-8" and (quick := _quick(line.raw, options.id_field)) is not None:
-        document = as_read(quick, line.raw, options.id_field) if travels else quick
+    if options.encoding == "utf-8" and (document := _decode_fast(line.raw, options.id_field)) is not None:
+        # Nested values could be changed without the document's knowledge.
+        if travels and len(line.raw) < _LONG and set(map(type, document.values())) <= _FLAT:
+            document = LazyLineDocument(document, line.raw, options.id_field)
         return Record(document, name, line.number, fraction=fraction)
     text, replaced = decode_lossy(line.raw, options.encoding)
     if (replaced or options.encoding != "utf-8") and (
-        mistaken := options.guess.mistaken(line.raw, options.encoding)
+        mismatch := options.guess.mismatch(line.raw, options.encoding)
     ):
-        kept = _kept(line.raw, options.encoding)
-        return Record(None, name, line.number, mistaken, kept, replaced, fraction, options.id_field)
+        kept = _reread_text(line.raw, options.encoding)
+        return Record(None, name, line.number, mismatch, kept, replaced, fraction, options.id_field)
     try:
         value = json.loads(text, parse_constant=_refuse)
-        # Only an escape can bring a lone surrogate into decoded text.
+        # Decoded text has lone surrogates only from escapes.
         if "\\ud" in text or "\\uD" in text:
             value, lone = without_surrogates(value)
             replaced += lone
         document = to_document(value, options.id_field)
     except (ValueError, RecursionError, InputError) as error:
-        kept = _kept(line.raw, options.encoding)
+        kept = _reread_text(line.raw, options.encoding)
         reason = _reason(text, error)
         return Record(None, name, line.number, reason, kept, replaced, fraction, options.id_field)
     return Record(document, name, line.number, "", "", replaced, fraction)
 
 
-def _quick(raw: bytes, id_field: str) -> Document | None:
-    """Return the document of a line of UTF-8 in a third of the time; None where something may be wrong.
+def _decode_fast(raw: bytes, id_field: str) -> Document | None:
+    """Return the document of a line of UTF-8 in a third of the time; None if msgspec rejects it.
 
-    What the fast reader refuses is read again with care: half of a surrogate pair, which is replaced, and
-    whatever needs a reason.
+    The caller then reads the line with ``json``, which accepts lone surrogates and gives better reasons.
     """
     try:
         return from_line(raw, id_field)
@@ -169,7 +162,7 @@ def _quick(raw: bytes, id_field: str) -> Document | None:
 
 
 class _Shape(NamedTuple):
-    """JSON that is not an object a line: in words of a file and of a line, and what makes lines of it."""
+    """JSON that is not one object per line: its names for files and lines, and a command to convert it."""
 
     file: str
     line: str
@@ -181,14 +174,14 @@ _SPREAD = _Shape("objects over several lines", "an object over several lines: wr
 
 
 def _shape(text: str) -> _Shape | None:
-    """Return what begins with a text, without space around it, that is no line of JSON lines."""
+    """Return the shape of JSON that begins with this text, None if it may be JSON lines."""
     if text.startswith("["):
         return _ARRAY
     return _SPREAD if text == "{" else None
 
 
 def _refusal(shape: _Shape, name: str) -> str:
-    """Return why an input can't be read, and what makes lines of it."""
+    """Return the reason why an input can't be read, with a command that converts it."""
     if name == STDIN_NAME:
         return f"{WHOLE} holds {shape.file}, not an object a line; pipe it through {shape.program} first"
     command = f"{shape.program} {shlex.quote(name)} > documents.jsonl"
@@ -200,8 +193,8 @@ def _text(raw: bytes, encoding: str) -> str:
     return text.strip()
 
 
-def _kept(raw: bytes, encoding: str) -> str:
-    """Return a line as it can be read again from UTF-8, undecodable bytes as lone surrogates."""
+def _reread_text(raw: bytes, encoding: str) -> str:
+    """Return a line as text that can be encoded again, undecodable bytes as lone surrogates."""
     try:
         return raw.decode(encoding, "surrogateescape")
     except UnicodeError:

@@ -1,4 +1,4 @@
-"""Read documents from wherever they are."""
+"""Read documents from files and folders: JSON lines, CSV, HTML pages, texts."""
 
 import csv
 import html
@@ -33,10 +33,91 @@ HTML = (".html", ".htm", ".xhtml")
 TEXT = (".txt", ".md", ".text")
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
 _TITLE_WITHIN = 65_536
+_SUFFIXES: dict[Format, tuple[str, ...]] = {
+    "jsonl": (".jsonl", ".ndjson", ".json"),
+    "csv": (".csv", ".tsv"),
+    "html": HTML,
+    "text": TEXT,
+}
+#: Suffixes of compressed files other than gzip.
+_COMPRESSED = (".zip", ".bz2", ".xz", ".zst", ".7z", ".rar", ".tar", ".tgz")
+_SEPARATORS = ",;\t"
+#: Values that are no name of a column: numbers, dates, URLs, e-mail addresses, running text.
+_DATA = re.compile(r"^[-+]?\d[\d.,:/ T-]*$|://|\w@\w|^(?:\S+\s+){7}\S|^.{100}")
+#: A first line that tells Excel the separator.
+_SEPARATOR_LINE = re.compile(r'"?sep=([^\w\s"]|\t)"?', re.IGNORECASE)
+#: Messages of the csv module, and ours.
+_MESSAGES = (
+    ("unexpected end of data", "a quote opened in this row never closes"),
+    (
+        "new-line character",
+        r"lines end in carriage returns alone; make newlines of them: tr '\r' '\n' < FILE",
+    ),
+)
+
+
+def read(path: str | Path, options: ReadOptions | None = None) -> Iterator[Record]:
+    """Yield a record for each document of a file, a folder or standard input (``-``).
+
+    Reads JSONL and CSV, HTML and text files, all also compressed by gzip, and folders of HTML and text files.
+    A document that cannot be read yields a record with the reason; blank lines are skipped.
+
+    Raises:
+        InputError: there is no such file, or it can't be opened.
+        ConfigError: the name is empty, or neither it nor ``format`` tells the format.
+    """
+    check_options(options, ReadOptions)
+    name, options = str(path), options or ReadOptions()
+    # An unset shell variable gives an empty name, and Path("") is the current folder.
+    if not path:
+        raise ConfigError("the name of a source is empty: give a file, a folder, or - for standard input")
+    if name != STANDARD_INPUT and Path(name).is_dir():
+        return read_folder(name, options)
+    if name != STANDARD_INPUT and not Path(name).exists():
+        raise InputError(f"cannot read {name}: no such file or folder; check the path")
+    return _read_stream(name, options, format_of(name, options))
+
+
+def _read_stream(path: str, options: ReadOptions, kind: Format) -> Iterator[Record]:
+    with open_source(path) as source:
+        if kind == "jsonl":
+            yield from read_jsonl(source, options)
+        elif kind == "csv":
+            yield from read_csv(source, options)
+        else:
+            yield from read_page(source, options, kind == "html")
+
+
+def format_of(path: str, options: ReadOptions) -> Format:
+    """Return the format of a source: that of the options, or by its name.
+
+    Raises:
+        ConfigError: its name does not tell the format.
+    """
+    if options.format != "auto":
+        return options.format
+    if path == STANDARD_INPUT:
+        return "jsonl"
+    name = path.lower().removesuffix(".gz")
+    for kind, suffixes in _SUFFIXES.items():
+        if name.endswith(suffixes):
+            return kind
+    if name.endswith(_COMPRESSED):
+        raise ConfigError(f"{path}: .gz is the only supported compression; decompress it first")
+    if name.endswith(".parquet"):
+        raise ConfigError(
+            f"{path}: only sign reads Parquet: convert it to JSON lines with "
+            f"{suggest('sign', path, output='FILE.jsonl')}"
+        )
+    known = ", ".join(suffix for suffixes in _SUFFIXES.values() for suffix in suffixes)
+    raise ConfigError(
+        f"{path}: its name does not end in one of {known}; say its format with "
+        "--format jsonl, csv, html or text"
+    )
 
 
 def read_folder(path: str, options: ReadOptions) -> Iterator[Record]:
-    """Yield a record for each HTML or text file below a folder, by name; its id is its path from there."""
+    """Yield a record for each HTML or text file below a folder, sorted by path, which is its id."""
     failures: list[OSError] = []
     files = sorted(_files(path, options, failures.append))
     for error in failures:
@@ -47,7 +128,7 @@ def read_folder(path: str, options: ReadOptions) -> Iterator[Record]:
 
 
 def read_page(source: InputSource, options: ReadOptions, html_page: bool) -> Iterator[Record]:
-    """Yield the one record of a stream that is one document."""
+    """Yield the record of a stream that is one document."""
     try:
         raw = source.stream.read(options.max_bytes + 1)
     except (EOFError, BadGzipFile, zlib.error) as error:
@@ -62,24 +143,24 @@ def read_page(source: InputSource, options: ReadOptions, html_page: bool) -> Ite
 
 
 def _files(path: str, options: ReadOptions, failed: Callable[[OSError], None]) -> Iterator[str]:
-    """Yield pages and texts; what begins with a dot, other files and links to folders are counted only."""
-    passed_over = options.passed_over
+    """Yield paths of pages and texts; count hidden files, other files and links to folders."""
+    skipped = options.skipped
     for folder, folders, names in os.walk(path, onerror=failed):
         hidden = [name for name in (*folders, *names) if name.startswith(".")]
-        passed_over["hidden_skipped"] += len(hidden)
+        skipped["hidden_skipped"] += len(hidden)
         folders[:] = [name for name in folders if not name.startswith(".")]
-        passed_over["linked_folders_skipped"] += sum(
+        skipped["linked_folders_skipped"] += sum(
             os.path.islink(os.path.join(folder, name)) for name in folders
         )
         for name in names:
-            if is_page(name) and not name.startswith(".") and not _waits(os.path.join(folder, name)):
+            if is_page(name) and not name.startswith(".") and not _may_block(os.path.join(folder, name)):
                 yield os.path.join(folder, name)
             elif not name.startswith("."):
-                passed_over["other_files_skipped"] += 1
+                skipped["other_files_skipped"] += 1
 
 
-def _waits(file: str) -> bool:
-    """Tell whether reading a file may wait for ever, as a pipe does that nobody writes to."""
+def _may_block(file: str) -> bool:
+    """Return whether reading a file may block forever, as a pipe without a writer."""
     try:
         mode = os.stat(file).st_mode
     except OSError:
@@ -88,7 +169,7 @@ def _waits(file: str) -> bool:
 
 
 def is_page(name: str) -> bool:
-    """Tell whether a file's name says HTML or text."""
+    """Return whether a file's name is that of an HTML page or a text."""
     return name.lower().endswith((*HTML, *TEXT))
 
 
@@ -97,8 +178,8 @@ def _read_file(file: str, name: str, options: ReadOptions, fraction: float) -> R
         with Path(file).open("rb") as stream:
             raw = stream.read(options.max_bytes + 1)
     except OSError as error:
-        reason_of = "a link that leads nowhere" if os.path.islink(file) else error.strerror
-        return Record(None, file, 1, f"cannot be read: {reason_of}", fraction=fraction)
+        reason = "a broken link" if os.path.islink(file) else error.strerror
+        return Record(None, file, 1, f"cannot be read: {reason}", fraction=fraction)
     return _record(raw, name, file, html_page=name.lower().endswith(HTML), options=options, fraction=fraction)
 
 
@@ -109,15 +190,15 @@ def _record(
         return Record(None, source, 1, f"longer than {options.max_bytes:,} bytes", fraction=fraction)
     raw, encoding = strip_bom(raw, options.encoding, html_page)
     text, replaced = decode_lossy(raw, encoding)
-    if (replaced or encoding != "utf-8") and (mistaken := options.guess.mistaken(raw, encoding)):
-        return Record(None, source, 1, mistaken, "", replaced, fraction)
-    # Names are bytes on disk; those that are no UTF-8 arrive as surrogates, which nothing can store.
+    if (replaced or encoding != "utf-8") and (mismatch := options.guess.mismatch(raw, encoding)):
+        return Record(None, source, 1, mismatch, "", replaced, fraction)
+    # Bytes of a file name that are no UTF-8 arrive as surrogates, which no engine can store.
     identity = f"{options.prefix}/{name}" if options.prefix else name
     document: Document = {"_id": identity.encode("utf-8", "replace").decode("utf-8")}
     if html_page:
         document |= {"title": _title(text), "format": "html", "body": text}
     else:
-        # Its name is no title: that counts as text, and equal texts under two names would not be equal.
+        # No title from the file name: a title is fingerprinted, and copies under two names would differ.
         document |= {"format": "text", "body": text}
     return Record(document, source, 1, "", "", replaced, fraction)
 
@@ -127,25 +208,8 @@ def _title(page: str) -> str:
     return " ".join(html.unescape(match[1]).split()) if match else ""
 
 
-_SEPARATORS = ",;\t"
-#: Names of columns are no numbers, dates, addresses, running text.
-_DATA = re.compile(r"^[-+]?\d[\d.,:/ T-]*$|://|\w@\w|^(?:\S+\s+){7}\S|^.{100}")
-
-#: How files say to Excel what parts their columns.
-_SAYS = re.compile(r'"?sep=([^\w\s"]|\t)"?', re.IGNORECASE)
-
-#: What the csv module says, and what it means here.
-_SAID = (
-    ("unexpected end of data", "a quote opened in this row never closes"),
-    (
-        "new-line character",
-        r"lines end in carriage returns alone; make newlines of them: tr '\r' '\n' < FILE",
-    ),
-)
-
-
 class _Text:
-    """Decoded lines for the csv module, counting what was replaced and keeping what a row was made of."""
+    """Decoded lines for the csv module; counts replaced characters and keeps the lines of the current row."""
 
     def __init__(self, source: InputSource, options: ReadOptions) -> None:
         stream, self._encoding = newline_stream(source.stream, options.encoding)
@@ -163,47 +227,46 @@ class _Text:
             text, replaced = decode_lossy(line.raw, self._encoding)
             self.replaced += replaced
             if replaced or self._encoding != "utf-8":
-                self.broken = self.broken or self._guess.mistaken(line.raw, self._encoding)
+                self.broken = self.broken or self._guess.mismatch(line.raw, self._encoding)
             self.row.append(text)
             yield text + "\n"
 
     def take(self) -> tuple[str, int, str]:
-        """Return the raw row, the places replaced in it and what is wrong with it, and start the next."""
+        """Return the raw row, its number of replaced characters and its error, and start the next row."""
         taken = "\n".join(self.row), self.replaced, self.broken
         self.row, self.replaced, self.broken = [], 0, ""
         return taken
 
 
 def read_csv(source: InputSource, options: ReadOptions) -> Iterator[Record]:
-    """Yield a record for each row after the header; of , ; and tab, its commonest separates.
+    """Yield a record for each row after the header.
 
-    A first line ``sep=;``, as Excel writes and reads it, says so itself and is no header.
+    The separator is the most frequent of , ; and tab in the header, or that of a first line ``sep=;``.
     """
-    # The module's limit is the process's; a page is often longer than its 128 kB.
+    # Pages are often longer than the csv module's limit of 128 kB, which is global.
     csv.field_size_limit(max(csv.field_size_limit(), options.max_bytes))
     text = _Text(source, options)
     stream = iter(text)
     first = next(stream, "")
     separator = _separator(first)
-    if said := _SAYS.fullmatch(first.strip("\r\n ")):
-        # A line for Excel alone; the header is the next.
+    if match := _SEPARATOR_LINE.fullmatch(first.strip("\r\n ")):
         text.take()
-        separator, first = said[1], next(stream, "")
-    # Strict: a quote that never closes would swallow all rows after it without a word.
+        separator, first = match[1], next(stream, "")
+    # Strict: an unclosed quote would silently swallow all following rows.
     rows = csv.reader(chain([first] if first else [], stream), delimiter=separator, strict=True)
-    header, error = _next(rows)
+    header, error = _next_row(rows)
     raw, replaced, broken = text.take()
     row = header
     header = header and _names(header, options)
-    if wrong := broken or error or (header and _misnamed(header, options)):
+    if wrong := broken or error or (header and _header_error(header, options)):
         yield Record(None, source.name, 1, f"the header: {wrong}", raw, replaced)
         return
     if row and options.header is False:
         place = Record(None, source.name, 1, "", raw, replaced, source.fraction(), options.id_field)
-        yield _filled(place, header or [], row)
+        yield _to_record(place, header or [], row)
     while True:
         start = text.number + 1
-        row, error = _next(rows)
+        row, error = _next_row(rows)
         if row is None and not error:
             return
         raw, replaced, broken = text.take()
@@ -211,125 +274,52 @@ def read_csv(source: InputSource, options: ReadOptions) -> Iterator[Record]:
             yield Record(None, source.name, start, reason, raw, replaced, source.fraction(), options.id_field)
         elif row:
             place = Record(None, source.name, start, "", raw, replaced, source.fraction(), options.id_field)
-            yield _filled(place, header or [], row)
+            yield _to_record(place, header or [], row)
 
 
 def _separator(header: str) -> str:
     return max(_SEPARATORS, key=header.count)
 
 
-def _next(rows: Iterator[list[str]]) -> tuple[list[str] | None, str]:
+def _next_row(rows: Iterator[list[str]]) -> tuple[list[str] | None, str]:
     try:
         return next(rows, None), ""
     except csv.Error as error:
         return None, "invalid CSV: " + next(
-            (ours for theirs, ours in _SAID if theirs in str(error)), str(error)
+            (ours for theirs, ours in _MESSAGES if theirs in str(error)), str(error)
         )
 
 
 def _names(row: Sequence[str], options: ReadOptions) -> list[str]:
-    """Return the names of the columns; those that have none are numbered, as index columns of dumps are."""
+    """Return the names of the columns; unnamed columns, such as index columns of dumps, are numbered."""
     named = [""] * len(row) if options.header is False else row
     return [name if name.strip() else f"column{number}" for number, name in enumerate(named, 1)]
 
 
-def _misnamed(header: Sequence[str], options: ReadOptions) -> str:
+def _header_error(header: Sequence[str], options: ReadOptions) -> str:
     id_field = options.id_field
     if options.header is None and (found := next(filter(_DATA.search, header), None)):
         return (
-            f"{found[:80]!r} looks like data, not like the name of a column; "
+            f"{found[:80]!r} looks like data, not like a column name; "
             "give --no-header if it is, else --header"
         )
     twice = [name for name, count in Counter(header).items() if count > 1]
     if twice:
-        return f"the column {twice[0]!r} is there twice; give each a name of its own"
+        return f"the column {twice[0]!r} occurs twice; give each column a name of its own"
     if id_field and id_field not in header:
-        return f"no column {id_field!r}, which ids are to come from; the columns are {', '.join(header)}"
+        return f"no column {id_field!r}, the id field; the columns are {', '.join(header)}"
     return ""
 
 
-def _filled(place: Record, header: Sequence[str], row: Sequence[str]) -> Record:
+def _to_record(place: Record, header: Sequence[str], row: Sequence[str]) -> Record:
     if len(row) != len(header):
-        parted = "; columns are parted by , ; or tab" if len(header) == 1 else ""
-        return replace(place, reason=f"{len(row)} values in a row, the header has {len(header)}{parted}")
-    # A row can leave nothing else out: what is empty has no value. An id that is empty is a mistake.
+        hint = "; columns are separated by , ; or tab" if len(header) == 1 else ""
+        return replace(place, reason=f"{len(row)} values in a row, the header has {len(header)}{hint}")
+    # Empty cells have no value, but an empty id is an error.
     named = place.id_field or ("_id" if "_id" in header else "id")
     fields = {name: value for name, value in zip(header, row, strict=True) if value or name == named}
     try:
         return replace(place, document=to_document(fields, place.id_field), raw="", id_field="")
     except InputError as error:
-        # As an object it can be mended and read again without its header.
+        # As a JSON object, the row can be corrected and read again without its header.
         return replace(place, reason=str(error), raw=json.dumps(fields, ensure_ascii=False))
-
-
-_SUFFIXES: dict[Format, tuple[str, ...]] = {
-    "jsonl": (".jsonl", ".ndjson", ".json"),
-    "csv": (".csv", ".tsv"),
-    "html": HTML,
-    "text": TEXT,
-}
-#: How files end that are packed otherwise than by gzip; ``.gz`` itself is off by then.
-_PACKED = (".zip", ".bz2", ".xz", ".zst", ".7z", ".rar", ".tar", ".tgz")
-
-
-def read(path: str | Path, options: ReadOptions | None = None) -> Iterator[Record]:
-    """Yield a record for each document of a file, a folder or standard input (``-``).
-
-    JSONL and CSV (both also ``.gz``), HTML and text files, and folders of HTML and text files. What is wrong
-    with a single document is said in its record; blank lines are nothing.
-
-    Raises:
-        InputError: there is no such file or it can't be opened.
-        ConfigError: its name is empty, or does not say what it is and ``format`` doesn't either.
-    """
-    check_options(options, ReadOptions)
-    name, options = str(path), options or ReadOptions()
-    # An empty name is what a shell makes of an unset variable; the path of it would be this folder.
-    if not path:
-        raise ConfigError("the name of a source is empty: give a file, a folder, or - for standard input")
-    if name != STANDARD_INPUT and Path(name).is_dir():
-        return read_folder(name, options)
-    if name != STANDARD_INPUT and not Path(name).exists():
-        raise InputError(f"cannot read {name}: no such file or folder; check the path")
-    return _read_stream(name, options, format_of(name, options))
-
-
-def _read_stream(path: str, options: ReadOptions, kind: Format) -> Iterator[Record]:
-    with open_source(path) as source:
-        yield from _records(source, options, kind)
-
-
-def _records(source: InputSource, options: ReadOptions, kind: Format) -> Iterator[Record]:
-    if kind == "jsonl":
-        return read_jsonl(source, options)
-    if kind == "csv":
-        return read_csv(source, options)
-    return read_page(source, options, kind == "html")
-
-
-def format_of(path: str, options: ReadOptions) -> Format:
-    """Return how a source is written: as told, or by its name.
-
-    Raises:
-        ConfigError: its name does not say it, and nobody does.
-    """
-    if options.format != "auto":
-        return options.format
-    if path == STANDARD_INPUT:
-        return "jsonl"
-    name = path.lower().removesuffix(".gz")
-    for kind, suffixes in _SUFFIXES.items():
-        if name.endswith(suffixes):
-            return kind
-    if name.endswith(_PACKED):
-        raise ConfigError(f"{path}: of packed files .gz alone is read; unpack it first")
-    if name.endswith(".parquet"):
-        raise ConfigError(
-            f"{path}: Parquet is read by sign alone: make JSON lines of it with "
-            f"{suggest('sign', path, output='FILE.jsonl')}"
-        )
-    known = ", ".join(suffix for suffixes in _SUFFIXES.values() for suffix in suffixes)
-    raise ConfigError(
-        f"{path}: its name does not end in one of {known}; say its format with "
-        "--format jsonl, csv, html or text"
-    )

@@ -1,4 +1,4 @@
-"""What readers yield: a document and where it came from, or why there is none."""
+"""Records, which readers yield: a document with its source, or the reason why it cannot be read."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -13,11 +13,11 @@ from shinglefold.ingest.readers.streams import EncodingGuess
 from shinglefold.options.validation import check_bool, check_choice, check_int, check_str
 
 Format = Literal["auto", "jsonl", "csv", "html", "text"]
-#: Levels of objects and lists in a document; servers map 20 unless told.
+#: Levels of objects and lists in a document; servers map 20 by default.
 _DEEPEST = 100
 _CONTAINERS = (dict, list)
 _HARMLESS = frozenset((str, int, bool, type(None)))
-#: What the lines between the documents of a bulk request say, and of what.
+#: The action lines of a bulk request, and their parameters.
 _ACTIONS = frozenset({"index", "create", "update", "delete"})
 _OF_ACTIONS = frozenset(
     {"_index", "_id", "_type", "_routing", "routing", "pipeline", "version", "version_type", "op_type"}
@@ -29,16 +29,16 @@ _OF_ACTIONS = frozenset(
 class ReadOptions:
     """How input is read.
 
-    ``format``: ``auto`` goes by the file's name; standard input is JSONL unless told.
-    ``id_field``: holds a document's id; one without it is refused. Empty means ``_id``, else ``id``, else
-    the engine gives one. Pages and texts are named by their files.
-    ``encoding``: empty means by BOM, by what an HTML page declares, else UTF-8.
-    Text that is not UTF-8 but was taken for it is refused, with the encoding to try.
-    ``max_bytes``: longer lines and files are refused, not loaded.
-    ``header``: whether the first row of CSV has the columns' names; None refuses one that looks like data.
-    ``prefix``: a path that the ids of pages begin with, where pages of several folders come together.
-    ``passed_over``: gets the number of files and folders that were not read on purpose.
-    ``guess``: what the encoding to try is told by.
+    ``format``: ``auto`` goes by the file's name; standard input is JSONL by default.
+    ``id_field``: the field of the id; a document without it is rejected. If empty: ``_id``, else ``id``, else
+    the engine assigns an id. Ids of pages and texts are their paths.
+    ``encoding``: if empty: by byte order mark, by declaration of an HTML page, else UTF-8. Text in another
+    encoding is rejected, with the encoding to try.
+    ``max_bytes``: longer lines and files are rejected, not loaded.
+    ``header``: whether the first row of CSV has the column names; None rejects a row that looks like data.
+    ``prefix``: a path before the ids of pages, if pages of several folders go into one index.
+    ``skipped``: counts files and folders that were skipped on purpose.
+    ``guess``: guesses the encoding to try.
     """
 
     format: Format = "auto"
@@ -48,7 +48,7 @@ class ReadOptions:
     header: bool | None = None
     prefix: str = ""
     guess: EncodingGuess = field(default_factory=EncodingGuess, repr=False, compare=False)
-    passed_over: Counter[str] = field(default_factory=Counter, repr=False, compare=False)
+    skipped: Counter[str] = field(default_factory=Counter, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_choice("format", self.format, get_args(Format))
@@ -59,7 +59,7 @@ class ReadOptions:
             check_bool("header", self.header)
         if self.encoding:
             try:
-                # One that can't replace what it does not understand would end the run there.
+                # An encoding without error replacement would end the run at the first invalid byte.
                 b"\xff".decode(self.encoding, "replace")
             except (LookupError, ValueError) as error:
                 raise ConfigError(f"unknown encoding {self.encoding!r}; try utf-8 or windows-1251") from error
@@ -67,12 +67,12 @@ class ReadOptions:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One document read, or one place where none could be.
+    """One document of a source, or one place where no document could be read.
 
-    ``document`` is None where ``reason`` says why; ``raw`` is then what stood there, to be kept.
-    ``line`` counts from 1 (1 for a file that is one document). ``replaced`` counts undecodable places.
-    ``fraction`` is the share of the source read so far, 0 where its length is unknown.
-    ``id_field`` is where ``raw``, once mended, has its id.
+    ``document``: None if there is a ``reason``; ``raw`` is then the original text, for the dead letters.
+    ``line``: counts from 1; 1 for a file that is one document. ``replaced``: number of undecodable places.
+    ``fraction``: the share of the source read so far, 0 if its length is unknown.
+    ``id_field``: the field of the id in ``raw``.
     """
 
     document: Document | None
@@ -86,20 +86,19 @@ class Record:
 
 
 def to_document(value: object, id_field: str = "") -> Document:
-    """Return a JSON value as a document with its ``_id`` beside its fields; a search hit is unwrapped.
+    """Return a JSON value as a document with an ``_id`` among its fields; a search hit is unwrapped.
 
     Raises:
-        InputError: it is no object, or an action of a bulk request; it is nested too deeply, or has a number
-            that JSON can't hold; or its id is missing
-            where ``id_field`` says it should be, or is no text and no whole number.
+        InputError: it is no object, or an action line of a bulk request; it is nested too deeply, or has a
+            number that JSON lacks; ``id_field`` is missing, or the id is neither text nor a whole number.
     """
     if type(value) is not dict and not isinstance(value, Mapping):
         raise InputError(f"expected a JSON object, found {json_type(value)}")
     fields: dict[str, Any] = dict(value)
     if _is_action(fields):
         raise InputError(
-            "a line of a bulk request that says what to do, no document: leave such lines out, and give each "
-            "document its id in a field"
+            "an action line of a bulk request, no document: leave such lines out, and give each document its "
+            "id in a field"
         )
     if "_source" in fields and isinstance(fields["_source"], Mapping):
         fields = {**fields["_source"], **({"_id": fields["_id"]} if "_id" in fields else {})}
@@ -107,7 +106,7 @@ def to_document(value: object, id_field: str = "") -> Document:
     name = id_field or ("_id" if "_id" in fields else "id")
     found = fields.get(name)
     if found is None and id_field:
-        raise InputError(f"no [{id_field}], which the id is to come from; add it or name another id field")
+        raise InputError(f"no [{id_field}], the id field; add it or name another id field")
     fields.pop("_id", None)
     if found is None:
         return fields
@@ -124,7 +123,7 @@ def _is_action(fields: dict[str, Any]) -> bool:
 
 
 def _check(fields: dict[str, Any]) -> None:
-    """Refuse what no engine takes, and what is so deep that walking it could exhaust the stack."""
+    """Check that numbers are valid JSON, and that nesting is no danger to the stack."""
     if set(map(type, fields.values())) <= _HARMLESS:
         return
     level: list[Any] = [fields]

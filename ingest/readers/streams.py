@@ -1,4 +1,4 @@
-"""Streams and their lines: compressed or not, of any length and encoding, with the share read so far."""
+"""Input streams and their encodings: decompress, detect and decode encodings, split into lines."""
 
 import codecs
 import gzip
@@ -15,7 +15,7 @@ from typing import IO, Any, NamedTuple
 
 from shinglefold.errors import InputError, reason_of
 
-#: What is told apart; the names ``--encoding`` takes are Python's, those said are the usual ones.
+#: Encodings that are detected, by Python's name, with their usual name for messages.
 _CANDIDATES = {
     "cp1251": "windows-1251",
     "koi8_r": "koi8-r",
@@ -29,16 +29,16 @@ _CANDIDATES = {
     "euc_jp": "euc-jp",
     "euc_kr": "euc-kr",
 }
-#: These two have the same small letters but for one, so that a short text is as sound in either.
+#: Their small letters differ in one only, so that a short text looks right in both.
 _TWINS = ("cp1251", "mac_cyrillic")
-_USUAL = re.compile("[А-яЁёІіЇїЄєҐґЎў]")
+_LETTERS = re.compile("[А-яЁёІіЇїЄєҐґЎў]")
 _ODD_CAPITAL = re.compile("[а-яёіїєґў][А-ЯЁІЇЄҐЎ]")
 _BAD = re.compile("[\udc80-\udcff]")
-#: Stands in UTF-8 for what could not be decoded from UTF-16.
+#: Marks in UTF-8 what could not be decoded from UTF-16.
 _FROM_OTHERS = {"\udcff"}
-#: Bytes looked at for a guess, and guesses after which the commonest is given.
+#: Bytes for a guess, and guesses after which the most frequent one is final.
 _ENOUGH, _GUESSES = 16_384, 50
-#: The mark of UTF-32 begins with that of UTF-16.
+#: UTF-32 before UTF-16, whose byte order mark is a prefix.
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -46,7 +46,7 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-#: Where the zero bytes are when a text begins with two ASCII letters.
+#: Patterns of zero bytes at the beginning of a text that begins with two ASCII letters.
 _ZEROS = {
     b"a\0a\0": "utf-16-le",
     b"\0a\0a": "utf-16-be",
@@ -59,74 +59,82 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 _DECLARED_WITHIN = 1024
 REPLACEMENT = "\ufffd"
 BEYOND_ASCII = re.compile("[^\x00-\x7f]")
-#: Letters beyond ASCII by which UTF-8 is told. A word of Cyrillic or two characters of Chinese in an older
-#: encoding may be sound UTF-8 by chance.
+#: Letters beyond ASCII that prove UTF-8. A Cyrillic word or two Chinese characters in another encoding may be
+#: valid UTF-8 by chance.
 _SEVERAL = 6
+_TRANSCODED = 1 << 16
+#: Length of the longest byte order mark.
+_HEAD = 4
+#: Becomes a byte that is invalid in UTF-8, so that decoding the line counts it.
+_UNDECODABLE = "\udcff"
+STANDARD_INPUT = "-"
+#: Its name in messages.
+STDIN_NAME = "standard input"
+_CHUNK = 1 << 20
+#: The magic number of gzip.
+_GZIP = b"\x1f\x8b"
 
 
 @dataclass(slots=True)
 class EncodingGuess:
-    """Guesses what the texts of one source are encoded in."""
+    """Guesses the encoding of the texts of one source."""
 
     _votes: Counter[str] = field(default_factory=Counter)
 
-    def mistaken(self, raw: bytes, encoding: str) -> str:
-        """Return why bytes are taken for another encoding than they are read in, or nothing.
+    def mismatch(self, raw: bytes, encoding: str) -> str:
+        """Return an error message if bytes seem to have another encoding than the given one, else nothing.
 
-        UTF-8 that is damaged here and there still has more sound letters beyond ASCII than broken ones. What
-        is sound UTF-8 with several letters beyond ASCII is no text in another encoding.
+        UTF-8 with some damage still has more valid letters beyond ASCII than invalid bytes. Valid UTF-8 with
+        several letters beyond ASCII is never another encoding.
         """
         name = codecs.lookup(encoding).name
         if name != "utf-8":
-            said = _CANDIDATES.get(name, name)
-            return f"the text is UTF-8, not {said}: try --encoding utf-8" if is_utf8(raw) else ""
+            usual = _CANDIDATES.get(name, name)
+            return f"the text is UTF-8, not {usual}: try --encoding utf-8" if is_utf8(raw) else ""
         text = raw.decode("utf-8", "surrogateescape")
         bad = _BAD.findall(text)
         if 2 * len(bad) <= len(BEYOND_ASCII.findall(text)) or set(bad) == _FROM_OTHERS:
             return ""
-        found = self._guessed(raw)
+        found = self._best_guess(raw)
         remedy = f"it looks like {found}, try --encoding {found}" if found else "say its --encoding"
         return f"the text is not UTF-8 ({len(bad):,} undecodable bytes): {remedy}"
 
-    def _guessed(self, raw: bytes) -> str:
+    def _best_guess(self, raw: bytes) -> str:
         if self._votes.total() < _GUESSES:
-            # Only asked about text that can't be read: importing it takes a while.
+            # Imported here, as few inputs need it and the import is slow.
             from charset_normalizer import from_bytes
 
-            best = from_bytes(_telling(raw), cp_isolation=list(_CANDIDATES)).best()
+            best = from_bytes(_from_first_non_ascii(raw), cp_isolation=list(_CANDIDATES)).best()
             if best is not None:
-                self._votes[_of_twins(raw, best.encoding)] += 1
+                self._votes[_resolve_twins(raw, best.encoding)] += 1
         return _CANDIDATES.get(self._votes.most_common(1)[0][0], "") if self._votes else ""
 
 
-def _telling(raw: bytes) -> bytes:
-    """Return the part of a text that begins with its first letter beyond ASCII."""
+def _from_first_non_ascii(raw: bytes) -> bytes:
+    """Return the part of a text around its first letter beyond ASCII, and what follows."""
     first = next((place for place, byte in enumerate(raw) if byte > 0x7F), 0)
     return raw[max(0, first - 64) :][:_ENOUGH]
 
 
-def _of_twins(raw: bytes, found: str) -> str:
-    """Return that one of the twins in which the capitals are usual ones at the beginning of words."""
-    return max(_TWINS, key=lambda encoding: _soundness(raw[:_ENOUGH], encoding)) if found in _TWINS else found
+def _resolve_twins(raw: bytes, found: str) -> str:
+    """Return that one of the twins in which capitals occur at the beginning of words only."""
+    return (
+        max(_TWINS, key=lambda encoding: _plausibility(raw[:_ENOUGH], encoding)) if found in _TWINS else found
+    )
 
 
-def _soundness(raw: bytes, encoding: str) -> int:
+def _plausibility(raw: bytes, encoding: str) -> int:
     text = raw.decode(encoding, "replace")
-    return len(_USUAL.findall(text)) - 2 * len(_ODD_CAPITAL.findall(text))
-
-
-def decode(raw: bytes, encoding: str = "", html: bool = False) -> tuple[str, int]:
-    """Return the text and how many undecodable places became U+FFFD.
-
-    Args:
-        encoding: empty means by BOM, by what an HTML page declares unless it is UTF-8 all the same, else
-            UTF-8.
-    """
-    return decode_lossy(*strip_bom(raw, encoding, html))
+    return len(_LETTERS.findall(text)) - 2 * len(_ODD_CAPITAL.findall(text))
 
 
 def strip_bom(raw: bytes, encoding: str = "", html: bool = False) -> tuple[bytes, str]:
-    """Return a text's bytes without byte order mark, and its encoding; see ``decode``."""
+    """Return a text's bytes without byte order mark, and its encoding.
+
+    Args:
+        encoding: if empty, the encoding of the byte order mark, or the one that an HTML page declares
+            unless the page is UTF-8, or UTF-8.
+    """
     given = codecs.lookup(encoding).name if encoding else ""
     for bom, name in _BOMS:
         if raw.startswith(bom) and given in ("", name):
@@ -135,7 +143,7 @@ def strip_bom(raw: bytes, encoding: str = "", html: bool = False) -> tuple[bytes
 
 
 def detect_encoding(head: bytes) -> str:
-    """Return the encoding of JSON lines or CSV by their first four bytes."""
+    """Return the encoding of JSON lines or CSV, given their first four bytes."""
     for bom, name in _BOMS:
         if head.startswith(bom):
             return name
@@ -143,7 +151,7 @@ def detect_encoding(head: bytes) -> str:
 
 
 def is_utf8(raw: bytes) -> bool:
-    """Tell whether a text is surely UTF-8: several letters beyond ASCII are, and nothing else."""
+    """Return whether a text is certainly UTF-8: it is valid and has several letters beyond ASCII."""
     try:
         text = "" if raw.isascii() else raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -158,23 +166,23 @@ def _declared(raw: bytes) -> str:
         "".encode(name)
     except (LookupError, ValueError):
         return "utf-8"
-    # A page that can be searched for an ASCII declaration is not in UTF-16, whatever it says. Servers often
-    # say in their headers that a page is UTF-8 which was once written in something else, and says so.
+    # A page with a readable declaration is not UTF-16, whatever it declares. And many pages declare the
+    # encoding in which they were once written, but are UTF-8, as the server's header says.
     return "utf-8" if name.lower().startswith("utf-16") or is_utf8(raw) else name
 
 
 def decode_lossy(raw: bytes, encoding: str) -> tuple[str, int]:
-    """Return the text and how many undecodable places became U+FFFD; a byte order mark is text."""
+    """Return the text and how many undecodable places became U+FFFD; a byte order mark is kept."""
     try:
         return raw.decode(encoding), 0
     except UnicodeError:
         text = raw.decode(encoding, "replace")
-        # Not those that stood there before.
+        # Do not count U+FFFD of the original text.
         return text, text.count(REPLACEMENT) - raw.decode(encoding, "ignore").count(REPLACEMENT)
 
 
 def without_surrogates(value: Any) -> tuple[Any, int]:  # noqa: ANN401 - JSON
-    """Return a JSON value with lone surrogates, which no engine can store, replaced; and how many."""
+    """Return a JSON value with lone surrogates replaced, as no engine can store them, and their number."""
     if isinstance(value, str):
         try:
             value.encode()
@@ -195,7 +203,7 @@ def without_surrogates(value: Any) -> tuple[Any, int]:  # noqa: ANN401 - JSON
 
 
 def _encodable(fields: dict[Any, Any]) -> bool:
-    """Tell whether nothing in an object needs a closer look, as is so with nearly all documents."""
+    """Return whether an object is flat and has no lone surrogates; a fast path for nearly all documents."""
     try:
         "".join(fields).encode()
         for value in fields.values():
@@ -209,24 +217,11 @@ def _encodable(fields: dict[Any, Any]) -> bool:
     return True
 
 
-_TRANSCODED = 1 << 16
-#: Enough to tell every byte order mark.
-_HEAD = 4
-#: Becomes a byte that UTF-8 never has: whoever decodes the line counts it.
-_UNDECODABLE = "\udcff"
-STANDARD_INPUT = "-"
-#: What messages call it.
-STDIN_NAME = "standard input"
-_CHUNK = 1 << 20
-#: No text begins with these bytes.
-_GZIP = b"\x1f\x8b"
-
-
 def newline_stream(stream: IO[bytes], encoding: str = "") -> tuple[IO[bytes], str]:
-    """Return a stream whose lines end with the byte of a newline, without byte order mark, and its encoding.
+    r"""Return a stream whose lines end with the byte ``\n``, without byte order mark, and its encoding.
 
     Args:
-        encoding: empty means by byte order mark, by the zero bytes UTF-16 and UTF-32 have, else UTF-8.
+        encoding: if empty, it is detected from the byte order mark or zero bytes, else UTF-8.
     """
     name = codecs.lookup(encoding).name if encoding else ""
     if name not in ("", "utf-8") and "\n".encode(name) == b"\n":
@@ -237,13 +232,13 @@ def newline_stream(stream: IO[bytes], encoding: str = "") -> tuple[IO[bytes], st
 
 
 class _Utf8(io.RawIOBase):
-    """Bytes as they are read, in UTF-8."""
+    """A raw stream that converts its input to UTF-8."""
 
     def __init__(self, read: Callable[[int], bytes], encoding: str) -> None:
         self._read = read
         self._encoding = encoding
         self._decoder: codecs.IncrementalDecoder | None = None
-        self._begun = self._ended = False
+        self._started = self._ended = False
         self._ready = memoryview(b"")
 
     def readable(self) -> bool:
@@ -258,30 +253,30 @@ class _Utf8(io.RawIOBase):
         return count
 
     def _next(self) -> bytes:
-        if not self._begun:
+        if not self._started:
             return self._begin()
         chunk = self._read(_TRANSCODED)
         self._ended = not chunk
-        return self._converted(chunk)
+        return self._to_utf8(chunk)
 
     def _begin(self) -> bytes:
         head = b""
-        # A pipe may bring the mark alone.
+        # A pipe may deliver the byte order mark alone.
         while len(head) < _HEAD and (more := self._read(_TRANSCODED)):
             head += more
-        self._begun = True
-        name = _exact(self._encoding, head)
+        self._started = True
+        name = _with_byte_order(self._encoding, head)
         if name != "utf-8":
             self._decoder = codecs.getincrementaldecoder(name)()
-        return self._converted(head).removeprefix(codecs.BOM_UTF8)
+        return self._to_utf8(head).removeprefix(codecs.BOM_UTF8)
 
-    def _converted(self, chunk: bytes) -> bytes:
+    def _to_utf8(self, chunk: bytes) -> bytes:
         if self._decoder is None:
             return chunk
         try:
             text = self._decoder.decode(chunk, self._ended)
         except UnicodeError:
-            # A decoder that failed has not moved on.
+            # A failed decoder has consumed nothing.
             self._decoder.errors = "replace"
             text = self._decoder.decode(chunk, self._ended).replace(REPLACEMENT, _UNDECODABLE)
             self._decoder.errors = "strict"
@@ -291,8 +286,8 @@ class _Utf8(io.RawIOBase):
             return SURROGATE.sub(_UNDECODABLE, text).encode("utf-8", "surrogateescape")
 
 
-def _exact(encoding: str, head: bytes) -> str:
-    """Return the encoding with its byte order, which a stream without a mark does not say."""
+def _with_byte_order(encoding: str, head: bytes) -> str:
+    """Return the encoding with its byte order, little endian if there is no byte order mark."""
     seen = detect_encoding(head)
     if encoding in ("utf-16", "utf-32"):
         return seen if seen.startswith(encoding) else f"{encoding}-le"
@@ -300,7 +295,7 @@ def _exact(encoding: str, head: bytes) -> str:
 
 
 class Line(NamedTuple):
-    """One line without its end: its number from 1, its bytes, or why it has none; ``file``: of several."""
+    """One line without its line ending: number from 1, and bytes or a reason; ``file``: one of several."""
 
     number: int
     raw: bytes
@@ -310,7 +305,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class InputSource:
-    """An open stream, its name for messages, and the share of it that was read."""
+    """An open stream, its name for messages, and a function for the share read so far."""
 
     stream: IO[bytes]
     name: str
@@ -319,13 +314,13 @@ class InputSource:
 
 @contextmanager
 def open_source(path: str) -> Iterator[InputSource]:
-    """Open a file or standard input; what begins as gzip does is unpacked, whatever its name.
+    """Open a file or standard input; gzip is detected by content and decompressed.
 
     Raises:
         InputError: it can't be opened.
     """
     if path == STANDARD_INPUT:
-        yield InputSource(_unpacked(sys.stdin.buffer), STDIN_NAME, lambda: 0.0)
+        yield InputSource(_decompressed(sys.stdin.buffer), STDIN_NAME, lambda: 0.0)
         return
     try:
         file = open(path, "rb")  # noqa: SIM115 - closed below
@@ -333,13 +328,13 @@ def open_source(path: str) -> Iterator[InputSource]:
         raise InputError(f"cannot read {path}: {error.strerror}; check the path") from error
     with file:
         size = Path(path).stat().st_size or 1
-        # A pipe with a name, as shells make them, tells no place.
+        # A named pipe has no position.
         read = (lambda: min(1.0, file.tell() / size)) if file.seekable() else lambda: 0.0
-        yield InputSource(_unpacked(file), path, read)
+        yield InputSource(_decompressed(file), path, read)
 
 
 def lines(stream: IO[bytes], max_bytes: int) -> Iterator[Line]:
-    """Yield the lines of a stream; one that is too long, or where the stream breaks off, has a reason."""
+    """Yield the lines of a stream; one that is too long or damaged has a reason instead of bytes."""
     number = 0
     while True:
         number += 1
@@ -356,17 +351,17 @@ def lines(stream: IO[bytes], max_bytes: int) -> Iterator[Line]:
             return
         raw = raw.rstrip(b"\r\n")
         ready = [Line(number, raw, "")]
-        # A long line must not be kept here while its document is worked on.
+        # Do not hold a long line while the caller processes it.
         del raw
         yield ready.pop()
 
 
 def is_gzip(head: bytes) -> bool:
-    """Tell whether a stream is compressed, by its first bytes."""
+    """Return whether the first bytes of a stream are those of gzip."""
     return head.startswith(_GZIP)
 
 
-def _unpacked(stream: IO[bytes]) -> IO[bytes]:
+def _decompressed(stream: IO[bytes]) -> IO[bytes]:
     peek = getattr(stream, "peek", None)
     if peek is None or not is_gzip(peek(len(_GZIP))):
         return stream

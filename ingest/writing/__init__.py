@@ -1,1 +1,1 @@
-"""Writing: blocks through worker processes into an engine, every record accounted for."""
+"""Write documents to an index: worker processes, bulk requests, accounting, dead letters."""

@@ -1,4 +1,4 @@
-"""Count each record of a run once: as indexed, dropped or failed."""
+"""Count each record of a run exactly once, as indexed, dropped or failed, and summarize the run."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,16 +17,16 @@ from shinglefold.ingest.writing.dead_letters import DeadLetters
 from shinglefold.model.values import Uint64s
 from shinglefold.runtime.signals import Interrupts
 
-#: Reasons a summary tells the first place of.
+#: Failures listed in a summary.
 _FAILURES = 20
-#: Refusals of one document that all others would meet, too, and the status of what may end by itself.
+#: Refusals that concern all documents, and the status of those that may be temporary.
 _FOR_ALL = ("cluster_block_exception", "index_closed_exception")
 _BUSY = 503
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run is; ``fraction`` of the source read, 0 where unknown."""
+    """Progress of a run; ``fraction``: share of the source read so far, 0 if unknown."""
 
     read: int
     indexed: int
@@ -37,7 +37,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Where documents failed for a reason first."""
+    """The first document that failed for a reason."""
 
     reason: str
     source: str
@@ -47,19 +47,19 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The end of a run: ``read == indexed + dropped + failed``.
+    """The result of a run: ``read == indexed + dropped + failed``.
 
-    ``seconds`` by stage: ``read`` (input to documents), ``wait`` (for fingerprints), ``index`` (waiting for
-    the engine while nothing else could be done), ``commit`` and ``total`` are of the clock; ``pipeline`` and
-    its parts ``strip``, ``canon``, ``sketch``, and ``json``, are added up over the workers. ``languages``:
-    documents by language. ``counts``: ``repairs`` (look-alike letters and invisible characters),
-    ``replaced`` (undecodable places), ``without_signature``, ``unknown_language``, ``fingerprints_left_out``
-    (that came with documents), ``dropped_by_server`` (by the index's own pipeline, of those dropped),
-    ``sent_elsewhere`` (by that pipeline into another index, of those indexed),
-    ``written_over`` (documents that took the place of one the index had) …
-    ``reasons``: failed documents by reason. ``stopped``: why the run ended early, empty where it did not;
-    ``failures``: where each of the commonest reasons was met first; ``notes``: what else there is to know,
-    in words; what was read ahead by then is not counted. ``made``: the run made the index.
+    ``seconds`` by stage. Wall time: ``read`` (input to documents), ``wait`` (for fingerprints), ``index``
+    (waiting for the engine with nothing else to do), ``commit`` and ``total``. Summed over workers:
+    ``pipeline`` with its parts ``strip``, ``canon``, ``sketch``, and ``json``.
+    ``languages``: documents by language.
+    ``counts``: ``repairs`` (homoglyphs and invisible characters), ``replaced`` (undecodable places),
+    ``without_signature``, ``unknown_language``, ``fingerprints_left_out`` (documents that already had one),
+    ``dropped_by_server`` (by a pipeline of the server), ``sent_elsewhere`` (by such a pipeline to another
+    index), ``written_over`` (documents that replaced one with the same id) and more.
+    ``reasons``: failed documents by reason. ``failures``: the first document for each frequent reason.
+    ``stopped``: why the run ended early, else empty; documents read ahead are not counted then.
+    ``notes``: further remarks. ``made``: the run created the index.
     """
 
     index: str
@@ -85,18 +85,18 @@ class Summary:
 
 
 class SeenIds:
-    """Tells ids that came before.
+    """The set of ids seen so far, as 64-bit hashes.
 
-    Of 10 million ids two different ones are taken for equal in one of 300,000 runs.
+    Among 10 million different ids, two have the same hash in one of 300,000 runs.
 
-    Cost: sorted runs of hashes, merged when two are of one size, so each hash is merged some 20 times.
+    Cost: sorted arrays of hashes, merged when two have a similar size, so each hash is merged about 20 times.
     """
 
     def __init__(self) -> None:
         self._runs: list[Uint64s] = []
 
     def add(self, ids: Sequence[str]) -> list[int]:
-        """Note ids, and return the places of those that came before."""
+        """Add ids, and return the positions of those seen before."""
         if not ids:
             return []
         hashes = np.array(
@@ -118,12 +118,12 @@ class SeenIds:
 
 
 class DeadLettersLost(Exception):
-    """The dead-letter file can't be written any more: what fails from here on would be lost."""
+    """The dead-letter file can't be written any more, so that further failures would be lost."""
 
 
 @dataclass(slots=True)
 class RunAccounting:
-    """Accounts for every record of the batches."""
+    """Counts every record of a run, and writes failed ones to the dead letters."""
 
     engine: Engine
     index: str
@@ -134,27 +134,27 @@ class RunAccounting:
     dropped: int = 0
     failed: int = 0
     #: Why the dead-letter file can't be written.
-    unkept: str = ""
+    write_error: str = ""
     ids: SeenIds = field(default_factory=SeenIds)
-    #: The first document whose id came before.
-    equal: str = ""
-    #: Documents that took the place of one with their id, be it of this run or of before.
+    #: The first document whose id was seen before.
+    first_repeated: str = ""
+    #: Documents that replaced one with the same id, of this run or an earlier one.
     written_over: int = 0
-    #: Documents that are in an index which the name does not mean, and the indices that it does mean.
-    elsewhere: Counter[str] = field(default_factory=Counter)
-    _meant: set[str] = field(default_factory=set)
+    #: Documents that a pipeline of the server sent to another index, by its name.
+    redirected: Counter[str] = field(default_factory=Counter)
+    _own_indices: set[str] = field(default_factory=set)
 
-    def book(self, batch: Batch, sent: Sent | EngineError) -> None:
-        """Account for every record of a batch, given what became of its actions.
+    def add_batch(self, batch: Batch, sent: Sent | EngineError) -> None:
+        """Count every record of a batch, given the result of its actions.
 
         Raises:
-            EngineError: the one given; the batch is accounted for all the same.
-            Unkept: failed documents can't be kept; they are accounted for all the same.
+            EngineError: ``sent`` is one; the batch is counted nevertheless.
+            DeadLettersLost: failed documents can't be stored; they are counted nevertheless.
         """
         self._count(batch, sent)
-        if self.unkept:
+        if self.write_error:
             count = self.meter.counts["not_kept"]
-            raise DeadLettersLost(f"{self.unkept} (failed documents not kept: {count:,})")
+            raise DeadLettersLost(f"{self.write_error} (failed documents not kept: {count:,})")
 
     def _count(self, batch: Batch, sent: Sent | EngineError) -> None:
         self.meter.add(batch.meter)
@@ -162,14 +162,14 @@ class RunAccounting:
         for refused in batch.refused:
             self._fail(refused.stage, refused.reason, refused.record)
         if isinstance(sent, EngineError):
-            # How much the engine took is unknown; indexing again does no harm where ids are given.
+            # It is unknown what the engine stored; indexing documents with ids again does no harm.
             for record in batch.records:
                 self._fail("index", str(sent), record)
-            self.lose(sent)
+            self.add_lost(sent)
             raise sent
-        self.meter.counts["sent_again"] += sent.again
+        self.meter.counts["sent_again"] += sent.retried
         self.written_over += sent.written_over
-        self._look_elsewhere(sent.renamed)
+        self._count_redirected(sent.renamed)
         self.indexed += len(batch.records) - len(sent.refused)
         for failure, record in zip(sent.refused, _records_of(sent.refused, batch), strict=True):
             if failure.dropped:
@@ -181,32 +181,34 @@ class RunAccounting:
             error = EngineUnavailable if blocked.status == _BUSY else IndexReadOnly
             raise error(f"{self.index!r} takes no documents: {blocked.reason}")
 
-    def _look_elsewhere(self, renamed: Mapping[str, int]) -> None:
-        """Count documents that a pipeline of the server has sent to an index of its own choice."""
-        if renamed.keys() - self._meant - self.elsewhere.keys():
+    def _count_redirected(self, renamed: Mapping[str, int]) -> None:
+        """Count documents that a pipeline of the server sent to another index."""
+        if renamed.keys() - self._own_indices - self.redirected.keys():
             try:
-                # Asked for again with each name that is new: what is behind one may change meanwhile.
-                self._meant.update(info.name for info in self.engine.indices(self.index))
+                # Asked again for each new name: the indices of an alias may change meanwhile.
+                self._own_indices.update(info.name for info in self.engine.indices(self.index))
             except EngineError:
-                # Who may not look can't tell them from those behind an alias.
-                self._meant.update(renamed)
-        self.elsewhere.update({name: count for name, count in renamed.items() if name not in self._meant})
+                # Without the right to look, they may be indices of an alias.
+                self._own_indices.update(renamed)
+        self.redirected.update(
+            {name: count for name, count in renamed.items() if name not in self._own_indices}
+        )
 
-    def see(self, batch: Batch) -> None:
-        """Note the ids of a batch, and count those that came before."""
+    def note_ids(self, batch: Batch) -> None:
+        """Add the ids of a batch, and count those seen before."""
         given = [
             (str(action["_id"]), record)
             for action, record in zip(batch.actions, batch.records, strict=True)
             if "_id" in action
         ]
         again = self.ids.add([one for one, _ in given])
-        if again and not self.equal:
+        if again and not self.first_repeated:
             id_, record = given[again[0]]
-            self.equal = f"{id_!r:.80} ({record.source}:{record.line})"
+            self.first_repeated = f"{id_!r:.80} ({record.source}:{record.line})"
         self.meter.counts["equal_ids"] += len(again)
 
-    def lose(self, error: EngineError) -> None:
-        """Account for documents booked as indexed that the engine could not keep after all."""
+    def add_lost(self, error: EngineError) -> None:
+        """Count documents as failed that were counted as indexed, but which the engine could not keep."""
         lost = min(error.lost, self.indexed)
         if lost:
             self.indexed -= lost
@@ -219,18 +221,18 @@ class RunAccounting:
         try:
             self.letters.write(stage, reason, record)
         except InputError as error:
-            self.unkept = self.unkept or str(error)
+            self.write_error = self.write_error or str(error)
             self.meter.counts["not_kept"] += 1
 
     def progress(self, fraction: float) -> Progress:
-        """Return how far the run is."""
+        """Return the progress of the run."""
         read = self.indexed + self.dropped + self.failed
         return Progress(read, self.indexed, self.dropped, self.failed, fraction)
 
     def summary(self, scheme: str, stopped: str, total: float) -> Summary:
-        """Return the end of the books."""
-        # A document that came twice has written over itself.
-        self.meter.counts["sent_elsewhere"] = self.elsewhere.total()
+        """Return the summary of the run."""
+        # A document that occurred twice replaced itself.
+        self.meter.counts["sent_elsewhere"] = self.redirected.total()
         self.meter.counts["written_over"] = max(0, self.written_over - self.meter.counts["equal_ids"])
         return Summary(
             index=self.index,
@@ -258,7 +260,7 @@ class RunAccounting:
             have = "1 document has" if count == 1 else f"{count:,} documents have"
             yield (
                 f"{have} an id that came before in this run, and replaced the earlier one; "
-                f"the first is {self.equal}"
+                f"the first is {self.first_repeated}"
             )
         if count := self.meter.counts["dropped_by_server"]:
             were = "1 document was" if count == 1 else f"{count:,} documents were"
@@ -266,19 +268,19 @@ class RunAccounting:
                 f"{were} dropped by an ingest pipeline of the server: see the index's default_pipeline and "
                 "final_pipeline"
             )
-        for name, count in self.elsewhere.most_common():
+        for name, count in self.redirected.most_common():
             are = "1 document is" if count == 1 else f"{count:,} documents are"
             yield (
-                f"{are} in the index {name!r}, where an ingest pipeline of the server has sent them: see the "
+                f"{are} in the index {name!r}, to which an ingest pipeline of the server sent them: see the "
                 f"default_pipeline and final_pipeline of {self.index!r}"
             )
         if count := self.meter.counts["written_over"]:
             many = "1 document" if count == 1 else f"{count:,} documents"
-            yield f"{many} took the place of {'one' if count == 1 else 'those'} with the same id"
+            yield f"{many} replaced {'one' if count == 1 else 'those'} with the same id"
 
 
 def _records_of(refused: Sequence[BulkFailure], batch: Batch) -> Iterator[Record]:
-    """Yield the record of each refused action: the engine gives the action back, or one with the same id."""
+    """Yield the record of each refused action; the engine returns the action, or one with the same id."""
     if not refused:
         return
     by_identity = {id(action): record for action, record in zip(batch.actions, batch.records, strict=True)}

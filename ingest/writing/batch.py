@@ -1,4 +1,4 @@
-"""A block on its way to the engine: what of it is sent, and what has failed before."""
+"""Turn a processed block into bulk actions, and send them with retries."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -19,14 +19,14 @@ _BUSY = (429, 503)
 
 
 class Sent(NamedTuple):
-    """What became of some actions: those refused, and how many were retried. All others were done.
+    """The result of bulk actions: the refused ones, and the number of retries. All others succeeded.
 
-    ``written_over`` counts the documents that replaced one with their id. ``renamed`` counts those that went
-    into an index of another name, by that name.
+    ``written_over``: number of documents that replaced one with the same id. ``renamed``: number of documents
+    that went into an index of another name, by name.
     """
 
     refused: list[BulkFailure]
-    again: int
+    retried: int
     written_over: int = 0
     renamed: Mapping[str, int] = {}
 
@@ -37,16 +37,16 @@ def send(
     backoff: Backoff,
     stop: Stop = never,
 ) -> Sent:
-    """Run bulk actions until the engine took or finally refused each of them.
+    """Run bulk actions until the engine has accepted or finally refused each of them.
 
     Args:
         stop: checked while waiting; once true, nothing is retried.
 
     Raises:
-        EngineError: the engine can't be reached, or refuses the request as a whole.
+        EngineError: the engine can't be reached, or refuses the whole request.
     """
     refused: list[BulkFailure] = []
-    again = written_over = 0
+    retried = written_over = 0
     renamed: Counter[str] = Counter()
     delays = backoff.delays()
     while True:
@@ -57,11 +57,11 @@ def send(
         busy = [failure for failure in result.failures if failure.status in _BUSY]
         refused += [failure for failure in result.failures if failure.status not in _BUSY]
         if not busy:
-            return Sent(refused, again, written_over, renamed)
+            return Sent(refused, retried, written_over, renamed)
         if delay is None or not backoff.wait(delay, stop):
-            return Sent(refused + busy, again, written_over, renamed)
+            return Sent(refused + busy, retried, written_over, renamed)
         actions = [failure.action for failure in busy]
-        again += len(actions)
+        retried += len(actions)
 
 
 def _attempt(engine: Engine, actions: Sequence[Action], last: bool) -> BulkResult:
@@ -76,7 +76,7 @@ def _attempt(engine: Engine, actions: Sequence[Action], last: bool) -> BulkResul
 
 @dataclass(frozen=True, slots=True)
 class RefusedDocument:
-    """A record that ends in the dead letters: at which stage, and why."""
+    """A record for the dead letters: at which stage it failed, and why."""
 
     stage: str
     reason: str
@@ -85,24 +85,24 @@ class RefusedDocument:
 
 @dataclass(slots=True)
 class Batch:
-    """Every record of a block: the actions to send, each with its record, and the records that end before."""
+    """A block as bulk actions, each with its record, and the records that are not sent."""
 
     actions: list[Action] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
     refused: list[RefusedDocument] = field(default_factory=list)
     dropped: int = 0
-    #: The ids given; two batches with one in common must not be sent at once.
+    #: Ids of the documents; batches with a common id must not be in flight together.
     ids: set[str] = field(default_factory=set)
-    #: What the pipeline counted and timed on the way here.
+    #: The counters of the pipeline for this block.
     meter: Meter = field(default_factory=Meter)
     fraction: float = 0.0
 
 
 def make_batch(index: str, block: Sequence[Record], answer: BlockAnswer, verb: str = "index") -> Batch:
-    """Return what is to be done for a block, given the outcomes of those records that are documents.
+    """Return the batch for a block, given the pipeline's outcomes for those records that are documents.
 
     Args:
-        verb: what is done with documents, ``index`` or ``create``.
+        verb: the bulk operation, ``index`` or ``create``.
     """
     batch = Batch(meter=answer.meter, fraction=block[-1].fraction)
     outcomes = iter(answer.outcomes)
@@ -121,12 +121,12 @@ def _sort(batch: Batch, index: str, record: Record, outcome: Outcome, verb: str)
     elif outcome.document is None:
         batch.refused.append(RefusedDocument("pipeline", str(outcome.failure), record))
     elif outcome.document.get("_index", index) != index:
-        reason = "the pipeline changed _index; run it for each index apart"
+        reason = "the pipeline changed _index; run it for each index separately"
         batch.refused.append(RefusedDocument("pipeline", reason, record))
     else:
         action = _action(index, outcome.document, outcome.json, verb)
-        if outcome.ready is not None:
-            action["_ready"] = outcome.ready
+        if outcome.prepared is not None:
+            action["_ready"] = outcome.prepared
         if "_id" in action:
             batch.ids.add(action["_id"])
         batch.actions.append(action)

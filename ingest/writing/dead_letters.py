@@ -1,4 +1,4 @@
-"""The dead-letter file: every document that was not indexed, and why, to be read again once mended."""
+"""The dead-letter file: documents that were not indexed, each with the reason, to be indexed again later."""
 
 import errno
 import json
@@ -18,58 +18,57 @@ from shinglefold.ingest.readers.record import ReadOptions, Record, to_document
 from shinglefold.ingest.readers.streams import Line, detect_encoding, lines
 from shinglefold.options.validation import check_options, check_path_of
 
-#: Different reasons a summary tells; a file of garbage must not fill the memory with them.
+#: Different reasons counted; a file of garbage must not fill the memory with them.
 _REASONS = 1_000
 _LONGEST_REASON = 500
-#: What each letter has, what some have besides, and where the document is.
+#: Keys of each letter, optional ones, and those of the document.
 _PARTS = frozenset({"reason", "stage", "line", "source"})
 _BESIDES, _CONTENT = frozenset({"id_field"}), frozenset({"document", "raw"})
-#: How a letter is written, and how much is read to tell one.
+#: The beginning of each line, and the bytes read to recognize one.
 BEGINNING, _MOST_READ = b'{"reason": "', 1 << 24
-#: What to do with a letter whose text was no JSON.
-_MENDED_BY = '; to mend it, write "document": {…} with its fields in the place of "raw"'
+#: The remedy for a letter whose text was no JSON.
+_REMEDY = '; to correct it, replace "raw" by "document": {…} with its fields'
 
 
 def is_letter(value: object) -> bool:
-    """Tell whether a JSON value is a dead letter."""
+    """Return whether a JSON value is a dead letter."""
     return isinstance(value, Mapping) and value.keys() >= _PARTS and bool(_CONTENT & value.keys())
 
 
 def is_bare_letter(document: Mapping[str, Any]) -> bool:
-    """Tell whether what was read as a document is a dead letter and nothing else."""
+    """Return whether a document is a dead letter without further fields."""
     return is_letter(document) and document.keys() <= _PARTS | _BESIDES | _CONTENT
 
 
 class DeadLetters:
-    """Append failed documents to a file, one JSON object a line, and count the reasons.
+    """Appends failed documents to a file, one JSON object per line, and counts the reasons.
 
-    Without a path the reasons are only counted. The file is made at the first failure.
+    Without a path the reasons are only counted. The file is created at the first failure.
     """
 
     def __init__(self, path: str | Path | None) -> None:
-        # An empty one is what an unset variable makes.
+        # Rejects an empty path, which an unset shell variable gives.
         self.path = None if path is None else check_path_of("dead_letters", path)
         self.reasons: Counter[str] = Counter()
-        #: Where each reason was met first: source, line and stage.
+        #: The first document for each reason: source, line and stage.
         self.first: dict[str, tuple[str, int, str]] = {}
-        #: Letters that are in the file.
+        #: Number of letters written to the file.
         self.kept = 0
         self._file: int | None = None
 
     def check(self) -> None:
-        """See that the file can be written, without making it: a mistyped path is no matter for later.
+        """Check that the file can be written, without creating it, so that a mistyped path is reported at
+        once.
 
         Raises:
-            Unwritable: it can't.
-            ConfigError: it holds something else than dead letters, which these would be mixed with.
+            OutputError: it can't be written.
+            ConfigError: it holds something other than dead letters.
         """
         if self.path is None:
             return
         try:
             if self.path.is_file() and not _begins_with_letter(self.path):
-                raise ConfigError(
-                    f"{self.path} holds something else than dead letters: name another file for them"
-                )
+                raise ConfigError(f"{self.path} holds something else than dead letters: name another file")
             if self.path.exists():
                 self._opened()
             elif not os.access(self.path.parent, os.W_OK | os.X_OK):
@@ -81,10 +80,10 @@ class DeadLetters:
         return OutputError.of(f"the dead-letter file {self.path}", error)
 
     def write(self, stage: str, reason: str, record: Record) -> None:
-        """Keep one document (or what stood in its place).
+        """Write one failed document, or the raw text if there is no document.
 
         Raises:
-            Unwritable: the file can't be written.
+            OutputError: the file can't be written.
         """
         known = reason if reason in self.reasons or len(self.reasons) < _REASONS else "(other reasons)"
         self.reasons[known[:_LONGEST_REASON]] += 1
@@ -95,10 +94,10 @@ class DeadLetters:
 
     @contextmanager
     def all_or_none(self) -> Iterator[None]:
-        """Count none of the documents that are kept meanwhile where this ends early.
+        """Reset the counts if the block fails; letters already written stay in the file.
 
         Raises:
-            Unwritable: something can't be written; it says how many letters are of documents not counted.
+            OutputError: the file can't be written; the message says how many letters are not counted.
         """
         reasons, first, kept = self.reasons.copy(), dict(self.first), self.kept
         try:
@@ -114,7 +113,7 @@ class DeadLetters:
             ) from error
 
     def _append(self, line: bytes) -> None:
-        # One write a line: two writers of one file do not mix their lines.
+        # One write per line, so that two writers of one file do not mix their lines.
         data = memoryview(line)
         try:
             file = self._opened()
@@ -125,7 +124,7 @@ class DeadLetters:
 
     def _opened(self) -> int:
         if self._file is not None and not self._is_there(self._file):
-            # A run that tried its letters again has replaced it.
+            # A retry of its letters has replaced the file.
             self.close()
         if self._file is None:
             assert self.path is not None
@@ -152,12 +151,12 @@ class DeadLetters:
 
 
 def _begins_with_letter(path: Path) -> bool:
-    """Tell whether the first line of a file is a dead letter, whole or cut short, or there is none."""
+    """Return whether a file is empty or its first line is a dead letter, complete or truncated."""
     with path.open("rb") as file:
         first = next(filter(bytes.strip, iter(partial(file.readline, _MOST_READ), b"")), b"").lstrip()
     if first.startswith(BEGINNING) or BEGINNING.startswith(first):
         return True
-    # Its parts may stand in another order once somebody has mended it.
+    # A letter that a user corrected may have its keys in another order.
     try:
         return is_letter(json.loads(first))
     except (ValueError, RecursionError):
@@ -173,12 +172,12 @@ def _line(stage: str, reason: str, record: Record) -> bytes:
     try:
         return _ascii({**letter, "document": record.document})
     except (TypeError, ValueError, RecursionError):
-        # No JSON, such as infinity: as text it can be kept, and is told when it is read again.
+        # The document is no JSON, for instance has infinity: keep it as text.
         return _ascii({**letter, "raw": _as_text(record.document)})
 
 
 def _ascii(letter: Mapping[str, Any]) -> bytes:
-    # Lone surrogates and undecodable bytes survive as escapes.
+    # ASCII keeps lone surrogates and undecodable bytes as escapes.
     return json.dumps(letter, default=str, allow_nan=False).encode("ascii") + b"\n"
 
 
@@ -190,9 +189,7 @@ def _as_text(document: Document) -> str:
 
 
 def replay(path: str | Path, options: ReadOptions | None = None) -> Iterator[Record]:
-    """Yield the documents of a dead-letter file again, with the source and line they first came from.
-
-    Empty lines, as editors leave them, are passed over.
+    """Yield the documents of a dead-letter file as records with their original source and line.
 
     Raises:
         InputError: the file can't be opened, or was saved in UTF-16.
@@ -228,9 +225,9 @@ def _replayed(line: Line, path: str, options: ReadOptions) -> Record:
         return Record(None, source, number, f"nothing to read again: {letter.get('reason', '')}")
     record = parse_line(Line(number, written, ""), source, options)
     if record.document is None and not written.lstrip().startswith(b"{"):
-        # A row of CSV, or bytes that are no text: that it is no JSON either is nobody's news.
-        reason = str(letter.get("reason") or record.reason).removesuffix(_MENDED_BY)
-        return replace(record, reason=reason + _MENDED_BY)
+        # A row of CSV, or undecodable bytes: the original reason says more than "no JSON".
+        reason = str(letter.get("reason") or record.reason).removesuffix(_REMEDY)
+        return replace(record, reason=reason + _REMEDY)
     return record
 
 

@@ -1,4 +1,4 @@
-"""Batches on their way to the engine: several at once where it takes that, booked in order."""
+"""Bulk requests in flight: sent concurrently if the engine allows it, accounted for in order."""
 
 from collections import deque
 from concurrent.futures import Future, wait
@@ -12,90 +12,86 @@ from shinglefold.ingest.writing.batch import Batch, Sent, send
 from shinglefold.runtime.backoff import Backoff
 from shinglefold.runtime.signals import Interrupted
 
-#: Seconds between looks at what asks the run to end.
+#: Seconds between checks for interrupts.
 _TICK = 0.2
 _Result = Sent | EngineError
 
 
-class _Travelling(NamedTuple):
+class _InFlight(NamedTuple):
     batch: Batch
     sent: "Future[_Result]"
     thread: Thread | None
 
 
 class InFlightBatches:
-    """Send batches, and book what became of them.
+    """Sends batches, and adds their results to the accounting.
 
     While a request waits for the engine, the next block is read and fingerprinted, and the next request may
-    be on its way. Two versions of one document never are at the same time, so the later one wins.
-
-    Args:
-        ledger: the books, and the engine.
-        backoff: for what the engine is too busy for.
+    be sent. Two versions of one document are never in flight together, so that the later one wins.
     """
 
-    def __init__(self, ledger: RunAccounting, backoff: Backoff) -> None:
-        self._ledger = ledger
+    def __init__(self, accounting: RunAccounting, backoff: Backoff) -> None:
+        self._accounting = accounting
         self._backoff = backoff
-        self._most = ledger.engine.can.bulks_at_once
-        self._travelling: deque[_Travelling] = deque()
+        self._most = accounting.engine.can.bulks_at_once
+        self._batches: deque[_InFlight] = deque()
         self._ending = False
 
     @property
-    def empty(self) -> bool:
-        """Tell whether every batch is booked."""
-        return not self._travelling
+    def is_empty(self) -> bool:
+        """Whether every batch is accounted for."""
+        return not self._batches
 
     @property
-    def answered(self) -> bool:
-        """Tell whether the oldest batch can be booked without waiting."""
-        return bool(self._travelling) and self._travelling[0].sent.done()
+    def oldest_is_done(self) -> bool:
+        """Whether the engine has answered the oldest batch."""
+        return bool(self._batches) and self._batches[0].sent.done()
 
-    def takes(self, batch: Batch) -> bool:
-        """Tell whether a batch can be sent now, or another must be booked before."""
-        return len(self._travelling) < self._most and all(
-            batch.ids.isdisjoint(other.batch.ids) for other in self._travelling
+    def can_send(self, batch: Batch) -> bool:
+        """Return whether a batch can be sent now; if not, finish the oldest one first."""
+        return len(self._batches) < self._most and all(
+            batch.ids.isdisjoint(other.batch.ids) for other in self._batches
         )
 
     def put(self, batch: Batch) -> None:
-        """Send a batch: in a thread where the engine takes several at once, else before this returns."""
-        self._travelling.append(self._start(batch))
+        """Send a batch: in a thread if the engine takes several requests at once, else before returning."""
+        self._batches.append(self._start(batch))
 
-    def book(self) -> Batch:
-        """Wait for the oldest batch, account for it and return it.
+    def finish_oldest(self) -> Batch:
+        """Wait for the oldest batch, add it to the accounting and return it.
 
         Raises:
-            EngineError: the engine can't go on; the batch is accounted for all the same.
-            Unkept: failed documents can't be kept; they are accounted for all the same.
+            EngineError: the engine can't go on; the batch is accounted for nevertheless.
+            DeadLettersLost: failed documents can't be stored; they are accounted for nevertheless.
         """
-        batch, result = self._oldest()
-        self._ledger.book(batch, result)
+        batch, result = self._wait_for_oldest()
+        self._accounting.add_batch(batch, result)
         return batch
 
-    def finish(self) -> None:
-        """Account for all that is still on its way, at the early end of a run: nothing is tried again."""
+    def drain(self) -> None:
+        """Finish all batches without retries, at the early end of a run."""
         self._ending = True
-        while self._travelling:
+        while self._batches:
             with suppress(EngineError, DeadLettersLost):
-                self.book()
+                self.finish_oldest()
 
-    def _start(self, batch: Batch) -> _Travelling:
+    def _start(self, batch: Batch) -> _InFlight:
         sent: Future[_Result] = Future()
         if self._most == 1 or not batch.actions:
-            with self._ledger.meter.stage("index"):
+            with self._accounting.meter.stage("index"):
                 sent.set_result(self._send_here(batch))
-            return _Travelling(batch, sent, None)
-        # A daemon: one that is given up must not keep the process alive until the server answers.
+            return _InFlight(batch, sent, None)
+        # A daemon, so that an abandoned request does not keep the process alive.
         thread = Thread(target=self._send_into, args=(batch, sent), daemon=True)
         thread.start()
-        return _Travelling(batch, sent, thread)
+        return _InFlight(batch, sent, thread)
 
     def _send_here(self, batch: Batch) -> _Result:
         try:
-            with self._ledger.interrupts.breakable(at_once=False):
+            with self._accounting.interrupts.breakable(at_once=False):
                 return self._send(batch)
         except Interrupted:
-            return _given_up()
+            return _abandoned()
 
     def _send_into(self, batch: Batch, sent: "Future[_Result]") -> None:
         try:
@@ -105,26 +101,26 @@ class InFlightBatches:
 
     def _send(self, batch: Batch) -> _Result:
         try:
-            return send(self._ledger.engine, batch.actions, self._backoff, self._stop)
+            return send(self._accounting.engine, batch.actions, self._backoff, self._stop)
         except EngineError as error:
             return error
 
     def _stop(self) -> bool:
-        return self._ending or self._ledger.interrupts.pending
+        return self._ending or self._accounting.interrupts.pending
 
-    def _oldest(self) -> tuple[Batch, _Result]:
-        """Wait for the oldest batch, which no longer is on its way then, and what became of it."""
-        batch, sent, thread = self._travelling.popleft()
-        with self._ledger.meter.stage("index"):
+    def _wait_for_oldest(self) -> tuple[Batch, _Result]:
+        """Wait for the oldest batch, remove it, and return it with its result."""
+        batch, sent, thread = self._batches.popleft()
+        with self._accounting.meter.stage("index"):
             while not wait((sent,), _TICK).done:
-                if self._ledger.interrupts.insistent:
-                    return batch, _given_up()
+                if self._accounting.interrupts.insistent:
+                    return batch, _abandoned()
         if thread is not None:
             thread.join()
         return batch, sent.result()
 
 
-def _given_up() -> EngineError:
+def _abandoned() -> EngineError:
     return EngineUnavailable(
-        "interrupted again before the engine had answered; it may have taken some of these: index them again"
+        "interrupted again before the engine answered; it may have stored some of these: index them again"
     )

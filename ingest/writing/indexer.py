@@ -1,4 +1,4 @@
-"""Index a stream of documents: read, fingerprint in worker processes, bulk, count everything."""
+"""Index a stream of documents: read, fingerprint in worker processes, send bulk requests, count results."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import closing
@@ -45,28 +45,28 @@ def index_documents(
     progress: _Report | None = None,
     groups: GroupNumbers | None = None,
 ) -> Summary:
-    """Take documents through a pipeline into an index, which the first of them creates where it is missing.
+    """Run documents through a pipeline and index them; a missing index is created for the first one.
 
-    Ctrl-C, SIGTERM, or an engine that can't go on, ends the run with a summary that says so and a consistent
-    index. The first Ctrl-C waits for what the engine is doing, a second one does not.
+    Ctrl-C, SIGTERM, or an engine that can't go on, ends the run early with a summary that says so and a
+    consistent index. The first Ctrl-C waits for requests in flight, a second one does not.
 
     Args:
-        records: from ``read`` or ``replay``, or plain documents (``_id`` or ``id`` is their id). One
-            with a text of more than ``MAX_TEXT`` characters fails.
-        pipeline: writes the fingerprints; its scheme must be the index's.
-        field: where the index keeps them; by default where the pipeline writes them.
-        properties: mappings of further fields of the index where it is created.
-        settings: of the index where it is created.
-        dead_letters: file for documents that fail; they are only counted where there is none.
-        workers: processes for the pipeline; 0 means one per core, 1 means none but this one.
+        records: from ``read`` or ``replay``, or plain documents with ``_id`` or ``id``. One with a text of
+            more than ``MAX_TEXT`` characters fails.
+        pipeline: writes the fingerprints; its scheme must be that of the index.
+        field: the fingerprint field of the index; the pipeline's own if None.
+        properties: mappings of further fields, if the index is created.
+        settings: settings of the index, if it is created.
+        dead_letters: file for failed documents; None only counts them.
+        workers: processes for the pipeline; 0 for one per core, 1 for the current process alone.
         progress: called after each block.
-        groups: numbers the groups of documents; the index then notes that it has such numbers.
+        groups: assigns group numbers to documents; the index then notes that it has them.
 
     Raises:
         SchemeMismatch: the index was made with another scheme.
         RecipeMismatch: it was made with another pipeline, or the pipeline writes to another field.
         ConfigError: the index was not made for fingerprints, or ``workers`` is negative.
-        InputError: the input can't be opened, or the dead-letter file is in a place that can't be written to.
+        InputError: the input can't be opened, or the dead-letter file can't be written.
     """
     check_engine(engine)
     check_str("index", index)
@@ -80,22 +80,22 @@ def index_documents(
     start = perf_counter()
     with closing(DeadLetters(dead_letters)) as letters, Interrupts() as interrupts:
         letters.check()
-        destination = TargetIndex(engine, index, recipe, properties, settings)
-        destination.check()
-        ledger = RunAccounting(engine, index, letters, interrupts)
+        target = TargetIndex(engine, index, recipe, properties, settings)
+        target.check()
+        accounting = RunAccounting(engine, index, letters, interrupts)
         patience = backoff or Backoff()
-        outbox = InFlightBatches(ledger, patience)
-        run = _Indexing(ledger, outbox, destination, pipeline, recipe.field, progress, groups, patience)
+        in_flight = InFlightBatches(accounting, patience)
+        run = _Indexing(accounting, in_flight, target, pipeline, recipe.field, progress, groups, patience)
         try:
             stopped = _stopped_by(lambda: run.all_blocks(records, workers))
         finally:
-            # Whatever happened, what was written until then is to be counted and found.
+            # Count and commit what was written, whatever happened.
             unfinished = _stopped_by(run.commit)
-        if destination.refusal is not None:
-            raise destination.refusal
+        if target.refusal is not None:
+            raise target.refusal
         stopped = interrupts.reason or stopped or unfinished
-        summary = ledger.summary(pipeline.scheme.id, stopped, perf_counter() - start)
-        return replace(summary, made=destination.made)
+        summary = accounting.summary(pipeline.scheme.id, stopped, perf_counter() - start)
+        return replace(summary, made=target.created)
 
 
 def _check_records(records: object) -> None:
@@ -118,9 +118,9 @@ def _stopped_by(work: Callable[[], None]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Indexing:
-    ledger: RunAccounting
-    outbox: InFlightBatches
-    destination: TargetIndex
+    accounting: RunAccounting
+    in_flight: InFlightBatches
+    target: TargetIndex
     pipeline: Pipeline
     field: str
     progress: _Report | None
@@ -128,118 +128,122 @@ class _Indexing:
     backoff: Backoff
 
     def all_blocks(self, records: _Records, workers: int) -> None:
-        """Take every block through the workers and the outbox."""
-        flight: list[list[Record]] = []
-        make_ready = self.destination.make_ready()
-        given = _records(records, self.ledger.interrupts)
+        """Process and send all blocks."""
+        pending: list[list[Record]] = []
+        prepare_documents = self.target.document_preparer()
+        given = _records(records, self.accounting.interrupts)
         many = len(records) if isinstance(records, Sized) else 0
 
         def expect(first: Sequence[Record]) -> None:
-            self.pipeline.tools.expect(_characters(first, many))
+            self.pipeline.tools.expect(_estimate_characters(first, many))
 
         with (
-            closing(_documents(self.ledger, given, self.field, flight, expect)) as documents,
-            closing(self._answers(documents, workers, make_ready)) as answers,
+            closing(_documents(self.accounting, given, self.field, pending, expect)) as documents,
+            closing(self._answers(documents, workers, prepare_documents)) as answers,
         ):
-            while (answer := _next(self.ledger, answers)) is not None:
-                self._put(make_batch(self.ledger.index, flight.pop(0), answer, self.destination.verb))
-        while not self.outbox.empty:
-            self._book()
+            while (answer := _next(self.accounting, answers)) is not None:
+                self._put(make_batch(self.accounting.index, pending.pop(0), answer, self.target.verb))
+        while not self.in_flight.is_empty:
+            self._finish_oldest()
 
     def _answers(
-        self, documents: Iterator[list[Document]], workers: int, make_ready: PrepareDocuments | None
+        self, documents: Iterator[list[Document]], workers: int, prepare_documents: PrepareDocuments | None
     ) -> Generator[BlockAnswer, None, None]:
-        # Numbers go into the document as it is.
-        as_json = self.ledger.engine.can.takes_json and self.groups is None
-        check = self.ledger.interrupts.check
-        return process_blocks(self.pipeline, documents, workers, as_json, check, make_ready=make_ready)
+        # Group numbers are added to the document, which therefore must not be JSON yet.
+        as_json = self.accounting.engine.can.takes_json and self.groups is None
+        check = self.accounting.interrupts.check
+        return process_blocks(
+            self.pipeline, documents, workers, as_json, check, prepare_documents=prepare_documents
+        )
 
     def _put(self, batch: Batch) -> None:
         if batch.actions or batch.dropped:
-            self.destination.prepare()
-        self.ledger.see(batch)
-        while not self.outbox.takes(batch):
-            self._book()
+            self.target.create()
+        self.accounting.note_ids(batch)
+        while not self.in_flight.can_send(batch):
+            self._finish_oldest()
         self._number(batch)
-        self.outbox.put(batch)
-        while self.outbox.answered:
-            self._book()
+        self.in_flight.put(batch)
+        while self.in_flight.oldest_is_done:
+            self._finish_oldest()
 
     def _number(self, batch: Batch) -> None:
         if self.groups is None:
             return
         number = self.groups.number
         try:
-            with self.ledger.meter.stage("groups"):
-                numbered = retry_unavailable(lambda: number(batch.actions), self.backoff, self._ends)
+            with self.accounting.meter.stage("groups"):
+                numbered = retry_unavailable(lambda: number(batch.actions), self.backoff, self._is_stopping)
             batch.actions = [_without_json(action) for action in numbered]
         except EngineError as error:
-            self.ledger.book(batch, error)
+            self.accounting.add_batch(batch, error)
 
-    def _ends(self) -> bool:
-        return self.ledger.interrupts.pending
+    def _is_stopping(self) -> bool:
+        return self.accounting.interrupts.pending
 
-    def _book(self) -> None:
-        batch = self.outbox.book()
+    def _finish_oldest(self) -> None:
+        batch = self.in_flight.finish_oldest()
         if self.progress is not None:
-            self.progress(self.ledger.progress(batch.fraction))
+            self.progress(self.accounting.progress(batch.fraction))
 
     def commit(self) -> None:
-        """Account for what is still on its way, and make everything written visible."""
-        self.outbox.finish()
-        if not self.destination.there:
+        """Finish the batches in flight, and make everything written visible to searches."""
+        self.in_flight.drain()
+        if not self.target.exists:
             return
-        with self.ledger.meter.stage("commit"), self.ledger.interrupts.breakable(at_once=False):
+        with self.accounting.meter.stage("commit"), self.accounting.interrupts.breakable(at_once=False):
             try:
-                self.ledger.engine.refresh(self.ledger.index)
+                self.accounting.engine.refresh(self.accounting.index)
             except EngineError as error:
-                self.ledger.lose(error)
+                self.accounting.add_lost(error)
                 raise
 
 
 def _without_json(action: Action) -> Action:
-    """Return an action without the JSON that was made of its document before this had a number."""
+    """Return an action without the prepared JSON, which lacks the group number."""
     ready = action.get("_ready")
     return action if ready is None else {**action, "_ready": ready._replace(halves=None)}
 
 
-def _next(ledger: RunAccounting, answers: Iterator[BlockAnswer]) -> BlockAnswer | None:
-    """Return the next answer; the time is one of waiting, but for the reading done inside.
+def _next(accounting: RunAccounting, answers: Iterator[BlockAnswer]) -> BlockAnswer | None:
+    """Return the next answer; count the time as waiting, except for the time spent reading.
 
     Raises:
-        Interrupted: the run is to end.
+        Interrupted: the run was interrupted.
     """
-    ledger.interrupts.check()
-    seconds = ledger.meter.seconds
+    accounting.interrupts.check()
+    seconds = accounting.meter.seconds
     before, start = seconds["read"], perf_counter()
-    with ledger.interrupts.breakable(at_once=False):
+    with accounting.interrupts.breakable(at_once=False):
         answer = next(answers, None)
     seconds["wait"] += perf_counter() - start - (seconds["read"] - before)  # type: ignore[assignment]
     return answer
 
 
 def _documents(
-    ledger: RunAccounting,
+    accounting: RunAccounting,
     records: Generator[Record, None, None],
     field: str,
-    flight: list[list[Record]],
+    pending: list[list[Record]],
     expect: Callable[[Sequence[Record]], None],
 ) -> Generator[list[Document], None, None]:
-    """Yield blocks of documents for the workers and keep their records until the answers come.
+    """Yield blocks of documents for the workers, and append their records to ``pending``.
 
-    The pipeline alone writes fingerprints: what comes with a document, in whatever form, is left out. What
-    stands in their place and is none fails the document, as it would be lost.
+    Fingerprints that come with a document are left out, as the pipeline makes new ones. Other data in the
+    fingerprint field fails the document, because it would be lost.
 
     Args:
-        expect: is shown the first block before any worker is asked.
+        expect: called with the first block before any worker starts.
     """
-    interrupts = ledger.interrupts
+    interrupts = accounting.interrupts
     first = True
     with closing(records) as source:
-        made = blocks(source, _weight, REQUEST_BUDGET if ledger.engine.can.takes_json else RAW_BUDGET)
+        source_blocks = blocks(
+            source, _weight, REQUEST_BUDGET if accounting.engine.can.takes_json else RAW_BUDGET
+        )
         while True:
-            with ledger.meter.stage("read"), interrupts.breakable():
-                block = next(made, None)
+            with accounting.meter.stage("read"), interrupts.breakable():
+                block = next(source_blocks, None)
             if block is None:
                 return
             if first:
@@ -249,7 +253,7 @@ def _documents(
             for place, record in enumerate(block):
                 if record.document is None:
                     continue
-                # A document with so long a text is a block of its own.
+                # A document with a text that long is a block of its own.
                 if len(block) == 1 and (reason := too_long(record.document)):
                     block[place] = replace(record, reason=reason)
                     continue
@@ -258,14 +262,14 @@ def _documents(
                     if reason := overwrite_refusal(record.document, field):
                         block[place] = replace(record, reason=reason)
                         continue
-                    ledger.meter.counts["fingerprints_left_out"] += 1
+                    accounting.meter.counts["fingerprints_left_out"] += 1
                 kept.append(bare)
-            flight.append(block)
+            pending.append(block)
             yield kept
 
 
 def _records(records: _Records, interrupts: Interrupts) -> Generator[Record, None, None]:
-    """Yield what was given as records."""
+    """Yield records and plain documents as records."""
     for number, given in enumerate(records, 1):
         interrupts.check()
         yield given if isinstance(given, Record) else _record(given, number)
@@ -278,11 +282,11 @@ def _record(value: object, number: int) -> Record:
         return Record(None, "documents", number, str(error), raw=repr(value))
 
 
-def _characters(first: Sequence[Record], many: int) -> int:
-    """Return about how many characters a source has, given its first block; 0 where nothing tells.
+def _estimate_characters(first: Sequence[Record], many: int) -> int:
+    """Estimate the number of characters of a source from its first block; 0 if that is impossible.
 
     Args:
-        many: how many records there are, 0 where that is unknown.
+        many: number of records, 0 if unknown.
     """
     share = first[-1].fraction or (len(first) / many if many else 0.0)
     return round(sum(map(_weight, first)) / share) if share else 0

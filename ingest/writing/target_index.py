@@ -1,4 +1,4 @@
-"""The target index of a run: checked first, created for the first document, or rebuilt beside the old one."""
+"""The target index of a run: checked first, created for the first document, or rebuilt under another name."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,21 +21,22 @@ from shinglefold.ingest.writing.accounting import Summary
 from shinglefold.model.recipe import Recipe, stored_recipe
 from shinglefold.options.validation import check_engine, check_str, expected
 
-#: The name of an index that is built beside another: that one's, and the time.
-_BESIDE = re.compile(r"(.+)-\d{20}")
+#: The name of an index that a rebuild fills: the final name and the time.
+_REBUILD_NAME = re.compile(r"(.+)-\d{20}")
 
 
 def rebuild(engine: Engine, index: str, build: Callable[[str], Summary]) -> Summary:
-    """Build an index under another name, and let it take the name once that has succeeded.
+    """Build an index under another name, and move the name to it on success.
 
-    Until then searches meet the old one, and a run that is cut short, or brings no document in, leaves it as
-    it was. On servers the name is an alias of the new index afterwards.
+    Until then searches use the old index. It stays if the run is interrupted or indexes no document. On
+    servers the name is an alias of the new index afterwards.
 
     Args:
-        build: fills the index whose name it gets, and makes it.
+        build: creates and fills the index whose name it is given.
 
     Returns:
-        The summary of ``build``; where the old index stays, it has ``discarded`` documents and made none.
+        The summary of ``build``. If the old index stays, ``made`` is False and documents count as
+        ``discarded``.
 
     Raises:
         ConfigError: the name means several indices, or a data stream.
@@ -43,33 +44,35 @@ def rebuild(engine: Engine, index: str, build: Callable[[str], Summary]) -> Summ
     check_engine(engine)
     check_str("index", index)
     if not callable(build):
-        raise expected("build", "what fills the index whose name it gets", build)
+        raise expected("build", "a function that fills the index whose name it is given", build)
     if not engine.index_exists(index):
         return build(index)
-    there = engine.indices(index)
-    if any(index not in (info.name, *info.aliases) for info in there):
+    infos = engine.indices(index)
+    if any(index not in (info.name, *info.aliases) for info in infos):
         raise ConfigError(
-            f"{index!r} is a data stream, whose name no index can take: index into another name, or delete "
-            "the stream first"
+            f"{index!r} is a data stream, whose name no index can take: use another name, or delete the "
+            "stream first"
         )
-    if len(there) > 1:
-        names = ", ".join(info.name for info in there)
+    if len(infos) > 1:
+        names = ", ".join(info.name for info in infos)
         raise ConfigError(f"{index!r} is an alias of several indices ({names}): name the one to recreate")
-    beside = f"{index}-{datetime.now(UTC):%Y%m%d%H%M%S%f}"
+    temporary = f"{index}-{datetime.now(UTC):%Y%m%d%H%M%S%f}"
     try:
-        summary = build(beside)
+        summary = build(temporary)
     except BaseException:
-        _remove(engine, beside)
+        _remove(engine, temporary)
         raise
     if summary.stopped or not (summary.indexed or summary.dropped):
-        _remove(engine, beside)
+        _remove(engine, temporary)
         counts = {**summary.counts, "discarded": summary.indexed}
         return replace(summary, index=index, made=False, counts=counts)
     try:
-        engine.replace_index(index, beside)
+        engine.replace_index(index, temporary)
     except EngineError as error:
         return replace(
-            summary, index=beside, stopped=f"{error} (the new index is whole under the name {beside})"
+            summary,
+            index=temporary,
+            stopped=f"{error} (the new index is complete under the name {temporary})",
         )
     return replace(summary, index=index)
 
@@ -79,28 +82,27 @@ def _remove(engine: Engine, index: str) -> None:
         engine.delete_index(index)
 
 
-def left_behind(engine: Engine, infos: Iterable[IndexInfo]) -> Iterator[tuple[IndexInfo, str]]:
-    """Yield of some indices those that were built beside another and have not taken its place, with its name.
+def unfinished_rebuilds(engine: Engine, infos: Iterable[IndexInfo]) -> Iterator[tuple[IndexInfo, str]]:
+    """Yield the indices that a ``rebuild`` left or is filling, each with its final name.
 
-    A ``rebuild`` that was killed leaves such an index. One that goes on looks the same, so that only the user
-    can tell whether it may be deleted.
+    A killed and a running ``rebuild`` look the same, so that only the user knows whether to delete the index.
     """
     for info in infos:
-        named = _BESIDE.fullmatch(info.name)
+        named = _REBUILD_NAME.fullmatch(info.name)
         if named is None or named[1] in info.aliases or not engine.index_exists(named[1]):
             continue
         with suppress(EngineError):
-            # To ask for the other name may have ended a replacement that was cut short.
+            # Asking for the final name may have completed an interrupted replacement.
             if engine.index_exists(info.name) and stored_recipe(engine.mappings(info.name)) is not None:
                 yield info, named[1]
 
 
 @dataclass(slots=True)
 class TargetIndex:
-    """An index that may be missing still; a run that brings nothing in leaves none behind.
+    """The index of a run, which is created for the first document, so that an empty run leaves none.
 
-    ``there``: it exists. ``made``: this run made it. ``refusal``: why it could not be made. ``verb``: what is
-    done with documents: ``create`` where a data stream takes new ones alone.
+    ``created``: this run created it. ``refusal``: why it could not be created. ``verb``: the bulk operation;
+    ``create`` for a data stream, which takes new documents only.
     """
 
     engine: Engine
@@ -108,31 +110,31 @@ class TargetIndex:
     recipe: Recipe
     properties: Mapping[str, Any] | None = None
     settings: Mapping[str, Any] | None = None
-    there: bool = field(default=False, init=False)
-    made: bool = field(default=False, init=False)
+    exists: bool = field(default=False, init=False)
+    created: bool = field(default=False, init=False)
     verb: str = field(default="index", init=False)
     refusal: ShinglefoldError | None = field(default=None, init=False)
 
     def check(self) -> None:
-        """Look whether the index is there, and check that it was made with this recipe.
+        """Find out whether the index exists, and check that it was made with this recipe.
 
         Raises:
             SchemeMismatch: it was made with another scheme.
             RecipeMismatch: it was made with another pipeline, or stores fingerprints in another field.
             ConfigError: it was not made for fingerprints, or is an alias without an index for new documents.
         """
-        self.there = self.engine.index_exists(self.index)
-        if self.there:
+        self.exists = self.engine.index_exists(self.index)
+        if self.exists:
             check_write_index(self.engine, self.index)
             check_index(self.engine.mappings(self.index), self.index, self.recipe)
             if is_append_only(self.engine, self.index):
                 self.verb = "create"
 
-    def make_ready(self) -> PrepareDocuments | None:
-        """Return what makes of documents what the engine wants beforehand, if it does.
+    def document_preparer(self) -> PrepareDocuments | None:
+        """Return the engine's function that prepares documents in workers, None if it has none.
 
         Raises:
-            UnsupportedQuery: the index can't be made with these fields.
+            UnsupportedQuery: the index can't be created with these fields.
         """
         if not isinstance(self.engine, PreparesDocuments):
             return None
@@ -142,20 +144,20 @@ class TargetIndex:
             self.refusal = error
             raise
 
-    def prepare(self) -> None:
-        """Make the index where it is missing.
+    def create(self) -> None:
+        """Create the index if it is missing.
 
         Raises:
-            EngineError: it can't be made.
-            SchemeMismatch: somebody else was faster, with another scheme; so do other errors of ``check``.
+            EngineError: it can't be created.
+            SchemeMismatch: another client created it with another scheme; other errors of ``check`` likewise.
         """
-        if self.there:
+        if self.exists:
             return
         try:
-            self.made = ensure_index(
+            self.created = ensure_index(
                 self.engine, self.index, self.recipe, properties=self.properties, settings=self.settings
             )
         except ShinglefoldError as error:
             self.refusal = error
             raise
-        self.there = True
+        self.exists = True

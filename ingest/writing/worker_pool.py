@@ -1,6 +1,12 @@
-"""Run blocks through a pipeline in worker processes: order kept, memory flat, a crash costs one document.
+"""Run blocks of documents through a pipeline in worker processes.
 
-A worker does not send unchanged texts back: the process that sent the document still has them.
+Results come in order, memory stays flat, and a crash of a worker costs one document. Each worker has a pipe
+of its own and answers one question at a time, so that it is known which question a dead worker had.
+
+The way of a document: the parent sends a block; the worker runs the pipeline, lets the embedded engine
+prepare each document for its index writer (``prepare_documents``), replaces unchanged texts by
+``UnchangedText`` and sends the outcomes back; the parent, which still has the documents, restores those
+texts.
 """
 
 import gc
@@ -30,29 +36,30 @@ from shinglefold.runtime.signals import deferred
 
 _Q = TypeVar("_Q")
 _A = TypeVar("_A")
-#: Seconds between looks at what asks the run to end.
+#: Seconds between checks for interrupts.
 _TICK = 0.2
-#: Objects that hold others made since garbage was looked for last.
-_SELDOM = 10_000
-#: Objects that Python itself sets aside when it starts: 3.12 some hundred, 3.11 none.
-_PYTHONS = 1_000
-
-
-def no_check() -> None:
-    """Ask nobody."""
+#: Container objects allocated between two garbage collections.
+_GC_THRESHOLD = 10_000
+#: Objects that Python itself freezes at start: some hundred in 3.12, none in 3.11.
+_FROZEN_AT_START = 1_000
+#: Characters from which on a text is elided; its placeholder weighs as much as a short text.
+_ELIDED_LENGTH = 200
+_Documents = list[Document]
+#: Crashes in one block after which its remaining documents fail without being tried one by one.
+_MOST_CRASHES = 3
 
 
 class WorkerProcess:
-    """A process that answers what it is asked; started when it is first asked, and again after it died.
+    """A process that answers questions; it starts at the first question, and again after it died.
 
     Args:
-        work: what makes an answer; runs in the process.
-        check: called while an answer is waited for; what it raises ends the wait.
+        work: computes an answer, in the process.
+        check: called while waiting for an answer; an exception ends the wait.
     """
 
-    def __init__(self, work: Callable[[Any], Any], check: Callable[[], None] = no_check) -> None:
-        #: How the process ended that died last.
-        self.fate = ""
+    def __init__(self, work: Callable[[Any], Any], check: Callable[[], None] = lambda: None) -> None:
+        #: How the last process ended that died.
+        self.exit_reason = ""
         self._work = work
         self._check = check
         self._process: BaseProcess | None = None
@@ -60,52 +67,52 @@ class WorkerProcess:
 
     @property
     def started(self) -> bool:
-        """Whether there is a process."""
+        """Whether the process was started."""
         return self._channel is not None
 
     def _start(self) -> Connection:
-        # Forked, so that dictionaries and lexicon are shared and the work needs no pickling. Why it may be,
-        # beside other threads of this process, stands in ARCHITECTURE.md.
+        # Forked, so that dictionaries and lexicon are shared and the work needs no pickling.
+        # docs/decisions.md explains why this is safe with threads.
         context = multiprocessing.get_context("fork")
         ours, theirs = context.Pipe()
         process = context.Process(target=_serve, args=(self._work, theirs, ours), daemon=True)
-        # An exception in the middle of a fork would be lost, or leave a process that nobody knows.
+        # A signal handler's exception during the fork would be lost, or leave an unknown process.
         with deferred():
             process.start()
             self._process, self._channel = process, ours
-        # Ours alone keep their end open: it closes with the process.
+        # The child alone keeps its end open, so that it closes with the process.
         theirs.close()
         return ours
 
     def ask(self, question: object) -> None:
-        """Send a question; its answer must be fetched before the next."""
+        """Send a question; fetch its answer before the next one."""
         channel = self._channel or self._start()
-        # A worker that died meanwhile shows in its missing answer.
+        # If the worker is dead, ``answer`` reports it.
         with suppress(BrokenPipeError, ConnectionResetError):
             channel.send(question)
 
-    def answer(self, patient: bool = False) -> Any:  # noqa: ANN401 - whatever the work returns
-        """Wait for the answer; None when the worker died, ``fate`` says how.
+    def answer(self, uninterruptible: bool = False) -> Any:  # noqa: ANN401 - whatever the work returns
+        """Wait for the answer; return None if the worker died, see ``exit_reason``.
 
         Args:
-            patient: nothing ends the wait.
+            uninterruptible: do not call ``check``.
         """
         assert self._channel is not None
         try:
             while not self._channel.poll(_TICK):
-                if not patient:
+                if not uninterruptible:
                     self._check()
             return self._channel.recv()
         except (EOFError, ConnectionResetError):
-            self._bury()
+            self._reap()
             return None
 
-    def _bury(self) -> None:
+    def _reap(self) -> None:
         assert self._process is not None
         self._process.join()
         code = self._process.exitcode or 0
         out_of_memory = ", perhaps for want of memory" if code == -signal.SIGKILL else ""
-        self.fate = f"signal {-code}{out_of_memory}" if code < 0 else f"exit code {code}"
+        self.exit_reason = f"signal {-code}{out_of_memory}" if code < 0 else f"exit code {code}"
         self.close()
 
     def close(self) -> None:
@@ -113,7 +120,7 @@ class WorkerProcess:
         if self._channel is not None:
             self._channel.close()
         if self._process is not None:
-            # It has nothing to tidy up, and pays no heed to a milder signal.
+            # It has nothing to clean up, and ignores SIGTERM.
             self._process.kill()
             self._process.join()
         self._channel = self._process = None
@@ -121,15 +128,15 @@ class WorkerProcess:
 
 @contextmanager
 def infrequent_gc() -> Iterator[None]:
-    """Until the end of the block, look for garbage seldom, and only among what is made in it.
+    """Collect garbage rarely in the block, and only among objects created in it.
 
-    What was there before, dictionaries and modules, would be looked through for each few thousand documents.
-    Whoever has set things aside already goes on as before: what is frozen can only be let go of all together.
+    Dictionaries and modules would otherwise be traversed every few thousand documents. If objects are frozen
+    already, nothing is frozen or unfrozen here, as ``gc.unfreeze`` unfreezes all objects.
     """
-    frozen, often = gc.get_freeze_count() > _PYTHONS, gc.get_threshold()
+    frozen, often = gc.get_freeze_count() > _FROZEN_AT_START, gc.get_threshold()
     if not frozen:
         gc.freeze()
-    _look_seldom()
+    _raise_gc_threshold()
     try:
         yield
     finally:
@@ -138,11 +145,11 @@ def infrequent_gc() -> Iterator[None]:
             gc.unfreeze()
 
 
-def _look_seldom() -> None:
-    """Look for garbage once in as many objects as a few blocks are made of: hardly any is in cycles."""
-    # Who has it looked for never means that.
+def _raise_gc_threshold() -> None:
+    """Collect garbage once per few blocks of documents, as hardly any of it is in cycles."""
+    # A threshold of 0 means that collection is switched off.
     if often := gc.get_threshold()[0]:
-        gc.set_threshold(max(_SELDOM, often))
+        gc.set_threshold(max(_GC_THRESHOLD, often))
 
 
 def answers_in_order(
@@ -151,11 +158,11 @@ def answers_in_order(
     after_death: Callable[[WorkerProcess, _Q], _A],
     answer: Callable[[WorkerProcess], _A | None] = lambda worker: worker.answer(),
 ) -> Iterator[_A]:
-    """Yield the answer to each question, in the order of the questions, each worker at one at a time.
+    """Yield the answers in the order of the questions; each worker has one question at a time.
 
     Args:
-        after_death: answers a question that a worker died of.
-        answer: fetches an answer; None when the worker died. All answers before are used by then.
+        after_death: answers a question whose worker died.
+        answer: fetches an answer, None if the worker died; called after all earlier answers were consumed.
     """
     waiting: deque[tuple[WorkerProcess, _Q]] = deque()
     free = deque(workers)
@@ -167,11 +174,11 @@ def answers_in_order(
         elif waiting:
             worker, question = waiting.popleft()
             ready: list[_A] = [answer(worker) or after_death(worker, question)]
-            # The worker gets its next question before this answer is used: it works meanwhile.
+            # The worker gets its next question before this answer is consumed, so that it is never idle.
             if (following := next(questions, None)) is not None:
                 worker.ask(following)
                 waiting.append((worker, following))
-            # A long answer must not be kept here while it is used.
+            # Do not hold a long answer while the caller processes it.
             del question
             yield ready.pop()
         else:
@@ -180,10 +187,10 @@ def answers_in_order(
 
 def _serve(work: Callable[[Any], Any], channel: Connection, others: Connection) -> None:
     others.close()
-    # What was there before the fork stays: looking it through for garbage would only copy its pages.
+    # Objects from before the fork stay alive; traversing them would only copy their memory pages.
     gc.freeze()
-    _look_seldom()
-    # Ctrl-C reaches the whole process group, and so may SIGTERM; the parent decides what they mean.
+    _raise_gc_threshold()
+    # Ctrl-C reaches the whole process group, and SIGTERM may; the parent handles both.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
@@ -191,52 +198,45 @@ def _serve(work: Callable[[Any], Any], channel: Connection, others: Connection) 
             channel.send(work(channel.recv()))
 
 
-#: Characters from which on a text is spared; what stands for it is as heavy as a short one.
-_WORTH = 200
-_Documents = list[Document]
-#: Crashes in one block after which its other documents are given up instead of tried one by one.
-_PATIENCE = 3
-
-
 class UnchangedText(NamedTuple):
-    """Stands for the text of a field of the document that was asked about."""
+    """The placeholder of a text that equals that of a field of the question's document."""
 
     field: str
 
 
-def elide_texts(outcome: Outcome, asked: Mapping[str, Any]) -> Outcome:
-    """Return an outcome without the texts that its document was given.
+def elide_texts(outcome: Outcome, document: Mapping[str, Any]) -> Outcome:
+    """Return an outcome with placeholders for unchanged long texts.
 
     Args:
-        asked: the document as it came; a text is the same where it is the very object.
+        document: the document of the question; texts are compared by identity.
     """
     same = {
         name: UnchangedText(name)
         for name, value in (outcome.document or {}).items()
-        if type(value) is str and len(value) >= _WORTH and asked.get(name) is value
+        if type(value) is str and len(value) >= _ELIDED_LENGTH and document.get(name) is value
     }
-    return _replaced(outcome, same, {asked[name]: one for name, one in same.items()}) if same else outcome
+    return _replaced(outcome, same, {document[name]: one for name, one in same.items()}) if same else outcome
 
 
-def restore_texts(outcome: Outcome, given: Mapping[str, Any] | None) -> Outcome:
-    """Return an outcome with the texts of the document it was given."""
+def restore_texts(outcome: Outcome, document: Mapping[str, Any] | None) -> Outcome:
+    """Return an outcome with the texts of the question's document in the place of placeholders."""
     same = {
         name: value.field for name, value in (outcome.document or {}).items() if type(value) is UnchangedText
     }
-    if not same or given is None:
+    if not same or document is None:
         return outcome
-    texts = {name: given[field] for name, field in same.items()}
+    texts = {name: document[field] for name, field in same.items()}
     return _replaced(outcome, texts, {UnchangedText(name): text for name, text in texts.items()})
 
 
 def _replaced(outcome: Outcome, fields: Mapping[str, Any], texts: Mapping[Any, Any]) -> Outcome:
-    """Return an outcome with other values in some fields, and other texts that its words are told by."""
-    document, ready = {**(outcome.document or {}), **fields}, outcome.ready
-    return outcome._replace(document=document, ready=ready and ready.of(texts))
+    """Return an outcome with other values in some fields, and with the prepared document adapted to them."""
+    document, prepared = {**(outcome.document or {}), **fields}, outcome.prepared
+    return outcome._replace(document=document, prepared=prepared and prepared.of(texts))
 
 
 class BlockAnswer(NamedTuple):
-    """What became of each document of a block, and what it took."""
+    """The outcome of each document of a block, and the counters."""
 
     outcomes: list[Outcome]
     meter: Meter
@@ -246,31 +246,31 @@ def process_block(
     pipeline: Pipeline,
     documents: _Documents,
     as_json: bool = False,
-    make_ready: PrepareDocuments | None = None,
+    prepare_documents: PrepareDocuments | None = None,
 ) -> BlockAnswer:
-    """Return what the pipeline makes of a block, encoded or made ready for the engine where asked for."""
+    """Run the pipeline on a block; optionally encode the documents and prepare them for the engine."""
     meter = pipeline.meter
     with meter.stage("pipeline"):
-        outcomes = pipeline.run_block(_clean(documents, meter))
-    if make_ready is not None:
+        outcomes = pipeline.run_block(_without_surrogates(documents, meter))
+    if prepare_documents is not None:
         with meter.stage("words"):
-            outcomes = _made_ready(outcomes, make_ready)
+            outcomes = _with_prepared(outcomes, prepare_documents)
     if as_json:
         with meter.stage("json"):
             outcomes = list(map(encode_document, outcomes))
     return BlockAnswer(outcomes, meter.take())
 
 
-def _clean(documents: Iterable[Document], meter: Meter) -> Iterator[Document]:
+def _without_surrogates(documents: Iterable[Document], meter: Meter) -> Iterator[Document]:
     for document in documents:
         value, replaced = without_surrogates(document)
         meter.counts["replaced"] += replaced
         yield value
 
 
-def _made_ready(outcomes: Sequence[Outcome], make_ready: PrepareDocuments) -> list[Outcome]:
-    made = iter(make_ready([one.document for one in outcomes if one.document is not None]))
-    return [one if one.document is None else one._replace(ready=next(made)) for one in outcomes]
+def _with_prepared(outcomes: Sequence[Outcome], prepare_documents: PrepareDocuments) -> list[Outcome]:
+    prepared = iter(prepare_documents([one.document for one in outcomes if one.document is not None]))
+    return [one if one.document is None else one._replace(prepared=next(prepared)) for one in outcomes]
 
 
 def process_blocks(
@@ -278,16 +278,16 @@ def process_blocks(
     blocks: Iterable[_Documents],
     workers: int,
     as_json: bool = False,
-    check: Callable[[], None] = no_check,
+    check: Callable[[], None] = lambda: None,
     *,
-    make_ready: PrepareDocuments | None = None,
+    prepare_documents: PrepareDocuments | None = None,
 ) -> Generator[BlockAnswer, None, None]:
     """Yield the answer to each block, in order.
 
     Args:
-        workers: processes; 0 means one per core, 1 means none but this one.
-        as_json: have the documents encoded by the workers.
-        check: called while a worker is waited for; what it raises ends the run.
+        workers: processes; 0 for one per core, 1 for the current process alone.
+        as_json: encode documents as JSON in the workers.
+        check: called while waiting for a worker; an exception ends the run.
         make_ready: makes of the documents what an engine wants of them.
 
     Raises:
@@ -296,30 +296,33 @@ def process_blocks(
     check_int("workers (0 for one per core)", workers)
     count = workers or cores()
     if count == 1 or not forks():
-        return _here(pipeline, blocks, as_json, make_ready)
+        return _in_this_process(pipeline, blocks, as_json, prepare_documents)
     pipeline.tools.warm()
     return _in_processes(
         pipeline,
         iter(blocks),
-        [WorkerProcess(partial(_work, pipeline, as_json, make_ready), check) for _ in range(count)],
+        [WorkerProcess(partial(_work, pipeline, as_json, prepare_documents), check) for _ in range(count)],
     )
 
 
-def _here(
-    pipeline: Pipeline, blocks: Iterable[_Documents], as_json: bool, make_ready: PrepareDocuments | None
+def _in_this_process(
+    pipeline: Pipeline,
+    blocks: Iterable[_Documents],
+    as_json: bool,
+    prepare_documents: PrepareDocuments | None,
 ) -> Generator[BlockAnswer, None, None]:
     with infrequent_gc():
         for block in blocks:
-            yield process_block(pipeline, block, as_json, make_ready)
+            yield process_block(pipeline, block, as_json, prepare_documents)
 
 
 def forks() -> bool:
-    """Tell whether worker processes can be had here."""
+    """Return whether this platform can fork worker processes."""
     return "fork" in multiprocessing.get_all_start_methods()
 
 
 def cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -336,29 +339,31 @@ def _in_processes(
 
 
 def collect_lexicons(lexicon: Lexicon, workers: Sequence[WorkerProcess]) -> None:
-    """Take over the word forms the workers learned, so that they can be kept for the next run."""
+    """Merge the word forms that the workers learned into the lexicon."""
     with tempfile.TemporaryDirectory() as folder:
-        asked = {Path(folder) / str(number): one for number, one in enumerate(workers) if one.started}
-        for path, worker in asked.items():
+        workers_by_path = {
+            Path(folder) / str(number): one for number, one in enumerate(workers) if one.started
+        }
+        for path, worker in workers_by_path.items():
             worker.ask(path)
-        for path, worker in asked.items():
-            if worker.answer(patient=True):
+        for path, worker in workers_by_path.items():
+            if worker.answer(uninterruptible=True):
                 lexicon.load(path)
 
 
 def _one_by_one(worker: WorkerProcess, block: _Documents) -> BlockAnswer:
-    """Return the answer to a block a worker died of: the guilty documents failed, the others as usual."""
+    """Answer a block that killed a worker: documents that kill it again fail, the others are processed."""
     outcomes: list[Outcome] = []
     meter = Meter()
     crashes = 0
     for document in block:
-        if crashes >= _PATIENCE:
-            outcomes.append(_crashed(worker.fate))
+        if crashes >= _MOST_CRASHES:
+            outcomes.append(_crashed(worker.exit_reason))
             continue
         worker.ask([document])
         if (answer := worker.answer()) is None:
             crashes += 1
-            outcomes.append(_crashed(worker.fate))
+            outcomes.append(_crashed(worker.exit_reason))
         else:
             outcomes += answer.outcomes
             meter.add(answer.meter)
@@ -366,25 +371,25 @@ def _one_by_one(worker: WorkerProcess, block: _Documents) -> BlockAnswer:
     return BlockAnswer(outcomes, meter)
 
 
-def _crashed(fate: str) -> Outcome:
-    return Outcome("failed", None, Failure("worker", None, f"the worker process died: {fate}"))
+def _crashed(exit_reason: str) -> Outcome:
+    return Outcome("failed", None, Failure("worker", None, f"the worker process died: {exit_reason}"))
 
 
 def _work(
-    pipeline: Pipeline, as_json: bool, make_ready: PrepareDocuments | None, asked: _Documents | Path
+    pipeline: Pipeline, as_json: bool, prepare_documents: PrepareDocuments | None, question: _Documents | Path
 ) -> BlockAnswer | bool:
-    """Answer a block, or save the lexicon to a file."""
-    if isinstance(asked, Path):
-        return save_lexicon(pipeline.tools.canonicalizer.lexicon, asked)
-    if make_ready is None:
-        return process_block(pipeline, asked, as_json)
-    given: _Documents = list(map(dict, asked))
-    answer = process_block(pipeline, asked, as_json, make_ready)
-    return answer._replace(outcomes=list(map(elide_texts, answer.outcomes, given)))
+    """Process a block, or save the lexicon to a file."""
+    if isinstance(question, Path):
+        return save_lexicon(pipeline.tools.canonicalizer.lexicon, question)
+    if prepare_documents is None:
+        return process_block(pipeline, question, as_json)
+    originals: _Documents = list(map(dict, question))
+    answer = process_block(pipeline, question, as_json, prepare_documents)
+    return answer._replace(outcomes=list(map(elide_texts, answer.outcomes, originals)))
 
 
 def save_lexicon(lexicon: Lexicon, path: Path) -> bool:
-    """Save a lexicon to a file, and tell whether that went well."""
+    """Save a lexicon to a file, and return whether that succeeded."""
     try:
         lexicon.save(path)
     except InputError:

@@ -132,15 +132,17 @@ def _take(table: FingerprintTable, block: Sequence[Record], outcomes: Sequence[O
 def _block(table: FingerprintTable, kept: Sequence[tuple[Record, UnstoredFingerprint]]) -> FingerprintBlock:
     sketch = table.scheme.sketch
     found = [beside for _, beside in kept]
-    flags = [SIGNED * bool(one.made.signature) | DIGESTED * bool(one.made.digest) for one in found]
+    flags = [
+        SIGNED * bool(one.fingerprint.signature) | DIGESTED * bool(one.fingerprint.digest) for one in found
+    ]
     blank, none = bytes(packed_size(sketch.values, sketch.bits)), bytes(DIGEST)
     ids = [(record.document or {}).get("_id") for record, _ in kept]
     texts = table.has_texts
     return FingerprintBlock(
         np.frombuffer(b"".join(one.supershingles for one in found), np.uint64).reshape(len(found), -1),
-        _rows(one.made.signature or blank for one in found),
-        np.array([one.made.shingles for one in found], np.int64),
-        _rows(urlsafe_b64decode(one.made.digest) or none for one in found),
+        _rows(one.fingerprint.signature or blank for one in found),
+        np.array([one.fingerprint.shingles for one in found], np.int64),
+        _rows(urlsafe_b64decode(one.fingerprint.digest) or none for one in found),
         np.array(flags, np.uint8),
         *id_columns([None if name is None else str(name) for name in ids]),
         [record.source for record, _ in kept],
@@ -238,7 +240,7 @@ def _read(reader: SignedReader, task: Task) -> tuple[Task, TaskAnswer]:
 
 
 def _died(worker: WorkerProcess, task: Task) -> tuple[Task, TaskAnswer]:
-    return task, TaskAnswer(problem=f"{task.source}: a worker process died of it: {worker.fate}")
+    return task, TaskAnswer(problem=f"{task.source}: a worker process died of it: {worker.exit_reason}")
 
 
 def _add(table: FingerprintTable, answer: TaskAnswer, before: int) -> None:

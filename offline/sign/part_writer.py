@@ -157,7 +157,7 @@ def line_by_line(options: SignOptions, parquet: bool, worker: WorkerProcess, req
     task = request.task
     if isinstance(task, RowGroup):
         raise InputError(
-            f"{task.source}: a worker process died of row group {task.number + 1}: {worker.fate}; "
+            f"{task.source}: a worker process died of row group {task.number + 1}: {worker.exit_reason}; "
             "sign its rows as JSON lines, of which the guilty ones alone fail, or write smaller row groups"
         )
     whole, crashes = SignTally(), 0
@@ -172,7 +172,7 @@ def line_by_line(options: SignOptions, parquet: bool, worker: WorkerProcess, req
                 found = worker.answer()
             if found is None:
                 crashes += 1
-                reason = f"the worker process died: {worker.fate}"
+                reason = f"the worker process died: {worker.exit_reason}"
                 raw = line.raw.decode("utf-8", "surrogateescape")
                 record = Record(None, line.file or task.source, line.number, reason, raw)
                 whole.refused.append(("worker", reason, record))

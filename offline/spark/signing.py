@@ -127,9 +127,11 @@ def _fields(scheme: Scheme, found: Sequence[UnstoredFingerprint]) -> list[dict[s
     sketch = scheme.sketch
     every = np.frombuffer(b"".join(one.supershingles for one in found), np.uint64)
     stored = every.reshape(len(found), -1)[:, : sketch.groups] if found else np.zeros((0, 1), np.uint64)
-    valid = np.array([bool(one.made.signature) for one in found], np.bool_)
+    valid = np.array([bool(one.fingerprint.signature) for one in found], np.bool_)
     words = to_keywords(np.ascontiguousarray(stored), valid)
-    return [replace(one.made, supershingles=own).to_field() for one, own in zip(found, words, strict=True)]
+    return [
+        replace(one.fingerprint, supershingles=own).to_field() for one, own in zip(found, words, strict=True)
+    ]
 
 
 def _beside(found: Sequence[UnstoredFingerprint | None]) -> pa.StructArray:

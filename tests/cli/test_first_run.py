@@ -94,7 +94,7 @@ def test_documents_that_were_written_over_are_counted_and_told(run, tmp_path, mo
     told = run("index", ".", "--engine", engine, "--workers", 1)
     assert told.code == 0
     assert "written over: 1" in told.out
-    assert "1 document took the place of one with the same id" in told.out
+    assert "1 document replaced one with the same id" in told.out
     assert "pages are named by their paths in the folder given" in told.out
     assert (
         run("index", ".", "--engine", engine, "--workers", 1, "--json").json()["counts"]["written_over"] == 1

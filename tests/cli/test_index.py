@@ -69,8 +69,8 @@ def test_a_row_of_csv_that_is_tried_again_keeps_its_reason_and_is_told_how_to_me
     for _ in range(2):
         ran = run("index", "--replay", "dead.jsonl", "--json", "--workers", 1)
         (reason,) = ran.json()["reasons"]
-        assert reason.startswith("2 values in a row, the header has 3; to mend it, write")
-        assert reason.count("to mend it") == 1
+        assert reason.startswith("2 values in a row, the header has 3; to correct it, replace")
+        assert reason.count("to correct it") == 1
     letter = json.loads(Path("dead.jsonl").read_text())
     del letter["raw"]
     _write("dead.jsonl", {**letter, "document": {"id": "1", "title": "Мост", "body": _TEXT}})
@@ -190,7 +190,7 @@ def test_a_record_without_the_field_named_for_ids_fails_and_is_mended_by_retry(r
     ran = run("index", source, "--id-field", "url", "--dead-letters", "failed.jsonl", "--workers", 1)
     assert ran.code == 3
     assert "1 indexed into pages, 0 dropped, 1 failed, of 2 read" in ran.out
-    assert "failed once: no [url], which the id is to come from; add it or name another" in ran.out
+    assert "failed once: no [url], the id field; add it or name another" in ran.out
     assert run("index", "--replay", "failed.jsonl", "--workers", 1).code == 1
     letter = json.loads(Path("failed.jsonl").read_text())
     _write("failed.jsonl", letter | {"raw": json.dumps({"url": "v", "body": _TEXT})})

@@ -64,7 +64,7 @@ def test_lines_of_a_bulk_request_are_no_documents(run, command):
     Path("bulk.jsonl").write_text("\n".join(lines))
     ran = run(command, "bulk.jsonl", "--workers", 1)
     assert ran.code == 3
-    assert "a line of a bulk request that says what to do, no document" in ran.out + ran.err
+    assert "an action line of a bulk request, no document" in ran.out + ran.err
     # A document may have such a field.
     whole = [
         {"index": {"_id": "1"}, "id": "1", "body": _TEXT},
@@ -173,7 +173,7 @@ def test_a_terminal_of_any_width_is_believed(run, pages, monkeypatch):
 
 
 def test_packed_files_and_parquet_lead_to_what_reads_them(run):
-    for name, told in (("x.zip", "unpack it first"), ("x.jsonl.zst", "unpack it first")):
+    for name, told in (("x.zip", "decompress it first"), ("x.jsonl.zst", "decompress it first")):
         Path(name).write_bytes(b"x")
         ran = run("index", name)
         assert (ran.code, told in ran.err) == (2, True)
@@ -189,7 +189,7 @@ def test_lines_that_end_in_carriage_returns_are_told_so(run):
     ran = run("index", "mac.csv", "--workers", 1)
     assert (ran.code, "make newlines of them: tr" in ran.out) == (1, True)
     Path("pipes.csv").write_text("id|title\n1|Bridge, old\n")
-    assert "columns are parted by , ; or tab" in run("index", "pipes.csv", "--workers", 1).out
+    assert "columns are separated by , ; or tab" in run("index", "pipes.csv", "--workers", 1).out
 
 
 def test_a_search_by_a_field_without_a_name_is_misuse(run, pages):

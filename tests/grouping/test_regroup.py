@@ -283,7 +283,7 @@ def test_a_checkpoint_of_another_job_or_damaged_is_refused(engine, index, tmp_pa
         regroup(engine, index, RegroupOptions("connected", checkpoint=path))
     kept = json.loads(path.read_text())
     path.write_text(json.dumps({**kept, "state": {**kept["state"], "done": "many"}}))
-    with pytest.raises(InputError, match="name another file, or delete it to begin anew"):
+    with pytest.raises(InputError, match="name another file, or delete it to start from the beginning"):
         regroup(engine, index, RegroupOptions(checkpoint=path))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from shinglefold.ingest import ReadOptions, Record, read
-from shinglefold.ingest.readers.streams import decode
+from shinglefold.ingest.readers.streams import decode_lossy, strip_bom
 
 #: U+0A0A holds the byte of a newline twice, in either order.
 LINES = '{"id": "1", "body": "текст"}\r\n\r\n{"id": "2", "body": "\u0a0a 😀"}\n'
@@ -150,8 +150,8 @@ def test_a_long_file_in_utf_16_is_read_piece_by_piece(tmp_path: Path):
 
 @pytest.mark.parametrize("encoding", WIDE)
 def test_a_page_is_read_by_its_byte_order_mark(encoding: str):
-    assert decode("\ufeff<p>текст".encode(encoding), html=True) == ("<p>текст", 0)
-    assert decode("\ufeffтекст".encode(encoding), encoding.upper()) == ("текст", 0)
+    assert decode_lossy(*strip_bom("\ufeff<p>текст".encode(encoding), html=True)) == ("<p>текст", 0)
+    assert decode_lossy(*strip_bom("\ufeffтекст".encode(encoding), encoding.upper())) == ("текст", 0)
 
 
 RU = "Сегодня в городе выпал первый снег, и стало совсем тихо, только вороны кричали над рекой"

@@ -70,7 +70,7 @@ def test_a_processor_changes_the_field_it_names(run_one: Run, processor, documen
     ("processor", "document", "reason"),
     [
         ({"rename": {"field": "x", "target_field": "y"}}, {}, r"field \[x\] is missing"),
-        ({"rename": {"field": "x", "target_field": "y"}}, {"x": 1, "y": 2}, r"\[y\] is there already"),
+        ({"rename": {"field": "x", "target_field": "y"}}, {"x": 1, "y": 2}, r"\[y\] exists already"),
         ({"split": {"field": "t", "separator": ","}}, {"t": 5}, "is a number, expected text"),
         ({"join": {"field": "t", "separator": ","}}, {"t": "a"}, "is text, expected a list"),
         ({"trim": {"field": "t"}}, {"t": ["a", 1]}, "is a number, expected text"),
@@ -127,7 +127,7 @@ def test_a_date_is_read_in_the_first_format_that_fits(run_one: Run, value, forma
         ({"join": {"field": "t"}}, "'separator' is required"),
         ({"join": {"field": "t", "separator": 5}}, "'separator': expected text, got 5"),
         ({"convert": {"field": "t", "type": "intger"}}, "integer"),
-        ({"date": {"field": "t", "formats": ["QQ yyyy"]}}, "'QQ', which is not known here"),
+        ({"date": {"field": "t", "formats": ["QQ yyyy"]}}, "'QQ', which is not supported"),
         (
             {"date": {"field": "t", "formats": ["ISO8601"], "timezone": "Mars/Base"}},
             "no time zone 'Mars/Base'",
@@ -181,7 +181,7 @@ def test_a_processor_that_returns_nonsense_fails_the_document_as_its_own_fault(r
     install(monkeypatch, ("seven", "strangers_processors:Seven"))
     outcome = run_one({"t": "a"}, {"seven": {"field": "t"}})
     assert outcome.status == "failed"
-    assert "the processor returned a number where it should a document" in outcome.failure.reason
+    assert "the processor returned a number instead of a document" in outcome.failure.reason
 
 
 def test_processors_that_cannot_be_had_are_told(make_pipeline: Make, monkeypatch):

@@ -144,15 +144,13 @@ def test_the_id_field_can_be_chosen(tmp_path: Path):
 def test_a_record_without_the_field_its_id_is_to_come_from_is_refused(tmp_path: Path, line: str):
     (record,) = read_all(write(tmp_path / "x.jsonl", line), id_field="url")
     assert record.document is None
-    assert record.reason == "no [url], which the id is to come from; add it or name another id field"
+    assert record.reason == "no [url], the id field; add it or name another id field"
     assert (record.raw, record.id_field) == (line, "url")
 
 
 def test_a_column_of_ids_that_is_not_there_is_told_once_with_those_that_are(tmp_path: Path):
     (record,) = read_all(write(tmp_path / "x.csv", "id,body\n1,a\n2,b\n"), id_field="url")
-    assert (
-        record.reason == "the header: no column 'url', which ids are to come from; the columns are id, body"
-    )
+    assert record.reason == "the header: no column 'url', the id field; the columns are id, body"
     assert read_all(write(tmp_path / "empty.csv", ""), id_field="url") == []
 
 
@@ -247,7 +245,7 @@ def test_text_after_a_closed_quote_costs_its_row_only(tmp_path: Path):
 
 def test_two_columns_of_one_name_are_refused(tmp_path: Path):
     (record,) = read_all(write(tmp_path / "x.csv", "id,body,body\n1,a,b\n"))
-    assert "the column 'body' is there twice" in record.reason
+    assert "the column 'body' occurs twice" in record.reason
 
 
 def test_a_named_pipe_is_read_like_a_file(tmp_path: Path):

@@ -89,7 +89,7 @@ def test_one_that_cannot_be_put_in_place_is_kept_and_told(engine, plain, old):
         Held(), old, lambda name: index_documents(engine, name, documents(2, age="new"), plain, workers=1)
     )
     assert "another process is writing" in summary.stopped
-    assert f"the new index is whole under the name {summary.index}" in summary.stopped
+    assert f"the new index is complete under the name {summary.index}" in summary.stopped
     assert (ages(engine, old), ages(engine, summary.index)) == (["old"] * 3, ["new"] * 2)
 
 

@@ -31,10 +31,10 @@ def test_what_is_not_read_in_a_folder_is_counted(tmp_path: Path):
     options = ReadOptions()
     page, gone = read(tmp_path / "site", options)
     assert page.document["_id"] == "a.html"
-    assert (gone.document, gone.reason) == (None, "cannot be read: a link that leads nowhere")
+    assert (gone.document, gone.reason) == (None, "cannot be read: a broken link")
     # A file that is one document: what fails in it fails in its first line.
     assert gone.line == page.line == 1
-    assert options.passed_over == {"hidden_skipped": 2, "other_files_skipped": 1, "linked_folders_skipped": 1}
+    assert options.skipped == {"hidden_skipped": 2, "other_files_skipped": 1, "linked_folders_skipped": 1}
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

@@ -70,14 +70,14 @@ def _missing(_: object) -> None:
 )
 def test_a_damaged_file_says_to_delete_it(tmp_path: Path, text):
     (tmp_path / "checkpoint.json").write_text(text)
-    with pytest.raises(InputError, match="name another file, or delete it to begin anew"):
+    with pytest.raises(InputError, match="name another file, or delete it to start from the beginning"):
         checkpoint(tmp_path / "checkpoint.json").load(dict)
 
 
 @pytest.mark.parametrize("parse", [int, _missing])
 def test_a_state_that_can_not_be_parsed_is_damage_too(tmp_path: Path, parse):
     checkpoint(tmp_path / "checkpoint.json").save(STATE)
-    with pytest.raises(InputError, match="name another file, or delete it to begin anew"):
+    with pytest.raises(InputError, match="name another file, or delete it to start from the beginning"):
         checkpoint(tmp_path / "checkpoint.json").load(parse)
 
 

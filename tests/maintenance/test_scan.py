@@ -4,8 +4,8 @@ import pytest
 from support.maintenance import pages, store
 
 from shinglefold.contracts.shard_failures import check_complete
-from shinglefold.errors import EngineUnavailable, InputError, PitExpired, UnsupportedQuery
-from shinglefold.maintenance.scan import Scan, restart_on_expiry
+from shinglefold.errors import ConfigError, EngineUnavailable, InputError, PitExpired, UnsupportedQuery
+from shinglefold.maintenance.scan import Scan, Slice, Throttle, restart_on_expiry
 from shinglefold.runtime.backoff import Backoff
 
 
@@ -109,7 +109,7 @@ def test_a_point_in_time_that_lost_a_shard_for_good_is_given_up_where_the_index_
     losing = Losing(engine)
 
     def read():
-        scan = Scan(losing, unsigned, patience=AT_ONCE)
+        scan = Scan(losing, unsigned, backoff=AT_ONCE)
         ids = []
         for page in scan.pages(scan.start()):
             ids += [hit["_id"] for hit in page.hits]
@@ -127,7 +127,7 @@ def test_a_point_in_time_that_lost_a_shard_for_good_is_given_up_where_the_index_
 @pytest.mark.parametrize("away", [4, 6])
 def test_a_point_in_time_is_kept_where_the_whole_index_is_away_for_a_while(engine, unsigned, away):
     losing = Losing(engine)
-    scan = Scan(losing, unsigned, patience=AT_ONCE)
+    scan = Scan(losing, unsigned, backoff=AT_ONCE)
     place = scan.start()
     losing.away = away
     assert sum(len(page.hits) for page in scan.pages(place)) == 250
@@ -136,8 +136,75 @@ def test_a_point_in_time_is_kept_where_the_whole_index_is_away_for_a_while(engin
 
 def test_an_index_that_stays_away_is_said_to_be_unavailable(engine, unsigned):
     losing = Losing(engine)
-    scan = Scan(losing, unsigned, patience=AT_ONCE)
+    scan = Scan(losing, unsigned, backoff=AT_ONCE)
     place = scan.start()
     losing.away = 1_000
     with pytest.raises(EngineUnavailable, match="not all shards answered"):
         list(scan.pages(place))
+
+
+def test_a_part_is_written_as_number_and_of():
+    assert Slice.parse("2/4") == Slice(2, 4)
+    assert str(Slice(2, 4)) == "2/4"
+
+
+@pytest.mark.parametrize("text", ["", "2", "0/4", "5/4", "1/0", "-1/4", "1/4/2", "1/2000", "x/y"])
+def test_what_is_no_part_is_refused_with_an_example(text):
+    with pytest.raises(ConfigError, match="such as 2/4"):
+        Slice.parse(text)
+
+
+def test_the_whole_in_one_needs_no_slice():
+    assert Slice().slices(1) == [{}]
+
+
+@pytest.mark.parametrize(("of", "cuts"), [(1, 3), (4, 1), (4, 3), (2, 5)])
+def test_the_slices_of_all_parts_are_all_slices_once(of, cuts):
+    slices = [one["slice"] for number in range(1, of + 1) for one in Slice(number, of).slices(cuts)]
+    assert [one["id"] for one in slices] == list(range(of * cuts))
+    assert {one["max"] for one in slices} == {of * cuts}
+
+
+def test_each_slice_stays_in_one_shard():
+    # A server puts slice s of at least as many slices as shards into shard s modulo the number of shards.
+    for number in (1, 2, 3, 4):
+        assert [one["slice"]["id"] % 3 for one in Slice(number, 4).slices(3)] == [0, 1, 2]
+
+
+class Clock:
+    def __init__(self):
+        self.now = 100.0
+
+    def __call__(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+
+def test_documents_take_the_time_they_are_given():
+    clock = Clock()
+    pace = Throttle(50, clock, clock.sleep)
+    for _ in range(10):
+        clock.now += 0.5
+        pace.wait(100)
+    assert clock.now == pytest.approx(100 + 10 * 100 / 50)
+
+
+def test_work_slower_than_the_pace_is_not_slowed_further_nor_made_up_for():
+    clock = Clock()
+    pace = Throttle(100, clock, clock.sleep)
+    clock.now += 60
+    pace.wait(100)
+    assert clock.now == 160
+    pace.wait(100)
+    assert clock.now == pytest.approx(161)
+
+
+def test_no_rate_means_no_waiting():
+    Throttle(0, sleep=lambda _: pytest.fail("waited")).wait(10**9)
+
+
+def test_a_negative_rate_is_refused():
+    with pytest.raises(ConfigError, match="0 for no limit"):
+        Throttle(-1)

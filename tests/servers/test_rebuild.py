@@ -8,7 +8,7 @@ import pytest
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.ingest import Pipeline, index_documents, rebuild
-from shinglefold.ingest.writing.target_index import left_behind
+from shinglefold.ingest.writing.target_index import unfinished_rebuilds
 from shinglefold.model.scheme import Scheme
 
 
@@ -60,7 +60,7 @@ def test_what_a_killed_run_left_is_told_from_what_took_the_name(engine, scheme, 
     assert taken.aliases == (name,)
     killed = f"{name}-{'1' * 20}"
     built(killed)
-    found = list(left_behind(engine, engine.indices(f"{name}*")))
+    found = list(unfinished_rebuilds(engine, engine.indices(f"{name}*")))
     assert [(info.name, of) for info, of in found] == [(killed, name)]
 
 

@@ -389,7 +389,7 @@ def _close(engine: "Engine") -> str:
 
 def _with_reading_notes(summary: "Summary", options: "ReadOptions", notes: Sequence[str]) -> "Summary":
     """Return a summary with notes, and the counts of what reading passed over."""
-    passed = {name: count for name, count in options.passed_over.items() if count}
+    passed = {name: count for name, count in options.skipped.items() if count}
     return replace(summary, counts={**summary.counts, **passed}, notes=(*summary.notes, *notes))
 
 

@@ -289,9 +289,9 @@ def _regroup_command(target: "Target", rules: "Rules", linkage: str) -> str:
 
 def leftover_warnings(engine: "Engine", infos: "Iterable[IndexInfo]", hints: "Hints") -> Iterator[str]:
     """Yield a warning for each unfinished index of a killed run, with the command that deletes it."""
-    from shinglefold.ingest.writing.target_index import left_behind
+    from shinglefold.ingest.writing.target_index import unfinished_rebuilds
 
-    for info, name in left_behind(engine, infos):
+    for info, name in unfinished_rebuilds(engine, infos):
         count = "" if info.documents is None else f", with {info.documents:,} documents"
         also = f", also called {', '.join(info.aliases)}" if info.aliases else ""
         yield (

@@ -143,7 +143,7 @@ def test_a_column_of_bytes_is_told_with_the_remedy(make_job, tmp_path):
     pq.write_table(table, tmp_path / "in.parquet")
     summary = sign(make_job(tmp_path / "in.parquet", tmp_path / "out.jsonl"))
     (reason,) = summary.reasons
-    assert reason.startswith("field [body] is binary, expected text; make the column one of strings: cast it")
+    assert reason.startswith("field [body] is binary, expected text; cast the column to strings")
     pq.write_table(table.cast(pa.schema({"id": pa.string(), "body": pa.string()})), tmp_path / "in.parquet")
     assert sign(make_job(tmp_path / "in.parquet", tmp_path / "out.jsonl")).signed == 1
 

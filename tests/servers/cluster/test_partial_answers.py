@@ -63,6 +63,6 @@ def test_an_answer_that_lacks_a_shard_says_so_or_is_an_error(torn, scheme, canon
 def test_a_scan_never_passes_a_shard_over(torn, pipeline):
     engine, index = torn
     with pytest.raises(EngineError):
-        Scan(engine, index, patience=AT_ONCE).start()
+        Scan(engine, index, backoff=AT_ONCE).start()
     summary = backfill(engine, index, pipeline, BackfillOptions(workers=1, backoff=AT_ONCE))
     assert summary.stopped

@@ -34,15 +34,15 @@ def test_what_the_source_leaves_out_is_not_lost(engine, new_index, scheme, pipel
     store(engine, index, pages(COUNT))
     before = found(engine, index)
     assert before > 0
-    with pytest.raises(ConfigError, match="leaves fields out"):
+    with pytest.raises(ConfigError, match="omits fields"):
         backfill(engine, index, pipeline, ALONE)
     plan = make_plan(engine, SetupRequest(default_recipe(scheme.with_options(values=168)), indices=(index,)))
-    assert "leaves fields out" in plan.problems[index][0]
+    assert "omits fields" in plan.problems[index][0]
     assert not [change for change in plan.changes if change.name == index]
     assert not plan.backfills
     told = diagnose(engine, index, pipeline, DoctorOptions(workers=1))
     assert not told.healthy
-    assert "leaves fields out" in told.obstacles[0]
+    assert "omits fields" in told.obstacles[0]
     assert found(engine, index) == before
 
 

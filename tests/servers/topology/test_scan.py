@@ -79,7 +79,7 @@ def test_a_place_leads_to_the_rest(place):
 def test_parts_are_the_whole_without_overlap(place, of):
     shards = sum(int(place.engine.search(index, {"size": 0})["_shards"]["total"]) for index in place.indices)
     if of > shards and place.engine.can.slices == "shards":
-        with pytest.raises(ConfigError, match="cuts it into no more parts"):
+        with pytest.raises(ConfigError, match="allows no more parts than that"):
             part(place, Slice(1, of))
         return
     met = [number for slice_ in range(1, of + 1) for number in part(place, Slice(slice_, of))]

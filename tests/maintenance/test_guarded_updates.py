@@ -1,11 +1,14 @@
-"""Updates that an engine does not make: each is made again, or accounted for with its reason."""
+"""Guarded updates: refusals, retries and counts."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.maintenance import adds_up, stored
 
 from shinglefold.contracts.engine import BulkFailure, BulkResult
 from shinglefold.ingest import Backoff
 from shinglefold.maintenance import BackfillOptions, backfill
+from shinglefold.maintenance.guarded_updates import BackfillCounts
 
 _ID, _ALONE = "page-7", BackfillOptions(workers=1, backoff=Backoff(2, 0.01))
 
@@ -66,7 +69,7 @@ def test_what_is_never_updated_has_failed_and_is_named_with_the_reason(
 
 
 @pytest.mark.parametrize(
-    ("status", "told"), [(429, "too busy: its queue is full"), (403, "takes no updates (403): its queue")]
+    ("status", "told"), [(429, "too busy: its queue is full"), (403, "accepts no updates (403): its queue")]
 )
 def test_an_engine_that_takes_nothing_stops_the_run_with_its_reason(engine, unsigned, pipeline, status, told):
     summary = backfill(Refusing(engine, status, "its queue is full", times=99), unsigned, pipeline, _ALONE)
@@ -87,3 +90,48 @@ def test_an_index_that_was_deleted_meanwhile_leaves_nothing_to_go_on_from(
     assert (bool(busy.stopped), busy.anew) == (True, False)
     whole = backfill(engine, unsigned, pipeline, options)
     assert (whole.resumed, whole.stopped, whole.remaining) == (False, "", 0)
+
+
+OUTCOMES = ("updated", "unchanged", "dropped", "gone")
+
+
+def counted(outcomes: list[str]) -> BackfillCounts:
+    counts = BackfillCounts(read=len(outcomes))
+    for number, outcome in enumerate(outcomes):
+        if outcome == "failed":
+            counts.fail(str(number), f"reason {number % 3}")
+        else:
+            setattr(counts, outcome, getattr(counts, outcome) + 1)
+    return counts
+
+
+lists = st.lists(st.sampled_from([*OUTCOMES, "failed"]), max_size=30)
+
+
+@given(lists, lists)
+def test_counts_of_two_blocks_are_the_counts_of_both(one, other):
+    both = counted(one)
+    both.add(counted(other))
+    assert adds_up(both)
+    assert both.read == len(one) + len(other)
+    assert sum(both.reasons.values()) == both.failed == len(both.failures)
+    assert BackfillCounts.from_json(both.to_json()) == both
+
+
+def test_beginning_anew_keeps_what_was_updated():
+    counts = counted(["updated", "updated", "failed", "gone"])
+    counts.add_changed("7")
+    counts.restart()
+    assert counts == BackfillCounts(earlier=2, changed=["7"])
+
+
+def test_lists_are_bounded_and_the_counts_go_on():
+    counts = BackfillCounts()
+    for number in range(3_000):
+        one = BackfillCounts(read=1)
+        one.fail(str(number), f"reason {number}")
+        one.add_changed(str(number))
+        counts.add(one)
+    assert counts.failed == sum(counts.reasons.values()) == 3_000
+    assert len(counts.failures) == len(counts.changed) == 1_000
+    assert len(counts.reasons) <= 1_001

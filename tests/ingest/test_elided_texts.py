@@ -13,7 +13,7 @@ _OTHER = "another text, word by word " * 20
 
 
 def _done(document, words=None):
-    return Outcome("done", document, ready=None if words is None else PreparedDocument(words))
+    return Outcome("done", document, prepared=None if words is None else PreparedDocument(words))
 
 
 def test_texts_that_were_given_do_not_travel_and_are_there_again():
@@ -61,11 +61,11 @@ def test_workers_send_back_what_is_new_alone(scheme, canonicalizer):
     def ready(documents):
         return [PreparedDocument({one["kept"]: "k", one["changed"]: "c"}) for one in documents]
 
-    answers = list(process_blocks(pipeline, iter(blocks), 2, make_ready=ready))
+    answers = list(process_blocks(pipeline, iter(blocks), 2, prepare_documents=ready))
     for (asked,), answer in zip(blocks, answers, strict=True):
         (sent,) = answer.outcomes
         assert len(pickle.dumps(sent.document)) < len(asked["kept"].encode())
         back = restore_texts(sent, asked)
         assert back.document["kept"] == asked["kept"]
         assert back.document["changed"] == asked["changed"][:-1]
-        assert back.ready.words == {asked["kept"]: "k", asked["changed"][:-1]: "c"}
+        assert back.prepared.words == {asked["kept"]: "k", asked["changed"][:-1]: "c"}

@@ -1,0 +1,159 @@
+"""The fingerprint field: its mapping, and other data in its place, which is never lost."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.hits import SCHEME
+
+from shinglefold.errors import ConfigError
+from shinglefold.ingest import Pipeline, default_definition, default_recipe, index_documents, read
+from shinglefold.ingest.index_mapping import (
+    BOOKKEEPING_PARTS,
+    FINGERPRINT_PARTS,
+    foreign_content,
+    recipe_mappings,
+)
+from shinglefold.model.recipe import Recipe, check_field
+from shinglefold.model.values import Fingerprint
+from shinglefold.offline.sign.signer import SignOptions
+from shinglefold.rerank import FoldedSearch
+
+TEXT = "The old bridge is closed until Monday because the river rises, buses take another way."
+
+
+@pytest.mark.parametrize(
+    "target", ["title", "body", "body.dedup", "_id", "_index", "a..b", " ", "_source._id"]
+)
+def test_a_pipeline_writes_no_fingerprint_over_what_it_reads_or_engines_keep(target):
+    step = {"fields": ["title", "body"], "target_field": target}
+    with pytest.raises(ConfigError, match="target_field"):
+        Pipeline.from_json({"processors": [{"supershingle": step}]})
+    with pytest.raises(ConfigError, match="field"):
+        default_definition(target)
+    with pytest.raises(ConfigError, match="field"):
+        SignOptions(("title", "body"), target=target)
+
+
+def test_a_field_around_a_text_is_refused_and_one_beside_it_is_not():
+    with pytest.raises(ConfigError, match="'article' holds a text that fingerprints are made of"):
+        check_field("field", "article", ["article.body"])
+    for name in ("article.dedup", "articles", "fp.x", "a b"):
+        assert check_field("field", name, ["article.body"]) == name
+
+
+@pytest.mark.parametrize(
+    ("held", "said"),
+    [
+        ("text", "is text"),
+        (7, "is a number"),
+        (False, "is a boolean"),
+        (["a", "b"], "is a list"),
+        ({"of": "x"}, "holds 'of'"),
+        ({"scheme": "sf2-1", "score": 3}, "holds 'score'"),
+    ],
+)
+def test_a_document_whose_field_holds_something_else_fails_and_is_kept_whole(
+    engine, scheme, canonicalizer, tmp_path, held, said
+):
+    pipeline = Pipeline.from_json(default_definition(), scheme, canonicalizer)
+    letters = tmp_path / "failed.jsonl"
+    given = [{"_id": "1", "body": TEXT, "dedup": held}, {"_id": "2", "body": TEXT}]
+    summary = index_documents(engine, "i", given, pipeline, workers=1, dead_letters=letters)
+    assert (summary.indexed, summary.failed, "fingerprints_left_out" in summary.counts) == (1, 1, False)
+    (reason,) = summary.reasons
+    assert f"[dedup] {said}" in reason
+    assert "would be lost: keep fingerprints in another field" in reason
+    assert json.loads(letters.read_text())["document"] == given[0]
+
+
+@pytest.mark.parametrize(
+    "held", [None, {}, [], {"digest": "x"}, [{"lang": "ru"}], {"group": 5, "leader": True}]
+)
+def test_what_is_left_of_a_fingerprint_is_nobody_elses(held):
+    assert foreign_content({"dedup": held}, "dedup") == ""
+    assert foreign_content({"a.dedup": held}, "a.dedup") == ""
+
+
+def test_the_parts_of_a_fingerprint_are_those_of_the_mapping(scheme):
+    pipeline = Pipeline.from_json(
+        {"processors": [{"supershingle": {"field": "body", "passages": True}}]}, scheme
+    )
+    mapped = recipe_mappings(pipeline.recipe())["properties"]["dedup"]["properties"]
+    assert mapped.keys() == FINGERPRINT_PARTS
+    assert not FINGERPRINT_PARTS & BOOKKEEPING_PARTS
+
+
+VICTIM = "Сегодня в городе выпал первый снег, и стало совсем тихо, только вороны кричали над рекой"
+SPAM = "Лучшие окна со скидкой только у нас, звоните и заказывайте прямо сейчас, пока не кончились"
+
+
+@pytest.fixture
+def pages(scheme, canonicalizer) -> Pipeline:
+    return Pipeline.from_json(default_definition(), scheme, canonicalizer)
+
+
+def forged(stored: dict) -> dict[str, str]:
+    flat = {f"dedup.{name}": value for name, value in stored.items()}
+    spam = {"id": "spam", "body": SPAM}
+    return {
+        "nested": json.dumps({**spam, "dedup": stored}),
+        "flat": json.dumps({**spam, **flat}),
+        "mixed": json.dumps({**spam, "dedup": {"lang": "ru"}, **flat}),
+        "a list": json.dumps({**spam, "dedup": [stored]}),
+        "a key twice": json.dumps(spam)[:-1] + f', "dedup": {json.dumps(stored)}, "dedup.digest": "x", '
+        f'"dedup": {json.dumps(stored)}}}',
+        "a hit": json.dumps({"_id": "spam", "_source": {"body": SPAM, **flat}}),
+    }
+
+
+@pytest.mark.parametrize("form", ["nested", "flat", "mixed", "a list", "a key twice", "a hit"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_in_no_form(engine, pages, scheme, tmp_path: Path, form: str, workers: int):
+    (victim,) = pages.tools.fingerprinter.fingerprint([VICTIM])
+    file = tmp_path / "in.jsonl"
+    line = forged(victim.to_field())[form]
+    file.write_text(json.dumps({"id": "victim", "body": VICTIM}) + "\n" + line + "\n", "utf-8")
+    summary = index_documents(engine, "i", read(file), pages, workers=workers)
+    assert (summary.indexed, summary.counts["fingerprints_left_out"]) == (2, 1)
+    source = engine.get("i", "spam")["_source"]
+    assert [name for name in source if name.startswith("dedup")] == ["dedup"]
+    assert Fingerprint.from_field(source["dedup"]).digest != victim.digest
+    page = FoldedSearch(engine, scheme).search("i", {"query": {"match_all": {}}})
+    assert len(page["hits"]["hits"]) == 2
+
+
+def test_a_dotted_field_is_guarded_too(engine, scheme, canonicalizer, tmp_path: Path):
+    pipeline = Pipeline.from_json(
+        {"processors": [{"supershingle": {"field": "body", "target_field": "meta.dedup"}}]},
+        scheme,
+        canonicalizer,
+    )
+    (victim,) = pipeline.tools.fingerprinter.fingerprint([VICTIM])
+    stored = victim.to_field()
+    given = [
+        {"_id": "1", "body": SPAM, "meta.dedup.digest": stored["digest"], "meta": {"site": "a"}},
+        {"_id": "2", "body": SPAM, "meta": {"dedup.digest": stored["digest"], "site": "a"}},
+        {"_id": "3", "body": SPAM, "meta.dedup": stored},
+    ]
+    summary = index_documents(engine, "i", given, pipeline, field="meta.dedup", workers=1)
+    assert (summary.indexed, summary.counts["fingerprints_left_out"]) == (3, 3)
+    for document in given:
+        source = engine.get("i", document["_id"])["_source"]
+        assert Fingerprint.from_field(source["meta"]["dedup"]).digest != victim.digest
+        assert stored["digest"] not in json.dumps(source)
+
+
+def test_a_recipe_with_groups_maps_their_number_as_what_engines_collapse_by():
+    made = recipe_mappings(replace(default_recipe(SCHEME, "meta.dedup"), groups=True))
+    inner = made["properties"]["meta"]["properties"]["dedup"]["properties"]
+    assert inner["group"] == {"type": "long"}
+    assert Recipe.of(made, "site").groups
+
+
+def test_a_recipe_without_groups_maps_no_number_and_says_nothing_of_groups():
+    made = recipe_mappings(default_recipe(SCHEME))
+    assert "group" not in made["properties"]["dedup"]["properties"]
+    assert "groups" not in made["_meta"]["shinglefold"]
+    assert not Recipe.of(made, "site").groups

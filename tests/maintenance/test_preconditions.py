@@ -1,0 +1,292 @@
+import copy
+import random
+from dataclasses import replace
+from fnmatch import fnmatchcase
+
+import pytest
+from support.maintenance import FIELDS, pages, store, stored
+
+from shinglefold.errors import ConfigError
+from shinglefold.ingest import default_recipe, ensure_index, mappings
+from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
+from shinglefold.maintenance.preconditions import (
+    compare_mappings,
+    conflicting_templates,
+    field_obstacles,
+    patterns_overlap,
+    source_obstacles,
+    write_obstacles,
+)
+from shinglefold.maintenance.reconcile import unrecognized_content
+
+ALONE = BackfillOptions(workers=1)
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ({"enabled": False}, "_source is off"),
+        ({"excludes": ["body"]}, r"excludes: body\), and an update would remove them from the index"),
+        ({"excludes": ["dedup"]}, "excludes: dedup"),
+        ({"includes": ["title"]}, "includes: title"),
+        ({"mode": "synthetic"}, "rebuilt from the fields"),
+        ({"mode": "disabled"}, "_source is off"),
+    ],
+)
+def test_a_source_that_does_not_hold_what_is_indexed_stands_against_updates(source, said):
+    (told,) = source_obstacles({"_source": source}, {})
+    with pytest.raises(AssertionError, match=said):
+        raise AssertionError(told)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"index.mode": "logsdb"},
+        {"index.mode": "time_series"},
+        {"index.mapping.source.mode": "synthetic"},
+        {"index.derived_source.enabled": "true"},
+    ],
+)
+def test_a_source_that_settings_have_rebuilt_does_so_too(settings):
+    (told,) = source_obstacles({}, settings)
+    assert "rebuilt" in told
+
+
+@pytest.mark.parametrize("source", [None, {}, {"enabled": True}, {"includes": ["*"]}, {"excludes": []}])
+def test_a_whole_source_stands_against_nothing(source):
+    assert not list(source_obstacles({"_source": source}, {"index.mode": "standard"}))
+    assert not list(source_obstacles({}, {"index.mode": "logsdb", "index.mapping.source.mode": "stored"}))
+
+
+@pytest.mark.parametrize(
+    ("definition", "said"),
+    [
+        ({"type": "keyword"}, "is mapped as keyword"),
+        ({"type": "nested", "properties": {}}, "is mapped as nested"),
+        ({"type": "flattened"}, "is mapped as flattened"),
+        ({"type": "object", "enabled": False}, "is not indexed"),
+        ({"properties": {"of": {"type": "keyword"}, "scheme": {"type": "keyword"}}}, "holds of, which"),
+    ],
+)
+def test_what_is_somebody_elses_is_told_with_the_way_around_it(definition, said):
+    (told,) = field_obstacles("shop", {"properties": {"dedup": definition}}, "dedup")
+    assert said in told
+    assert told.endswith("`shinglefold setup shop --dedup-field copies`")
+
+
+def test_a_text_on_the_way_to_the_field_is_somebody_elses(scheme):
+    found = {"properties": {"meta": {"type": "text"}}}
+    (told,) = field_obstacles("shop", found, "meta.print")
+    assert told.startswith("[meta] is mapped as text")
+    assert not list(field_obstacles("shop", mappings(scheme, "meta.print"), "meta.print"))
+    assert not list(field_obstacles("shop", {}, "meta.print"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "remedy"),
+    [
+        ({"index.blocks.write": "true"}, 'PUT /shop/_settings {"index.blocks.write": false}'),
+        ({"index.blocks.read_only": "true"}, 'PUT /shop/_settings {"index.blocks.read_only": false}'),
+        ({"index.verified_before_close": "true"}, "POST /shop/_open"),
+        ({"index.frozen": "true"}, "POST /shop/_unfreeze"),
+        ({"index.store.type": "remote_snapshot"}, "restore it"),
+    ],
+)
+def test_an_index_that_takes_no_writes_is_told_with_the_way_out(settings, remedy):
+    (told,) = write_obstacles("shop", settings)
+    assert remedy in told
+    assert not list(write_obstacles("shop", dict.fromkeys(settings, "false")))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"of": "abc", "why": "same title"},
+        {"scheme": "https"},
+        {"digest": "0af3"},
+        [{"of": "abc"}, {"scheme": "sf2-x"}],
+        "0af3",
+        True,
+    ],
+)
+def test_what_is_no_fingerprint_is_known_as_such(value):
+    assert "no fingerprint" in unrecognized_content({"dedup": value}, "dedup")
+
+
+def test_names_with_points_are_taken_for_what_they_mean():
+    assert "'of'" in unrecognized_content({"dedup.of": "x", "dedup": {"scheme": "sf2-x"}}, "dedup")
+    assert not unrecognized_content({"dedup.digest": "x", "dedup": {"scheme": "sf2-x"}}, "dedup")
+    assert not unrecognized_content({"dedupe.of": "x"}, "dedup")
+
+
+@pytest.mark.parametrize(
+    "value", [None, {}, {"scheme": None}, {"scheme": "sf2-x", "lang": "ru", "group": None}]
+)
+def test_a_fingerprint_and_none_at_all_are_nobody_elses(value):
+    assert not unrecognized_content({"dedup": value}, "dedup")
+    assert not unrecognized_content({}, "dedup")
+
+
+def test_a_foreign_object_is_refused_before_anything_is_written(engine, scheme, pipeline):
+    theirs = {"properties": {"of": {"type": "keyword"}}}
+    made = mappings(scheme)
+    made["properties"]["dedup"]["properties"] |= theirs["properties"]
+    engine.create_index("shop", {**made, "properties": {**made["properties"], **FIELDS}}, {})
+    store(engine, "shop", [{**page, "dedup": {"of": "x"}} for page in pages(20)])
+    with pytest.raises(ConfigError, match="--dedup-field copies"):
+        backfill(engine, "shop", pipeline, ALONE)
+    assert all(source["dedup"] == {"of": "x"} for source in stored(engine, "shop").values())
+
+
+def test_a_foreign_object_in_a_document_is_left_alone_and_counted(engine, scheme, pipeline):
+    ensure_index(engine, "pages", default_recipe(scheme), properties=FIELDS)
+    some = pages(20)
+    some[3]["dedup"] = {"lang": "ru"}
+    some[4]["dedup"] = {"digest": "0af3"}
+    store(engine, "pages", some)
+    summary = backfill(engine, "pages", pipeline, ALONE)
+    assert (summary.counts.updated, summary.counts.failed) == (18, 2)
+    assert all("not changed" in reason for reason in summary.counts.reasons)
+    found = stored(engine, "pages")
+    assert (found["page-3"]["dedup"], found["page-4"]["dedup"]) == (
+        {"lang": "ru"},
+        {"digest": "0af3"},
+    )
+    told = diagnose(engine, "pages", pipeline, DoctorOptions(workers=1))
+    assert told.findings == {"sound": 18, "foreign": 2}
+    assert not told.healthy
+
+
+@pytest.mark.parametrize("field", ["dedup", "meta.print"])
+def test_the_mappings_of_a_new_index_lack_nothing(scheme, field):
+    found = compare_mappings(mappings(scheme, field), default_recipe(scheme, field))
+    assert (dict(found.missing), found.wrong) == ({}, ())
+    assert found.stored["id"] == scheme.id
+
+
+def test_an_index_without_fingerprints_lacks_all_fields_and_can_be_mended(scheme):
+    found = compare_mappings({"properties": {"body": {"type": "text"}}}, default_recipe(scheme))
+    assert len(found.missing) == 6
+    assert (found.wrong, found.stored) == ((), None)
+
+
+@pytest.mark.parametrize(
+    ("name", "definition", "said"),
+    [
+        ("signature", {"type": "binary"}, "dedup.signature is mapped without doc_values"),
+        ("signature", {"type": "text"}, "dedup.signature is mapped as text, binary is needed"),
+        ("digest", {"type": "keyword", "doc_values": False}, "dedup.digest is mapped without doc_values"),
+        ("supershingles", {"type": "keyword", "index": False}, "dedup.supershingles is mapped without index"),
+        ("scheme", {"type": "text", "fields": {}}, "dedup.scheme is mapped as text, keyword is needed"),
+        ("shingles", {"properties": {}}, "dedup.shingles is mapped as object, integer is needed"),
+    ],
+)
+def test_what_can_not_be_mended_in_place_is_told(scheme, name, definition, said):
+    made = copy.deepcopy(mappings(scheme))
+    made["properties"]["dedup"]["properties"][name] = definition
+    assert compare_mappings(made, default_recipe(scheme)).wrong == (said,)
+
+
+@pytest.mark.parametrize(
+    ("name", "definition"),
+    [
+        ("shingles", {"type": "long"}),
+        ("supershingles", {"type": "keyword"}),
+        ("digest", {"type": "keyword", "index": False}),
+    ],
+)
+def test_what_takes_more_or_less_room_but_works_is_left_alone(scheme, name, definition):
+    made = copy.deepcopy(mappings(scheme))
+    made["properties"]["dedup"]["properties"][name] = definition
+    assert compare_mappings(made, default_recipe(scheme)).wrong == ()
+
+
+def test_an_index_that_is_to_number_groups_lacks_their_fields(scheme):
+    made = mappings(scheme)
+    assert compare_mappings(made, default_recipe(scheme)).missing == {}
+    lacking = compare_mappings(made, replace(default_recipe(scheme), groups=True)).missing
+    assert lacking == {"dedup.group": {"type": "long"}, "dedup.leader": {"type": "boolean"}}
+
+
+def test_numbers_of_groups_that_are_mapped_otherwise_are_told(scheme):
+    made = mappings(scheme)
+    made["properties"]["dedup"]["properties"]["group"] = {"type": "keyword"}
+    assert compare_mappings(made, replace(default_recipe(scheme), groups=True)).wrong == (
+        "dedup.group is mapped as keyword, long is needed",
+    )
+    assert compare_mappings(made, default_recipe(scheme)).wrong == ()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "meet"),
+    [
+        ("news-*", "news-2026", True),
+        ("news-*", "*-2026", True),
+        ("news-*", "blog-*", False),
+        ("*", "x", True),
+        ("", "*", True),
+        ("a*c", "ab*", True),
+        ("a*c", "*d", False),
+    ],
+)
+def test_two_patterns_meet_where_a_name_fits_both(one, other, meet):
+    assert patterns_overlap(one, other) is patterns_overlap(other, one) is meet
+
+
+def test_patterns_that_fit_one_name_always_meet():
+    chance = random.Random(3)
+    met = 0
+    for _ in range(3_000):
+        one, other = ("".join(chance.choices("ab*", k=chance.randrange(5))) for _ in range(2))
+        names = ["".join(chance.choices("ab", k=chance.randrange(6))) for _ in range(20)]
+        if any(fnmatchcase(name, one) and fnmatchcase(name, other) for name in names):
+            met += 1
+            assert patterns_overlap(one, other), (one, other)
+    assert met > 300
+
+
+class Some:
+    """Templates as a server tells them."""
+
+    def __init__(self, indices: dict, legacy: dict) -> None:
+        self.indices, self.legacy = indices, legacy
+
+    def index_templates(self) -> dict:
+        return self.indices
+
+    def legacy_templates(self) -> dict:
+        return self.legacy
+
+    def resolved_template(self, name: str) -> dict:
+        return self.indices[name]["template"]
+
+
+def test_what_the_next_index_would_lose_is_told():
+    settings = {"index": {"number_of_shards": "5"}}
+    old = {
+        "index_patterns": ["leg-*"],
+        "settings": settings,
+        "mappings": {"dynamic": "strict", "properties": {"title": {}, "body": {}}},
+        "aliases": {"all": {}},
+    }
+    new = {"index_patterns": ["*-2026"], "priority": 7, "template": {"settings": settings}}
+    told = conflicting_templates(Some({"years": new}, {"old": old}), ("leg-*",), "ours", "ours-dedup")
+    assert "without its settings index.number_of_shards: 5" in told["index template years"][0]
+    assert 'PUT /_index_template/years {"index_patterns": ["*-2026"]' in told["index template years"][0]
+    assert '"composed_of": ["ours-dedup"]' in told["index template years"][0]
+    (said,) = told["legacy template old"]
+    for part in ("index.number_of_shards: 5", "mappings title, body", "aliases all", "dynamic"):
+        assert part in said
+
+
+def test_templates_that_have_the_fields_or_other_indices_lose_nothing():
+    one = {"index_patterns": ["leg-*"], "composed_of": ["ours-dedup"], "template": {}}
+    own = {"index_patterns": ["leg-*"], "template": {}}
+    other = {"index_patterns": ["blog-*"]}
+    assert (
+        conflicting_templates(
+            Some({"one": one, "ours": own}, {"other": other}), ("leg-*",), "ours", "ours-dedup"
+        )
+        == {}
+    )
