@@ -51,6 +51,12 @@ class FieldWatch:
         if len(self.sample) < _SAMPLE:
             self.sample.append({name: _begun(value) for name, value in document.items()})
 
+    def add(self, other: "FieldWatch") -> None:
+        """Add what was seen of other documents."""
+        self.documents += other.documents
+        self.present |= other.present
+        self.sample += other.sample[: _SAMPLE - len(self.sample)]
+
     @property
     def absent(self) -> tuple[str, ...]:
         """The fields that no document has; none where there was no document."""

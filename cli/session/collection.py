@@ -19,7 +19,7 @@ from shinglefold.cli.options.definitions import (
     preset_option,
     workers_option,
 )
-from shinglefold.cli.options.sources import make_read_options, read_sources, reading_notes, reading_options
+from shinglefold.cli.options.sources import make_read_options, page_prefixes, reading_notes, reading_options
 from shinglefold.cli.render.run_summary import NO_DOCUMENTS
 from shinglefold.options.remedies import suggest
 
@@ -293,7 +293,7 @@ def _read(
     if signed:
         _read_signed(asked, table, progress)
     else:
-        _read_texts(asked, table, watch, progress)
+        _read_texts(invocation, asked, table, watch, progress)
     found.check()
     unsigned = len(table) - int(table.valid().sum())
 
@@ -306,23 +306,34 @@ def _read(
 
 
 def _read_signed(asked: _Asked, table: "FingerprintTable", progress: Callable[[float], None]) -> None:
-    from shinglefold.offline.dedupe.collect import collect_signed
+    from shinglefold.offline.dedupe.collect import collect
     from shinglefold.offline.dedupe.decode import SignatureLayout
     from shinglefold.offline.dedupe.read_signed import SignedReader
+    from shinglefold.offline.sign.tasks import tasks
 
     reader = SignedReader(SignatureLayout.of(table.scheme), asked.target, asked.reading)
-    collect_signed(asked.sources, reader, table, asked.workers, progress)
+    collect(tasks(asked.sources, asked.reading, {}), reader, table, asked.workers, progress)
 
 
 def _read_texts(
-    asked: _Asked, table: "FingerprintTable", watch: "FieldWatch", progress: Callable[[float], None]
+    invocation: Invocation,
+    asked: _Asked,
+    table: "FingerprintTable",
+    watch: "FieldWatch",
+    progress: Callable[[float], None],
 ) -> None:
-    from shinglefold.offline.dedupe.collect import collect_texts, pipeline_for
+    from shinglefold.offline.dedupe.collect import collect
+    from shinglefold.offline.dedupe.read_texts import TextReader, text_tasks
+    from shinglefold.offline.sign.signer import SignOptions
 
-    records = read_sources(asked.sources, asked.reading)
-    pipeline = pipeline_for(table.scheme, asked.fields, asked.language_field, asked.html)
-    wanted = tuple(dict.fromkeys((*asked.fields, asked.language_field, "format")))
-    collect_texts(watch.watch(records), pipeline, wanted, asked.workers, table, progress)
+    prefixes = page_prefixes(asked.sources, asked.reading)
+    tasks = text_tasks(asked.sources, asked.reading, prefixes, table.failures)
+    options = SignOptions(
+        asked.fields, asked.language_field, asked.html, only_ids=True, reading=asked.reading
+    )
+    reader = TextReader(table.scheme, options, watch.language)
+    reader.warm(asked.sources, invocation.settings().lexicon_file)
+    collect(tasks, reader, table, asked.workers, progress, watch)
 
 
 def ending(found: Collected) -> int:

@@ -1,4 +1,4 @@
-"""The processor that stores a document's fingerprint, and the one that computes it for pairs alone."""
+"""The processor that stores a document's fingerprint."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,7 +10,6 @@ from shinglefold.canon.text.chunking import Cuttable, join
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import ProcessorError
 from shinglefold.ingest.field_paths import put
-from shinglefold.ingest.fingerprinter import Beside
 from shinglefold.ingest.processors.context import Tools
 from shinglefold.ingest.processors.options import Options
 from shinglefold.ingest.processors.texts import Outcome, declared, texts_of
@@ -85,12 +84,3 @@ class Supershingle:
             except ProcessorError as error:
                 outcomes[place] = error
         return texts
-
-
-class FingerprintBeside(Supershingle):
-    """Do what ``supershingle`` does, for pairs: no JSON comes of it, so no pipeline of an index has it."""
-
-    type: ClassVar[str] = "fingerprint_beside"
-
-    def _made(self, texts: Sequence[Cuttable], languages: Sequence[str | None]) -> Sequence[Beside]:
-        return self.tools.fingerprinter.fingerprint_beside(list(map(str, texts)), languages)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shinglefold.errors import InputError
+from shinglefold.ingest.field_statistics import FieldWatch
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.values import Bytes, Fingerprint, Int64s, Uint32s
 from shinglefold.offline.dedupe.fingerprint_table import (
@@ -157,7 +158,7 @@ class TaskAnswer:
     """The result of a task: blocks, the lines that begin in it, and the documents left out, with reasons.
 
     ``other_scheme``: place and scheme of a fingerprint of another scheme. ``problem``: why the task can't be
-    read.
+    read. ``seen``: the fields of the documents whose texts were read.
     """
 
     blocks: Sequence[FingerprintBlock] = ()
@@ -165,6 +166,20 @@ class TaskAnswer:
     left_out: Sequence[tuple[str, int, str]] = ()
     other_scheme: tuple[str, int, str] | None = None
     problem: str = ""
+    seen: FieldWatch | None = None
+
+    def joined(self, other: "TaskAnswer") -> "TaskAnswer":
+        """Return this result with that of another line of the task."""
+        if self.seen is not None and other.seen is not None:
+            self.seen.add(other.seen)
+        return TaskAnswer(
+            (*self.blocks, *other.blocks),
+            self.lines,
+            (*self.left_out, *other.left_out),
+            self.other_scheme or other.other_scheme,
+            self.problem or other.problem,
+            self.seen or other.seen,
+        )
 
 
 def row_of(made: Fingerprint, layout: SignatureLayout, name: str | None, source: str, line: int) -> Row:
