@@ -170,8 +170,7 @@ def collected(
     """
     from shinglefold.cli.framework.progress import progress_bar
     from shinglefold.model.recipe import TEXTS
-    from shinglefold.offline.dedupe.exact_duplicates import names_of
-    from shinglefold.offline.dedupe.fingerprint_table import FingerprintTable
+    from shinglefold.offline.dedupe.fingerprint_table import FingerprintTable, names_of
     from shinglefold.offline.dedupe.link import Linking
     from shinglefold.offline.dedupe.slots import LinkOptions, RunMonitor
     from shinglefold.runtime.signals import Interrupts

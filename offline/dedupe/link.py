@@ -9,12 +9,48 @@ from numpy.typing import NDArray
 
 from shinglefold.errors import ConfigError
 from shinglefold.model.values import Int64s
-from shinglefold.offline.dedupe.connect import connected_labels
-from shinglefold.offline.dedupe.exact_duplicates import Duplicates
-from shinglefold.offline.dedupe.fingerprint_table import FingerprintTable
-from shinglefold.offline.dedupe.list_pairs import Rows, all_pairs, pairs_of_firsts
-from shinglefold.offline.dedupe.slots import Labels, LinkOptions, RunMonitor, Skipped
-from shinglefold.sketch import led
+from shinglefold.offline.dedupe.fingerprint_table import Duplicates, FingerprintTable
+from shinglefold.offline.dedupe.list_pairs import Rows, all_pairs
+from shinglefold.offline.dedupe.slots import (
+    LEADERS,
+    Labels,
+    LargeBuckets,
+    LinkOptions,
+    PairJudge,
+    RunMonitor,
+    Skipped,
+    SlotRows,
+    iter_slots,
+)
+from shinglefold.sketch import Forest, connect, connect_crowded, led
+
+
+def connected_labels(
+    table: FingerprintTable, duplicates: Duplicates, options: LinkOptions, monitor: RunMonitor
+) -> tuple[Labels, Skipped]:
+    """Return the first document of the group of each, int32 (D,), and what was not compared.
+
+    Cost: some bytes a document, and what sorting a slot takes.
+    """
+    slots = SlotRows(table, monitor.check)
+    judge, forest = PairJudge(table, slots.count), Forest(len(table), duplicates.first.copy())
+    large_buckets = LargeBuckets(len(table), slots.count)
+    decision = table.scheme.decision
+    # Where keywords alone decide, all documents of a bucket are one group, however many they are.
+    bare = decision.verify == "keywords" and decision.min_shared == 1
+    most_shared = len(table) if bare else options.limit(len(table))
+    kept = table.valid() & ~duplicates.is_duplicate
+    for slot, small, large in iter_slots(slots, kept, most_shared, "groups", monitor):
+        connect(small, forest, judge.in_slot(slot))
+        large_buckets.add(slot, large)
+    skipped = Skipped()
+    for slot, documents in large_buckets:
+        monitor.check()
+        missed = connect_crowded(documents, forest, judge.in_slot(slot), LEADERS)
+        skipped.pairs += missed
+        skipped.crowded += missed > 0
+    return forest.labels(), skipped
+
 
 Sort = Literal["document", "resemblance", "similarity"]
 Linkage = Literal["connected", "leader"]
@@ -69,7 +105,7 @@ class Linking:
         if linkage == "connected":
             labels, self.skipped = connected_labels(table, duplicates, self._options, self._monitor)
             return labels
-        rows, self.skipped = pairs_of_firsts(table, duplicates, self._options, self._monitor)
+        rows, self.skipped = all_pairs(table, duplicates, self._options, self._monitor, only_firsts=True)
         a, b = rows["a"].astype(np.int64), rows["b"].astype(np.int64)
         del rows
         leaders = led(a, b, len(table))

@@ -8,11 +8,10 @@ from numpy.typing import NDArray
 
 from shinglefold.errors import ConfigError
 from shinglefold.model.values import Int64s
-from shinglefold.offline.dedupe.connect import LargeBuckets
-from shinglefold.offline.dedupe.exact_duplicates import Duplicates
-from shinglefold.offline.dedupe.fingerprint_table import FingerprintTable
+from shinglefold.offline.dedupe.fingerprint_table import Duplicates, FingerprintTable
 from shinglefold.offline.dedupe.slots import (
     LEADERS,
+    LargeBuckets,
     LinkOptions,
     PairJudge,
     RunMonitor,
@@ -67,38 +66,29 @@ class PairList:
 
 
 def all_pairs(
-    table: FingerprintTable, duplicates: Duplicates, options: LinkOptions, monitor: RunMonitor
+    table: FingerprintTable,
+    duplicates: Duplicates,
+    options: LinkOptions,
+    monitor: RunMonitor,
+    only_firsts: bool = False,
 ) -> tuple[Rows, Skipped]:
     """Return all pairs, unsorted, and what was not compared.
 
+    Args:
+        only_firsts: leave out documents that are duplicates of others.
+
     Raises:
-        ConfigError: there are more than memory holds.
+        ConfigError: there are more pairs than memory holds.
     """
     found, copies = PairList(options.memory), _PairCopies(duplicates, options.limit(len(table)))
-    for rows in copies.of_equal_texts():
+    for rows in copies.of_equal_texts(~duplicates.is_duplicate if only_firsts else None):
         found.add(rows)
 
     def add(rows: Rows) -> None:
         for expanded in copies.of_pairs(rows):
             found.add(expanded)
 
-    skipped = _Search(table, duplicates, options, monitor, add).run()
-    skipped.copies = copies.left_out
-    return found.whole(), skipped
-
-
-def pairs_of_firsts(
-    table: FingerprintTable, duplicates: Duplicates, options: LinkOptions, monitor: RunMonitor
-) -> tuple[Rows, Skipped]:
-    """Return all pairs without the duplicates of other documents, unsorted, and what was not compared.
-
-    Raises:
-        ConfigError: there are more than memory holds.
-    """
-    found, copies = PairList(options.memory), _PairCopies(duplicates, options.limit(len(table)))
-    for rows in copies.of_equal_texts(~duplicates.is_duplicate):
-        found.add(rows)
-    skipped = _Search(table, duplicates, options, monitor, found.add).run()
+    skipped = _Search(table, duplicates, options, monitor, found.add if only_firsts else add).run()
     skipped.copies = copies.left_out
     return found.whole(), skipped
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shinglefold.model.values import Int64s, Uint32s, Uint64s
+from shinglefold.model.values import Bytes, Int64s, Uint32s, Uint64s
 from shinglefold.offline.dedupe.fingerprint_table import FingerprintTable
 from shinglefold.offline.dedupe.mapped_columns import MappedColumn
 from shinglefold.sketch import Buckets, PairVerdicts, PairVerifier
@@ -141,6 +141,37 @@ def iter_slots(
         buckets = slots.buckets(slot, kept)
         large = buckets.sizes > most_shared
         yield SlotBuckets(slot, buckets.only(~large) if large.any() else buckets, buckets.only(large))
+
+
+class LargeBuckets:
+    """Buckets too large for all their pairs, kept until the others are done.
+
+    Cost: 4 bytes for each document of each, and a bit a document and slot.
+    """
+
+    def __init__(self, documents: int, slots: int) -> None:
+        self._slots = slots
+        self._buckets: list[tuple[int, NDArray[np.int32]]] = []
+        self._bits: Bytes = np.zeros((documents, -(-slots // 8)), np.uint8)
+
+    def add(self, slot: int, buckets: Buckets) -> None:
+        """Keep the large buckets of a slot."""
+        documents = buckets.documents.astype(np.int32)
+        self._bits[documents, slot // 8] |= np.uint8(128 >> slot % 8)
+        if len(buckets):
+            self._buckets += [(slot, bucket) for bucket in np.split(documents, buckets.starts[1:])]
+
+    def __len__(self) -> int:
+        return len(self._buckets)
+
+    def __iter__(self) -> Iterator[tuple[int, Int64s]]:
+        """Yield the slot and the documents of each bucket."""
+        for slot, documents in self._buckets:
+            yield slot, documents.astype(np.int64)
+
+    def slots_of(self, documents: Int64s) -> NDArray[np.bool_]:
+        """Tell in which slots documents are in a large bucket, bool (P, slots)."""
+        return np.unpackbits(self._bits[documents], axis=1, count=self._slots).view(np.bool_)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
