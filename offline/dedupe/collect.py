@@ -26,18 +26,18 @@ _MOST_CRASHES = 3
 
 
 def are_signed(sources: Sequence[str], field: str, options: ReadOptions) -> bool:
-    """Tell whether sources are what ``sign`` wrote, by the first document of each that can be read twice.
+    """Tell whether sources hold fingerprints, by the first document of each that can be read twice.
 
     Raises:
-        ConfigError: some are and some are not; or a Parquet file is not.
+        ConfigError: only some do, or a Parquet file does not.
     """
     found: dict[str, bool | None] = {}
     for source in sources:
-        # A table that is not there says so itself.
+        # A missing Parquet file raises its own error.
         if is_repeatable(source) or (is_parquet(source) and not Path(source).exists()):
             found[source] = is_signed(source, field, options)
-    signed = [source for source, told in found.items() if told]
-    # A file without documents goes with either.
+    signed = [source for source in sources if found.get(source)]
+    # A file without documents may be of either kind.
     other = [source for source in sources if found.get(source, False) is False]
     bare = [source for source in other if is_parquet(source)]
     if bare:

@@ -1,4 +1,4 @@
-"""Reads signed JSONL into columns, without parsing the texts."""
+"""Reads the fingerprints of signed JSON lines and Parquet into columns, without parsing the texts."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -36,7 +36,7 @@ from shinglefold.sketch.digest import LENGTH
 
 
 class _Print(msgspec.Struct):
-    """The parts of a stored fingerprint; its keywords as they stand there."""
+    """The parts of a stored fingerprint, with the list of keywords not decoded."""
 
     scheme: str
     shingles: int
@@ -49,7 +49,7 @@ class SignedReader:
     """Reads tasks of signed files.
 
     Args:
-        field: of the fingerprints.
+        field: the field of the fingerprints.
     """
 
     def __init__(self, layout: SignatureLayout, field: str, options: ReadOptions) -> None:
@@ -64,12 +64,12 @@ class SignedReader:
             kw_only=True,
         )
         self._decode = msgspec.json.Decoder(shape).decode
-        # Between quotes, with or without a space behind each comma: what writers of JSON make of a list.
+        # By the length of a list in JSON, the step from keyword to keyword: with ", " or "," between them.
         width = layout.slots * (layout.letters + 3)
         self._lists = {width + 1: layout.letters + 3, width + layout.slots: layout.letters + 4}
 
     def __call__(self, task: Task) -> TaskAnswer:
-        """Return what a task holds."""
+        """Return the fingerprints of a task."""
         try:
             if isinstance(task, RowGroup):
                 return read_rows(self.layout, self.field, self.options.id_field, task)
@@ -96,7 +96,7 @@ class SignedReader:
         return TaskAnswer(blocks, read.count, left_out)
 
     def _plain(self, line: Line, source: str) -> Row | None:
-        """Return a document as ``sign`` writes it; None where anything is out of the ordinary."""
+        """Return the row of a line that is written as ``sign`` writes it; None for any other line."""
         try:
             found: Any = self._decode(line.raw)
         except (ValueError, msgspec.MsgspecError, RecursionError):
@@ -118,7 +118,7 @@ class SignedReader:
         )  # fmt: skip
 
     def _letters(self, raw: bytes) -> bytes | None:
-        """Return the letters of a list of keywords, one after another."""
+        """Return the keywords of a JSON list without separators; None for a list of another size."""
         if not raw:
             return b""
         step = self._lists.get(len(raw))
@@ -128,7 +128,7 @@ class SignedReader:
         return cells[: self.layout.slots * step].reshape(-1, step)[:, 1 : self.layout.letters + 1].tobytes()
 
     def _anew(self, line: Line, source: str, encoding: str) -> Row | None:
-        """Return a document of any form that readers know; None for a blank line."""
+        """Return the row of a line of any form that readers accept; None for a blank line."""
         if not line.raw.strip() and not line.reason:
             return None
         record = parse_line(line, source, replace(self.options, encoding=encoding))
@@ -143,12 +143,12 @@ class SignedReader:
 
 
 def is_signed(source: str, field: str, options: ReadOptions) -> bool | None:
-    """Tell whether the first document of a file has a fingerprint; None where there is no document."""
+    """Tell whether the first document of a file has a fingerprint; None for a file without documents."""
     if is_parquet(source):
         return holds_fingerprints(source, field)
     if not Path(source).is_file() or format_of(source, options) != "jsonl":
         return False
-    told: bool | None = None
+    signed: bool | None = None
     for task in tasks([source], options, {}):
         assert not isinstance(task, RowGroup)
         read = read_lines(task, options.max_bytes)
@@ -156,9 +156,9 @@ def is_signed(source: str, field: str, options: ReadOptions) -> bool | None:
             record = parse_line(line, source, replace(options, encoding=read.encoding))
             if record.document is not None:
                 return "scheme" in stored_parts(record.document, field)
-            # It has something, if no document.
-            told = False if line.raw.strip() or line.reason else told
-    return told
+            # A line that is not a document makes the file an unsigned one.
+            signed = False if line.raw.strip() or line.reason else signed
+    return signed
 
 
 _IDS = ("_id", "id")
@@ -213,7 +213,7 @@ def read_rows(layout: SignatureLayout, field: str, id_field: str, task: RowGroup
     for batch in file.iter_batches(_ROWS, row_groups=[task.number], columns=[*wanted, head]):
         block = None
         if "." not in field:
-            # A damaged part is looked for row by row.
+            # A batch with a damaged part is read row by row.
             with suppress(InputError):
                 block = _whole(layout, batch, wanted, head, task.source, number)
         if block is None:
@@ -246,7 +246,7 @@ def _row_by_row(  # noqa: PLR0917
 def _whole(  # noqa: PLR0917
     layout: SignatureLayout, batch: Any, wanted: list[str], head: str, source: str, first: int  # noqa: ANN401 - Arrow's
 ) -> FingerprintBlock | None:  # fmt: skip
-    """Return a batch by its buffers, None where anything is out of the ordinary."""
+    """Return a batch decoded from its Arrow buffers; None where these are not in the usual form."""
     import pyarrow as pa
 
     column = batch.column(head)
@@ -287,7 +287,7 @@ def _whole(  # noqa: PLR0917
 
 
 def _strings(array: Any) -> tuple[Bytes, Int64s]:  # noqa: ANN401 - Arrow's
-    """Return the bytes of all strings one after another, and how many each has; none where it is null."""
+    """Return the bytes of all strings without separators, and the size of each; 0 for null."""
     import pyarrow as pa
 
     width = np.int64 if pa.types.is_large_string(array.type) else np.int32
@@ -298,7 +298,7 @@ def _strings(array: Any) -> tuple[Bytes, Int64s]:  # noqa: ANN401 - Arrow's
 
 
 def _digests(array: Any) -> tuple[NDArray[np.bool_], bytes] | None:  # noqa: ANN401 - Arrow's
-    """Return who has a digest, and these one after another; None where some are sealed or of another form."""
+    """Return which rows have a digest, and the digests; None where some are sealed or of another form."""
     data, sizes = _strings(array)
     ends = np.cumsum(sizes)
     dots = np.flatnonzero(data == _DOT)
@@ -308,7 +308,7 @@ def _digests(array: Any) -> tuple[NDArray[np.bool_], bytes] | None:  # noqa: ANN
     firsts, lasts = dots[::DOTS], dots[DOTS - 1 :: DOTS]
     if not ((firsts >= ends - sizes) & (lasts < ends)).all():
         return None
-    told = data[ends - LENGTH - 1] == _DOT
-    if not (data[ends[~told] - 1] == _DOT).all():
+    digested = data[ends - LENGTH - 1] == _DOT
+    if not (data[ends[~digested] - 1] == _DOT).all():
         return None
-    return told, data[(ends[told] - LENGTH)[:, None] + np.arange(LENGTH)].tobytes()
+    return digested, data[(ends[digested] - LENGTH)[:, None] + np.arange(LENGTH)].tobytes()
