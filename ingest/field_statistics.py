@@ -51,6 +51,12 @@ class FieldWatch:
         if len(self.sample) < _SAMPLE:
             self.sample.append({name: _prefix(value) for name, value in document.items()})
 
+    def merge(self, other: "FieldWatch") -> None:
+        """Add the record of other documents."""
+        self.documents += other.documents
+        self.present |= other.present
+        self.sample += other.sample[: _SAMPLE - len(self.sample)]
+
     @property
     def absent(self) -> tuple[str, ...]:
         """The configured fields that no document has; none before the first document."""

@@ -1,4 +1,4 @@
-"""The processor that adds a fingerprint to each document."""
+"""The processor that stores a document's fingerprint."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,7 +10,6 @@ from shinglefold.canon.chunking import Cuttable, join
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import ProcessorError
 from shinglefold.ingest.field_paths import put
-from shinglefold.ingest.fingerprinter import UnstoredFingerprint
 from shinglefold.ingest.processors.context import Options, ProcessorResult, Tools
 from shinglefold.ingest.processors.texts import declared_language, texts_of
 from shinglefold.model.recipe import FIELD, PASSAGES, check_field
@@ -86,14 +85,3 @@ class Supershingle:
             except ProcessorError as error:
                 outcomes[place] = error
         return texts
-
-
-class UnstoredSupershingle(Supershingle):
-    """Add an ``UnstoredFingerprint``, which is no JSON: for comparing documents without an index."""
-
-    type: ClassVar[str] = "fingerprint_beside"
-
-    def _values(
-        self, texts: Sequence[Cuttable], languages: Sequence[str | None]
-    ) -> Sequence[UnstoredFingerprint]:
-        return self.tools.fingerprinter.fingerprint_unstored(list(map(str, texts)), languages)

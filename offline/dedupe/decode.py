@@ -1,4 +1,4 @@
-"""Decodes stored fingerprints into blocks of columns: letters and base64 of many documents at once."""
+"""Decodes stored fingerprints into columns, many documents at once."""
 
 from base64 import b64decode, b64encode, urlsafe_b64decode
 from binascii import Error as NotBase64
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shinglefold.errors import InputError
+from shinglefold.ingest.field_statistics import FieldWatch
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.values import Bytes, Fingerprint, Int64s, Uint32s
 from shinglefold.offline.dedupe.fingerprint_table import (
@@ -29,7 +30,7 @@ DOTS = 3
 
 @dataclass(frozen=True, slots=True)
 class SignatureLayout:
-    """The sizes of a scheme's fingerprints: letters of a keyword, keywords, bytes of a signature."""
+    """The sizes of a scheme's fingerprints: characters of a keyword, keywords, bytes of a signature."""
 
     scheme: str
     letters: int
@@ -49,10 +50,10 @@ class SignatureLayout:
         return -(-self.size // 3) * 4
 
     def words(self, letters: bytes) -> Uint32s:
-        """Return what the keywords of documents name, uint32 (N, slots).
+        """Return the bits of supershingles that the keywords of documents have, uint32 (N, slots).
 
         Raises:
-            InputError: they are no keywords.
+            InputError: these are not keywords of the scheme.
         """
         found = np.frombuffer(letters, np.uint8)
         if len(found) % (self.slots * self.letters):
@@ -63,11 +64,11 @@ class SignatureLayout:
         """Return signatures from their base64, one after another: uint8 (N, size).
 
         Raises:
-            InputError: they are none of the scheme.
+            InputError: these are not signatures of the scheme.
         """
         length = self.encoded
         try:
-            # Three bytes are exactly four characters: then all are decoded in one call.
+            # Three bytes are exactly four characters: signatures of such sizes are decoded in one call.
             step = length if self.size % 3 else max(1, len(encoded))
             pieces = (encoded[begin : begin + step] for begin in range(0, len(encoded), step))
             joined = b"".join(b64decode(piece, validate=True) for piece in pieces)
@@ -78,10 +79,10 @@ class SignatureLayout:
         return np.frombuffer(joined, np.uint8).reshape(-1, self.size)
 
     def check(self, made: Fingerprint) -> None:
-        """Refuse a fingerprint that can't be compared with others of the scheme.
+        """Check that a fingerprint can be compared with others of the scheme.
 
         Raises:
-            InputError: it has a signature and no supershingles, or other parts than the scheme's have.
+            InputError: it has a signature and no supershingles, or a part of another size than the scheme's.
         """
         if not made.signature:
             return
@@ -97,7 +98,7 @@ class SignatureLayout:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decoded:
-    """The fingerprints of n documents as ``FingerprintBlock`` has them."""
+    """The fingerprints of n documents, as columns of a ``FingerprintBlock``."""
 
     words: Uint32s
     signatures: Bytes
@@ -109,7 +110,7 @@ class Decoded:
 def decoded(  # noqa: PLR0917 - a column each
     layout: SignatureLayout,
     shingles: Int64s,
-    told: NDArray[np.bool_],
+    digested: NDArray[np.bool_],
     digests: bytes,
     signed: NDArray[np.bool_],
     letters: bytes,
@@ -118,8 +119,9 @@ def decoded(  # noqa: PLR0917 - a column each
     """Return stored parts as columns.
 
     Args:
-        told: bool (n,), who has a digest; ``digests``: theirs, 12 characters each, one after another.
-        signed: bool (n,), who has a signature; ``letters``, ``signatures``: theirs, these in base64.
+        digested: bool (n,), which documents have a digest; ``digests``: 12 characters for each of them.
+        signed: bool (n,), which documents have a signature; ``letters``, ``signatures``: keywords and base64
+            of each of them, without separators.
 
     Raises:
         InputError: a part is not what the scheme makes.
@@ -130,18 +132,18 @@ def decoded(  # noqa: PLR0917 - a column each
         np.zeros((count, layout.size), np.uint8),
         shingles,
         np.zeros((count, DIGEST), np.uint8),
-        (signed * SIGNED | told * DIGESTED).astype(np.uint8),
+        (signed * SIGNED | digested * DIGESTED).astype(np.uint8),
     )
     made.words[signed] = layout.words(letters)
     made.signatures[signed] = layout.signatures(signatures)
-    if len(digests) != int(told.sum()) * LENGTH:
+    if len(digests) != int(digested.sum()) * LENGTH:
         raise InputError("its digest is none that this version makes; sign it anew")
-    made.digests[told] = np.frombuffer(urlsafe_b64decode(digests), np.uint8).reshape(-1, DIGEST)
+    made.digests[digested] = np.frombuffer(urlsafe_b64decode(digests), np.uint8).reshape(-1, DIGEST)
     return made
 
 
 class Row(NamedTuple):
-    """One document: its id, its place, and the parts of its fingerprint."""
+    """One document: its id, its place, and the encoded parts of its fingerprint."""
 
     id: str | None
     source: str
@@ -157,7 +159,7 @@ class TaskAnswer:
     """The result of a task: blocks, the lines that begin in it, and the documents left out, with reasons.
 
     ``other_scheme``: place and scheme of a fingerprint of another scheme. ``problem``: why the task can't be
-    read.
+    read. ``seen``: the fields of the documents whose texts were read.
     """
 
     blocks: Sequence[FingerprintBlock] = ()
@@ -165,13 +167,27 @@ class TaskAnswer:
     left_out: Sequence[tuple[str, int, str]] = ()
     other_scheme: tuple[str, int, str] | None = None
     problem: str = ""
+    seen: FieldWatch | None = None
+
+    def joined(self, other: "TaskAnswer") -> "TaskAnswer":
+        """Return this result with that of another line of the task."""
+        if self.seen is not None and other.seen is not None:
+            self.seen.merge(other.seen)
+        return TaskAnswer(
+            (*self.blocks, *other.blocks),
+            self.lines,
+            (*self.left_out, *other.left_out),
+            self.other_scheme or other.other_scheme,
+            self.problem or other.problem,
+            self.seen or other.seen,
+        )
 
 
 def row_of(made: Fingerprint, layout: SignatureLayout, name: str | None, source: str, line: int) -> Row:
     """Return a fingerprint as a row.
 
     Raises:
-        InputError: it can't be compared with others of the scheme.
+        InputError: see ``SignatureLayout.check``.
     """
     layout.check(made)
     signature = b64encode(made.signature)
@@ -188,10 +204,10 @@ class OtherScheme(Exception):
 
 
 def check_scheme(found: str, layout: SignatureLayout, source: str, line: int) -> None:
-    """Refuse a fingerprint of another scheme.
+    """Check that a fingerprint is of the scheme.
 
     Raises:
-        OtherScheme: it is one.
+        OtherScheme: it is not.
     """
     if found != layout.scheme:
         raise OtherScheme(source, line, found)

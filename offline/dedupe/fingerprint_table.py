@@ -1,4 +1,4 @@
-"""The fingerprints of a collection as columns in temporary files: as many documents as the disk holds."""
+"""The fingerprints of a collection as columns in temporary files, and its exact duplicates."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
@@ -15,7 +15,7 @@ from shinglefold.model.values import Bytes, Int64s, Uint32s, Uint64s
 from shinglefold.offline.dedupe.mapped_columns import Blobs, ColumnStore, MappedColumn
 from shinglefold.sketch import Texts, packed_size
 
-#: Bytes of a digest, and what its flag says of a document.
+#: Bytes of a digest, and the flags of a document: it has a signature, a digest.
 DIGEST = 9
 SIGNED, DIGESTED = np.uint8(1), np.uint8(2)
 Words = Uint64s | Uint32s
@@ -62,7 +62,7 @@ def id_columns(ids: Sequence[str | None]) -> tuple[bytes, Int64s, Uint64s]:
 
 @dataclass(slots=True)
 class Failures:
-    """Documents left out: how many, and why the first one was."""
+    """The number of documents left out, and the reason of the first."""
 
     count: int = 0
     first: str = ""
@@ -78,7 +78,7 @@ class FingerprintTable:
 
     Args:
         scheme: of the fingerprints.
-        whole: supershingles are whole, of all values; else what keywords name of the stored ones.
+        whole: supershingles are of 64 bits and of all slots; else the bits of stored keywords.
 
     Cost: memory only for mapped pages; on disk some 260 bytes a document whose fingerprint was stored, 850
     and 8 a word where it is made of a text.
@@ -140,14 +140,14 @@ class FingerprintTable:
         return f"{self._sources[source]}:{line}"
 
     def with_scheme(self, scheme: Scheme) -> "FingerprintTable":
-        """Return the same documents with another decision of the scheme."""
+        """Return the same documents with another decision."""
         table = copy(self)
         table.scheme = scheme
         return table
 
     @property
     def has_texts(self) -> bool:
-        """Whether the words of documents are kept, too: where texts decide, and are at hand."""
+        """Whether the words of documents are kept: texts decide, and were read."""
         return self.whole and self.scheme.decision.verify == "text"
 
     @property
@@ -169,7 +169,7 @@ class FingerprintTable:
 
 
 def _id_hashes(block: FingerprintBlock) -> Uint64s:
-    """Return the hashes of ids; of documents without an id, of their places."""
+    """Return the hashes of ids, or of places for documents without an id."""
     hashes = block.id_hashes.copy()
     for row in np.flatnonzero(block.id_sizes == 0).tolist():
         place = f"{block.sources[row]}:{block.lines[row]}".encode("utf-8", "surrogatepass")
@@ -179,9 +179,9 @@ def _id_hashes(block: FingerprintBlock) -> Uint64s:
 
 @dataclass(slots=True)
 class DocumentNames:
-    """The names of documents: their ids, with the place where an earlier document has the same id.
+    """The names of documents: their ids, or their places where they have none.
 
-    A document without an id is named by its place.
+    A document with the id of an earlier one is named by both.
 
     Args:
         repeated: the documents with the id of an earlier one, int64, ascending.
@@ -226,3 +226,84 @@ class DocumentNames:
         if groups:
             names = iter(self.many(np.concatenate(groups)))
             yield from ([*islice(names, len(documents))] for documents in groups)
+
+
+#: Documents compared at a time.
+_ROWS = 1 << 18
+
+
+def equal_keys(keys: Uint64s) -> tuple[Int64s, Int64s]:
+    """Return the rows of keys that occur more than once, and for each the first row with its key.
+
+    Both are sorted by key, then by row. Cost: one sort, which takes some 40 bytes a key.
+    """
+    order = np.argsort(keys)
+    ranked = keys[order]
+    same = ranked[1:] == ranked[:-1]
+    shared = np.zeros(len(keys), np.bool_)
+    shared[1:] = same
+    shared[:-1] |= same
+    # The fast sort above is not stable, so the few equal keys are sorted again.
+    rows, found = order[shared].astype(np.int64), ranked[shared]
+    order = np.lexsort((rows, found))
+    rows, found = rows[order], found[order]
+    begins = np.ones(len(rows), np.bool_)
+    begins[1:] = found[1:] != found[:-1]
+    return rows, rows[begins][np.cumsum(begins) - 1]
+
+
+def names_of(table: FingerprintTable) -> DocumentNames:
+    """Return the names of the documents."""
+    rows, firsts = equal_keys(table.id_hashes.mapped())
+    found: list[int] = []
+    seen: set[bytes] = set()
+    # Ids with equal hashes may still differ.
+    for row, first, name in zip(rows.tolist(), firsts.tolist(), table.ids.reader().of(rows), strict=True):
+        if row == first:
+            seen.clear()
+        if name in seen:
+            found.append(row)
+        seen.add(name)
+    return DocumentNames(table, np.array(sorted(found), np.int64))
+
+
+class Duplicates:
+    """Exact duplicates, found by their digests, so that candidates are searched once for each text.
+
+    ``first``: int32 (D,), the first document with the same text, or the document itself.
+    ``is_duplicate``: bool (D,), whether its sketch equals that of the first, too. Equal texts of two
+    languages may have different sketches.
+    """
+
+    def __init__(self, table: FingerprintTable) -> None:
+        self.first = np.arange(len(table), dtype=np.int32)
+        self.is_duplicate = np.zeros(len(table), np.bool_)
+        rows, firsts = equal_keys(_digest_keys(table))
+        digests, has_digest = table.digests.mapped(), (table.flags.mapped() & DIGESTED) > 0
+        for begin in range(0, len(rows), _ROWS):
+            own, first = rows[begin : begin + _ROWS], firsts[begin : begin + _ROWS]
+            # The key has eight of the nine bytes of a digest.
+            same = has_digest[own] & (own != first) & (digests[own, -1] == digests[first, -1])
+            own, first = own[same], first[same]
+            self.first[own] = first
+            self.is_duplicate[own] = _same_sketch(table, own, first)
+
+
+def _digest_keys(table: FingerprintTable) -> Uint64s:
+    # A document without a digest equals no other: it gets a key of its own, unlikely to equal a digest.
+    keys: Uint64s = np.arange(len(table), dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    for begin in range(0, len(table), _ROWS):
+        end = min(begin + _ROWS, len(table))
+        digested = (table.flags.read(begin, end) & DIGESTED) > 0
+        digests = np.ascontiguousarray(table.digests.read(begin, end)[:, :8]).view(np.uint64)[:, 0]
+        keys[begin:end] = np.where(digested, digests, keys[begin:end])
+    return keys
+
+
+def _same_sketch(table: FingerprintTable, own: Int64s, first: Int64s) -> NDArray[np.bool_]:
+    flags, shingles = table.flags.mapped(), table.shingles.mapped()
+    words, signatures = table.words.mapped(), table.signatures.mapped()
+    same = ((flags[own] & flags[first] & SIGNED) > 0) & (shingles[own] == shingles[first])
+    same &= (words[own] == words[first]).all(axis=1)
+    same &= (signatures[own] == signatures[first]).all(axis=1)
+    return np.asarray(same, np.bool_)

@@ -1,4 +1,4 @@
-"""From fingerprints to pairs and groups."""
+"""Links the documents of a table: their pairs, and the groups that pairs make."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -9,20 +9,56 @@ from numpy.typing import NDArray
 
 from shinglefold.errors import ConfigError
 from shinglefold.model.values import Int64s
-from shinglefold.offline.dedupe.connect import connected_labels
-from shinglefold.offline.dedupe.exact_duplicates import Duplicates
-from shinglefold.offline.dedupe.fingerprint_table import FingerprintTable
-from shinglefold.offline.dedupe.list_pairs import Rows, all_pairs, pairs_of_firsts
-from shinglefold.offline.dedupe.slots import Labels, LinkOptions, RunMonitor, Skipped
-from shinglefold.sketch import leader_clusters
+from shinglefold.offline.dedupe.fingerprint_table import Duplicates, FingerprintTable
+from shinglefold.offline.dedupe.list_pairs import Rows, all_pairs
+from shinglefold.offline.dedupe.slots import (
+    LEADERS,
+    Labels,
+    LargeBuckets,
+    LinkOptions,
+    PairJudge,
+    RunMonitor,
+    Skipped,
+    SlotRows,
+    iter_slots,
+)
+from shinglefold.sketch import DisjointSets, connect, leader_clusters, union_large_bucket
+
+
+def connected_labels(
+    table: FingerprintTable, duplicates: Duplicates, options: LinkOptions, monitor: RunMonitor
+) -> tuple[Labels, Skipped]:
+    """Return the first document of the group of each document, int32 (D,), and what was not compared.
+
+    Chains of pairs are one group: slot by slot near-duplicates are joined, and no pair is kept.
+    """
+    slots = SlotRows(table, monitor.check)
+    judge, forest = PairJudge(table, slots.count), DisjointSets(len(table), duplicates.first.copy())
+    large_buckets = LargeBuckets(len(table), slots.count)
+    decision = table.scheme.decision
+    # Where keywords alone decide, a bucket of any size is one group.
+    bare = decision.verify == "keywords" and decision.min_shared == 1
+    most_shared = len(table) if bare else options.limit(len(table))
+    kept = table.valid() & ~duplicates.is_duplicate
+    for slot, small, large in iter_slots(slots, kept, most_shared, "groups", monitor):
+        connect(small, forest, judge.in_slot(slot))
+        large_buckets.add(slot, large)
+    skipped = Skipped()
+    for slot, documents in large_buckets:
+        monitor.check()
+        missed = union_large_bucket(documents, forest, judge.in_slot(slot), LEADERS)
+        skipped.pairs += missed
+        skipped.crowded += missed > 0
+    return forest.labels(), skipped
+
 
 Sort = Literal["document", "resemblance", "similarity"]
 Linkage = Literal["connected", "leader"]
 #: Pairs yielded at a time.
 _TOGETHER = 1 << 16
-#: Resemblances that are equal to four digits are equal in the order of pairs.
+#: Resemblances are sorted by four digits, as many as are printed.
 _STEPS = 10_000
-#: Bytes in memory that a document takes at most, while digests are sorted.
+#: Most bytes of memory that a document takes, while digests are sorted.
 _A_DOCUMENT = 64
 
 
@@ -31,7 +67,7 @@ class Linking:
 
     Args:
         table: the fingerprints of all documents.
-        monitor: asked whether to go on, and told the progress.
+        monitor: may stop the run, and gets its progress.
 
     Attributes:
         skipped: what was not compared.
@@ -63,13 +99,13 @@ class Linking:
             linkage: ``connected``: chains of pairs are one group; ``leader``: each member matches the first.
 
         Raises:
-            ConfigError: leaders are asked for, and there are more pairs than memory holds.
+            ConfigError: the linkage is ``leader``, and there are more pairs than memory holds.
         """
         table, duplicates = self._table, self._duplicates
         if linkage == "connected":
             labels, self.skipped = connected_labels(table, duplicates, self._options, self._monitor)
             return labels
-        rows, self.skipped = pairs_of_firsts(table, duplicates, self._options, self._monitor)
+        rows, self.skipped = all_pairs(table, duplicates, self._options, self._monitor, only_firsts=True)
         a, b = rows["a"].astype(np.int64), rows["b"].astype(np.int64)
         del rows
         leaders = leader_clusters(a, b, len(table))
@@ -78,20 +114,20 @@ class Linking:
         return leaders.astype(np.int32)
 
     def pairs(self, sort: Sort = "document") -> Iterator[Rows]:
-        """Yield all pairs in blocks, in the order their documents were read or the most alike first.
+        """Yield all pairs in blocks, in the order of their documents or the most alike first.
 
         Raises:
             ConfigError: there are more than memory holds.
         """
         rows, self.skipped = all_pairs(self._table, self._duplicates, self._options, self._monitor)
         order = _order(rows, sort)
-        # At least one block, if an empty one.
+        # One empty block where there are no pairs.
         for begin in range(0, max(1, len(rows)), _TOGETHER):
             yield rows[order[begin : begin + _TOGETHER]]
 
 
 def _order(rows: Rows, sort: Sort) -> Int64s:
-    """Return the places of pairs in order; pairs that print the same share are in the order read."""
+    """Return the row numbers of pairs in order; pairs that print the same share keep document order."""
     if sort == "document":
         keys = rows["a"].astype(np.uint64) << np.uint64(32) | rows["b"].astype(np.uint64)
         return np.argsort(keys).astype(np.int64)
@@ -103,10 +139,10 @@ def _order(rows: Rows, sort: Sort) -> Int64s:
 
 
 def groups_of(labels: Labels, least: int, by_size: bool) -> Iterator[Int64s]:
-    """Yield the documents of each group of ``least`` or more, in the order read.
+    """Yield the documents of each group of ``least`` or more, in document order.
 
     Args:
-        by_size: the largest group first; else in the order of their first documents.
+        by_size: yield the largest group first; else order groups by their first documents.
 
     Cost: some 40 bytes a document.
     """

@@ -1,4 +1,4 @@
-"""Lists all pairs, each once: in the first slot in which its documents meet."""
+"""Lists all pairs, each once: in the first slot in which its two documents share a supershingle."""
 
 from collections.abc import Callable, Iterator
 from math import comb
@@ -8,11 +8,10 @@ from numpy.typing import NDArray
 
 from shinglefold.errors import ConfigError
 from shinglefold.model.values import Int64s
-from shinglefold.offline.dedupe.connect import LargeBuckets
-from shinglefold.offline.dedupe.exact_duplicates import Duplicates
-from shinglefold.offline.dedupe.fingerprint_table import FingerprintTable
+from shinglefold.offline.dedupe.fingerprint_table import Duplicates, FingerprintTable
 from shinglefold.offline.dedupe.slots import (
     LEADERS,
+    LargeBuckets,
     LinkOptions,
     PairJudge,
     RunMonitor,
@@ -26,9 +25,9 @@ from shinglefold.sketch.candidates import ragged
 #: A pair of documents: a < b.
 PAIR = np.dtype([("a", np.uint32), ("b", np.uint32), ("resemblance", np.float64), ("similarity", np.float64)])
 Rows = NDArray[np.void]
-#: Candidates decided on at a time, and slots compared at a time.
+#: Candidates verified at a time, and slots compared at a time.
 _TOGETHER, _SLOTS = 1 << 16, 8
-#: Bytes that a pair takes at most: while leaders are made of pairs, as integers and sorted.
+#: Most bytes that a pair takes: as integers and sorted, while leaders are chosen.
 _A_PAIR = 72
 
 
@@ -60,51 +59,42 @@ class PairList:
         self._blocks.append(rows)
 
     def whole(self) -> Rows:
-        """Return all pairs; the list is empty then."""
+        """Return all pairs, and empty the list."""
         rows = np.concatenate(self._blocks)
         self._blocks.clear()
         return rows
 
 
 def all_pairs(
-    table: FingerprintTable, duplicates: Duplicates, options: LinkOptions, monitor: RunMonitor
+    table: FingerprintTable,
+    duplicates: Duplicates,
+    options: LinkOptions,
+    monitor: RunMonitor,
+    only_firsts: bool = False,
 ) -> tuple[Rows, Skipped]:
     """Return all pairs, unsorted, and what was not compared.
 
+    Args:
+        only_firsts: leave out documents that are duplicates of others.
+
     Raises:
-        ConfigError: there are more than memory holds.
+        ConfigError: there are more pairs than memory holds.
     """
     found, copies = PairList(options.memory), _PairCopies(duplicates, options.limit(len(table)))
-    for rows in copies.of_equal_texts():
+    for rows in copies.of_equal_texts(~duplicates.is_duplicate if only_firsts else None):
         found.add(rows)
 
     def add(rows: Rows) -> None:
         for expand_ranges in copies.of_pairs(rows):
             found.add(expand_ranges)
 
-    skipped = _Search(table, duplicates, options, monitor, add).run()
-    skipped.copies = copies.left_out
-    return found.whole(), skipped
-
-
-def pairs_of_firsts(
-    table: FingerprintTable, duplicates: Duplicates, options: LinkOptions, monitor: RunMonitor
-) -> tuple[Rows, Skipped]:
-    """Return all pairs without the duplicates of other documents, unsorted, and what was not compared.
-
-    Raises:
-        ConfigError: there are more than memory holds.
-    """
-    found, copies = PairList(options.memory), _PairCopies(duplicates, options.limit(len(table)))
-    for rows in copies.of_equal_texts(~duplicates.is_duplicate):
-        found.add(rows)
-    skipped = _Search(table, duplicates, options, monitor, found.add).run()
+    skipped = _Search(table, duplicates, options, monitor, found.add if only_firsts else add).run()
     skipped.copies = copies.left_out
     return found.whole(), skipped
 
 
 class _Search:
-    """Finds the pairs of documents that are no duplicates of others, and hands them to ``add``."""
+    """Finds the pairs of documents that are not exact duplicates, and passes them to ``add``."""
 
     def __init__(
         self,
@@ -125,7 +115,7 @@ class _Search:
         self._add = add
 
     def run(self) -> Skipped:
-        """Find them all; return what was not compared."""
+        """Find all pairs; return what was not compared."""
         for slot, small, large in iter_slots(
             self._slots, self._kept, self._most_shared, "pairs", self._monitor
         ):
@@ -137,7 +127,7 @@ class _Search:
 
     def _decide(self, slot: int, a: Int64s, b: Int64s) -> None:
         kept = self._first[a] != self._first[b]
-        # Near-duplicates share most slots, so that the first ones already dismiss most pairs that met before.
+        # Near-duplicates share many slots, so the first slots already drop most pairs found before.
         for begin in range(0, slot, _SLOTS):
             a, b = a[kept], b[kept]
             kept = ~self._met(a, b, range(begin, min(begin + _SLOTS, slot)))
@@ -147,7 +137,7 @@ class _Search:
         self._verify(a[kept], b[kept])
 
     def _met(self, a: Int64s, b: Int64s, slots: range) -> NDArray[np.bool_]:
-        """Tell which pairs share a supershingle of these slots whose bucket was not too large."""
+        """Tell which pairs share a supershingle of these slots in a bucket that is not large."""
         equal = self._judge.equal(a, b, slots.start, slots.stop)
         if self._large:
             equal &= ~self._large.slots_of(a)[:, slots.start : slots.stop]
@@ -159,7 +149,7 @@ class _Search:
         self._add(_rows(a[kept], b[kept], found.resemblance[kept], found.similarity[kept]))
 
     def _of_large_buckets(self) -> Skipped:
-        """Compare a few documents of each large bucket with all that none of them matched before."""
+        """Compare a few documents of each large bucket with those that matched none of them before."""
         skipped, found = Skipped(), [np.zeros((0, 2), np.int64)]
         for slot, documents in self._large:
             left, looked = documents, 0
@@ -175,7 +165,7 @@ class _Search:
                 left = left[~alike]
             skipped.pairs += comb(len(documents), 2) - looked
             skipped.crowded += 1
-        # The same pair may come from several large buckets, and from small ones.
+        # A pair may be in several large buckets, and in small ones.
         a, b = np.unique(np.concatenate(found), axis=0).T
         for begin in range(0, len(a), _TOGETHER):
             one, other = a[begin : begin + _TOGETHER], b[begin : begin + _TOGETHER]
@@ -186,10 +176,10 @@ class _Search:
 
 
 class _PairCopies:
-    """The pairs that copies of texts add: what holds for the first document of a text holds for all.
+    """Lists the pairs of exact duplicates, which match whatever the first document of their text matches.
 
     Args:
-        most: copies of a text of which all are listed; of more, only the first one.
+        most: duplicates of a text up to which all their pairs are listed; above, only those of the first.
 
     Attributes:
         left_out: pairs that were not listed.
@@ -205,7 +195,7 @@ class _PairCopies:
         self._owners = duplicates.first[self._duplicates].astype(np.int64)
 
     def of_equal_texts(self, only: NDArray[np.bool_] | None = None) -> Iterator[Rows]:
-        """Yield the pairs of documents with equal texts; of many copies, those with the first one.
+        """Yield the pairs of documents with equal texts; of many documents, those with the first.
 
         Args:
             only: bool (D,), the documents to pair.
@@ -226,7 +216,7 @@ class _PairCopies:
         self.left_out += sum(comb(size - 1, 2) for size in crowded.sizes.tolist())
 
     def of_pairs(self, rows: Rows) -> Iterator[Rows]:
-        """Yield every copy of a with every copy of b, for each pair."""
+        """Yield all pairs of a duplicate of a and a duplicate of b, for each pair (a, b)."""
         a, b = rows["a"].astype(np.int64), rows["b"].astype(np.int64)
         (of_a, all_a), (of_b, all_b) = self._sizes(a), self._sizes(b)
         self.left_out += int((all_a * all_b - of_a * of_b).sum())
@@ -238,13 +228,13 @@ class _PairCopies:
             yield found
 
     def _sizes(self, documents: Int64s) -> tuple[Int64s, Int64s]:
-        """Return how many copies of each document are listed, itself among them, and how many there are."""
+        """Return how many duplicates of each document are listed and exist, itself included."""
         counts = 1 + np.searchsorted(self._owners, documents, "right")
         counts -= np.searchsorted(self._owners, documents, "left")
         return np.where(counts > self._most, 1, counts), counts
 
     def _copy(self, documents: Int64s, place: Int64s) -> Int64s:
-        """Return the document itself at place 0, then its copies."""
+        """Return the document itself for place 0, else its duplicate of that number."""
         if not len(self._duplicates):
             return documents
         behind = np.searchsorted(self._owners, documents, "left") + place - 1

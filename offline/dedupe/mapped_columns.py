@@ -14,7 +14,7 @@ _BUFFER = 1 << 20
 
 
 class ColumnStore:
-    """The temporary files of one run. They have no names, so they are gone with the process."""
+    """The temporary files of one run, without names, so that they end with the process."""
 
     def __init__(self) -> None:
         self._files: list[IO[bytes]] = []
@@ -28,7 +28,7 @@ class ColumnStore:
     def close(self) -> None:
         """Delete all files."""
         for file in self._files:
-            # Closing writes what is buffered, which a full disk refuses.
+            # Closing writes the buffer, which fails on a full disk.
             with suppress(OSError):
                 file.close()
         self._files.clear()
@@ -88,7 +88,7 @@ class MappedColumn:
 
 
 class Blobs:
-    """Pieces of bytes of any length: one column holds the bytes, another one where each piece ends."""
+    """Byte strings of any length: one column has the bytes, another one the end of each string."""
 
     def __init__(self, store: ColumnStore) -> None:
         self._bytes = MappedColumn(store, np.uint8)

@@ -1,19 +1,23 @@
-"""Reads signed JSONL into columns, without parsing the texts."""
+"""Reads the fingerprints of signed JSON lines and Parquet into columns, without parsing the texts."""
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
+import xxhash
+from numpy.typing import NDArray
 
 from shinglefold.errors import InputError
+from shinglefold.ingest.field_paths import split_path
 from shinglefold.ingest.readers.jsonl import parse_line
 from shinglefold.ingest.readers.read import format_of
 from shinglefold.ingest.readers.record import ReadOptions
 from shinglefold.ingest.readers.streams import Line
 from shinglefold.model.stored_fingerprint import stored_parts
-from shinglefold.model.values import Fingerprint
+from shinglefold.model.values import Bytes, Fingerprint, Int64s
 from shinglefold.offline.dedupe.decode import (
     DOTS,
     OtherScheme,
@@ -21,15 +25,18 @@ from shinglefold.offline.dedupe.decode import (
     SignatureLayout,
     TaskAnswer,
     check_scheme,
+    decoded,
     row_of,
     sound_blocks,
 )
+from shinglefold.offline.dedupe.fingerprint_table import FingerprintBlock
+from shinglefold.offline.sign.parquet_file import parquet_file
 from shinglefold.offline.sign.tasks import ByteRange, LineRange, RowGroup, Task, is_parquet, read_lines, tasks
 from shinglefold.sketch.sketcher import LENGTH
 
 
 class _Print(msgspec.Struct):
-    """The parts of a stored fingerprint; its keywords as they stand there."""
+    """The parts of a stored fingerprint, with the list of keywords not decoded."""
 
     scheme: str
     shingles: int
@@ -42,7 +49,7 @@ class SignedReader:
     """Reads tasks of signed files.
 
     Args:
-        field: of the fingerprints.
+        field: the field of the fingerprints.
     """
 
     def __init__(self, layout: SignatureLayout, field: str, options: ReadOptions) -> None:
@@ -57,16 +64,14 @@ class SignedReader:
             kw_only=True,
         )
         self._decode = msgspec.json.Decoder(shape).decode
-        # Between quotes, with or without a space behind each comma: what writers of JSON make of a list.
+        # By the length of a list in JSON, the step from keyword to keyword: with ", " or "," between them.
         width = layout.slots * (layout.letters + 3)
         self._lists = {width + 1: layout.letters + 3, width + layout.slots: layout.letters + 4}
 
     def __call__(self, task: Task) -> TaskAnswer:
-        """Return what a task holds."""
+        """Return the fingerprints of a task."""
         try:
             if isinstance(task, RowGroup):
-                from shinglefold.offline.dedupe.read_signed_parquet import read_rows
-
                 return read_rows(self.layout, self.field, self.options.id_field, task)
             return self._lines(task)
         except OtherScheme as error:
@@ -91,7 +96,7 @@ class SignedReader:
         return TaskAnswer(blocks, read.count, left_out)
 
     def _plain(self, line: Line, source: str) -> Row | None:
-        """Return a document as ``sign`` writes it; None where anything is out of the ordinary."""
+        """Return the row of a line that is written as ``sign`` writes it; None for any other line."""
         try:
             found: Any = self._decode(line.raw)
         except (ValueError, msgspec.MsgspecError, RecursionError):
@@ -113,7 +118,7 @@ class SignedReader:
         )  # fmt: skip
 
     def _letters(self, raw: bytes) -> bytes | None:
-        """Return the letters of a list of keywords, one after another."""
+        """Return the keywords of a JSON list without separators; None for a list of another size."""
         if not raw:
             return b""
         step = self._lists.get(len(raw))
@@ -123,7 +128,7 @@ class SignedReader:
         return cells[: self.layout.slots * step].reshape(-1, step)[:, 1 : self.layout.letters + 1].tobytes()
 
     def _anew(self, line: Line, source: str, encoding: str) -> Row | None:
-        """Return a document of any form that readers know; None for a blank line."""
+        """Return the row of a line of any form that readers accept; None for a blank line."""
         if not line.raw.strip() and not line.reason:
             return None
         record = parse_line(line, source, replace(self.options, encoding=encoding))
@@ -138,14 +143,12 @@ class SignedReader:
 
 
 def is_signed(source: str, field: str, options: ReadOptions) -> bool | None:
-    """Tell whether the first document of a file has a fingerprint; None where there is no document."""
+    """Tell whether the first document of a file has a fingerprint; None for a file without documents."""
     if is_parquet(source):
-        from shinglefold.offline.dedupe.read_signed_parquet import holds_fingerprints
-
         return holds_fingerprints(source, field)
     if not Path(source).is_file() or format_of(source, options) != "jsonl":
         return False
-    told: bool | None = None
+    signed: bool | None = None
     for task in tasks([source], options, {}):
         assert not isinstance(task, RowGroup)
         read = read_lines(task, options.max_bytes)
@@ -153,6 +156,159 @@ def is_signed(source: str, field: str, options: ReadOptions) -> bool | None:
             record = parse_line(line, source, replace(options, encoding=read.encoding))
             if record.document is not None:
                 return "scheme" in stored_parts(record.document, field)
-            # It has something, if no document.
-            told = False if line.raw.strip() or line.reason else told
-    return told
+            # A line that is not a document makes the file an unsigned one.
+            signed = False if line.raw.strip() or line.reason else signed
+    return signed
+
+
+_IDS = ("_id", "id")
+#: Rows that are Arrow's at a time.
+_ROWS = 1 << 16
+_DOT = ord(".")
+
+
+def holds_fingerprints(source: str, field: str) -> bool | None:
+    """Tell whether a file has a column of fingerprints; None where it has no rows.
+
+    By its type, else by its first row, which may have none: Spark's is null where a document failed.
+    """
+    file = parquet_file(source)
+    import pyarrow as pa
+
+    head, *rest = split_path(field)
+    if not file.metadata.num_rows:
+        return None
+    if head not in file.schema_arrow.names:
+        return False
+    kind = file.schema_arrow.field(head).type
+    for name in (*rest, "scheme"):
+        if not pa.types.is_struct(kind) or kind.get_field_index(name) < 0:
+            break
+        kind = kind.field(name).type
+    else:
+        return True
+    batch = next(file.iter_batches(1, columns=[head]), None)
+    rows: list[dict[str, Any]] = [] if batch is None else batch.to_pylist()
+    return bool(rows) and "scheme" in stored_parts(rows[0], field)
+
+
+def read_rows(layout: SignatureLayout, field: str, id_field: str, task: RowGroup) -> TaskAnswer:
+    """Return the fingerprints of a row group.
+
+    Raises:
+        OtherScheme: one is of another scheme.
+        InputError: the file has no such columns.
+    """
+    file = parquet_file(task.source)
+    names = file.schema_arrow.names
+    wanted = [name for name in ((id_field,) if id_field else _IDS) if name in names][:1]
+    if id_field and not wanted:
+        raise InputError(f"{task.source}: no column [{id_field}], which the id is to come from")
+    head = field.partition(".")[0]
+    if head not in names:
+        raise InputError(f"{task.source}: no column [{head}] with fingerprints: sign it first")
+    blocks: list[FingerprintBlock] = []
+    left_out: list[tuple[str, int, str]] = []
+    number = task.first
+    for batch in file.iter_batches(_ROWS, row_groups=[task.number], columns=[*wanted, head]):
+        block = None
+        if "." not in field:
+            # A batch with a damaged part is read row by row.
+            with suppress(InputError):
+                block = _whole(layout, batch, wanted, head, task.source, number)
+        if block is None:
+            blocks += _row_by_row(layout, field, batch, wanted, task.source, number, left_out)
+        else:
+            blocks.append(block)
+        number += batch.num_rows
+    return TaskAnswer(blocks, 0, left_out)
+
+
+def _row_by_row(  # noqa: PLR0917
+    layout: SignatureLayout, field: str, batch: Any, wanted: list[str], source: str, first: int,  # noqa: ANN401 - Arrow's
+    left_out: list[tuple[str, int, str]],
+) -> list[FingerprintBlock]:  # fmt: skip
+    rows: list[Row] = []
+    for number, row in enumerate(batch.to_pylist(), first):
+        name = row.get(wanted[0]) if wanted else None
+        try:
+            parts = stored_parts(row, field)
+            if not parts:
+                raise InputError(f"no fingerprint in its column [{field}]: sign it, too")
+            made = Fingerprint.from_field(parts)
+            check_scheme(made.scheme, layout, source, number)
+            rows.append(row_of(made, layout, None if name is None else str(name), source, number))
+        except InputError as error:
+            left_out.append((source, number, str(error)))
+    return sound_blocks(layout, rows, left_out)
+
+
+def _whole(  # noqa: PLR0917
+    layout: SignatureLayout, batch: Any, wanted: list[str], head: str, source: str, first: int  # noqa: ANN401 - Arrow's
+) -> FingerprintBlock | None:  # fmt: skip
+    """Return a batch decoded from its Arrow buffers; None where these are not in the usual form."""
+    import pyarrow as pa
+
+    column = batch.column(head)
+    if not pa.types.is_struct(column.type) or column.null_count or not wanted:
+        return None
+    parts = {field.name: column.field(number) for number, field in enumerate(column.type)}
+    if not {"scheme", "shingles", "digest", "supershingles", "signature"} <= parts.keys():
+        return None
+    if any(parts[name].null_count for name in ("scheme", "shingles", "digest")):
+        return None
+    for found in parts["scheme"].unique().to_pylist():
+        check_scheme(found, layout, source, first)
+    signed = parts["signature"].is_valid().to_numpy(zero_copy_only=False)
+    letters, sizes = _strings(parts["supershingles"].flatten())
+    counts = parts["supershingles"].value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+    signatures, lengths = _strings(parts["signature"])
+    regular = (
+        (sizes == layout.letters).all()
+        and (counts == signed * layout.slots).all()
+        and (lengths == signed * layout.encoded).all()
+        and layout.size % 3 == 0
+    )
+    digests = _digests(parts["digest"])
+    ids = batch.column(wanted[0]).cast(pa.string())
+    if not regular or digests is None or ids.null_count:
+        return None
+    shingles = parts["shingles"].cast(pa.int64()).to_numpy(zero_copy_only=False)
+    made = decoded(layout, shingles, *digests, signed, letters.tobytes(), signatures.tobytes())
+    raw, id_sizes = _strings(ids)
+    data = raw.tobytes()
+    ends = np.cumsum(id_sizes).tolist()
+    hashes = [xxhash.xxh3_64_intdigest(data[e - s : e]) for e, s in zip(ends, id_sizes.tolist(), strict=True)]
+    lines = np.arange(first, first + batch.num_rows, dtype=np.int64)
+    return FingerprintBlock(
+        made.words, made.signatures, made.shingles, made.digests, made.flags,
+        data, id_sizes, np.array(hashes, np.uint64), [source] * batch.num_rows, lines,
+    )  # fmt: skip
+
+
+def _strings(array: Any) -> tuple[Bytes, Int64s]:  # noqa: ANN401 - Arrow's
+    """Return the bytes of all strings without separators, and the size of each; 0 for null."""
+    import pyarrow as pa
+
+    width = np.int64 if pa.types.is_large_string(array.type) else np.int32
+    _, ends, data = array.buffers()
+    bounds = np.frombuffer(ends, width)[array.offset : array.offset + len(array) + 1].astype(np.int64)
+    whole = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
+    return whole[bounds[0] : bounds[-1]], np.diff(bounds)
+
+
+def _digests(array: Any) -> tuple[NDArray[np.bool_], bytes] | None:  # noqa: ANN401 - Arrow's
+    """Return which rows have a digest, and the digests; None where some are sealed or of another form."""
+    data, sizes = _strings(array)
+    ends = np.cumsum(sizes)
+    dots = np.flatnonzero(data == _DOT)
+    if len(dots) != DOTS * len(sizes) or (sizes <= LENGTH).any():
+        return None
+    # As many in each as there are on average.
+    firsts, lasts = dots[::DOTS], dots[DOTS - 1 :: DOTS]
+    if not ((firsts >= ends - sizes) & (lasts < ends)).all():
+        return None
+    digested = data[ends - LENGTH - 1] == _DOT
+    if not (data[ends[~digested] - 1] == _DOT).all():
+        return None
+    return digested, data[(ends[digested] - LENGTH)[:, None] + np.arange(LENGTH)].tobytes()

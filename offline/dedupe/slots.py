@@ -1,4 +1,4 @@
-"""The buckets of documents that share a supershingle, slot by slot, and the decision on their pairs."""
+"""Buckets of documents that share a supershingle, slot by slot, and the verification of their pairs."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
@@ -7,14 +7,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shinglefold.model.values import Int64s, Uint32s, Uint64s
+from shinglefold.model.values import Bytes, Int64s, Uint32s, Uint64s
 from shinglefold.offline.dedupe.fingerprint_table import FingerprintTable
 from shinglefold.offline.dedupe.mapped_columns import MappedColumn
 from shinglefold.sketch import Buckets, PairVerdicts, PairVerifier
 
 #: The first document of the group of each document.
 Labels = NDArray[np.int32]
-#: Documents of a large bucket that stand for the others.
+#: Documents of a large bucket with which all others are compared.
 LEADERS = 32
 #: A bucket of more documents is large, unless there are only so few documents in all.
 MOST_SHARED, FEW = 1_000, 20_000
@@ -27,8 +27,8 @@ _HALF = np.uint64(32)
 class LinkOptions:
     """Limits of the search for pairs.
 
-    ``memory``: bytes that documents and pairs may take, mapped files aside. ``most_shared``: documents that
-    may share a supershingle for all their pairs to be compared; of more, ``LEADERS`` stand for the others.
+    ``memory``: bytes that documents and pairs may take, without mapped files. ``most_shared``: documents of
+    a supershingle up to which all pairs are compared; of more, only ``LEADERS`` are compared with the others.
     None is ``MOST_SHARED``, and no limit for up to ``FEW`` documents.
     """
 
@@ -52,7 +52,7 @@ def _silent(_stage: str, _done: int, _whole: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RunMonitor:
-    """Callbacks of a run: ``check`` raises to stop it, ``report`` gets stage, done and whole."""
+    """Callbacks of a run: ``check`` may raise to stop it, ``report`` gets stage, steps done, all steps."""
 
     check: Callable[[], None] = _nothing
     report: Callable[[str, int, int], None] = _silent
@@ -60,9 +60,10 @@ class RunMonitor:
 
 @dataclass(slots=True)
 class Skipped:
-    """What was not compared: at most so many pairs, of so many crowded supershingles.
+    """Counts of what was not compared.
 
-    ``copies``: pairs of copies of the same texts that were not listed.
+    ``pairs``: candidate pairs, at most, of ``crowded`` supershingles. ``copies``: pairs of exact duplicates
+    that were not listed.
     """
 
     pairs: int = 0
@@ -75,10 +76,10 @@ class Skipped:
 
 
 def slot_count(table: FingerprintTable) -> int:
-    """Return the number of slots by which candidates are found.
+    """Return the number of slots that nominate candidates.
 
-    All there are, where one shared supershingle nominates a pair and something else decides; else those that
-    an index stores.
+    These are all slots where one shared supershingle nominates a pair and something else decides. Else they
+    are the slots that an index stores.
     """
     sketch, decision = table.scheme.sketch, table.scheme.decision
     if not table.whole or decision.min_shared > 1 or decision.verify == "keywords":
@@ -107,7 +108,7 @@ class SlotRows:
         """Return the buckets of a slot.
 
         Args:
-            kept: bool (D,), the documents to look at.
+            kept: bool (D,), the documents that take part.
 
         Cost: one sort, which takes some 32 bytes a document.
         """
@@ -124,7 +125,7 @@ def _high_bits(words: NDArray[np.unsignedinteger]) -> Uint32s:
 
 
 class SlotBuckets(NamedTuple):
-    """The buckets of a slot: those of which all pairs are compared, and larger ones."""
+    """The buckets of a slot: ``small`` ones, of which all pairs are compared, and ``large`` ones."""
 
     slot: int
     small: Buckets
@@ -143,9 +144,40 @@ def iter_slots(
         yield SlotBuckets(slot, buckets.only(~large) if large.any() else buckets, buckets.only(large))
 
 
+class LargeBuckets:
+    """Buckets that are too large for all their pairs, kept until the small ones are done.
+
+    Cost: 4 bytes for each document of each, and a bit a document and slot.
+    """
+
+    def __init__(self, documents: int, slots: int) -> None:
+        self._slots = slots
+        self._buckets: list[tuple[int, NDArray[np.int32]]] = []
+        self._bits: Bytes = np.zeros((documents, -(-slots // 8)), np.uint8)
+
+    def add(self, slot: int, buckets: Buckets) -> None:
+        """Keep the large buckets of a slot."""
+        documents = buckets.documents.astype(np.int32)
+        self._bits[documents, slot // 8] |= np.uint8(128 >> slot % 8)
+        if len(buckets):
+            self._buckets += [(slot, bucket) for bucket in np.split(documents, buckets.starts[1:])]
+
+    def __len__(self) -> int:
+        return len(self._buckets)
+
+    def __iter__(self) -> Iterator[tuple[int, Int64s]]:
+        """Yield the slot and the documents of each bucket."""
+        for slot, documents in self._buckets:
+            yield slot, documents.astype(np.int64)
+
+    def slots_of(self, documents: Int64s) -> NDArray[np.bool_]:
+        """Tell in which slots documents are in a large bucket, bool (P, slots)."""
+        return np.unpackbits(self._bits[documents], axis=1, count=self._slots).view(np.bool_)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class PairJudge:
-    """Tells in which slots documents share supershingles, and whether they are near-duplicates."""
+    """Tells in which slots two documents share supershingles, and whether they are near-duplicates."""
 
     table: FingerprintTable
     slots: int
@@ -161,13 +193,13 @@ class PairJudge:
         object.__setattr__(self, "_words", table.words.mapped())
 
     def equal(self, a: Int64s, b: Int64s, begin: int = 0, end: int | None = None) -> NDArray[np.bool_]:
-        """Tell in which slots pairs are equal, bool (P, slots); of all slots, or of some."""
+        """Tell in which slots from ``begin`` to ``end`` pairs are equal, bool (P, slots)."""
         end = self.slots if end is None else end
         found: NDArray[np.bool_] = self._words[a, begin:end] == self._words[b, begin:end]
         return found
 
     def in_slot(self, slot: int) -> Callable[[Int64s, Int64s], NDArray[np.bool_]]:
-        """Return a function that tells which pairs of a bucket of a slot are near-duplicates."""
+        """Return a function that tells which pairs of a bucket of this slot are near-duplicates."""
 
         def alike(a: Int64s, b: Int64s) -> NDArray[np.bool_]:
             kept = self._nominated(a, b, slot)
@@ -182,12 +214,12 @@ class PairJudge:
         if least > 1:
             return np.asarray(np.count_nonzero(self.equal(a, b), axis=1) >= least)
         if not self.table.whole:
-            # The bucket already compares all bits that a keyword names.
+            # A bucket already compares all bits that a keyword has.
             return np.ones(len(a), np.bool_)
         return np.asarray(self._words[a, slot] == self._words[b, slot])
 
     def verified(self, a: Int64s, b: Int64s) -> PairVerdicts:
-        """Decide on pairs that share enough supershingles."""
+        """Return the verdicts on pairs that share enough supershingles."""
         near = self.judge.near(a, b)
         rows = np.flatnonzero(near)
         found = self.judge.verified(a[rows], b[rows])

@@ -3,7 +3,7 @@
 import os
 import tempfile
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -36,7 +36,7 @@ from shinglefold.offline.sign.part_writer import (
 )
 from shinglefold.offline.sign.run_journal import RunJournal, SourceStates, State
 from shinglefold.offline.sign.signer import Signer, SignTally
-from shinglefold.offline.sign.tasks import Task, is_parquet, tasks
+from shinglefold.offline.sign.tasks import Task, is_parquet, known_size, tasks
 from shinglefold.runtime.signals import Interrupts
 
 _REASONS = 20
@@ -374,7 +374,7 @@ class _Signing:
         else:
             tools.warm()
             answers = partial(self._by_workers, make, processes)
-        if _known_size(self.job.sources) > _LONG:
+        if known_size(self.job.sources) > _LONG:
             # Code loaded in the parent is shared by the workers that are forked afterwards.
             yield from answers(islice(requests, _FIRST))
             tools.fingerprinter.compile()
@@ -424,11 +424,6 @@ def _queued(requests: Iterator[PartTask], queue: deque[PartTask]) -> Iterator[Pa
     for request in requests:
         queue.append(request)
         yield request
-
-
-def _known_size(sources: Sequence[str]) -> int:
-    """Return the bytes of the sources that are files."""
-    return sum(Path(source).stat().st_size for source in sources if Path(source).is_file())
 
 
 def _work(make: PartWriter, request: PartTask | OutputPosition | Path) -> SignTally | bool:

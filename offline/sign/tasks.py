@@ -76,7 +76,7 @@ def tasks(sources: Sequence[str], options: ReadOptions, prefixes: dict[int, str]
     """
     for number, source in enumerate(sources):
         own = replace(options, prefix=prefixes.get(number, ""))
-        for task in _tasks_of(source, own):
+        for task in source_tasks(source, own):
             yield replace(task, fraction=(number + task.fraction) / len(sources))
 
 
@@ -90,11 +90,17 @@ def is_parquet(source: str) -> bool:
     return source.lower().endswith(PARQUET)
 
 
-def _tasks_of(source: str, options: ReadOptions) -> Iterator[Task]:
+def known_size(sources: Sequence[str]) -> int:
+    """Return the bytes of the sources that are files."""
+    return sum(Path(source).stat().st_size for source in sources if Path(source).is_file())
+
+
+def source_tasks(source: str, options: ReadOptions) -> Iterator[Task]:
+    """Yield the tasks of one source."""
     if is_parquet(source):
         yield from row_groups(source)
     elif Path(source).is_dir() or format_of(source, options) != "jsonl":
-        yield from _of_records(source, read(source, options))
+        yield from record_tasks(source, read(source, options))
     elif encoding := _spannable(source, options):
         yield from _spans(source, encoding)
     else:
@@ -176,7 +182,7 @@ def _of_stream(source: str, options: ReadOptions) -> Iterator[Task]:
             yield block.take(found.name, encoding, 1.0)
 
 
-def _of_records(source: str, records: Iterator[Record]) -> Iterator[Task]:
+def record_tasks(source: str, records: Iterator[Record]) -> Iterator[Task]:
     """Yield tasks of what only a reader understands, written as JSON lines again."""
     encode = msgspec.json.Encoder().encode
     block = _Block()

@@ -19,12 +19,18 @@ from shinglefold.cli.options.definitions import (
     preset_option,
     workers_option,
 )
-from shinglefold.cli.options.sources import make_read_options, read_sources, reading_notes, reading_options
+from shinglefold.cli.options.sources import (
+    make_read_options,
+    page_prefixes,
+    reading_notes,
+    reading_options,
+)
 from shinglefold.cli.render.run_summary import NO_DOCUMENTS, lacks_text, named_language_field, text_warnings
 from shinglefold.errors import ConfigError, InputError, OutputError, is_full, suggest
 
 if TYPE_CHECKING:
     from shinglefold.ingest import ReadOptions
+    from shinglefold.ingest.field_statistics import FieldWatch
     from shinglefold.model.scheme import Scheme
     from shinglefold.offline.dedupe.fingerprint_table import DocumentNames, FingerprintTable
     from shinglefold.offline.dedupe.link import Linking
@@ -167,8 +173,7 @@ def open_collection(
         scale: None takes the defaults for texts.
     """
     from shinglefold.model.recipe import TEXTS
-    from shinglefold.offline.dedupe.exact_duplicates import names_of
-    from shinglefold.offline.dedupe.fingerprint_table import FingerprintTable
+    from shinglefold.offline.dedupe.fingerprint_table import FingerprintTable, names_of
     from shinglefold.offline.dedupe.link import Linking
     from shinglefold.offline.dedupe.slots import LinkOptions, RunMonitor
     from shinglefold.runtime.signals import Interrupts
@@ -269,8 +274,6 @@ def _read(
 ) -> bool:
     """Fill the table; return whether texts are missing, see ``lacks_text``."""
     from shinglefold.ingest.field_statistics import FieldWatch
-    from shinglefold.offline.dedupe.collect import collect_signed, collect_texts, pipeline_for
-    from shinglefold.offline.dedupe.decode import SignatureLayout
     from shinglefold.offline.sign.run_journal import SourceStates
 
     found, pace = SourceStates(spec.sources), ProgressPace("documents")
@@ -283,19 +286,42 @@ def _read(
         return repeat_command(invocation.arguments, field=tuple(names))
 
     if signed:
-        from shinglefold.offline.dedupe.read_signed import SignedReader
-
-        reader = SignedReader(SignatureLayout.of(table.scheme), spec.target, spec.reading)
-        collect_signed(spec.sources, reader, table, spec.workers, progress)
+        _read_signed(spec, table, progress)
     else:
-        records = watch.watch(read_sources(spec.sources, spec.reading))
-        pipeline = pipeline_for(table.scheme, spec.fields, spec.language_field, spec.html)
-        columns = tuple(dict.fromkeys((*spec.fields, spec.language_field, "format")))
-        collect_texts(records, pipeline, columns, spec.workers, table, progress)
+        _read_texts(invocation, spec, table, watch, progress)
     found.check()
     unsigned = len(table) - int(table.valid().sum())
     warn(text_warnings(watch, unsigned, spec.named, with_fields))
     return lacks_text(watch, named=spec.named)
+
+
+def _read_signed(spec: _SourceSpec, table: "FingerprintTable", progress: Callable[[float], None]) -> None:
+    from shinglefold.offline.dedupe.collect import collect
+    from shinglefold.offline.dedupe.decode import SignatureLayout
+    from shinglefold.offline.dedupe.read_signed import SignedReader
+    from shinglefold.offline.sign.tasks import tasks
+
+    reader = SignedReader(SignatureLayout.of(table.scheme), spec.target, spec.reading)
+    collect(tasks(spec.sources, spec.reading, {}), reader, table, spec.workers, progress)
+
+
+def _read_texts(
+    invocation: Invocation,
+    spec: _SourceSpec,
+    table: "FingerprintTable",
+    watch: "FieldWatch",
+    progress: Callable[[float], None],
+) -> None:
+    from shinglefold.offline.dedupe.collect import collect
+    from shinglefold.offline.dedupe.read_texts import TextReader, text_tasks
+    from shinglefold.offline.sign.signer import SignOptions
+
+    prefixes = page_prefixes(spec.sources, spec.reading)
+    tasks = text_tasks(spec.sources, spec.reading, prefixes, table.failures)
+    options = SignOptions(spec.fields, spec.language_field, spec.html, only_ids=True, reading=spec.reading)
+    reader = TextReader(table.scheme, options, watch.language)
+    reader.warm(spec.sources, invocation.settings().lexicon_file)
+    collect(tasks, reader, table, spec.workers, progress, watch)
 
 
 def finish(found: Collection) -> int:

@@ -11,7 +11,7 @@ from support.servers.choose import examples
 
 from shinglefold.errors import ConfigError
 from shinglefold.model.scheme import Decision, Scheme
-from shinglefold.offline.dedupe import exact_duplicates, link, list_pairs, slots
+from shinglefold.offline.dedupe import fingerprint_table, link, list_pairs, slots
 from shinglefold.offline.dedupe.fingerprint_table import DIGESTED, FingerprintTable
 from shinglefold.offline.dedupe.link import Linking, groups_of
 from shinglefold.offline.dedupe.slots import LinkOptions
@@ -114,7 +114,7 @@ def test_few_documents_are_compared_without_a_limit():
 def test_however_few_documents_are_read_at_a_time_nothing_changes(monkeypatch, sort):
     with made_up(6, 200, _SCHEMES[0]) as table:
         expected = [listed(Linking(table, _AMPLE), sort), Linking(table, _AMPLE).labels("leader").tolist()]
-        for module in (exact_duplicates, slots):
+        for module in (fingerprint_table, slots):
             monkeypatch.setattr(module, "_ROWS", 7)
         for module in (link, list_pairs):
             monkeypatch.setattr(module, "_TOGETHER", 7)

@@ -1,0 +1,165 @@
+"""Makes fingerprints of texts as ``sign`` does, but with all supershingles of the scheme."""
+
+from base64 import urlsafe_b64decode
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+
+from shinglefold.errors import ConfigError
+from shinglefold.ingest.field_statistics import FieldWatch
+from shinglefold.ingest.fingerprinter import FingerprintArrays
+from shinglefold.ingest.readers.jsonl import WHOLE, parse_line
+from shinglefold.ingest.readers.read import format_of, read
+from shinglefold.ingest.readers.record import ReadOptions, Record
+from shinglefold.ingest.writing.dead_letters import is_bare_letter
+from shinglefold.model.scheme import Scheme
+from shinglefold.offline.dedupe.decode import TaskAnswer
+from shinglefold.offline.dedupe.fingerprint_table import (
+    DIGEST,
+    DIGESTED,
+    SIGNED,
+    Failures,
+    FingerprintBlock,
+    id_columns,
+)
+from shinglefold.offline.sign.signer import ParsedLine, Signer, SignOptions, SignTally
+from shinglefold.offline.sign.tasks import (
+    RangeRead,
+    RowGroup,
+    Task,
+    known_size,
+    read_lines,
+    record_tasks,
+    source_tasks,
+)
+
+_BOM = b"\xef\xbb\xbf"
+
+
+class TextReader:
+    """Fingerprints the texts of tasks.
+
+    Args:
+        watched: the field named for languages, of which the absence is reported; empty where none was named.
+    """
+
+    def __init__(self, scheme: Scheme, options: SignOptions, watched: str = "") -> None:
+        self.options = options.reading
+        self._signer = Signer(scheme, options)
+        self._watch = FieldWatch(options.fields, language=watched)
+
+    def warm(self, sources: Sequence[str], lexicon_file: str) -> None:
+        """Load dictionaries, known words, and compiled code where it pays: forked workers share them."""
+        tools = self._signer.tools
+        if lexicon_file:
+            tools.canonicalizer.lexicon.load(lexicon_file)
+        # A character takes a byte or two, and markup and names of fields come on top.
+        tools.expect(known_size(sources) // 2)
+        tools.warm()
+
+    def __call__(self, task: Task) -> TaskAnswer:
+        """Return the fingerprints of a task."""
+        assert not isinstance(task, RowGroup)
+        found = read_lines(task, self.options.max_bytes)
+        records = list(self._records(found))
+        left_out = [(one.source, one.line, one.reason) for one in records if one.document is None]
+        lines = [
+            ParsedLine(one.document, None, one.source, one.line)
+            for one in records
+            if one.document is not None
+        ]
+        tally = SignTally()
+        kept, texts, languages = self._signer.texts(lines, tally)
+        left_out += [(one.source, one.line, reason) for _, reason, one in tally.refused]
+        made = self._signer.tools.fingerprinter.fingerprint_arrays(texts, languages)
+        blocks = [_block(made, kept)] if kept else []
+        left_out.sort(key=lambda one: one[1])
+        return TaskAnswer(blocks, found.count, left_out, seen=self._seen(lines))
+
+    def _records(self, found: RangeRead) -> Iterator[Record]:
+        options = replace(self.options, encoding=found.encoding)
+        yield from found.refused
+        for line in found.lines:
+            raw = line.raw.removeprefix(_BOM) if found.encoding == "utf-8" else line.raw
+            if raw.strip() or line.reason:
+                yield parse_line(line._replace(raw=raw), line.file or found.source, options)
+
+    def _seen(self, lines: Sequence[ParsedLine]) -> FieldWatch:
+        """Return the fields that documents have, and a sample of documents that no answer had before."""
+        before = len(self._watch.sample)
+        found = replace(self._watch, documents=0)
+        for line in lines:
+            found.add(line.document)
+        self._watch = replace(found, sample=list(found.sample))
+        return replace(found, sample=found.sample[before:])
+
+
+def _block(made: FingerprintArrays, lines: Sequence[ParsedLine]) -> FingerprintBlock:
+    digested = np.array([bool(one) for one in made.digests])
+    digests = np.zeros((len(lines), DIGEST), np.uint8)
+    decoded = urlsafe_b64decode("".join(made.digests))
+    digests[digested] = np.frombuffer(decoded, np.uint8).reshape(-1, DIGEST)
+    ids = [line.document.get("_id") for line in lines]
+    texts = made.texts
+    return FingerprintBlock(
+        made.supershingles,
+        np.where(made.valid[:, None], made.signatures, np.uint8(0)),
+        made.shingles,
+        digests,
+        (made.valid * SIGNED | digested * DIGESTED).astype(np.uint8),
+        *id_columns([None if one is None else str(one) for one in ids]),
+        [line.source for line in lines],
+        np.array([line.line for line in lines], np.int64),
+        [] if texts is None else list(texts.written.bytes_of()),
+        [] if texts is None else list(texts.canonical.bytes_of()),
+        None if texts is None else texts.facts,
+    )
+
+
+def text_tasks(
+    sources: Sequence[str], options: ReadOptions, prefixes: Mapping[int, str], failures: Failures
+) -> Iterator[Task]:
+    """Return an iterator over the tasks of all sources, in order.
+
+    Args:
+        prefixes: prefixes of the ids of pages, by the number of their source.
+        failures: gets a source that holds other JSON than an object a line.
+
+    Raises:
+        InputError: a source does not exist.
+        ConfigError: its format is not known; or, while it is read, it holds dead letters.
+    """
+    own = [replace(options, prefix=prefixes.get(number, "")) for number in range(len(sources))]
+    # All are looked for before the first is read: a mistyped name costs no hour.
+    streams = [read(source, one) for source, one in zip(sources, own, strict=True)]
+    return _tasks(sources, streams, own, failures)
+
+
+def _tasks(
+    sources: Sequence[str],
+    streams: Sequence[Iterator[Record]],
+    options: Sequence[ReadOptions],
+    failures: Failures,
+) -> Iterator[Task]:
+    for number, (source, records, own) in enumerate(zip(sources, streams, options, strict=True)):
+        for task in _source_tasks(source, records, own, failures):
+            yield replace(task, fraction=(number + task.fraction) / len(sources))
+
+
+def _source_tasks(
+    source: str, records: Iterator[Record], options: ReadOptions, failures: Failures
+) -> Iterator[Task]:
+    first = next(records, None)
+    if first is None:
+        return
+    if first.document is not None and is_bare_letter(first.document):
+        raise ConfigError(f"{first.source} holds dead letters, not documents")
+    if not Path(source).is_file() or format_of(source, options) != "jsonl":
+        yield from record_tasks(source, chain([first], records))
+    elif first.reason.startswith(WHOLE):
+        failures.add(f"{first.source}:{first.line}: {first.reason}")
+    else:
+        yield from source_tasks(source, options)
