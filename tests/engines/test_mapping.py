@@ -199,7 +199,7 @@ def test_mappings_it_has_not_are_refused_with_the_nearest_it_has(engine, mapping
     "name", ["", "Upper", "a b", "a/b", "../x", ".hidden", "_x", "-x", "a,b", "a*", "a\nb"]
 )
 def test_names_the_servers_refuse_are_refused(engine, name):
-    with pytest.raises(EngineError, match="not a valid index name|names several indices"):
+    with pytest.raises(EngineError, match=r"not a valid index name|names several indices"):
         engine.create_index(name, {}, {})
 
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from shinglefold.engines.embedded.query.context import Mark
 from shinglefold.engines.embedded.schema.body_options import (
     bool_option,
     check_options,
@@ -16,6 +15,7 @@ from shinglefold.engines.embedded.schema.body_options import (
     strings_option,
     unsupported,
 )
+from shinglefold.engines.embedded.search.queries import Mark
 from shinglefold.errors import UnsupportedQuery
 from shinglefold.model.values import Token
 

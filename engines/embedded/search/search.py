@@ -11,8 +11,6 @@ import numpy as np
 import tantivy
 
 from shinglefold.documents.source_filter import values_at
-from shinglefold.engines.embedded.query.compiler import compile_query
-from shinglefold.engines.embedded.query.context import Context, Mark, constant
 from shinglefold.engines.embedded.schema.analysis import Analysis
 from shinglefold.engines.embedded.schema.catalog import Catalog
 from shinglefold.engines.embedded.schema.field_types import (
@@ -31,7 +29,9 @@ from shinglefold.engines.embedded.search.aggregations import (
     first_of_each,
     group_query,
 )
+from shinglefold.engines.embedded.search.compiler import compile_query
 from shinglefold.engines.embedded.search.highlight import HighlightOptions, Style, highlight
+from shinglefold.engines.embedded.search.queries import Context, Mark, constant
 from shinglefold.engines.embedded.search.request import Request, read_request
 from shinglefold.engines.embedded.search.sorting import address_at, make_column, place, places, tantivy_orders
 from shinglefold.engines.embedded.store.record_files import Head, read_head

@@ -9,10 +9,10 @@ import numpy.typing as npt
 import tantivy
 
 from shinglefold.documents.source_filter import values_at
-from shinglefold.engines.embedded.query.context import constant
 from shinglefold.engines.embedded.schema.body_options import check_options, single_entry, unsupported
 from shinglefold.engines.embedded.schema.field_types import TYPES, Field, FieldKind, parse_date, to_index
 from shinglefold.engines.embedded.schema.tantivy_schema import MANY, NAMES, ScoredAddress, search_top
+from shinglefold.engines.embedded.search.queries import constant
 from shinglefold.engines.embedded.store.document_encoder import indexed_values
 from shinglefold.engines.embedded.store.snapshots import GAP, Places, Snapshot, SortColumn
 from shinglefold.engines.embedded.store.source_codec import stored_source

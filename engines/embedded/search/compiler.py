@@ -6,7 +6,17 @@ from typing import Any
 
 import tantivy
 
-from shinglefold.engines.embedded.query.context import (
+from shinglefold.engines.embedded.schema.body_options import (
+    check_options,
+    int_option,
+    number_option,
+    single_entry,
+    strings_option,
+    unsupported,
+)
+from shinglefold.engines.embedded.schema.field_types import Field, FieldKind
+from shinglefold.engines.embedded.search.queries import (
+    TERM_QUERIES,
     Context,
     Mark,
     all_documents,
@@ -17,17 +27,8 @@ from shinglefold.engines.embedded.query.context import (
     leaf,
     minimum,
     no_document,
+    value_query,
 )
-from shinglefold.engines.embedded.query.term_queries import TERM_QUERIES, value_query
-from shinglefold.engines.embedded.schema.body_options import (
-    check_options,
-    int_option,
-    number_option,
-    single_entry,
-    strings_option,
-    unsupported,
-)
-from shinglefold.engines.embedded.schema.field_types import Field, FieldKind
 from shinglefold.errors import UnsupportedQuery
 
 Query = tantivy.Query
