@@ -73,10 +73,10 @@ class Context:
         """Return the text and keyword fields that match a pattern with ``*``."""
         fields = self.snapshot.catalog.fields
         return [
-            own
-            for path, own in sorted(fields.items())
-            if own.kind in (FieldKind.TEXT, FieldKind.KEYWORD)
-            and own.column
+            field
+            for path, field in sorted(fields.items())
+            if field.kind in (FieldKind.TEXT, FieldKind.KEYWORD)
+            and field.column
             and path != "_id"
             and fnmatchcase(path, pattern)
         ]
@@ -150,22 +150,22 @@ _BATCH = 200
 _BOUNDS = ("gte", "gt", "lte", "lt")
 
 
-def value_query(context: Context, own: Field, value: object, what: str) -> Query:
+def value_query(context: Context, field: Field, value: object, what: str) -> Query:
     """Return the query for one value of a field, which is not analysed.
 
     Raises:
         UnsupportedQuery: the field can't have this value.
     """
     schema = context.snapshot.schema
-    if own.kind is FieldKind.DATE:
-        return _range(context, own, {"gte": value, "lte": value})
-    if own.kind is FieldKind.TEXT:
-        return Query.term_query(schema, own.column, well_formed(str(value)))
-    indexed = _indexed(own, value, what)
+    if field.kind is FieldKind.DATE:
+        return _range(context, field, {"gte": value, "lte": value})
+    if field.kind is FieldKind.TEXT:
+        return Query.term_query(schema, field.column, well_formed(str(value)))
+    indexed = _indexed(field, value, what)
     if indexed is None:
         return no_document()
-    query = Query.term_query(schema, own.column, indexed, "basic")
-    return query if own.kind is FieldKind.KEYWORD else constant(query)
+    query = Query.term_query(schema, field.column, indexed, "basic")
+    return query if field.kind is FieldKind.KEYWORD else constant(query)
 
 
 def _term(context: Context, body: object) -> Query:
@@ -173,8 +173,8 @@ def _term(context: Context, body: object) -> Query:
     check_options("term", given, ("value", "boost"))
     if not isinstance(given.get("value"), str | int | float):
         raise UnsupportedQuery(f"term on {path!r}: expected one value, got {given.get('value')!r}; see terms")
-    own = context.field(path, "term")
-    return boosted(value_query(context, own, given["value"], "term"), given) if own else no_document()
+    field = context.field(path, "term")
+    return boosted(value_query(context, field, given["value"], "term"), given) if field else no_document()
 
 
 def _terms(context: Context, body: object) -> Query:
@@ -184,18 +184,18 @@ def _terms(context: Context, body: object) -> Query:
     values = body[path]
     if not isinstance(values, list | tuple):
         raise UnsupportedQuery(f"terms on {path!r}: expected a list of values; there is no terms lookup")
-    own = context.field(path, "terms")
-    if own is None or not values:
+    field = context.field(path, "terms")
+    if field is None or not values:
         return no_document()
-    if own.kind is FieldKind.DATE:
-        ranges = [(tantivy.Occur.Should, value_query(context, own, value, "terms")) for value in values]
+    if field.kind is FieldKind.DATE:
+        ranges = [(tantivy.Occur.Should, value_query(context, field, value, "terms")) for value in values]
         return boosted(constant(Query.boolean_query(ranges)), body)
-    if own.kind is FieldKind.KEYWORD and all(are_short_strings(own, some) for some in _batches(values)):
-        most = _RARE_TERM_QUERIES_MOST if own.searched_only else _TERM_QUERIES_MOST
-        return boosted(_any_value(context, own.column, values, most), body)
-    found = [_indexed(own, value, "terms") for value in values]
+    if field.kind is FieldKind.KEYWORD and all(are_short_strings(field, some) for some in _batches(values)):
+        most = _RARE_TERM_QUERIES_MOST if field.searched_only else _TERM_QUERIES_MOST
+        return boosted(_any_value(context, field.column, values, most), body)
+    found = [_indexed(field, value, "terms") for value in values]
     indexed = [value for value in found if value is not None]
-    return boosted(_any_value(context, own.column, indexed), body)
+    return boosted(_any_value(context, field.column, indexed), body)
 
 
 def _batches(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
@@ -243,84 +243,86 @@ def _exists(context: Context, body: object) -> Query:
 def _prefix(context: Context, body: object) -> Query:
     path, given = leaf("prefix", body, "value")
     check_options("prefix", given, ("value", "boost"))
-    own = context.field(path, "prefix")
-    if own is None:
+    field = context.field(path, "prefix")
+    if field is None:
         return no_document()
     value = given.get("value")
-    if own.kind not in (FieldKind.KEYWORD, FieldKind.TEXT) or not isinstance(value, str):
+    if field.kind not in (FieldKind.KEYWORD, FieldKind.TEXT) or not isinstance(value, str):
         raise UnsupportedQuery(f"prefix on {path!r}: works on strings in keyword and text fields only")
-    return boosted(_terms_where(context, own, well_formed(value), lambda _: True), given)
+    return boosted(_terms_where(context, field, well_formed(value), lambda _: True), given)
 
 
 def _range_query(context: Context, body: object) -> Query:
     path, given = leaf("range", body, "gte")
     check_options("range", given, (*_BOUNDS, "boost"))
-    own = context.field(path, "range")
-    return boosted(_range(context, own, given), given) if own else no_document()
+    field = context.field(path, "range")
+    return boosted(_range(context, field, given), given) if field else no_document()
 
 
-def _range(context: Context, own: Field, given: Mapping[str, Any]) -> Query:
+def _range(context: Context, field: Field, given: Mapping[str, Any]) -> Query:
     bounds = {name: given[name] for name in _BOUNDS if given.get(name) is not None}
     if len(bounds.keys() & {"gte", "gt"}) > 1 or len(bounds.keys() & {"lte", "lt"}) > 1:
-        raise UnsupportedQuery(f"range on {own.path!r}: give one lower and one upper bound at most")
-    if own.kind is FieldKind.TEXT:
-        raise UnsupportedQuery(f"range on the text field {own.path!r}: name a keyword, number or date field")
+        raise UnsupportedQuery(f"range on {field.path!r}: give one lower and one upper bound at most")
+    if field.kind is FieldKind.TEXT:
+        raise UnsupportedQuery(
+            f"range on the text field {field.path!r}: name a keyword, number or date field"
+        )
     if not bounds:
-        return _exists(context, {"field": own.path})
-    if own.kind is FieldKind.KEYWORD:
+        return _exists(context, {"field": field.path})
+    if field.kind is FieldKind.KEYWORD:
         strings_option("range bounds", list(bounds.values()))
-        return _terms_where(context, own, "", lambda term: _is_within(term, bounds))
-    if own.kind is FieldKind.DOUBLE:
-        return _double_range(context, own, bounds)
-    return _long_range(context, own, bounds)
+        return _terms_where(context, field, "", lambda term: _is_within(term, bounds))
+    if field.kind is FieldKind.DOUBLE:
+        return _double_range(context, field, bounds)
+    return _long_range(context, field, bounds)
 
 
-def _double_range(context: Context, own: Field, bounds: Mapping[str, Any]) -> Query:
-    values = {name: _indexed(own, value, "range") for name, value in bounds.items()}
+def _double_range(context: Context, field: Field, bounds: Mapping[str, Any]) -> Query:
+    values = {name: _indexed(field, value, "range") for name, value in bounds.items()}
     low, high = values.get("gte", values.get("gt")), values.get("lte", values.get("lt"))
     return constant(
         Query.range_query(
-            context.snapshot.schema, own.column, tantivy.FieldType.Float, low, high,
+            context.snapshot.schema, field.column, tantivy.FieldType.Float, low, high,
             include_lower="gt" not in values, include_upper="lt" not in values,
         )
     )  # fmt: skip
 
 
-def _long_range(context: Context, own: Field, bounds: Mapping[str, Any]) -> Query:
+def _long_range(context: Context, field: Field, bounds: Mapping[str, Any]) -> Query:
     """Return the query for a range of integers, with both ends made inclusive."""
-    ends = {name: _integer_bound(own, name, value) for name, value in bounds.items()}
+    ends = {name: _integer_bound(field, name, value) for name, value in bounds.items()}
     low = max(ends.get("gte", ends.get("gt", -(2**63))), -(2**63))
     high = min(ends.get("lte", ends.get("lt", 2**63 - 1)), 2**63 - 1)
     if low > high:
         return no_document()
-    found = Query.range_query(context.snapshot.schema, own.column, tantivy.FieldType.Integer, low, high)
+    found = Query.range_query(context.snapshot.schema, field.column, tantivy.FieldType.Integer, low, high)
     return constant(found)
 
 
-def _integer_bound(own: Field, name: str, value: object) -> int:
+def _integer_bound(field: Field, name: str, value: object) -> int:
     try:
-        if own.kind is FieldKind.DATE:
+        if field.kind is FieldKind.DATE:
             span = parse_date(value)
             return {"gte": span.first, "gt": span.last + 1, "lte": span.last, "lt": span.first - 1}[name]
-        if own.kind is FieldKind.BOOLEAN:
-            value = to_index(own, value)
+        if field.kind is FieldKind.BOOLEAN:
+            value = to_index(field, value)
         exact = value if isinstance(value, int | float) and not isinstance(value, bool) else float(str(value))
         whole = math.ceil(exact) if name in ("gte", "lt") else math.floor(exact)
         return whole + {"gte": 0, "gt": 1, "lte": 0, "lt": -1}[name]
     except (ValueError, OverflowError) as error:
-        raise UnsupportedQuery(f"range on {own.path!r} ({own.type}): {error}") from error
+        raise UnsupportedQuery(f"range on {field.path!r} ({field.type}): {error}") from error
 
 
-def _terms_where(context: Context, own: Field, prefix: str, wanted: Callable[[str], bool]) -> Query:
+def _terms_where(context: Context, field: Field, prefix: str, wanted: Callable[[str], bool]) -> Query:
     """Return the query for all terms of a field that have a prefix and pass a filter.
 
     Cost: proportional to the distinct terms with the prefix; tantivy has no range query on strings.
     """
-    listed = context.snapshot.searcher.terms_with_prefix(own.column, prefix)
+    listed = context.snapshot.searcher.terms_with_prefix(field.column, prefix)
     terms = [term for term, _ in listed if wanted(term)]
     if not terms:
         return no_document()
-    return constant(Query.term_set_query(context.snapshot.schema, own.column, terms))
+    return constant(Query.term_set_query(context.snapshot.schema, field.column, terms))
 
 
 def _is_within(term: str, bounds: Mapping[str, str]) -> bool:
@@ -332,11 +334,11 @@ def _is_within(term: str, bounds: Mapping[str, str]) -> bool:
     )
 
 
-def _indexed(own: Field, value: object, what: str) -> Indexed | None:
+def _indexed(field: Field, value: object, what: str) -> Indexed | None:
     try:
-        return to_index(own, value)
+        return to_index(field, value)
     except ValueError as error:
-        raise UnsupportedQuery(f"{what} on {own.path!r} ({own.type}): {error}") from error
+        raise UnsupportedQuery(f"{what} on {field.path!r} ({field.type}): {error}") from error
 
 
 def _match_all(_: Context, body: object) -> Query:
