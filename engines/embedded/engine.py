@@ -205,7 +205,7 @@ class EmbeddedEngine(ExclusiveAccess):
         """
         return {info.name: self.mappings(info.name) for info in self.indices(pattern)}
 
-    def ready_for(self, index: str, mappings: Mapping[str, Any]) -> DocumentPreparer:
+    def document_preparer(self, index: str, mappings: Mapping[str, Any]) -> DocumentPreparer:
         """Return a function that prepares documents for an index, here or in a forked process.
 
         A bulk action may contain the result as ``_ready``.

@@ -24,7 +24,7 @@ from shinglefold.engines.embedded.schema.field_types import (
     well_formed,
 )
 from shinglefold.engines.embedded.schema.tantivy_schema import MANY, NAMES
-from shinglefold.engines.embedded.store.source_codec import StoredSource, encode_source, halves
+from shinglefold.engines.embedded.store.source_codec import StoredSource, encode_source, source_and_head
 
 _DEEPEST = 20
 #: Metadata of the engine; no field may have such a name.
@@ -134,7 +134,7 @@ def prepare(
         ValueError: a value does not fit its mapping, or the source is not JSON.
     """
     ready = PreparedDocument({}) if made is None else made
-    written = encode_source(id_, source, ready.halves)
+    written = encode_source(id_, source, ready.source_and_head)
     walk = _Walk(catalog)
     walk.run(source)
     if walk.new:
@@ -245,14 +245,17 @@ class DocumentPreparer:
 
     def __call__(self, documents: Sequence[Mapping[str, Any]]) -> list[PreparedDocument]:
         """Prepare documents, in order."""
-        fields = [
+        sources = [
             {name: value for name, value in one.items() if name not in _PIPELINE_METADATA}
             for one in documents
         ]
-        texts = [list(dict.fromkeys(self._texts(field, "", self._objects[""]))) for field in fields]
+        texts = [list(dict.fromkeys(self._texts(source, "", self._objects[""]))) for source in sources]
         analysed = iter(self._words([text for several in texts for text in several]))
-        words: Iterator[WordsOf] = ({text: next(analysed) for text in several} for several in texts)
-        return [PreparedDocument(each, halves(field)) for each, field in zip(words, fields, strict=True)]
+        prepared = []
+        for several, source in zip(texts, sources, strict=True):
+            words = {text: next(analysed) for text in several}
+            prepared.append(PreparedDocument(words, source_and_head(source)))
+        return prepared
 
     def _texts(self, value: Mapping[str, Any], above: str, dynamic: str) -> Iterator[str]:
         for name, item in value.items():
