@@ -3,7 +3,7 @@
 Needs the extra ``elasticsearch``; without it the import raises ``MissingExtra``.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any, ClassVar
@@ -27,7 +27,6 @@ except ModuleNotFoundError as _error:
 
 from shinglefold.contracts.engine import JSON, Capabilities
 from shinglefold.engines.http.admin import AdminEngine
-from shinglefold.engines.http.bulk import BYTES, CHUNK
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.engine import AsyncHttpEngine
 from shinglefold.engines.http.errors import ClientErrors, is_broken_answer, not_json, refusal, unavailable
@@ -112,6 +111,8 @@ class _ElasticsearchRequests(HttpRequests):
 class ElasticsearchEngine(_ElasticsearchRequests, AdminEngine):
     """An Elasticsearch cluster."""
 
+    streaming_bulk = staticmethod(streaming_bulk)
+
     def info(self) -> JSON:
         """Return ``{"distribution": "elasticsearch", "version": …}``.
 
@@ -135,12 +136,6 @@ class ElasticsearchEngine(_ElasticsearchRequests, AdminEngine):
 
     def _bulk_body(self, body: bytes) -> Any:  # noqa: ANN401 - see the base
         return self._client.bulk(operations=(body,))
-
-    def _helper(self, actions: Sequence[dict[str, Any]]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
-        done: Iterable[tuple[bool, Mapping[str, Any]]] = streaming_bulk(
-            self._client, actions, chunk_size=CHUNK, max_chunk_bytes=BYTES, raise_on_error=False
-        )
-        return iter(done)
 
     def _version(self) -> str:
         try:

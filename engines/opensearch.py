@@ -3,7 +3,7 @@
 Needs the extra ``opensearch``; without it the import raises ``MissingExtra``.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -26,7 +26,6 @@ except ModuleNotFoundError as _error:
 
 from shinglefold.contracts.engine import JSON, Capabilities
 from shinglefold.engines.http.admin import AdminEngine
-from shinglefold.engines.http.bulk import BYTES, CHUNK
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.engine import AsyncHttpEngine
 from shinglefold.engines.http.errors import ClientErrors, is_broken_answer, not_json, refusal, unavailable
@@ -105,6 +104,8 @@ class _OpenSearchRequests(HttpRequests):
 class OpenSearchEngine(_OpenSearchRequests, AdminEngine):
     """An OpenSearch cluster."""
 
+    streaming_bulk = staticmethod(streaming_bulk)
+
     def info(self) -> JSON:
         """Return ``{"distribution": "opensearch", "version": …}``.
 
@@ -137,12 +138,6 @@ class OpenSearchEngine(_OpenSearchRequests, AdminEngine):
 
     def _bulk_body(self, body: bytes) -> Any:  # noqa: ANN401 - see the base
         return self._client.bulk(body=body)
-
-    def _helper(self, actions: Sequence[dict[str, Any]]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
-        done: Iterator[tuple[bool, Mapping[str, Any]]] = streaming_bulk(
-            self._client, actions, chunk_size=CHUNK, max_chunk_bytes=BYTES, raise_on_error=False
-        )
-        return done
 
 
 class AsyncOpenSearchEngine(_OpenSearchRequests, AsyncHttpEngine):

@@ -13,10 +13,10 @@ SourceAndHead = tuple[bytes, bytes]
 
 
 class PreparedDocument(NamedTuple):
-    """What a worker prepared of a document; ``halves`` may be None, and the engine then makes the JSON."""
+    """What a worker prepared of a document; if ``source_and_head`` is None, the engine makes the JSON."""
 
     words: WordsOf
-    halves: SourceAndHead | None = None
+    source_and_head: SourceAndHead | None = None
 
     def of(self, texts: Mapping[Any, Any]) -> "PreparedDocument":
         """Return the same with other texts as keys, given new texts by old ones."""
@@ -45,24 +45,24 @@ class ExclusiveWrites(Protocol):
         """Hold the write lock of an index for one decision of many.
 
         Writes inside are durable when the context is left. Searches see them about a second later, or when
-        the index is released; until then ``unsearched`` returns them.
+        the index is released; until then ``pending_by_value`` returns them.
 
         Args:
-            fields: keywords and numbers that ``unsearched`` can look up.
+            fields: keywords and numbers that ``pending_by_value`` can look up.
 
         Raises:
             EngineUnavailable: another process writes to it.
         """
         ...
 
-    def unsearched(self, index: str, field: str, values: Collection[object]) -> dict[object, list[str]]:
+    def pending_by_value(self, index: str, field: str, values: Collection[object]) -> dict[object, list[str]]:
         """Return the ids of pending documents by their value in a field.
 
         Pending means that searches may not see them yet. Some may have other values by now, or be deleted.
         """
         ...
 
-    def held(self, index: str) -> AbstractContextManager[None]:
+    def lease(self, index: str) -> AbstractContextManager[None]:
         """Keep other processes from writing to an index for longer than a batch; other threads go on.
 
         Raises:
@@ -70,12 +70,12 @@ class ExclusiveWrites(Protocol):
         """
         ...
 
-    def want(self, index: str) -> None:
+    def request_lease(self, index: str) -> None:
         """Ask the process that holds an index to release it."""
         ...
 
-    def wanted(self, index: str) -> bool:
-        """Return whether another process asked for the index since the last call."""
+    def lease_requested(self, index: str) -> bool:
+        """Return whether another process asked for an index since the last call."""
         ...
 
     def get_all(self, index: str, ids: Sequence[str]) -> list[JSON | None]:
@@ -90,7 +90,7 @@ class PreparesDocuments(Protocol):
     A bulk action may bring the result as ``_ready``; the engine makes what is missing there.
     """
 
-    def ready_for(self, index: str, mappings: Mapping[str, Any]) -> PrepareDocuments:
+    def document_preparer(self, index: str, mappings: Mapping[str, Any]) -> PrepareDocuments:
         """Return a function that prepares documents, here or in a process forked from this one.
 
         Args:

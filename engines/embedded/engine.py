@@ -20,13 +20,13 @@ from shinglefold.contracts.engine import (
     search_parts,
 )
 from shinglefold.engines.embedded.exclusive_access import ExclusiveAccess
-from shinglefold.engines.embedded.query.compiler import compile_query
-from shinglefold.engines.embedded.query.context import Context
 from shinglefold.engines.embedded.schema.analysis import Analysis
 from shinglefold.engines.embedded.schema.body_options import check_options, check_parameters
 from shinglefold.engines.embedded.schema.bulk_actions import Action, RefusedAction, read_action
 from shinglefold.engines.embedded.schema.catalog import Catalog
 from shinglefold.engines.embedded.schema.tantivy_schema import CommitLimits, is_panic
+from shinglefold.engines.embedded.search.compiler import compile_query
+from shinglefold.engines.embedded.search.queries import Context
 from shinglefold.engines.embedded.search.request import read_request
 from shinglefold.engines.embedded.search.search import run_search
 from shinglefold.engines.embedded.store.document_encoder import DocumentPreparer
@@ -205,7 +205,7 @@ class EmbeddedEngine(ExclusiveAccess):
         """
         return {info.name: self.mappings(info.name) for info in self.indices(pattern)}
 
-    def ready_for(self, index: str, mappings: Mapping[str, Any]) -> DocumentPreparer:
+    def document_preparer(self, index: str, mappings: Mapping[str, Any]) -> DocumentPreparer:
         """Return a function that prepares documents for an index, here or in a forked process.
 
         A bulk action may contain the result as ``_ready``.

@@ -5,11 +5,12 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
-from typing import Any, ClassVar, Concatenate, ParamSpec, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 from shinglefold.contracts.engine import JSON, BulkResult, Parameters, Search, VersionedDocument, WriteResult
 from shinglefold.engines.http.bulk import (
     BYTES,
+    CHUNK,
     Bulk,
     Malformed,
     bulk_bodies,
@@ -18,7 +19,7 @@ from shinglefold.engines.http.bulk import (
     with_text_sources,
 )
 from shinglefold.engines.http.connection import Connection
-from shinglefold.engines.http.errors import MALFORMED, ClientErrors, NoDocument, NotRefreshed
+from shinglefold.engines.http.errors import MALFORMED, NoDocument, NotRefreshed
 from shinglefold.engines.http.requests import HttpRequests
 from shinglefold.engines.http.responses import check_name, plain
 from shinglefold.errors import EngineError, EngineUnavailable, UnsupportedQuery
@@ -33,14 +34,7 @@ BACKOFF = Backoff(3, first=0.25, most=10.0, jitter=0.5)
 _NOT_RUN = frozenset({429, 503})
 
 
-class Retrying(Protocol):
-    """An engine with a backoff, and with a client whose errors have statuses."""
-
-    client_errors: ClassVar[ClientErrors]
-    backoff: Backoff
-
-
-S = TypeVar("S", bound=Retrying)
+S = TypeVar("S", bound="HttpEngine")
 
 
 def retry_when_busy(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
@@ -69,6 +63,9 @@ class HttpEngine(HttpRequests):
         backoff: the waits before retries; None takes the connection's number of retries.
     """
 
+    #: The client's own helper.
+    streaming_bulk: ClassVar[Callable[..., Iterable[tuple[bool, Mapping[str, Any]]]]]
+
     def __init__(
         self,
         connection: Connection,
@@ -96,10 +93,6 @@ class HttpEngine(HttpRequests):
     @abstractmethod
     def _create(self, index: str, mappings: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
         """Create an index through the client."""
-
-    @abstractmethod
-    def _helper(self, actions: Sequence[dict[str, Any]]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
-        """Run the client's own ``streaming_bulk`` once, and yield failures instead of raising them."""
 
     @abstractmethod
     def _bulk_body(self, body: bytes) -> Any:  # noqa: ANN401 - the clients' own types
@@ -226,7 +219,13 @@ class HttpEngine(HttpRequests):
                 for body in bulk_bodies(actions, BYTES):
                     yield from bulk_results(plain(self._bulk_body(body)))
             else:
-                yield from self._helper(with_text_sources(actions))
+                yield from self.streaming_bulk(
+                    self._client,
+                    with_text_sources(actions),
+                    chunk_size=CHUNK,
+                    max_chunk_bytes=BYTES,
+                    raise_on_error=False,
+                )
         except self.client_errors.raised as error:
             translated = self.client_errors.translate(error, self.who)
             if self.client_errors.status(error) in MALFORMED:

@@ -202,7 +202,7 @@ class _Indexing:
 def _without_json(action: Action) -> Action:
     """Return an action without the prepared JSON, which lacks the group number."""
     ready = action.get("_ready")
-    return action if ready is None else {**action, "_ready": ready._replace(halves=None)}
+    return action if ready is None else {**action, "_ready": ready._replace(source_and_head=None)}
 
 
 def _next(accounting: RunAccounting, answers: Iterator[BlockAnswer]) -> BlockAnswer | None:

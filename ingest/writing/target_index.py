@@ -139,7 +139,7 @@ class TargetIndex:
         if not isinstance(self.engine, PreparesDocuments):
             return None
         try:
-            return self.engine.ready_for(self.index, new_mappings(self.recipe, self.properties))
+            return self.engine.document_preparer(self.index, new_mappings(self.recipe, self.properties))
         except ShinglefoldError as error:
             self.refusal = error
             raise

@@ -102,7 +102,7 @@ def test_what_is_mapped_as_something_else_gets_no_words(tmp_path: Path, words):
             },
             {},
         )
-        make = engine.ready_for("pages", {})
+        make = engine.document_preparer("pages", {})
         document = {
             "_id": "an id",
             "key": "a key",
@@ -125,9 +125,9 @@ def test_the_json_is_made_once_by_whoever_makes_the_words(tmp_path: Path, words,
     document = {"title": "a title", "n": [1, 2.5, None], "dedup": {"shingles": 4}, "a.b": "c", "ім’я": "\x00"}
     with EmbeddedEngine(tmp_path, words) as engine:
         engine.create_index("pages", {}, {})
-        (made,) = engine.ready_for("pages", {})([{"_id": "x", **document}])
-        assert made.halves is not None
-        action = {"_index": "pages", "_source": document, "_ready": made._replace(halves=None)}
+        (made,) = engine.document_preparer("pages", {})([{"_id": "x", **document}])
+        assert made.source_and_head is not None
+        action = {"_index": "pages", "_source": document, "_ready": made._replace(source_and_head=None)}
         engine.bulk([{**action, "_id": "by the engine"}])
         monkeypatch.setattr("shinglefold.engines.embedded.store.source_codec._split_source", None)
         engine.bulk([{**action, "_id": "beforehand", "_ready": made}])
@@ -143,5 +143,5 @@ def test_the_json_is_made_once_by_whoever_makes_the_words(tmp_path: Path, words,
 @pytest.mark.parametrize("value", [float("nan"), {1, 2}], ids=["NaN", "a set"])
 def test_what_is_no_json_is_left_to_the_engine(tmp_path: Path, words, value):
     with EmbeddedEngine(tmp_path, words) as engine:
-        (made,) = engine.ready_for("pages", {})([{"title": value}])
-    assert made.halves is None
+        (made,) = engine.document_preparer("pages", {})([{"title": value}])
+    assert made.source_and_head is None

@@ -6,8 +6,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shinglefold.engines.embedded.query.context import Mark
 from shinglefold.engines.embedded.search.highlight import Style, cut, highlight, wrap
+from shinglefold.engines.embedded.search.queries import Mark
 from shinglefold.model.values import Token
 
 

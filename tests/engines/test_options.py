@@ -9,7 +9,7 @@ import pytest
 
 from shinglefold.engines import open_engine
 from shinglefold.engines.embedded import EmbeddedEngine
-from shinglefold.engines.embedded.query.context import minimum
+from shinglefold.engines.embedded.search.queries import minimum
 from shinglefold.engines.embedded.store.snapshots import Pits
 from shinglefold.errors import EngineError, MissingExtra, UnsupportedQuery
 

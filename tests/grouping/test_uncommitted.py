@@ -21,7 +21,7 @@ def late(monkeypatch):
 @pytest.fixture
 def held(engine):
     """Hold the lease of the index, as a busy gate does."""
-    with engine.held("texts"):
+    with engine.lease("texts"):
         yield engine
 
 

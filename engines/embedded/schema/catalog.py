@@ -78,8 +78,8 @@ def leaves(properties: Mapping[str, Any], prefix: str = "") -> Iterator[Leaf]:
             yield from leaves(definition.get("properties", {}), path + ".")
             continue
         yield Leaf(path, path, definition)
-        for sub, own in definition.get("fields", {}).items():
-            yield Leaf(f"{path}.{sub}", path, own)
+        for sub, sub_definition in definition.get("fields", {}).items():
+            yield Leaf(f"{path}.{sub}", path, sub_definition)
 
 
 def objects(mappings: Mapping[str, Any]) -> dict[str, str]:
@@ -172,10 +172,10 @@ def _check_leaf(path: str, definition: Mapping[str, Any]) -> None:
         int_option(f"ignore_above of {path!r}", definition["ignore_above"], 1)
     if definition.get("format", _FORMATS[0]) not in _FORMATS:
         raise unsupported(f"date format (of {path!r})", str(definition["format"]), _FORMATS)
-    for sub, own in definition.get("fields", {}).items():
-        if "fields" in own:
+    for sub, sub_definition in definition.get("fields", {}).items():
+        if "fields" in sub_definition:
             raise UnsupportedQuery(f"mapping of {path}.{sub}: a multi-field can't have multi-fields")
-        _check_leaf(f"{path}.{sub}", own)
+        _check_leaf(f"{path}.{sub}", sub_definition)
 
 
 #: The file of the catalog in the folder of an index.
@@ -233,9 +233,9 @@ class Catalog:
         fields = {"_id": ID}
         by_source: dict[str, tuple[Field, ...]] = {}
         for leaf in leaves(self.mappings["properties"]):
-            own = _field(leaf.path, leaf.source, leaf.definition, self.columns.get(leaf.path, ""))
-            fields[own.path] = own
-            by_source[own.source] = (*by_source.get(own.source, ()), own)
+            field = _field(leaf.path, leaf.source, leaf.definition, self.columns.get(leaf.path, ""))
+            fields[field.path] = field
+            by_source[field.source] = (*by_source.get(field.source, ()), field)
         object.__setattr__(self, "fields", MappingProxyType(fields))
         object.__setattr__(self, "by_source", MappingProxyType(by_source))
         object.__setattr__(self, "objects", MappingProxyType(objects(self.mappings)))
@@ -290,8 +290,8 @@ class Catalog:
 
     def save(self, folder: Path) -> None:
         """Write the catalog atomically and durably."""
-        own = {name: getattr(self, name) for name in _STORED}
-        data = {"format": _FORMAT, "checksum": _checksum(own), **own}
+        content = {name: getattr(self, name) for name in _STORED}
+        data = {"format": _FORMAT, "checksum": _checksum(content), **content}
         part = folder / f".{CATALOG}.{os.getpid()}"
         with part.open("w", encoding="utf-8") as file:
             json.dump(data, file, ensure_ascii=True, indent=1)
@@ -314,10 +314,10 @@ class Catalog:
                 raise ValueError(f"its format is {data['format']!r}")
             if data["format"] > _FORMAT:
                 raise _later_format_error(folder, data["format"])
-            own = {name: data[name] for name in _STORED}
-            if data["checksum"] != _checksum(own):
+            content = {name: data[name] for name in _STORED}
+            if data["checksum"] != _checksum(content):
                 raise ValueError("its content has changed since it was written")
-            return cls(**own)
+            return cls(**content)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise EngineUnavailable(
                 f"the index in {folder} is damaged: {CATALOG}: {reason_of(error)}. Restore the folder from a "
@@ -337,8 +337,8 @@ def _later_format_error(folder: Path, made: int) -> EngineUnavailable:
     )
 
 
-def _checksum(own: Mapping[str, Any]) -> int:
-    return zlib.crc32(json.dumps(own, sort_keys=True).encode())
+def _checksum(content: Mapping[str, Any]) -> int:
+    return zlib.crc32(json.dumps(content, sort_keys=True).encode())
 
 
 def _field(path: str, source: str, definition: Mapping[str, Any], column: str) -> Field:

@@ -65,14 +65,14 @@ def collapse_field(snapshot: Snapshot, path: str) -> Field:
     Raises:
         UnsupportedQuery: it is not an integer field, or documents have several values.
     """
-    own = snapshot.catalog.fields.get(path)
-    if own is None or own.kind is not FieldKind.LONG or not own.column:
+    found = snapshot.catalog.fields.get(path)
+    if found is None or found.kind is not FieldKind.LONG or not found.column:
         fields = snapshot.catalog.fields.items()
         known = [name for name, field in fields if field.kind is FieldKind.LONG and field.column]
         raise unsupported("field of whole numbers to collapse by", path, known)
-    if is_multivalued(own, snapshot):
+    if is_multivalued(found, snapshot):
         raise UnsupportedQuery(f"collapse by {path!r}: some documents have several values; one is needed")
-    return own
+    return found
 
 
 def first_of_each(
@@ -106,13 +106,13 @@ def first_of_each(
 def group_query(query: object, path: str, value: int | None) -> dict[str, Any]:
     """Return the query for the documents of one group that match a query, with the same scores."""
     without = {"bool": {"must_not": [{"exists": {"field": path}}]}}
-    own = without if value is None else {"term": {path: {"value": value}}}
-    return {"bool": {"must": [query], "filter": [own]}}
+    clause = without if value is None else {"term": {path: {"value": value}}}
+    return {"bool": {"must": [query], "filter": [clause]}}
 
 
-def column_values(snapshot: Snapshot, own: Field, addresses: list[tantivy.DocAddress]) -> list[int | None]:
+def column_values(snapshot: Snapshot, field: Field, addresses: list[tantivy.DocAddress]) -> list[int | None]:
     """Return the value of a field for each address."""
-    found = snapshot.searcher.fast_field_values(own.column, addresses)
+    found = snapshot.searcher.fast_field_values(field.column, addresses)
     return [None if value is None else int(value) for value in found]
 
 
@@ -146,9 +146,9 @@ def _read(snapshot: Snapshot, name: str, body: object) -> dict[str, Any]:
     if kind != "terms":
         raise unsupported("aggregation", kind, _KINDS)
     check_options("terms aggregation", options, ("field", "size"))
-    own = _terms_field(snapshot, options.get("field"))
+    field = _terms_field(snapshot, options.get("field"))
     size = int_option("size of terms aggregation", options.get("size", 10), 1)
-    made: dict[str, Any] = {"terms": {"field": own.column, "size": size, "segment_size": 65_000}}
+    made: dict[str, Any] = {"terms": {"field": field.column, "size": size, "segment_size": 65_000}}
     for sub, one in inner.items():
         if "cardinality" not in one:
             raise UnsupportedQuery(f"sub-aggregation {sub!r}: only cardinality is supported within terms")
@@ -160,12 +160,12 @@ def _cardinality(snapshot: Snapshot, options: Mapping[str, Any]) -> dict[str, An
     # The threshold has no effect: tantivy counts with a HyperLogLog++ of fixed size.
     check_options("cardinality aggregation", options, ("field", "precision_threshold"))
     path = str(options.get("field"))
-    own = snapshot.catalog.fields.get(path)
-    if own is None or own.kind in (FieldKind.TEXT, FieldKind.BINARY) or not own.has_order:
+    field = snapshot.catalog.fields.get(path)
+    if field is None or field.kind in (FieldKind.TEXT, FieldKind.BINARY) or not field.has_order:
         fields = snapshot.catalog.fields.items()
         known = [p for p, f in fields if f.kind not in (FieldKind.TEXT, FieldKind.BINARY) and f.has_order]
         raise UnsupportedQuery(str(unsupported("cardinality aggregation of the field", path, known)))
-    return {"cardinality": {"field": own.column}}
+    return {"cardinality": {"field": field.column}}
 
 
 def _response(body: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
@@ -187,15 +187,15 @@ def _response(body: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, An
 
 def _terms_field(snapshot: Snapshot, path: object) -> Field:
     """Return a keyword or integer field whose terms can be counted."""
-    own = snapshot.catalog.fields.get(str(path))
-    if own is None or not _has_terms(own):
+    found = snapshot.catalog.fields.get(str(path))
+    if found is None or not _has_terms(found):
         known = [path for path, field in snapshot.catalog.fields.items() if _has_terms(field)]
         raise UnsupportedQuery(str(unsupported("terms aggregation of the field", str(path), known)))
-    return own
+    return found
 
 
-def _has_terms(own: Field) -> bool:
-    return own.kind in (FieldKind.KEYWORD, FieldKind.LONG) and own.has_order
+def _has_terms(field: Field) -> bool:
+    return field.kind in (FieldKind.KEYWORD, FieldKind.LONG) and field.has_order
 
 
 _TERMS = ("field", "size", "shard_size", "min_doc_count")
@@ -229,10 +229,10 @@ def _sampler_terms(
     if kind != "terms":
         raise unsupported("aggregation within a sample", kind, ("terms",))
     check_options("terms aggregation", options, _TERMS)
-    own = collapse_field(snapshot, str(options.get("field")))
+    field = collapse_field(snapshot, str(options.get("field")))
     least = int_option("min_doc_count", options.get("min_doc_count", 1), 1)
     size = int_option("size of terms aggregation", options.get("size", 10), 1)
-    found = Counter(value for value in column_values(snapshot, own, addresses) if value is not None)
+    found = Counter(value for value in column_values(snapshot, field, addresses) if value is not None)
     several = [(value, count) for value, count in found.items() if count >= least]
     several.sort(key=lambda one: (-one[1], one[0]))
     shown = several[:size]

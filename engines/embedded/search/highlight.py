@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from shinglefold.engines.embedded.query.context import Mark
 from shinglefold.engines.embedded.schema.body_options import (
     bool_option,
     check_options,
@@ -16,6 +15,7 @@ from shinglefold.engines.embedded.schema.body_options import (
     strings_option,
     unsupported,
 )
+from shinglefold.engines.embedded.search.queries import Mark
 from shinglefold.errors import UnsupportedQuery
 from shinglefold.model.values import Token
 
@@ -125,17 +125,17 @@ def read_highlight(given: object) -> HighlightOptions:
     fields = options.get("fields")
     if isinstance(fields, list):
         fields = {
-            name: own
+            name: field
             for item in fields
-            for name, own in check_options("highlight fields", item, item).items()
+            for name, field in check_options("highlight fields", item, item).items()
         }
     if not isinstance(fields, Mapping) or not fields:
         raise UnsupportedQuery('highlight: fields is missing; name some: {"fields": {"body": {}}}')
     general = {name: value for name, value in options.items() if name != "fields"}
     return HighlightOptions(
         tuple(
-            (name, _style({**general, **check_options(f"highlight of {name}", own, _PER_FIELD)}))
-            for name, own in fields.items()
+            (name, _style({**general, **check_options(f"highlight of {name}", field, _PER_FIELD)}))
+            for name, field in fields.items()
         )
     )
 

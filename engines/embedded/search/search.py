@@ -11,8 +11,6 @@ import numpy as np
 import tantivy
 
 from shinglefold.documents import values_at
-from shinglefold.engines.embedded.query.compiler import compile_query
-from shinglefold.engines.embedded.query.context import Context, Mark, constant
 from shinglefold.engines.embedded.schema.analysis import Analysis
 from shinglefold.engines.embedded.schema.catalog import Catalog
 from shinglefold.engines.embedded.schema.field_types import (
@@ -31,7 +29,9 @@ from shinglefold.engines.embedded.search.aggregations import (
     first_of_each,
     group_query,
 )
+from shinglefold.engines.embedded.search.compiler import compile_query
 from shinglefold.engines.embedded.search.highlight import HighlightOptions, Style, highlight
+from shinglefold.engines.embedded.search.queries import Context, Mark, constant
 from shinglefold.engines.embedded.search.request import Request, read_request
 from shinglefold.engines.embedded.search.sorting import address_at, make_column, place, places, tantivy_orders
 from shinglefold.engines.embedded.store.record_files import Head, read_head
@@ -70,46 +70,46 @@ def select(catalog: Catalog, names: Sequence[str]) -> Selection:
     for name in names:
         if "*" in name:
             chosen |= {
-                path: own
-                for path, own in catalog.fields.items()
-                if own.doc_values and fnmatchcase(path, name)
+                path: field
+                for path, field in catalog.fields.items()
+                if field.doc_values and fnmatchcase(path, name)
             }
         elif name in catalog.fields:
             chosen[name] = _check_doc_values(catalog.fields[name])
-    in_objects = [path for path, own in chosen.items() if own.source.partition(".")[0] in catalog.objects]
+    in_objects = [path for path, field in chosen.items() if field.source.partition(".")[0] in catalog.objects]
     return Selection(
         tuple(chosen[path] for path in in_objects),
-        tuple(own for path, own in chosen.items() if path not in in_objects),
+        tuple(field for path, field in chosen.items() if path not in in_objects),
     )
 
 
-def _check_doc_values(own: Field) -> Field:
-    if not own.doc_values:
+def _check_doc_values(field: Field) -> Field:
+    if not field.doc_values:
         raise UnsupportedQuery(
-            f"docvalue_fields: {own.path!r} ({own.type}) has no doc values; take it from _source, or map it "
-            "with doc_values: true"
+            f"docvalue_fields: {field.path!r} ({field.type}) has no doc values; take it from _source, or map "
+            "it with doc_values: true"
         )
-    return own
+    return field
 
 
 def _add_values(fields: Sequence[Field], source: Mapping[str, Any], found: dict[str, list[Any]]) -> None:
-    for own in fields:
-        values = values_at(source, own.source)
-        if values and (shown := _doc_values(own, values)):
-            found[own.path] = shown
+    for field in fields:
+        values = values_at(source, field.source)
+        if values and (shown := _doc_values(field, values)):
+            found[field.path] = shown
 
 
-def _doc_values(own: Field, values: list[Any]) -> list[Any]:
+def _doc_values(field: Field, values: list[Any]) -> list[Any]:
     """Return values as servers return doc values: sorted, and keywords without duplicates."""
-    if own.kind is FieldKind.BINARY:
+    if field.kind is FieldKind.BINARY:
         return values
-    if own.kind is FieldKind.KEYWORD:
+    if field.kind is FieldKind.KEYWORD:
         texts = {value if type(value) is str else json.dumps(value) for value in values}
-        return sorted(text for text in texts if len(text) <= own.ignore_above)
-    if own.kind is FieldKind.DATE:
+        return sorted(text for text in texts if len(text) <= field.ignore_above)
+    if field.kind is FieldKind.DATE:
         return [format_date(moment) for moment in sorted(parse_date(value).first for value in values)]
-    numbers = sorted(number for value in values if (number := to_index(own, value)) is not None)
-    return [number == 1 for number in numbers] if own.kind is FieldKind.BOOLEAN else numbers
+    numbers = sorted(number for value in values if (number := to_index(field, value)) is not None)
+    return [number == 1 for number in numbers] if field.kind is FieldKind.BOOLEAN else numbers
 
 
 #: Characters of a text that are highlighted, as on servers.
@@ -177,21 +177,23 @@ class _Loader:
     def _highlight(self, options: HighlightOptions, source: Mapping[str, Any]) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
         for pattern, style in options.fields:
-            for own in self._highlight_fields(pattern):
-                fragments = self._fragments(own, style, source)
+            for field in self._highlight_fields(pattern):
+                fragments = self._fragments(field, style, source)
                 if fragments:
-                    found[own.path] = fragments[: style.fragments or None]
+                    found[field.path] = fragments[: style.fragments or None]
         return found
 
     def _highlight_fields(self, pattern: str) -> list[Field]:
         fields = self.snapshot.catalog.fields.values()
-        return [own for own in fields if own.kind is FieldKind.TEXT and fnmatchcase(own.path, pattern)]
+        return [
+            field for field in fields if field.kind is FieldKind.TEXT and fnmatchcase(field.path, pattern)
+        ]
 
-    def _fragments(self, own: Field, style: Style, source: Mapping[str, Any]) -> list[str]:
-        marks = [mark for mark in self.marks if mark.path == own.path or not style.own_terms_only]
+    def _fragments(self, field: Field, style: Style, source: Mapping[str, Any]) -> list[str]:
+        marks = [mark for mark in self.marks if mark.path == field.path or not style.own_terms_only]
         fragments: list[str] = []
         if marks or style.no_match_size:
-            for value in values_at(source, own.source):
+            for value in values_at(source, field.source):
                 text = str(value)[:_HIGHLIGHTED]
                 fragments += highlight(text, self.analysis.tokens(text), marks, style)
         return fragments
@@ -259,10 +261,10 @@ def _collapse_hits(
 ) -> tuple[int, float | None, list[dict[str, Any]]]:
     """Return the number of hits, the best score, and the first hit of each group of the page."""
     snapshot, request = loader.snapshot, loader.request
-    own = collapse_field(snapshot, collapse.path)
+    field = collapse_field(snapshot, collapse.path)
     count, best, firsts = first_of_each(
         lambda size: _rank_hits(snapshot, query, replace(request, start=0, size=size)),
-        lambda page: column_values(snapshot, own, [ranked.address for ranked in page]),
+        lambda page: column_values(snapshot, field, [ranked.address for ranked in page]),
         request.start + request.size,
     )
     firsts = firsts[request.start :]

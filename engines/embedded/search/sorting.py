@@ -9,10 +9,10 @@ import numpy.typing as npt
 import tantivy
 
 from shinglefold.documents import values_at
-from shinglefold.engines.embedded.query.context import constant
 from shinglefold.engines.embedded.schema.body_options import check_options, single_entry, unsupported
 from shinglefold.engines.embedded.schema.field_types import TYPES, Field, FieldKind, parse_date, to_index
 from shinglefold.engines.embedded.schema.tantivy_schema import MANY, NAMES, ScoredAddress, search_top
+from shinglefold.engines.embedded.search.queries import constant
 from shinglefold.engines.embedded.store.document_encoder import indexed_values
 from shinglefold.engines.embedded.store.snapshots import GAP, Places, Snapshot, SortColumn
 from shinglefold.engines.embedded.store.source_codec import stored_source
@@ -71,16 +71,16 @@ def make_column(
         return _column(key, np.array([score for score, _ in found], np.float64), None, _as_float)
     if key.name in _PLACES:
         return SortColumn(sign * places(found), None, sign, _gap(key), lambda value: int(_as_float(value)))
-    own = _sort_field(key, snapshot)
-    if own is None:
+    field = _sort_field(key, snapshot)
+    if field is None:
         return SortColumn(np.full(len(found), _gap(key)), [], 1, _gap(key), lambda _: 0)
-    if own.kind is FieldKind.KEYWORD:
-        values: list[Any] = _strings(own, snapshot, query, found)
+    if field.kind is FieldKind.KEYWORD:
+        values: list[Any] = _strings(field, snapshot, query, found)
     else:
-        values = snapshot.searcher.fast_field_values(own.column, [address for _, address in found])
-    if key.descending and is_multivalued(own, snapshot):
-        values = _with_greatest(own, snapshot, query, found, values)
-    return _field_column(key, own, _with_missing(key, values, own))
+        values = snapshot.searcher.fast_field_values(field.column, [address for _, address in found])
+    if key.descending and is_multivalued(field, snapshot):
+        values = _with_greatest(field, snapshot, query, found, values)
+    return _field_column(key, field, _with_missing(key, values, field))
 
 
 def tantivy_orders(keys: Sequence[SortKey], snapshot: Snapshot) -> tuple[str | None, bool] | None:
@@ -95,15 +95,15 @@ def tantivy_orders(keys: Sequence[SortKey], snapshot: Snapshot) -> tuple[str | N
         return None if first.descending else (None, False)
     if first.name == "_score" or first.missing != "_last":
         return None
-    own = _sort_field(first, snapshot)
-    if own is None or (first.descending and is_multivalued(own, snapshot)):
+    field = _sort_field(first, snapshot)
+    if field is None or (first.descending and is_multivalued(field, snapshot)):
         return None
-    return own.column, first.descending
+    return field.column, first.descending
 
 
-def is_multivalued(own: Field, snapshot: Snapshot) -> bool:
+def is_multivalued(field: Field, snapshot: Snapshot) -> bool:
     """Return whether any document has several values for a field."""
-    return snapshot.searcher.doc_freq(NAMES, MANY + own.path) > 0
+    return snapshot.searcher.doc_freq(NAMES, MANY + field.path) > 0
 
 
 def places(found: Sequence[ScoredAddress]) -> Places:
@@ -126,30 +126,30 @@ def _read_key(item: object) -> SortKey:
 
 
 def _sort_field(key: SortKey, snapshot: Snapshot) -> Field | None:
-    own = snapshot.catalog.fields.get(key.name)
-    if own is None and key.unmapped:
+    found = snapshot.catalog.fields.get(key.name)
+    if found is None and key.unmapped:
         return None
-    if own is None:
+    if found is None:
         fields = snapshot.catalog.fields.items()
         names = [path for path, field in fields if field.kind.pool not in ("t", "") and field.has_order]
         raise unsupported("field to sort by", key.name, names)
-    if own.kind is FieldKind.TEXT:
+    if found.kind is FieldKind.TEXT:
         beside = f"{key.name}.keyword"
         how = "it has no keyword beside it, sort by another field"
         if beside in snapshot.catalog.fields:
             how = f"sort by a keyword, such as {beside}"
         raise UnsupportedQuery(f"sort by the text field {key.name!r}: {how}")
-    if own.searched_only:
+    if found.searched_only:
         raise UnsupportedQuery(
             f"sort by {key.name!r}: it was mapped with doc_values: false, so it can only be searched"
         )
-    if not own.has_order or own.kind is FieldKind.BINARY:
+    if not found.has_order or found.kind is FieldKind.BINARY:
         raise UnsupportedQuery(f"sort by {key.name!r}: it is only stored; sort by another field")
-    return own
+    return found
 
 
 def _strings(
-    own: Field, snapshot: Snapshot, query: tantivy.Query, found: Sequence[ScoredAddress]
+    field: Field, snapshot: Snapshot, query: tantivy.Query, found: Sequence[ScoredAddress]
 ) -> list[str | None]:
     """Return the string of a keyword field for every hit.
 
@@ -158,32 +158,32 @@ def _strings(
     if not found:
         return []
     ordered = snapshot.searcher.search(
-        constant(query), len(found), count=False, order_by_field=own.column, order=tantivy.Order.Asc
+        constant(query), len(found), count=False, order_by_field=field.column, order=tantivy.Order.Asc
     ).hits
     by_place = {place(address): value for value, address in ordered}
     return [by_place.get(place(address)) for _, address in found]
 
 
 def _with_greatest(
-    own: Field, snapshot: Snapshot, query: tantivy.Query, found: Sequence[ScoredAddress], values: list[Any]
+    field: Field, snapshot: Snapshot, query: tantivy.Query, found: Sequence[ScoredAddress], values: list[Any]
 ) -> list[Any]:
     """Return the values, with the greatest instead of the least for documents with several.
 
     Cost: reads these documents, because a column returns its first value only.
     """
-    many = tantivy.Query.term_query(snapshot.schema, NAMES, MANY + own.path, "basic")
+    many = tantivy.Query.term_query(snapshot.schema, NAMES, MANY + field.path, "basic")
     both = tantivy.Query.boolean_query([(tantivy.Occur.Must, query), (tantivy.Occur.Must, many)])
     greatest = {}
     for _, address in search_top(snapshot.searcher, both, len(found))[1]:
         source = stored_source(snapshot.searcher, snapshot.heads, address).load()
-        greatest[place(address)] = max(indexed_values(own, values_at(source, own.source)))
+        greatest[place(address)] = max(indexed_values(field, values_at(source, field.source)))
     return [greatest.get(place(hit[1]), value) for hit, value in zip(found, values, strict=True)]
 
 
-def _field_column(key: SortKey, own: Field, values: Sequence[Any]) -> SortColumn:
+def _field_column(key: SortKey, field: Field, values: Sequence[Any]) -> SortColumn:
     there = np.fromiter((value is not None for value in values), bool, len(values))
     known: Any = [value for value in values if value is not None]
-    if own.kind is FieldKind.KEYWORD:
+    if field.kind is FieldKind.KEYWORD:
         distinct = sorted(set(known))
         rank_of = {value: number for number, value in enumerate(distinct)}
         ranks = np.full(len(values), _gap(key))
@@ -191,9 +191,9 @@ def _field_column(key: SortKey, own: Field, values: Sequence[Any]) -> SortColumn
         return SortColumn(ranks, distinct, _sign(key), _gap(key), str)
     return _column(
         key,
-        np.array(known, np.float64 if own.kind is FieldKind.DOUBLE else np.int64),
+        np.array(known, np.float64 if field.kind is FieldKind.DOUBLE else np.int64),
         there,
-        _cursor_parser(own),
+        _cursor_parser(field),
     )
 
 
@@ -207,20 +207,20 @@ def _column(
     return SortColumn(ranks, cast(Sequence[Any], distinct), _sign(key), _gap(key), number)
 
 
-def _cursor_parser(own: Field) -> Callable[[Any], Any]:
+def _cursor_parser(field: Field) -> Callable[[Any], Any]:
     def number(value: object) -> int | float:
-        if own.kind is FieldKind.DATE and isinstance(value, str):
+        if field.kind is FieldKind.DATE and isinstance(value, str):
             return parse_date(value).first
         return value if isinstance(value, int | float) else _as_float(value)
 
     return number
 
 
-def _with_missing(key: SortKey, values: Sequence[Any], own: Field) -> Sequence[Any]:
+def _with_missing(key: SortKey, values: Sequence[Any], field: Field) -> Sequence[Any]:
     if key.missing in ("_last", "_first"):
         return values
     try:
-        instead = to_index(own, key.missing)
+        instead = to_index(field, key.missing)
     except ValueError as error:
         raise UnsupportedQuery(f"sort by {key.name!r}: missing: {error}") from error
     return [instead if value is None else value for value in values]

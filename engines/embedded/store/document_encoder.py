@@ -24,7 +24,7 @@ from shinglefold.engines.embedded.schema.field_types import (
     well_formed,
 )
 from shinglefold.engines.embedded.schema.tantivy_schema import MANY, NAMES
-from shinglefold.engines.embedded.store.source_codec import StoredSource, encode_source, halves
+from shinglefold.engines.embedded.store.source_codec import StoredSource, encode_source, source_and_head
 
 _DEEPEST = 20
 #: Metadata of the engine; no field may have such a name.
@@ -134,7 +134,7 @@ def prepare(
         ValueError: a value does not fit its mapping, or the source is not JSON.
     """
     ready = PreparedDocument({}) if made is None else made
-    written = encode_source(id_, source, ready.halves)
+    written = encode_source(id_, source, ready.source_and_head)
     walk = _Walk(catalog)
     walk.run(source)
     if walk.new:
@@ -144,17 +144,17 @@ def prepare(
     names: dict[str, None] = {}
     texts: list[tuple[str, str]] = []
     for path, values in walk.values.items():
-        for own in catalog.by_source[path]:
-            if len(values) == 1 and is_short_keyword(own, values[0]):
-                if own.column:
-                    document.add_text(own.column, values[0])
-                names[own.path] = None
+        for mapped in catalog.by_source[path]:
+            if len(values) == 1 and is_short_keyword(mapped, values[0]):
+                if mapped.column:
+                    document.add_text(mapped.column, values[0])
+                names[mapped.path] = None
                 continue
-            count = _add(document, own, values, texts)
+            count = _add(document, mapped, values, texts)
             if count:
-                names[own.path] = None
+                names[mapped.path] = None
             if count > 1:
-                document.add_text(NAMES, MANY + own.path)
+                document.add_text(NAMES, MANY + mapped.path)
     for name in _with_parents(tuple(names)):
         document.add_text(NAMES, name)
     return Prepared(document, catalog, written, texts, ready.words)
@@ -171,43 +171,43 @@ def analyse(documents: Sequence[Prepared], analysis: Analysis) -> None:
         one.texts.pop()
 
 
-def indexed_values(own: Field, values: list[Any]) -> list[Any]:
+def indexed_values(field: Field, values: list[Any]) -> list[Any]:
     """Return the indexed forms of a field's values.
 
     Raises:
         ValueError: one does not fit its mapping.
     """
-    if own.kind is FieldKind.KEYWORD and are_short_strings(own, values):
+    if field.kind is FieldKind.KEYWORD and are_short_strings(field, values):
         return values
     try:
-        return [found for value in values if (found := to_index(own, value)) is not None]
+        return [found for value in values if (found := to_index(field, value)) is not None]
     except ValueError as error:
-        raise ValueError(f"failed to parse field {own.path!r} of type {own.type!r}: {error}") from error
+        raise ValueError(f"failed to parse field {field.path!r} of type {field.type!r}: {error}") from error
 
 
-def _add(document: tantivy.Document, own: Field, values: list[Any], texts: list[tuple[str, str]]) -> int:
+def _add(document: tantivy.Document, field: Field, values: list[Any], texts: list[tuple[str, str]]) -> int:
     """Add a field's values to its column, or to ``texts``, and return their number."""
-    if own.kind is FieldKind.TEXT:
-        found = [_text(own, value) for value in values]
-        texts += [(own.column, text) for text in found if own.column]
+    if field.kind is FieldKind.TEXT:
+        found = [_text(field, value) for value in values]
+        texts += [(field.column, text) for text in found if field.column]
         return len(found)
-    converted = indexed_values(own, values)
-    if own.kind is FieldKind.BINARY:
+    converted = indexed_values(field, values)
+    if field.kind is FieldKind.BINARY:
         return 1
-    if own.column:
+    if field.column:
         add: Callable[[str, Any], None] = document.add_integer
-        if own.kind is FieldKind.KEYWORD:
+        if field.kind is FieldKind.KEYWORD:
             add = document.add_text
-        elif own.kind is FieldKind.DOUBLE:
+        elif field.kind is FieldKind.DOUBLE:
             add = document.add_float
         # Sorted, because ascending sorts use the first value of a column.
         for value in sorted(set(converted)) if len(converted) > 1 else converted:
-            add(own.column, value)
+            add(field.column, value)
     return len(converted)
 
 
-def _text(own: Field, value: object) -> str:
-    return well_formed(value) if type(value) is str else str(*indexed_values(own, [value]))
+def _text(field: Field, value: object) -> str:
+    return well_formed(value) if type(value) is str else str(*indexed_values(field, [value]))
 
 
 @lru_cache(maxsize=4096)  # the same few fields in nearly every document
@@ -245,14 +245,17 @@ class DocumentPreparer:
 
     def __call__(self, documents: Sequence[Mapping[str, Any]]) -> list[PreparedDocument]:
         """Prepare documents, in order."""
-        fields = [
+        sources = [
             {name: value for name, value in one.items() if name not in _PIPELINE_METADATA}
             for one in documents
         ]
-        texts = [list(dict.fromkeys(self._texts(own, "", self._objects[""]))) for own in fields]
+        texts = [list(dict.fromkeys(self._texts(source, "", self._objects[""]))) for source in sources]
         analysed = iter(self._words([text for several in texts for text in several]))
-        words: Iterator[WordsOf] = ({text: next(analysed) for text in several} for several in texts)
-        return [PreparedDocument(each, halves(own)) for each, own in zip(words, fields, strict=True)]
+        prepared = []
+        for several, source in zip(texts, sources, strict=True):
+            words = {text: next(analysed) for text in several}
+            prepared.append(PreparedDocument(words, source_and_head(source)))
+        return prepared
 
     def _texts(self, value: Mapping[str, Any], above: str, dynamic: str) -> Iterator[str]:
         for name, item in value.items():

@@ -139,13 +139,13 @@ class Index:
             self._refresh_snapshot()
 
     def watch(self, fields: Collection[str]) -> None:
-        """Take the write lock, and make some fields searchable by ``unsearched``."""
+        """Take the write lock, and make some fields searchable by ``pending_by_value``."""
         writer = self._open_writer()
         if not writer.memtable.watched.issuperset(fields):
             self.refresh()
             writer.memtable.watched |= frozenset(fields)
 
-    def unsearched(self, field: str, values: Collection[object]) -> dict[object, list[str]]:
+    def pending_by_value(self, field: str, values: Collection[object]) -> dict[object, list[str]]:
         """Return the ids of pending documents by their value in a watched field."""
         return self._writer.memtable.ids_by_value(field, values) if self._writer else {}
 

@@ -55,7 +55,7 @@ def encode_source(id_: str, source: Mapping[str, Any], made: SourceAndHead | Non
     """Return a document as JSON.
 
     Args:
-        made: the result of ``halves``, if a worker has it.
+        made: the result of ``source_and_head``, if a worker has it.
 
     Raises:
         ValueError: it is not JSON.
@@ -66,7 +66,7 @@ def encode_source(id_: str, source: Mapping[str, Any], made: SourceAndHead | Non
     return StoredSource(zlib.compress(main, _LEVEL), _head(id_, parts), apart=True)
 
 
-def halves(source: Mapping[str, Any]) -> SourceAndHead | None:
+def source_and_head(source: Mapping[str, Any]) -> SourceAndHead | None:
     """Return a source as JSON, split at its top level; None if it is not JSON."""
     try:
         return _split_source(source)

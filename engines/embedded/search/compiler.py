@@ -6,7 +6,17 @@ from typing import Any
 
 import tantivy
 
-from shinglefold.engines.embedded.query.context import (
+from shinglefold.engines.embedded.schema.body_options import (
+    check_options,
+    int_option,
+    number_option,
+    single_entry,
+    strings_option,
+    unsupported,
+)
+from shinglefold.engines.embedded.schema.field_types import Field, FieldKind
+from shinglefold.engines.embedded.search.queries import (
+    TERM_QUERIES,
     Context,
     Mark,
     all_documents,
@@ -17,17 +27,8 @@ from shinglefold.engines.embedded.query.context import (
     leaf,
     minimum,
     no_document,
+    value_query,
 )
-from shinglefold.engines.embedded.query.term_queries import TERM_QUERIES, value_query
-from shinglefold.engines.embedded.schema.body_options import (
-    check_options,
-    int_option,
-    number_option,
-    single_entry,
-    strings_option,
-    unsupported,
-)
-from shinglefold.engines.embedded.schema.field_types import Field, FieldKind
 from shinglefold.errors import UnsupportedQuery
 
 Query = tantivy.Query
@@ -38,15 +39,15 @@ _OPERATORS = ("or", "and")
 def _match(context: Context, body: object) -> Query:
     path, given = leaf("match", body, "query")
     check_options("match", given, ("query", "operator", "minimum_should_match", "boost"))
-    own = context.field(path, "match")
-    return boosted(_match_query(context, own, given, "match"), given) if own else no_document()
+    field = context.field(path, "match")
+    return boosted(_match_query(context, field, given, "match"), given) if field else no_document()
 
 
 def _match_phrase(context: Context, body: object) -> Query:
     path, given = leaf("match_phrase", body, "query")
     check_options("match_phrase", given, ("query", "slop", "boost"))
-    own = context.field(path, "match_phrase")
-    return boosted(_phrase_query(context, own, given, "match_phrase"), given) if own else no_document()
+    field = context.field(path, "match_phrase")
+    return boosted(_phrase_query(context, field, given, "match_phrase"), given) if field else no_document()
 
 
 def _multi_match(context: Context, body: object) -> Query:
@@ -59,49 +60,49 @@ def _multi_match(context: Context, body: object) -> Query:
     found = []
     for name in strings_option("multi_match fields", given.get("fields", "*")):
         pattern, _, boost = name.partition("^")
-        for own in _fields(context, pattern):
-            query = search(context, own, given, "multi_match")
+        for field in _fields(context, pattern):
+            query = search(context, field, given, "multi_match")
             found.append(boosted(query, {"boost": _boost(name, boost)}))
     if kind == "most_fields":
         return boosted(any_of(found), given)
     return boosted(best_of(found, number_option("tie_breaker", given.get("tie_breaker", 0.0))), given)
 
 
-def _match_query(context: Context, own: Field, given: Mapping[str, Any], what: str) -> Query:
+def _match_query(context: Context, field: Field, given: Mapping[str, Any], what: str) -> Query:
     operator = str(given.get("operator", "or")).lower()
     if operator not in _OPERATORS:
         raise unsupported(f"operator of {what}", operator, _OPERATORS)
-    if own.kind is not FieldKind.TEXT:
-        return value_query(context, own, _query_value(given, what), what)
+    if field.kind is not FieldKind.TEXT:
+        return value_query(context, field, _query_value(given, what), what)
     queries = []
     for tokens in context.analysis.readings(_query_text(given, what)):
-        clauses = [Query.term_query(context.snapshot.schema, own.column, token) for token in tokens]
+        clauses = [Query.term_query(context.snapshot.schema, field.column, token) for token in tokens]
         least = minimum(given.get("minimum_should_match", 1), len(clauses))
         queries.append(any_of(clauses, len(clauses) if operator == "and" else max(least, 1)))
-        context.marks.extend(Mark(own.path, (token,)) for token in tokens)
+        context.marks.extend(Mark(field.path, (token,)) for token in tokens)
     return best_of(queries)
 
 
-def _phrase_query(context: Context, own: Field, given: Mapping[str, Any], what: str) -> Query:
+def _phrase_query(context: Context, field: Field, given: Mapping[str, Any], what: str) -> Query:
     slop = int_option(f"slop of {what}", given.get("slop", 0))
-    if own.kind is not FieldKind.TEXT:
-        return value_query(context, own, _query_value(given, what), what)
+    if field.kind is not FieldKind.TEXT:
+        return value_query(context, field, _query_value(given, what), what)
     schema = context.snapshot.schema
     queries = []
     for tokens in context.analysis.readings(_query_text(given, what)):
         if len(tokens) == 1:
-            queries.append(Query.term_query(schema, own.column, tokens[0]))
+            queries.append(Query.term_query(schema, field.column, tokens[0]))
         else:
-            queries.append(Query.phrase_query(schema, own.column, list(tokens), slop))
-        context.marks.append(Mark(own.path, tokens, slop))
+            queries.append(Query.phrase_query(schema, field.column, list(tokens), slop))
+        context.marks.append(Mark(field.path, tokens, slop))
     return best_of(queries)
 
 
 def _fields(context: Context, pattern: str) -> list[Field]:
     if "*" in pattern:
         return context.text_fields(pattern)
-    own = context.field(pattern, "multi_match")
-    return [own] if own else []
+    field = context.field(pattern, "multi_match")
+    return [field] if field else []
 
 
 def _boost(name: str, text: str) -> float:

@@ -1,1 +1,0 @@
-"""Queries of the DSL as queries of tantivy."""
