@@ -63,7 +63,7 @@ class _Read:
         place = scan.start()
         for page in scan.pages(place):
             yield self._batch(page.hits)
-            place = page.place
+            place = page.position
         scan.close(place)
 
     def _batch(self, hits: Sequence[Mapping[str, Any]]) -> Batch:

@@ -79,7 +79,7 @@ def test_a_worker_that_dies_costs_the_guilty_document_only(deadly: Pipeline):
     ]
     guilty = answers[2].outcomes[1]
     assert guilty.status == "failed"
-    assert "the worker process died: signal 9, perhaps for want of memory" in guilty.failure.reason
+    assert "the worker process died: signal 9, perhaps out of memory" in guilty.failure.reason
     assert answers[2].meter.counts["crashes"] == 1
 
 
