@@ -270,7 +270,7 @@ class _Backfill:
                 # Updates must be counted, even after Ctrl-C.
                 with self.interrupts.held():
                     self.counts.add(self.updater.write(page.hits, outcomes))
-                    position = page.position
+                    position = page.place
                     if not is_sweep:
                         self.checkpoint.save({"place": asdict(position), "counts": self.counts.to_json()})
                 self._report()

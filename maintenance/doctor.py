@@ -335,7 +335,7 @@ def _documents(
                     finding = classify(stored, outcome, pipeline.scheme, options.field, pipeline.tools.seal)
                     visibility.note(hit, finding, stored, new or {})
                     yield hit, finding, empty
-            position = page.position
+            position = page.place
             done += len(page.hits)
             if progress is not None:
                 progress(Progress(done, done, 0, 0, done / total if total else 0.0))

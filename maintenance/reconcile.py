@@ -151,5 +151,5 @@ def _documents(
     """Yield the documents of each page, and append the page to ``waiting``."""
     for page in scan.pages(position):
         hits = [hit for hit in page.hits if key_of(hit) not in without]
-        waiting.append(Page(hits, page.position))
+        waiting.append(Page(hits, page.place))
         yield [document_of(hit, field) for hit in hits]

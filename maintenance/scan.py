@@ -131,7 +131,7 @@ class Page:
     """Hits, and the position after them."""
 
     hits: Sequence[JSON]
-    position: ScanPosition
+    place: ScanPosition
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,7 @@ def _numbers(engine: Engine, index: str) -> Iterator[tuple[str, int, bool]]:
         for hit in page.hits:
             parts = hit["_source"]["dedup"]
             yield hit["_id"], parts["group"], parts["leader"]
-        place = page.position
+        place = page.place
     scan.close(place)
 
 

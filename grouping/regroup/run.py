@@ -335,7 +335,7 @@ class _Regrouping:
         total, read = scan.total(place), 0
         for page in scan.pages(place):
             taken.take(page.hits)
-            place, read = page.position, read + len(page.hits)
+            place, read = page.place, read + len(page.hits)
             self._tell("reading", read, read / total if total else 0.0)
             with self.interrupts.breakable():
                 self.pace.wait(len(page.hits))

@@ -70,7 +70,7 @@ def _tallied(
     total, read = scan.total(place), 0
     for page in scan.pages(place):
         tally.add(page.hits)
-        place, read = page.position, read + len(page.hits)
+        place, read = page.place, read + len(page.hits)
         if progress is not None:
             progress(read, read / total)
     scan.close(place)

@@ -63,7 +63,7 @@ class _Read:
         place = scan.start()
         for page in scan.pages(place):
             yield self._batch(page.hits)
-            place = page.position
+            place = page.place
         scan.close(place)
 
     def _batch(self, hits: Sequence[Mapping[str, Any]]) -> Batch:

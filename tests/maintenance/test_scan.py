@@ -41,7 +41,7 @@ def test_every_document_is_met_once_and_a_place_leads_to_the_rest(engine, unsign
     assert sorted(ids) == sorted(page["id"] for page in pages(250))
     assert scan.total(start) == 250
     for number, page in enumerate(met):
-        rest = [hit["_id"] for later in scan.pages(page.position) for hit in later.hits]
+        rest = [hit["_id"] for later in scan.pages(page.place) for hit in later.hits]
         assert rest == [hit["_id"] for later in met[number + 1 :] for hit in later.hits]
     scan.close(start)
     with pytest.raises(PitExpired):

@@ -70,7 +70,7 @@ def test_a_place_leads_to_the_rest(place):
     met = list(scan.pages(start))
     numbers = [[place.number(hit) for hit in page.hits] for page in met]
     for number in range(0, len(met), 5):
-        rest = [place.number(hit) for page in scan.pages(met[number].position) for hit in page.hits]
+        rest = [place.number(hit) for page in scan.pages(met[number].place) for hit in page.hits]
         assert rest == list(chain.from_iterable(numbers[number + 1 :]))
     scan.close(start)
 
