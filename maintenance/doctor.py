@@ -9,13 +9,14 @@ from typing import Any, Literal
 
 from shinglefold.contracts.engine import JSON, Document, Engine
 from shinglefold.errors import InputError, PermissionDenied
-from shinglefold.ingest.field_paths import MISSING, get, split_path, without_path
+from shinglefold.ingest.field_paths import MISSING, get, without_path
 from shinglefold.ingest.field_statistics import likely_texts
 from shinglefold.ingest.pipeline.field_usage import raw_fields
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
 from shinglefold.ingest.writing.accounting import Progress
 from shinglefold.maintenance.preconditions import (
     compare_mappings,
+    field_mapping,
     incomplete_streams,
     obstacles,
     write_blocks,
@@ -62,20 +63,6 @@ _OTHER_TEXT, _SAMPLE = ("textless", "stale"), 200
 Hit = Mapping[str, Any]
 #: Parts with several values.
 _LISTS = ("supershingles", PASSAGES)
-
-
-def unmapped_fields(mappings: Mapping[str, Any], fields: Sequence[str]) -> tuple[str, ...]:
-    """Return the fields that mappings lack."""
-    return tuple(name for name in fields if not _is_mapped(mappings, name))
-
-
-def _is_mapped(mappings: Mapping[str, Any], name: str) -> bool:
-    node: Any = mappings
-    for part in split_path(name):
-        node = (node.get("properties") or {}).get(part)
-        if not isinstance(node, Mapping):
-            return False
-    return True
 
 
 @dataclass(slots=True)
@@ -227,7 +214,7 @@ def _diagnosis(
     read = raw_fields(pipeline.steps, options.field)
     mappings = engine.mappings(index)
     numbered = _has_group_numbers(mappings)
-    visibility = FieldVisibility(unmapped_fields(mappings, read))
+    visibility = FieldVisibility(tuple(name for name in read if field_mapping(mappings, name) is None))
     for hit, finding, empty in _documents(
         engine, index, pipeline, options, visibility=visibility, progress=progress
     ):
