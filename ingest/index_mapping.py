@@ -64,7 +64,7 @@ def recipe_mappings(recipe: Recipe) -> JSON:
         "signature": {"type": "binary", "doc_values": True},
         "digest": {"type": "keyword"},
         # Searched, rarely read: an index without doc values (see bench/storage.py for the cost of each). With
-        # neither doc values nor norms, servers would add an entry to _field_names for each document.
+        # neither doc values nor norms, servers would record for each value that the field exists.
         "supershingles": {"type": "keyword", "doc_values": False, "norms": True},
     }
     if recipe.passages:

@@ -179,8 +179,8 @@ class _Backfill:
     def run(self) -> BackfillSummary:
         """Scan the index, then documents that were written without a fingerprint meanwhile."""
         start = perf_counter()
-        place = self._resume()
-        stopped = self._stopped_by(lambda: self._scan_all(place))
+        position = self._resume()
+        stopped = self._stopped_by(lambda: self._scan_all(position))
         if not stopped or self.anew:
             self.checkpoint.remove()
         remaining = self._remaining()
@@ -200,15 +200,15 @@ class _Backfill:
         found = self.checkpoint.load(_parse_state)
         if found is None:
             return None
-        place, self.counts = found
+        position, self.counts = found
         self.resumed = True
         try:
             # Any problem with the point in time is solved by a new one.
-            self._scan(self._query).total(place)
+            self._scan(self._query).total(position)
         except EngineError:
             self.counts.restart()
             return None
-        return place
+        return position
 
     def _stopped_by(self, work: Callable[[], None]) -> str:
         try:
@@ -220,27 +220,27 @@ class _Backfill:
             return str(error)
         return ""
 
-    def _scan_all(self, place: ScanPosition | None) -> None:
-        self._scan_with_restarts(self._scan(self._query), place)
+    def _scan_all(self, position: ScanPosition | None) -> None:
+        self._scan_with_restarts(self._scan(self._query), position)
         for _ in range(_SWEEPS):
             before = self.counts.updated
             self._refresh()
             scan = self._scan(self._missing)
-            place = scan.start()
-            if scan.total(place) <= len(self.updater.skipped):
-                scan.close(place)
+            position = scan.start()
+            if scan.total(position) <= len(self.updater.skipped):
+                scan.close(position)
                 return
-            self._scan_with_restarts(scan, place, is_sweep=True)
+            self._scan_with_restarts(scan, position, is_sweep=True)
             if self.counts.updated == before:
                 return
 
-    def _scan_with_restarts(self, scan: Scan, place: ScanPosition | None, is_sweep: bool = False) -> None:
+    def _scan_with_restarts(self, scan: Scan, position: ScanPosition | None, is_sweep: bool = False) -> None:
         """Scan to the end; restart if the point in time is lost, as after a restart of the server."""
         for _ in range(RESTARTS):
             try:
-                self._scan_once(scan, place, is_sweep)
+                self._scan_once(scan, position, is_sweep)
             except PitExpired:
-                place = None
+                position = None
                 if not is_sweep:
                     self.counts.restart()
             else:
@@ -249,28 +249,33 @@ class _Backfill:
             f"the point in time was lost {RESTARTS} times; check that the server is stable, then continue"
         )
 
-    def _scan_once(self, scan: Scan, place: ScanPosition | None, is_sweep: bool) -> None:
-        if place is None:
+    def _scan_once(self, scan: Scan, position: ScanPosition | None, is_sweep: bool) -> None:
+        if position is None:
             # Makes recent writes visible: those of others, and our own if the scan restarts.
             self._refresh()
-            place = scan.start()
-        self.total = scan.total(place) + (self.counts.read if is_sweep else 0)
+            position = scan.start()
+        self.total = scan.total(position) + (self.counts.read if is_sweep else 0)
         options = self.options
         pages = scan_with_pipeline(
-            scan, place, self.pipeline, options.field, workers=options.workers, without=self.updater.skipped
+            scan,
+            position,
+            self.pipeline,
+            options.field,
+            workers=options.workers,
+            without=self.updater.skipped,
         )
         with closing(pages):
             for page, outcomes in pages:
                 # Updates must be counted, even after Ctrl-C.
                 with self.interrupts.held():
                     self.counts.add(self.updater.write(page.hits, outcomes))
-                    place = page.place
+                    position = page.place
                     if not is_sweep:
-                        self.checkpoint.save({"place": asdict(place), "counts": self.counts.to_json()})
+                        self.checkpoint.save({"place": asdict(position), "counts": self.counts.to_json()})
                 self._report()
                 with self.interrupts.breakable():
                     self.throttle.wait(len(page.hits))
-        scan.close(place)
+        scan.close(position)
 
     def _scan(self, query: Mapping[str, Any]) -> Scan:
         return Scan(self.engine, self.index, query, part=self.options.part, backoff=self.options.backoff)
@@ -291,13 +296,13 @@ class _Backfill:
         try:
             self._refresh()
             scan = self._scan(self._missing)
-            place = scan.start()
-            found = scan.total(place)
+            position = scan.start()
+            found = scan.total(position)
         except EngineError:
             return -1
         with suppress(EngineError):
             # A point in time also expires by itself.
-            scan.close(place)
+            scan.close(position)
         return found
 
     def _report(self) -> None:
@@ -310,7 +315,7 @@ class _Backfill:
 
 def _parse_state(saved: Mapping[str, Any]) -> tuple[ScanPosition, BackfillCounts]:
     """Return the position after the last page written, and the counts so far."""
-    place = dict(saved["place"])
-    after = place.pop("after")
+    position = dict(saved["place"])
+    after = position.pop("after")
     counts = BackfillCounts.from_json(saved["counts"])
-    return ScanPosition(**place, after=None if after is None else tuple(after)), counts
+    return ScanPosition(**position, after=None if after is None else tuple(after)), counts

@@ -9,13 +9,14 @@ from typing import Any, Literal
 
 from shinglefold.contracts.engine import JSON, Document, Engine
 from shinglefold.errors import InputError, PermissionDenied
-from shinglefold.ingest.field_paths import MISSING, get, split_path, without_path
+from shinglefold.ingest.field_paths import MISSING, get, without_path
 from shinglefold.ingest.field_statistics import likely_texts
 from shinglefold.ingest.pipeline.field_usage import raw_fields
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
 from shinglefold.ingest.writing.accounting import Progress
 from shinglefold.maintenance.preconditions import (
     compare_mappings,
+    field_mapping,
     incomplete_streams,
     obstacles,
     write_blocks,
@@ -62,20 +63,6 @@ _OTHER_TEXT, _SAMPLE = ("textless", "stale"), 200
 Hit = Mapping[str, Any]
 #: Parts with several values.
 _LISTS = ("supershingles", PASSAGES)
-
-
-def unmapped_fields(mappings: Mapping[str, Any], fields: Sequence[str]) -> tuple[str, ...]:
-    """Return the fields that mappings lack."""
-    return tuple(name for name in fields if not _is_mapped(mappings, name))
-
-
-def _is_mapped(mappings: Mapping[str, Any], name: str) -> bool:
-    node: Any = mappings
-    for part in split_path(name):
-        node = (node.get("properties") or {}).get(part)
-        if not isinstance(node, Mapping):
-            return False
-    return True
 
 
 @dataclass(slots=True)
@@ -217,17 +204,17 @@ def _diagnosis(
     start = perf_counter()
     engine.check(index)
     mapping, remarks = _check_mappings(engine, index, pipeline, options.field)
-    against = tuple(_messages(obstacles(engine, index, options.field, writes=False)))
+    obstacle_messages = tuple(_messages(obstacles(engine, index, options.field, writes=False)))
     remarks += tuple(_messages(write_blocks(engine, index)))
     found: Counter[str] = Counter()
     listed: dict[str, list[str]] = {}
     schemes: Counter[str] = Counter()
-    odd: list[Document] = []
-    without = ungrouped = 0
+    sample: list[Document] = []
+    empty_count = ungrouped = 0
     read = raw_fields(pipeline.steps, options.field)
     mappings = engine.mappings(index)
     numbered = _has_group_numbers(mappings)
-    visibility = FieldVisibility(unmapped_fields(mappings, read))
+    visibility = FieldVisibility(tuple(name for name in read if field_mapping(mappings, name) is None))
     for hit, finding, empty in _documents(
         engine, index, pipeline, options, visibility=visibility, progress=progress
     ):
@@ -236,16 +223,16 @@ def _diagnosis(
             schemes[str(stored_fingerprint(hit["_source"], options.field)["scheme"])] += 1
         if finding not in _HEALTHY and len(listed.setdefault(finding, [])) < _LISTED:
             listed[finding].append(hit["_id"])
-        without += empty and finding != "kept"
+        empty_count += empty and finding != "kept"
         ungrouped += (
             numbered and finding not in ("foreign", "kept") and not has_group(hit["_source"], options.field)
         )
-        if (finding in _OTHER_TEXT or empty) and finding != "kept" and len(odd) < _SAMPLE:
-            odd.append(without_path(hit["_source"], options.field))
+        if (finding in _OTHER_TEXT or empty) and finding != "kept" and len(sample) < _SAMPLE:
+            sample.append(without_path(hit["_source"], options.field))
     if visibility.hides_text:
         found["hidden"] = sum(found.pop(name, 0) for name in SUSPECT)
         listed["hidden"] = [id_ for name in SUSPECT for id_ in listed.pop(name, ())][:_LISTED]
-        odd.clear()
+        sample.clear()
     return Diagnosis(
         index,
         pipeline.scheme.id,
@@ -256,9 +243,9 @@ def _diagnosis(
         mapping,
         remarks,
         perf_counter() - start,
-        tuple(likely_texts(odd)),
-        obstacles=against,
-        empty=without,
+        tuple(likely_texts(sample)),
+        obstacles=obstacle_messages,
+        empty=empty_count,
         unseen=visibility.fields if visibility.hides_text else (),
         ungrouped=ungrouped,
     )
@@ -317,10 +304,10 @@ def _documents(
     """Yield each document, its finding, and whether it has no text in the fields of the pipeline."""
     scan = Scan(engine, index, part=options.part)
     throttle = Throttle(options.requests_per_second)
-    place = scan.start()
-    total = scan.total(place)
+    position = scan.start()
+    total = scan.total(position)
     done = 0
-    pages = scan_with_pipeline(scan, place, pipeline, options.field, workers=options.workers)
+    pages = scan_with_pipeline(scan, position, pipeline, options.field, workers=options.workers)
     with closing(pages):
         for page, outcomes in pages:
             for hit, outcome in zip(page.hits, outcomes, strict=True):
@@ -335,12 +322,12 @@ def _documents(
                     finding = classify(stored, outcome, pipeline.scheme, options.field, pipeline.tools.seal)
                     visibility.note(hit, finding, stored, new or {})
                     yield hit, finding, empty
-            place = page.place
+            position = page.place
             done += len(page.hits)
             if progress is not None:
                 progress(Progress(done, done, 0, 0, done / total if total else 0.0))
             throttle.wait(len(page.hits))
-    scan.close(place)
+    scan.close(position)
 
 
 def classify(

@@ -66,14 +66,20 @@ def compare_mappings(found: Mapping[str, Any], recipe: Recipe) -> FieldLayout:
     )
 
 
-def properties_at(found: Mapping[str, Any], field: str) -> Mapping[str, Any]:
+def field_mapping(mappings: Mapping[str, Any], path: str) -> Mapping[str, Any] | None:
+    """Return the definition at a dotted path of mappings, None if there is none."""
+    node = mappings
+    for name in split_path(path):
+        child = (node.get("properties") or {}).get(name)
+        if not isinstance(child, Mapping):
+            return None
+        node = child
+    return node
+
+
+def properties_at(mappings: Mapping[str, Any], path: str) -> Mapping[str, Any]:
     """Return the definitions below a dotted path of mappings; {} if there are none."""
-    node: Any = found
-    for name in split_path(field):
-        node = (node.get("properties") or {}).get(name)
-        if not isinstance(node, Mapping):
-            return {}
-    return node.get("properties") or {}
+    return (field_mapping(mappings, path) or {}).get("properties") or {}
 
 
 def _wrong(existing: Mapping[str, Any], recipe: Recipe) -> Iterator[str]:

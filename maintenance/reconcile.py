@@ -119,7 +119,7 @@ def _body(source: Mapping[str, Any], field: str, new: Mapping[str, Any]) -> Acti
 
 def scan_with_pipeline(
     scan: Scan,
-    place: ScanPosition,
+    position: ScanPosition,
     pipeline: Pipeline,
     field: str,
     *,
@@ -138,7 +138,7 @@ def scan_with_pipeline(
     """
     waiting: list[Page] = []
     with (
-        closing(_documents(scan, place, field, without, waiting)) as documents,
+        closing(_documents(scan, position, field, without, waiting)) as documents,
         closing(process_blocks(pipeline, documents, workers)) as answers,
     ):
         for answer in answers:
@@ -146,10 +146,10 @@ def scan_with_pipeline(
 
 
 def _documents(
-    scan: Scan, place: ScanPosition, field: str, without: Collection[DocumentKey], waiting: list[Page]
+    scan: Scan, position: ScanPosition, field: str, without: Collection[DocumentKey], waiting: list[Page]
 ) -> Generator[list[Document], None, None]:
     """Yield the documents of each page, and append the page to ``waiting``."""
-    for page in scan.pages(place):
+    for page in scan.pages(position):
         hits = [hit for hit in page.hits if key_of(hit) not in without]
         waiting.append(Page(hits, page.place))
         yield [document_of(hit, field) for hit in hits]

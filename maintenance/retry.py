@@ -17,7 +17,7 @@ from shinglefold.ingest.pipeline.pipeline import Pipeline
 from shinglefold.ingest.readers.record import ReadOptions
 from shinglefold.ingest.readers.streams import detect_encoding
 from shinglefold.ingest.writing.accounting import Summary
-from shinglefold.ingest.writing.dead_letters import BEGINNING, is_letter, replay
+from shinglefold.ingest.writing.dead_letters import is_letter_line, is_truncated_letter, replay
 from shinglefold.ingest.writing.indexer import index_documents
 from shinglefold.options.validation import check_path_of
 from shinglefold.runtime.durable_files import atomic_write, is_same_file, lock
@@ -58,27 +58,15 @@ def _check_lines(path: Path, lines: Iterator[bytes]) -> None:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        if _is_letter(line):
+        if is_letter_line(line):
             whole += 1
-        elif not _is_damaged(line):
+        elif not is_truncated_letter(line):
             raise ForeignFile(
                 f"{path} was not changed: line {number} is no dead letter; "
                 "give a file that --dead-letters wrote"
             )
     if not whole:
         raise InputError(f"{path} was not changed: it holds no dead letters, so there is nothing to do")
-
-
-def _is_letter(line: bytes) -> bool:
-    try:
-        return is_letter(json.loads(line))
-    except (ValueError, RecursionError):
-        return False
-
-
-def _is_damaged(line: bytes) -> bool:
-    """Return whether a line is a truncated letter, which a killed run leaves."""
-    return line.startswith(BEGINNING) or BEGINNING.startswith(line.strip())
 
 
 @contextmanager

@@ -198,14 +198,14 @@ class Scan:
         """
         return ScanPosition(retry_unavailable(self._open_pit, self.backoff))
 
-    def total(self, place: ScanPosition) -> int:
+    def total(self, position: ScanPosition) -> int:
         """Return the number of documents of the whole scan."""
-        order = self._order(place.pit)
+        order = self._order(position.pit)
         # A part may consist of several slices, which are counted one by one.
         counted = order.sections if self.part.of > 1 else [_ALL]
-        return sum(self._count(place.pit, order.key, section) for section in counted)
+        return sum(self._count(position.pit, order.key, section) for section in counted)
 
-    def pages(self, place: ScanPosition) -> Iterator[Page]:
+    def pages(self, position: ScanPosition) -> Iterator[Page]:
         """Yield pages of documents after a position, with versions if the engine has them.
 
         Raises:
@@ -213,11 +213,11 @@ class Scan:
             EngineError: the engine can't go on.
             InputError: the index does not store its documents.
         """
-        order = self._order(place.pit)
+        order = self._order(position.pit)
         size, most = _FIRST, _MOST
-        while place.section < len(order.sections):
+        while position.section < len(order.sections):
             try:
-                hits, pit = self._page(place, order, size)
+                hits, pit = self._page(position, order, size)
             except WindowTooLarge:
                 # The index has a smaller index.max_result_window.
                 if size == 1:
@@ -225,20 +225,20 @@ class Scan:
                 size = most = size // 2
                 continue
             if len(hits) < size:
-                place = ScanPosition(pit, place.section + 1)
+                position = ScanPosition(pit, position.section + 1)
             else:
-                place = ScanPosition(pit, place.section, tuple(hits[-1]["sort"]))
+                position = ScanPosition(pit, position.section, tuple(hits[-1]["sort"]))
             if hits:
-                yield Page(hits, place)
+                yield Page(hits, position)
                 size = min(most, _next_size(hits))
 
-    def close(self, place: ScanPosition) -> None:
+    def close(self, position: ScanPosition) -> None:
         """Close the point in time."""
-        self.engine.close_pit(place.pit)
+        self.engine.close_pit(position.pit)
 
-    def _page(self, place: ScanPosition, order: _Order, size: int) -> tuple[list[JSON], str]:
+    def _page(self, position: ScanPosition, order: _Order, size: int) -> tuple[list[JSON], str]:
         body = {
-            **self._body(place.pit, order.key, order.sections[place.section]),
+            **self._body(position.pit, order.key, order.sections[position.section]),
             "size": size,
             "track_total_hits": False,
         }
@@ -248,8 +248,8 @@ class Scan:
             body["docvalue_fields"] = list(self.values)
         if self.guarded:
             body["seq_no_primary_term"] = True
-        if place.after is not None:
-            body["search_after"] = list(place.after)
+        if position.after is not None:
+            body["search_after"] = list(position.after)
         answer = self._search(body)
         hits = answer["hits"]["hits"]
         if any("_source" not in hit for hit in hits):
@@ -257,7 +257,7 @@ class Scan:
                 f"index {self.index!r} does not store its documents (_source is off): index them again from "
                 "their original source"
             )
-        return hits, answer.get("pit_id", place.pit)
+        return hits, answer.get("pit_id", position.pit)
 
     def _order(self, pit: str) -> _Order:
         body = {"size": 1, "_source": False, "track_total_hits": False}

@@ -67,9 +67,6 @@ class Pipeline:
     steps: tuple[Step, ...]
     tools: Tools
     on_failure: tuple[Step, ...] = ()
-    description: str = ""
-    version: int | None = None
-    meta: Mapping[str, Any] | None = None
     definition: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -105,9 +102,6 @@ class Pipeline:
             build_steps(definition["processors"], tools, known, "processors"),
             tools,
             build_steps(failing, tools, known, "on_failure"),
-            definition.get("description") or "",
-            definition.get("version"),
-            definition.get("_meta"),
             definition,
         )
 

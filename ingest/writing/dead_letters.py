@@ -25,7 +25,7 @@ _LONGEST_REASON = 500
 _PARTS = frozenset({"reason", "stage", "line", "source"})
 _BESIDES, _CONTENT = frozenset({"id_field"}), frozenset({"document", "raw"})
 #: The beginning of each line, and the bytes read to recognize one.
-BEGINNING, _MOST_READ = b'{"reason": "', 1 << 24
+_BEGINNING, _MOST_READ = b'{"reason": "', 1 << 24
 #: The remedy for a letter whose text was no JSON.
 _REMEDY = '; to correct it, replace "raw" by "document": {…} with its fields'
 
@@ -33,6 +33,19 @@ _REMEDY = '; to correct it, replace "raw" by "document": {…} with its fields'
 def is_letter(value: object) -> bool:
     """Return whether a JSON value is a dead letter."""
     return isinstance(value, Mapping) and value.keys() >= _PARTS and bool(_CONTENT & value.keys())
+
+
+def is_letter_line(line: bytes) -> bool:
+    """Return whether a line is a dead letter."""
+    try:
+        return is_letter(json.loads(line))
+    except (ValueError, RecursionError):
+        return False
+
+
+def is_truncated_letter(line: bytes) -> bool:
+    """Return whether a line begins like a letter: a killed run leaves half of one."""
+    return line.startswith(_BEGINNING) or _BEGINNING.startswith(line.strip())
 
 
 def is_bare_letter(document: Mapping[str, Any]) -> bool:
@@ -57,8 +70,7 @@ class DeadLetters:
         self._file: int | None = None
 
     def check(self) -> None:
-        """Check that the file can be written, without creating it, so that a mistyped path is reported at
-        once.
+        """Check that the file can be written, without creating it.
 
         Raises:
             OutputError: it can't be written.
@@ -154,13 +166,8 @@ def _begins_with_letter(path: Path) -> bool:
     """Return whether a file is empty or its first line is a dead letter, complete or truncated."""
     with path.open("rb") as file:
         first = next(filter(bytes.strip, iter(partial(file.readline, _MOST_READ), b"")), b"").lstrip()
-    if first.startswith(BEGINNING) or BEGINNING.startswith(first):
-        return True
     # A letter that a user corrected may have its keys in another order.
-    try:
-        return is_letter(json.loads(first))
-    except (ValueError, RecursionError):
-        return False
+    return first.startswith(_BEGINNING) or _BEGINNING.startswith(first) or is_letter_line(first)
 
 
 def _line(stage: str, reason: str, record: Record) -> bytes:

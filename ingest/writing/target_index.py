@@ -119,9 +119,7 @@ class TargetIndex:
         """Find out whether the index exists, and check that it was made with this recipe.
 
         Raises:
-            SchemeMismatch: it was made with another scheme.
-            RecipeMismatch: it was made with another pipeline, or stores fingerprints in another field.
-            ConfigError: it was not made for fingerprints, or is an alias without an index for new documents.
+            SchemeMismatch, RecipeMismatch, ConfigError: it does not fit; see ``check_index``.
         """
         self.exists = self.engine.index_exists(self.index)
         if self.exists:
@@ -149,7 +147,7 @@ class TargetIndex:
 
         Raises:
             EngineError: it can't be created.
-            SchemeMismatch: another client created it with another scheme; other errors of ``check`` likewise.
+            SchemeMismatch, RecipeMismatch, ConfigError: another client created one that does not fit.
         """
         if self.exists:
             return

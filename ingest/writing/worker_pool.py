@@ -111,7 +111,7 @@ class WorkerProcess:
         assert self._process is not None
         self._process.join()
         code = self._process.exitcode or 0
-        out_of_memory = ", perhaps for want of memory" if code == -signal.SIGKILL else ""
+        out_of_memory = ", perhaps out of memory" if code == -signal.SIGKILL else ""
         self.exit_reason = f"signal {-code}{out_of_memory}" if code < 0 else f"exit code {code}"
         self.close()
 
@@ -133,14 +133,14 @@ def infrequent_gc() -> Iterator[None]:
     Dictionaries and modules would otherwise be traversed every few thousand documents. If objects are frozen
     already, nothing is frozen or unfrozen here, as ``gc.unfreeze`` unfreezes all objects.
     """
-    frozen, often = gc.get_freeze_count() > _FROZEN_AT_START, gc.get_threshold()
+    frozen, thresholds = gc.get_freeze_count() > _FROZEN_AT_START, gc.get_threshold()
     if not frozen:
         gc.freeze()
     _raise_gc_threshold()
     try:
         yield
     finally:
-        gc.set_threshold(*often)
+        gc.set_threshold(*thresholds)
         if not frozen:
             gc.unfreeze()
 
@@ -148,8 +148,8 @@ def infrequent_gc() -> Iterator[None]:
 def _raise_gc_threshold() -> None:
     """Collect garbage once per few blocks of documents, as hardly any of it is in cycles."""
     # A threshold of 0 means that collection is switched off.
-    if often := gc.get_threshold()[0]:
-        gc.set_threshold(max(_GC_THRESHOLD, often))
+    if threshold := gc.get_threshold()[0]:
+        gc.set_threshold(max(_GC_THRESHOLD, threshold))
 
 
 def answers_in_order(

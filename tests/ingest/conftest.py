@@ -1,4 +1,4 @@
-"""What the ingest tests share: pipelines on one warm canonicalizer, and an engine."""
+"""Fixtures: pipelines on one warm canonicalizer, and an engine."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

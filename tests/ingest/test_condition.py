@@ -120,6 +120,6 @@ def test_a_condition_of_any_length_is_refused_in_few_words(source):
     assert len(str(told.value)) < 700
 
 
-def test_the_longest_condition_taken_can_be_asked():
+def test_the_longest_supported_condition_can_be_evaluated():
     condition = parse_condition("ctx.a == 1 || " * 39 + "ctx" + "?.a" * 10 + " == null", "the step")
     assert condition.holds({"a": {}})

@@ -69,7 +69,7 @@ def test_letters_are_appended_even_after_a_crash_in_the_middle_of_a_line(tmp_pat
     assert whole.document == {"_id": "1"}
 
 
-def test_what_was_mended_can_be_read_again_with_its_place(tmp_path: Path):
+def test_corrected_letters_keep_their_source_and_line(tmp_path: Path):
     source = tmp_path / "in.jsonl"
     source.write_bytes('{"id": "1", "body": "текст"}\n{broken \xff\n'.encode("latin-1", "replace"))
     source.write_bytes(b'{"id": "1", "body": "\xd0\xb0"}\n{broken \xff\n')
@@ -94,7 +94,7 @@ def test_surrogates_and_nul_survive_in_a_letter(tmp_path: Path):
     assert next(iter(replay(tmp_path / "dead.jsonl"))).document == document
 
 
-def test_lines_of_anything_else_are_told_not_raised(tmp_path: Path):
+def test_other_lines_are_reported_not_raised(tmp_path: Path):
     path = tmp_path / "dead.jsonl"
     path.write_text('5\n[]\n{"source": "x"}\n{"source": "x", "line": 1}\n{"source": "x", "line": "?"}\n')
     records = list(replay(path))
@@ -103,7 +103,7 @@ def test_lines_of_anything_else_are_told_not_raised(tmp_path: Path):
 
 
 @pytest.mark.parametrize("number", ["1e999", "-Infinity", "NaN", "9" * 5_000, "[]", "null", '"x"'])
-def test_a_letter_whose_line_is_no_number_is_told_not_raised(tmp_path: Path, number: str):
+def test_a_letter_whose_line_is_no_number_is_reported_not_raised(tmp_path: Path, number: str):
     path = tmp_path / "dead.jsonl"
     path.write_text(f'{{"reason": "x", "source": "a", "document": {{}}, "line": {number}}}\n')
     (record,) = replay(path)
@@ -140,7 +140,7 @@ def test_a_number_json_has_not_is_kept_as_it_was_written(tmp_path: Path, line: s
     assert (again.document, again.reason) == (None, letter["reason"])
 
 
-def test_a_document_that_is_no_json_is_kept_as_text_and_can_be_mended(tmp_path: Path):
+def test_a_document_that_is_no_json_is_stored_as_text_and_can_be_corrected(tmp_path: Path):
     dead = kept(tmp_path / "dead.jsonl", Record({"_id": "1", "n": float("inf")}, "x", 1))
     assert letters_of(dead)[0]["raw"] == '{"_id": "1", "n": Infinity}'
     (again,) = replay(dead)
@@ -158,7 +158,7 @@ def test_a_document_of_pythons_own_breaks_no_run(tmp_path: Path, document: dict)
 
 
 @pytest.mark.parametrize("number", ["1e999", "Infinity", "NaN"])
-def test_a_letter_mended_wrongly_is_told_and_kept(tmp_path: Path, number: str):
+def test_a_wrongly_corrected_letter_is_reported_and_kept(tmp_path: Path, number: str):
     dead = tmp_path / "dead.jsonl"
     dead.write_text(f'{{"source": "x", "line": 4, "document": {{"_id": "1", "n": {number}}}}}\n')
     (record,) = replay(dead)
@@ -167,7 +167,7 @@ def test_a_letter_mended_wrongly_is_told_and_kept(tmp_path: Path, number: str):
     letters_of(kept(tmp_path / "again.jsonl", record))
 
 
-def test_what_was_mended_takes_its_id_from_the_field_named_before(tmp_path: Path):
+def test_a_corrected_letter_takes_its_id_from_the_original_id_field(tmp_path: Path):
     source = tmp_path / "in.jsonl"
     source.write_text('{"id": 1, "n": "first"}\n{"id": 2, broken}\n')
     dead = kept(tmp_path / "dead.jsonl", *read(source, ReadOptions(id_field="url")))

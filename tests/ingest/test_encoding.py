@@ -1,4 +1,4 @@
-"""Documents become the JSON that the standard library writes, by whichever way."""
+"""Documents are encoded as the JSON that the standard library writes."""
 
 import json
 from datetime import date

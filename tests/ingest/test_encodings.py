@@ -182,7 +182,7 @@ def test_text_in_another_encoding_is_refused_with_the_one_to_try(tmp_path: Path,
 @pytest.mark.parametrize("encoding", ["windows-1251", "gb18030", "cp866"])
 @pytest.mark.parametrize("text", [RU, ZH, FR])
 @pytest.mark.parametrize("name", ["x.jsonl", "x.csv", "x.txt", "x.html"])
-def test_utf8_that_is_said_to_be_something_else_is_refused(tmp_path: Path, text, encoding, name):
+def test_utf8_read_in_another_encoding_is_refused(tmp_path: Path, text, encoding, name):
     whole = {"x.jsonl": f'{{"id": "1", "body": "{text}"}}\n', "x.csv": f'id,body\n1,"{text}"\n'}
     (record,) = read_all(tmp_path / name, whole.get(name, text).encode(), encoding=encoding)
     assert record.document is None
@@ -200,7 +200,7 @@ def test_a_page_of_utf8_that_declares_something_else_is_read(tmp_path: Path, tex
 @pytest.mark.parametrize(
     ("text", "encoding"), [("Р° Р±", "windows-1251"), ("联通", "gb18030"), ("plain words", "cp866")]
 )
-def test_a_few_letters_that_would_be_utf8_too_are_what_they_are_said_to_be(tmp_path: Path, text, encoding):
+def test_a_few_letters_that_are_also_valid_utf8_keep_the_given_encoding(tmp_path: Path, text, encoding):
     (record,) = read_all(tmp_path / "x.txt", text.encode(encoding), encoding=encoding)
     assert record.document["body"] == text
 
@@ -223,7 +223,7 @@ def test_a_header_in_another_encoding_is_refused(tmp_path: Path):
     assert record.reason.startswith("the header: the text is not UTF-8")
 
 
-def test_short_rows_are_told_by_the_others(tmp_path: Path):
+def test_the_encoding_of_short_rows_is_guessed_from_the_others(tmp_path: Path):
     rows = "".join(f"{n},Да нет,{RU}\n" for n in range(5)) + "9,Ох,\n"
     *_, last = read_all(tmp_path / "x.csv", ("id,a,b\n" + rows).encode("windows-1251"))
     assert "try --encoding windows-1251" in last.reason

@@ -65,7 +65,7 @@ def test_what_is_not_there_can_not_be_cut_out():
         ([{"set": {"field": "title", "value": "x"}}], ("body",)),
     ],
 )
-def test_fields_that_documents_bring_are_told_from_those_that_steps_make(make_pipeline, processors, raw):
+def test_fields_of_documents_are_distinguished_from_those_of_steps(make_pipeline, processors, raw):
     pipeline = make_pipeline(*processors, {"supershingle": {"fields": ["title", "body"]}})
     assert raw_fields(pipeline.steps, "dedup") == raw
 
@@ -88,7 +88,7 @@ TEXT = "Слово за словом складывается достаточн
     ],
 )
 @pytest.mark.parametrize("missing_ok", [True, False])
-def test_what_is_in_the_way_is_told(document, said, missing_ok):
+def test_the_reason_why_a_field_cannot_be_read_is_reported(document, said, missing_ok):
     with pytest.raises(ProcessorError, match=said):
         text(document, "author.bio", missing_ok)
 

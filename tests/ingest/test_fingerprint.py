@@ -125,7 +125,7 @@ def test_what_is_no_list_of_texts_with_a_language_each_is_refused(
 TEXTS = [article["body"] for article in articles()]
 
 
-def test_it_turns_to_it_in_the_middle_of_a_run_and_nobody_notices(monkeypatch):
+def test_it_switches_to_compiled_code_during_a_run_without_changing_results(monkeypatch):
     pytest.importorskip("numba")
     plain = Fingerprinter(make_scheme())
     expected = plain.fingerprint(TEXTS * 2)
@@ -176,7 +176,7 @@ def test_a_source_that_is_large_enough_has_it_before_the_first_document_is_worke
         assert told == [compiled] * len(many)
 
 
-def test_without_numba_numpy_goes_on(monkeypatch):
+def test_without_numba_numpy_is_used(monkeypatch):
     monkeypatch.setitem(sys.modules, "numba", None)
     monkeypatch.setattr(fingerprint, "_WORTH_COMPILING", 100)
     made = Fingerprinter(make_scheme())

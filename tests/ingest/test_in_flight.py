@@ -1,4 +1,4 @@
-"""Several bulk requests on their way at once: nothing is lost, counted twice or overtaken."""
+"""Concurrent bulk requests: no document is lost, counted twice or overtaken."""
 
 import json
 import threading

@@ -36,7 +36,7 @@ def test_a_pipeline_writes_no_fingerprint_over_what_it_reads_or_engines_keep(tar
         SignOptions(("title", "body"), target=target)
 
 
-def test_a_field_around_a_text_is_refused_and_one_beside_it_is_not():
+def test_a_target_inside_a_text_field_is_refused_and_a_sibling_is_not():
     with pytest.raises(ConfigError, match="'article' holds a text that fingerprints are made of"):
         check_field("field", "article", ["article.body"])
     for name in ("article.dedup", "articles", "fp.x", "a b"):
@@ -71,7 +71,7 @@ def test_a_document_whose_field_holds_something_else_fails_and_is_kept_whole(
 @pytest.mark.parametrize(
     "held", [None, {}, [], {"digest": "x"}, [{"lang": "ru"}], {"group": 5, "leader": True}]
 )
-def test_what_is_left_of_a_fingerprint_is_nobody_elses(held):
+def test_parts_of_a_fingerprint_are_not_foreign(held):
     assert foreign_content({"dedup": held}, "dedup") == ""
     assert foreign_content({"a.dedup": held}, "a.dedup") == ""
 

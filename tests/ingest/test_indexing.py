@@ -177,7 +177,7 @@ def test_bad_input_is_counted_and_kept_with_its_lines(
     assert engine.get("i", "klingon")["_source"]["dedup"]["lang"] == "ru"
 
 
-def test_dead_letters_can_be_indexed_once_the_pipeline_is_mended(
+def test_dead_letters_can_be_indexed_once_the_pipeline_is_corrected(
     engine: EmbeddedEngine, make_pipeline: Make, tmp_path: Path
 ):
     strict = make_pipeline({"fail": {"message": "no"}})

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM, wherever they fall: the run ends soon, and its books are exact."""
+"""Ctrl-C and SIGTERM at any time: the run ends soon, and its counts are exact."""
 
 import _thread
 import itertools
@@ -296,7 +296,7 @@ def test_what_one_request_wrote_is_counted_while_another_ends_the_run(engine, pl
     assert_exact(summary, engine, dead)
 
 
-def test_one_that_comes_when_all_is_done_is_told(engine, plain, tmp_path: Path):
+def test_an_interrupt_at_the_end_of_the_run_is_reported(engine, plain, tmp_path: Path):
     class Asking(Tapped):
         def refresh(self, index: str) -> None:
             self._engine.refresh(index)
@@ -306,7 +306,7 @@ def test_one_that_comes_when_all_is_done_is_told(engine, plain, tmp_path: Path):
     assert (summary.indexed, summary.stopped) == (1, "terminated")
 
 
-def test_who_handles_the_signal_already_goes_on_doing_so(engine, plain):
+def test_existing_signal_handlers_are_kept(engine, plain):
     seen: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: seen.append(number))
 

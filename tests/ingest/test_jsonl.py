@@ -60,7 +60,7 @@ def test_every_method_that_changes_a_dictionary_is_watched():
 
 
 @pytest.mark.parametrize("line", ['{"tags": ["a"]}', '{"at": {"x": 1}}', f'{{"body": "{"а" * (1 << 21)}"}}'])
-def test_what_could_be_changed_unseen_and_what_is_long_travels_as_it_is(tmp_path, line):
+def test_mutable_values_and_long_lines_are_pickled_as_dictionaries(tmp_path, line):
     assert type(_document(tmp_path, line)) is dict
 
 
@@ -72,7 +72,7 @@ def test_garbage_is_looked_for_among_what_is_new_and_afterwards_everywhere():
     assert gc.get_freeze_count() < 1_000
 
 
-def test_what_somebody_has_set_aside_stays_there():
+def test_frozen_objects_stay_frozen():
     gc.freeze()
     try:
         before = gc.get_freeze_count()
@@ -84,7 +84,7 @@ def test_what_somebody_has_set_aside_stays_there():
         gc.unfreeze()
 
 
-def test_garbage_is_looked_for_seldom_meanwhile_but_not_where_somebody_never_does():
+def test_garbage_is_collected_rarely_unless_collection_is_off():
     often = gc.get_threshold()
     try:
         for first, meanwhile in ((700, 10_000), (20_000, 20_000), (0, 0)):
@@ -96,7 +96,7 @@ def test_garbage_is_looked_for_seldom_meanwhile_but_not_where_somebody_never_doe
         gc.set_threshold(*often)
 
 
-def test_whoever_has_set_aside_what_is_there_keeps_that():
+def test_objects_frozen_by_the_caller_stay_frozen():
     gc.freeze()
     try:
         with infrequent_gc():

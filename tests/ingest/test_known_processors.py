@@ -1,4 +1,4 @@
-"""The processors people know from their servers: names, lists, patterns, types and dates."""
+"""The processors that the servers have, too: names, lists, patterns, types and dates."""
 
 import re
 import sys
@@ -184,7 +184,7 @@ def test_a_processor_that_returns_nonsense_fails_the_document_as_its_own_fault(r
     assert "the processor returned a number instead of a document" in outcome.failure.reason
 
 
-def test_processors_that_cannot_be_had_are_told(make_pipeline: Make, monkeypatch):
+def test_unavailable_processors_are_reported(make_pipeline: Make, monkeypatch):
     install(
         monkeypatch,
         ("twice", "strangers_processors:Shout"),

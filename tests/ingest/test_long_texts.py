@@ -1,4 +1,4 @@
-"""Long texts on their way into an index: found and kept whole, or refused where they are too long."""
+"""Long texts are indexed whole, and refused if they are too long."""
 
 import json
 from pathlib import Path

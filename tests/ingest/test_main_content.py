@@ -1,4 +1,4 @@
-"""main_content: the article of a page stays, what surrounds it on every page goes."""
+"""main_content keeps the article of a page and removes its boilerplate."""
 
 import pytest
 
@@ -57,7 +57,7 @@ def test_no_text_is_a_failure(run_main_content, html):
     assert run_main_content(html).status == "done"
 
 
-def test_a_field_that_is_missing_or_no_text_is_told(run_one):
+def test_a_field_that_is_missing_or_no_text_is_reported(run_one):
     assert run_one({}, {"main_content": {"field": "body"}}).status == "failed"
     assert run_one({}, {"main_content": {"field": "body", "ignore_missing": True}}).status == "done"
     assert "is a number" in run_one({"body": 5}, {"main_content": {"field": "body"}}).failure.reason

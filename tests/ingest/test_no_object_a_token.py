@@ -1,4 +1,4 @@
-"""On the batch face no Python object is made for a token: the calls made do not grow with the tokens."""
+"""Fingerprinting a batch creates no Python object per token: the number of calls does not grow."""
 
 import gc
 import sys

@@ -28,12 +28,12 @@ def with_handlers(*handlers: dict[str, Any]) -> dict[str, Any]:
     return {"fail": {**FAIL["fail"], "on_failure": list(handlers)}}
 
 
-def test_a_document_a_handler_saves_goes_on_with_the_next_step(run_one: Run):
+def test_a_document_that_a_handler_rescues_continues_with_the_next_step(run_one: Run):
     done = run_one({"a": 1}, with_handlers(NOTE), AFTER)
     assert done.document == {"a": 1, "why": "fail gate: no good", "after": 1}
 
 
-def test_ignore_failure_goes_on_as_if_nothing_were(run_one: Run):
+def test_ignore_failure_continues_with_the_next_step(run_one: Run):
     ignored = {"fail": {**FAIL["fail"], "ignore_failure": True, "on_failure": [NOTE]}}
     assert run_one({"a": 1}, ignored, AFTER).document == {"a": 1, "after": 1}
 

@@ -1,4 +1,4 @@
-"""The page about pipelines: its examples run, and it leaves nothing out."""
+"""The docs page about pipelines: its examples run, and it is complete."""
 
 import contextlib
 import io
@@ -30,7 +30,7 @@ def test_its_pipelines_can_be_built(make_pipeline: Callable[..., Pipeline]):
         make_pipeline(*definition.pop("processors"), **definition)
 
 
-def test_the_default_pipeline_is_shown_as_it_is():
+def test_simulation_shows_the_default_pipeline():
     def essence(definition: dict[str, Any]) -> list[Any]:
         return [
             {name: {key: v for key, v in options.items() if key != "description"}}

@@ -99,7 +99,9 @@ def test_a_declared_language_wins(run_one: Run, fingerprinter: Fingerprinter, de
 
 
 @pytest.mark.parametrize("declared", ["xx", "Klingon", 5, ["ru"], {"code": "ru"}])
-def test_a_declared_language_nobody_knows_is_detected_and_counted(make_pipeline: Make, declared: object):
+def test_an_unknown_declared_language_is_replaced_by_detection_and_counted(
+    make_pipeline: Make, declared: object
+):
     pipeline = make_pipeline({"supershingle": {"field": "body", "language_field": "lang"}})
     pipeline.meter.take()
     (outcome,) = pipeline.run([{"body": "Мама мыла раму утром", "lang": declared}])
@@ -182,6 +184,8 @@ def test_drop_and_fail_do_what_they_say(run_one: Run):
         ({"drop": {"on_failure": [{"dorp": {}}]}}, r"processors\[0\]\.on_failure\[0\]"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_with_its_place(make_pipeline: Make, processor: Any, told: str):
+def test_an_invalid_pipeline_is_refused_with_the_place_of_the_error(
+    make_pipeline: Make, processor: Any, told: str
+):
     with pytest.raises(ConfigError, match=told):
         make_pipeline(processor)

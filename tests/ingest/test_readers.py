@@ -148,13 +148,13 @@ def test_a_record_without_the_field_its_id_is_to_come_from_is_refused(tmp_path: 
     assert (record.raw, record.id_field) == (line, "url")
 
 
-def test_a_column_of_ids_that_is_not_there_is_told_once_with_those_that_are(tmp_path: Path):
+def test_a_missing_id_column_is_reported_once_with_the_existing_columns(tmp_path: Path):
     (record,) = read_all(write(tmp_path / "x.csv", "id,body\n1,a\n2,b\n"), id_field="url")
     assert record.reason == "the header: no column 'url', the id field; the columns are id, body"
     assert read_all(write(tmp_path / "empty.csv", ""), id_field="url") == []
 
 
-def test_a_row_without_an_id_is_kept_as_an_object_that_can_be_mended(tmp_path: Path):
+def test_a_row_without_an_id_is_kept_as_an_object_that_can_be_corrected(tmp_path: Path):
     (record,) = read_all(write(tmp_path / "x.csv", 'url,body\n,"ещё\nтекст"\n'), id_field="url")
     assert json.loads(record.raw) == {"url": "", "body": "ещё\nтекст"}
     assert record.id_field == "url"
@@ -307,7 +307,7 @@ def test_a_page_that_declares_nonsense_is_read_as_utf_8(tmp_path: Path, charset:
     assert read_all(path)[0].document["body"].endswith("<p>Привет")
 
 
-def test_standard_input_is_read_as_jsonl_unless_told(monkeypatch: pytest.MonkeyPatch):
+def test_standard_input_is_jsonl_by_default(monkeypatch: pytest.MonkeyPatch):
     def given(data: str) -> None:
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data.encode())))
 

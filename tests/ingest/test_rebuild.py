@@ -1,4 +1,4 @@
-"""An index that is built anew: the old one stays until the new one is whole."""
+"""A rebuilt index: the old one stays until the new one is complete."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -77,7 +77,7 @@ def test_where_there_is_none_it_is_just_built(engine, plain):
     assert names(engine) == ["pages"]
 
 
-def test_one_that_cannot_be_put_in_place_is_kept_and_told(engine, plain, old):
+def test_an_index_that_cannot_replace_the_old_one_is_kept_and_reported(engine, plain, old):
     class Held:
         def __getattr__(self, name: str) -> Any:
             return getattr(engine, name)

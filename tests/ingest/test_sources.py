@@ -1,4 +1,4 @@
-"""What of folders is read, and what is counted instead; ids that come twice; first rows that are none."""
+"""Files and folders as sources, repeated ids, and first rows that are no header."""
 
 import json
 import os
@@ -47,7 +47,7 @@ def test_a_folder_that_cannot_be_read_is_a_failure(tmp_path: Path):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_ids_that_come_again_are_counted_and_told(engine, plain, tmp_path: Path, workers: int):
+def test_repeated_ids_are_counted_and_reported(engine, plain, tmp_path: Path, workers: int):
     lines = [json.dumps({"id": str(n % 2_000), "n": n}) for n in range(2_003)]
     file = written(tmp_path / "in.jsonl", "\n".join(lines))
     summary = index_documents(engine, "i", read(file), plain, workers=workers)
@@ -59,7 +59,7 @@ def test_ids_that_come_again_are_counted_and_told(engine, plain, tmp_path: Path,
     assert again.counts["equal_ids"] == 3
 
 
-def test_ids_seen_are_told_whatever_the_blocks():
+def test_repeated_ids_are_found_in_blocks_of_any_size():
     seen = SeenIds()
     assert seen.add([]) == []
     assert seen.add(["a", "b", "a"]) == [2]
@@ -87,7 +87,7 @@ def test_a_summary_tells_where_a_reason_was_met_first(engine, plain, tmp_path: P
         "no," + "слово " * 9,
     ],
 )
-def test_a_first_row_that_looks_like_data_is_asked_about(tmp_path: Path, row: str):
+def test_a_first_row_that_looks_like_data_is_rejected(tmp_path: Path, row: str):
     file = written(tmp_path / "x.csv", row + "\n2,other\n")
     (refused,) = read(file)
     assert "looks like data" in refused.reason

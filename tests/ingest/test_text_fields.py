@@ -1,4 +1,4 @@
-"""Where text is, besides the fields named: found by its words, whatever else a document holds."""
+"""Fields with text are found by running text, besides the configured ones."""
 
 import re
 
@@ -25,7 +25,7 @@ def test_eight_words_in_a_row_are_running_text_and_fewer_are_none(text):
 
 
 @pytest.mark.parametrize(("documents", "found"), [(4, ["title", "content"]), (5, []), (8, [])])
-def test_text_that_a_quarter_of_the_documents_have_is_told_and_rarer_text_is_not(documents, found):
+def test_fields_with_text_in_a_quarter_of_the_documents_are_reported(documents, found):
     bare = [{"price": "17"}] * (documents - 1)
     assert (
         likely_texts([{"title": "one", "content": "one two three four five six seven eight"}, *bare]) == found

@@ -1,4 +1,4 @@
-"""Where texts are at hand they decide: what the signature takes for alike is looked at word by word."""
+"""Texts decide where they are available: candidates by signature are compared word by word."""
 
 import random
 

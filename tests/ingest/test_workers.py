@@ -79,7 +79,7 @@ def test_a_worker_that_dies_costs_the_guilty_document_only(deadly: Pipeline):
     ]
     guilty = answers[2].outcomes[1]
     assert guilty.status == "failed"
-    assert "the worker process died: signal 9, perhaps for want of memory" in guilty.failure.reason
+    assert "the worker process died: signal 9, perhaps out of memory" in guilty.failure.reason
     assert answers[2].meter.counts["crashes"] == 1
 
 
@@ -89,7 +89,7 @@ def test_where_every_document_kills_the_block_is_given_up_soon(deadly: Pipeline)
     assert answer.meter.counts["crashes"] == 3
 
 
-def test_workers_end_when_nobody_wants_more_answers(deadly: Pipeline):
+def test_workers_end_with_the_generator(deadly: Pipeline):
     answers = process_blocks(deadly, iter(blocks_of(50, 2)), 2)
     pids = {next(answers).outcomes[0].document["pid"] for _ in range(4)}
     answers.close()
@@ -127,7 +127,7 @@ class Here(WorkerProcess):
         return Told([self.asked])
 
 
-def test_an_answer_that_is_handed_on_is_held_by_nobody_else():
+def test_a_consumed_answer_has_no_other_reference():
     answers = answers_in_order([Here(id), Here(id)], iter(range(6)), lambda worker, question: Told())
     for number in range(6):
         answer = next(answers)

@@ -1,4 +1,4 @@
-"""What the tests of upkeep share: the pipeline for pages, and an embedded engine with pages in it."""
+"""Fixtures: the pipeline for pages, and an embedded engine with pages."""
 
 from collections.abc import Iterator
 from pathlib import Path

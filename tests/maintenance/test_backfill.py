@@ -219,7 +219,7 @@ def options(tmp_path: Path) -> BackfillOptions:
     return BackfillOptions(workers=1, checkpoint=tmp_path / "checkpoint.json")
 
 
-def test_it_goes_on_where_it_was(engine, many, pipeline, options):
+def test_a_backfill_resumes_at_its_checkpoint(engine, many, pipeline, options):
     first = backfill(engine, many, pipeline, options, interrupt)
     assert (first.stopped, first.counts.read, first.remaining) == ("interrupted", 100, COUNT - 100)
     tapped = Tapped(engine)
@@ -231,7 +231,7 @@ def test_it_goes_on_where_it_was(engine, many, pipeline, options):
     assert not Path(options.checkpoint).exists()
 
 
-def test_without_its_point_in_time_it_begins_anew_and_writes_nothing_twice(engine, many, pipeline, options):
+def test_without_its_point_in_time_it_restarts_and_writes_nothing_twice(engine, many, pipeline, options):
     backfill(engine, many, pipeline, options, interrupt)
     engine._pits.clear()
     second = backfill(engine, many, pipeline, options)

@@ -33,7 +33,7 @@ def test_a_crash_while_saving_leaves_the_one_before(tmp_path: Path):
     assert file.load(dict) == STATE | {"place": 7}
 
 
-def test_nobody_elses_file_is_touched_while_saving(tmp_path: Path):
+def test_saving_touches_no_other_file(tmp_path: Path):
     beside = tmp_path / "checkpoint.json.part"
     beside.write_text("mine")
     file = checkpoint(tmp_path / "checkpoint.json")
@@ -43,7 +43,7 @@ def test_nobody_elses_file_is_touched_while_saving(tmp_path: Path):
     assert {one.name for one in tmp_path.iterdir()} == {"checkpoint.json", "checkpoint.json.part"}
 
 
-def test_a_checkpoint_that_cant_be_written_leaves_nothing_beside_it(tmp_path: Path):
+def test_a_failed_write_of_a_checkpoint_leaves_no_other_file(tmp_path: Path):
     (tmp_path / "checkpoint.json").mkdir()
     with pytest.raises(InputError, match="give another path"):
         checkpoint(tmp_path / "checkpoint.json").save(STATE)
@@ -81,7 +81,7 @@ def test_a_state_that_can_not_be_parsed_is_damage_too(tmp_path: Path, parse):
         checkpoint(tmp_path / "checkpoint.json").load(parse)
 
 
-def test_a_place_that_cannot_be_written_is_told(tmp_path: Path):
+def test_a_path_that_cannot_be_written_is_reported(tmp_path: Path):
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="give another path"):
         checkpoint(tmp_path / "file" / "checkpoint.json").save(STATE)

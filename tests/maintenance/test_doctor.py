@@ -57,14 +57,14 @@ def test_other_fields_may_change(engine, signed, pipeline):
         ({"shingles": 5_000}, "damaged"),
     ],
 )
-def test_each_illness_is_told_by_name(engine, signed, pipeline, stored, finding):
+def test_each_finding_is_reported_by_name(engine, signed, pipeline, stored, finding):
     change(engine, signed, "page-3", dedup=stored)
     found = diagnose(engine, signed, pipeline, ALONE)
     assert found.listed == {finding: ["page-3"]}
     assert sum(found.findings.values()) == found.documents == 120
 
 
-def test_a_backfill_mends_every_illness_it_can(engine, signed, pipeline):
+def test_a_backfill_repairs_every_finding_it_can(engine, signed, pipeline):
     change(engine, signed, "page-1", dedup=None)
     change(engine, signed, "page-2", dedup={"scheme": "sf1-other"})
     change(engine, signed, "page-3", dedup={"signature": None})
@@ -94,7 +94,7 @@ def test_a_language_noted_after_it_was_found_is_no_change(engine, pipeline):
     assert diagnose(engine, "mixed", pipeline, ALONE).healthy
 
 
-def test_mappings_of_another_scheme_or_of_none_are_told(engine, signed, scheme, pipeline):
+def test_mappings_of_another_scheme_or_of_none_are_reported(engine, signed, scheme, pipeline):
     meta = {"shinglefold": scheme.with_options(values=84, groups=20).to_json()}
     engine.put_mappings(signed, {"_meta": meta})
     (told,) = diagnose(engine, signed, pipeline, ALONE).mapping

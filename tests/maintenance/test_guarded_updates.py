@@ -34,7 +34,7 @@ class Refusing:
         return BulkResult(done.indexed, (*done.failures, *failures), done.written_over)
 
 
-def test_what_another_writer_has_changed_meanwhile_is_fingerprinted_as_it_is_now(engine, unsigned, pipeline):
+def test_concurrent_changes_are_fingerprinted_in_their_newest_version(engine, unsigned, pipeline):
     text = {"_source": {"body": "one two three four five six seven eight nine ten"}}
     summary = backfill(Refusing(engine, 409, others=text), unsigned, pipeline, _ALONE)
     counts = summary.counts
@@ -71,15 +71,15 @@ def test_what_is_never_updated_has_failed_and_is_named_with_the_reason(
 @pytest.mark.parametrize(
     ("status", "told"), [(429, "too busy: its queue is full"), (403, "accepts no updates (403): its queue")]
 )
-def test_an_engine_that_takes_nothing_stops_the_run_with_its_reason(engine, unsigned, pipeline, status, told):
+def test_an_engine_that_accepts_no_updates_stops_the_run_with_its_reason(
+    engine, unsigned, pipeline, status, told
+):
     summary = backfill(Refusing(engine, status, "its queue is full", times=99), unsigned, pipeline, _ALONE)
     assert told in summary.stopped
     assert summary.counts.updated == summary.counts.read == 0
 
 
-def test_an_index_that_was_deleted_meanwhile_leaves_nothing_to_go_on_from(
-    engine, unsigned, pipeline, tmp_path
-):
+def test_after_a_deletion_of_the_index_there_is_nothing_to_resume(engine, unsigned, pipeline, tmp_path):
     file = tmp_path / "checkpoint"
     gone = Refusing(engine, 404, "index_not_found_exception: no such index; create it first", times=99)
     options = BackfillOptions(workers=1, checkpoint=file)
@@ -118,14 +118,14 @@ def test_counts_of_two_blocks_are_the_counts_of_both(one, other):
     assert BackfillCounts.from_json(both.to_json()) == both
 
 
-def test_beginning_anew_keeps_what_was_updated():
+def test_a_restart_keeps_the_number_of_updated_documents():
     counts = counted(["updated", "updated", "failed", "gone"])
     counts.add_changed("7")
     counts.restart()
     assert counts == BackfillCounts(earlier=2, changed=["7"])
 
 
-def test_lists_are_bounded_and_the_counts_go_on():
+def test_lists_are_bounded_and_counts_are_not():
     counts = BackfillCounts()
     for number in range(3_000):
         one = BackfillCounts(read=1)

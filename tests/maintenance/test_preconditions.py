@@ -33,7 +33,7 @@ ALONE = BackfillOptions(workers=1)
         ({"mode": "disabled"}, "_source is off"),
     ],
 )
-def test_a_source_that_does_not_hold_what_is_indexed_stands_against_updates(source, said):
+def test_an_incomplete_source_prevents_updates(source, said):
     (told,) = source_obstacles({"_source": source}, {})
     with pytest.raises(AssertionError, match=said):
         raise AssertionError(told)
@@ -54,7 +54,7 @@ def test_a_source_that_settings_have_rebuilt_does_so_too(settings):
 
 
 @pytest.mark.parametrize("source", [None, {}, {"enabled": True}, {"includes": ["*"]}, {"excludes": []}])
-def test_a_whole_source_stands_against_nothing(source):
+def test_a_complete_source_allows_updates(source):
     assert not list(source_obstacles({"_source": source}, {"index.mode": "standard"}))
     assert not list(source_obstacles({}, {"index.mode": "logsdb", "index.mapping.source.mode": "stored"}))
 
@@ -69,13 +69,13 @@ def test_a_whole_source_stands_against_nothing(source):
         ({"properties": {"of": {"type": "keyword"}, "scheme": {"type": "keyword"}}}, "holds of, which"),
     ],
 )
-def test_what_is_somebody_elses_is_told_with_the_way_around_it(definition, said):
+def test_foreign_fields_are_reported_with_a_remedy(definition, said):
     (told,) = field_obstacles("shop", {"properties": {"dedup": definition}}, "dedup")
     assert said in told
     assert told.endswith("`shinglefold setup shop --dedup-field copies`")
 
 
-def test_a_text_on_the_way_to_the_field_is_somebody_elses(scheme):
+def test_a_text_field_as_parent_is_foreign(scheme):
     found = {"properties": {"meta": {"type": "text"}}}
     (told,) = field_obstacles("shop", found, "meta.print")
     assert told.startswith("[meta] is mapped as text")
@@ -93,7 +93,7 @@ def test_a_text_on_the_way_to_the_field_is_somebody_elses(scheme):
         ({"index.store.type": "remote_snapshot"}, "restore it"),
     ],
 )
-def test_an_index_that_takes_no_writes_is_told_with_the_way_out(settings, remedy):
+def test_an_index_without_writes_is_reported_with_a_remedy(settings, remedy):
     (told,) = write_obstacles("shop", settings)
     assert remedy in told
     assert not list(write_obstacles("shop", dict.fromkeys(settings, "false")))
@@ -123,7 +123,7 @@ def test_names_with_points_are_taken_for_what_they_mean():
 @pytest.mark.parametrize(
     "value", [None, {}, {"scheme": None}, {"scheme": "sf2-x", "lang": "ru", "group": None}]
 )
-def test_a_fingerprint_and_none_at_all_are_nobody_elses(value):
+def test_a_fingerprint_and_an_empty_field_are_not_foreign(value):
     assert not unrecognized_content({"dedup": value}, "dedup")
     assert not unrecognized_content({}, "dedup")
 
@@ -165,7 +165,7 @@ def test_the_mappings_of_a_new_index_lack_nothing(scheme, field):
     assert found.stored["id"] == scheme.id
 
 
-def test_an_index_without_fingerprints_lacks_all_fields_and_can_be_mended(scheme):
+def test_an_index_without_fingerprints_lacks_all_fields_and_can_be_set_up(scheme):
     found = compare_mappings({"properties": {"body": {"type": "text"}}}, default_recipe(scheme))
     assert len(found.missing) == 6
     assert (found.wrong, found.stored) == ((), None)
@@ -182,7 +182,7 @@ def test_an_index_without_fingerprints_lacks_all_fields_and_can_be_mended(scheme
         ("shingles", {"properties": {}}, "dedup.shingles is mapped as object, integer is needed"),
     ],
 )
-def test_what_can_not_be_mended_in_place_is_told(scheme, name, definition, said):
+def test_what_cannot_be_changed_in_place_is_reported(scheme, name, definition, said):
     made = copy.deepcopy(mappings(scheme))
     made["properties"]["dedup"]["properties"][name] = definition
     assert compare_mappings(made, default_recipe(scheme)).wrong == (said,)
@@ -209,7 +209,7 @@ def test_an_index_that_is_to_number_groups_lacks_their_fields(scheme):
     assert lacking == {"dedup.group": {"type": "long"}, "dedup.leader": {"type": "boolean"}}
 
 
-def test_numbers_of_groups_that_are_mapped_otherwise_are_told(scheme):
+def test_other_mappings_of_group_numbers_are_reported(scheme):
     made = mappings(scheme)
     made["properties"]["dedup"]["properties"]["group"] = {"type": "keyword"}
     assert compare_mappings(made, replace(default_recipe(scheme), groups=True)).wrong == (
@@ -262,7 +262,7 @@ class Some:
         return self.indices[name]["template"]
 
 
-def test_what_the_next_index_would_lose_is_told():
+def test_what_the_next_index_would_lose_is_reported():
     settings = {"index": {"number_of_shards": "5"}}
     old = {
         "index_patterns": ["leg-*"],

@@ -40,7 +40,7 @@ def letters_in(path: Path) -> list[str]:
     return [json.loads(line)["document"]["_id"] for line in path.read_text().splitlines()]
 
 
-def test_what_was_mended_is_indexed_and_the_rest_stays(engine, failed, pipeline):
+def test_corrected_letters_are_indexed_and_the_rest_stays(engine, failed, pipeline):
     mend(failed, {"page-0", "page-20"})
     summary = retry(engine, "pages", failed, pipeline, workers=1)
     assert (summary.read, summary.indexed, summary.failed) == (5, 2, 3)
@@ -57,7 +57,7 @@ def test_the_file_is_gone_when_nothing_fails_again(engine, failed, pipeline):
         retry(engine, "pages", failed, pipeline)
 
 
-def test_letters_a_killed_run_put_aside_are_tried_first(engine, failed, pipeline):
+def test_letters_of_a_killed_run_are_tried_first(engine, failed, pipeline):
     mend(failed, {"page-0", "page-10", "page-20"})
     lines = failed.read_text().splitlines(keepends=True)
     aside = failed.with_name("failed.jsonl.retrying")
@@ -121,7 +121,7 @@ def test_letters_written_meanwhile_stay(engine, failed, pipeline):
     assert letters_in(failed) == ["page-10", "page-20", "page-30", "page-40", "late"]
 
 
-def test_what_a_killed_run_left_aside_is_tried_once_and_what_was_mended_since_wins(engine, failed, pipeline):
+def test_letters_of_a_killed_run_are_tried_once_and_later_corrections_win(engine, failed, pipeline):
     aside = failed.with_name("failed.jsonl.retrying")
     letters = [json.loads(line) for line in failed.read_text().splitlines()]
     again = [{**letter, "reason": "failed again"} for letter in letters[:3]]
@@ -164,7 +164,7 @@ def test_two_runs_do_not_share_a_file(engine, failed, pipeline):
     assert told
 
 
-def test_a_run_that_is_refused_leaves_what_another_has_put_aside(engine, failed, pipeline):
+def test_a_refused_run_leaves_the_letters_of_another_run(engine, failed, pipeline):
     before, told = letters_in(failed), []
 
     def other(_) -> None:
@@ -178,7 +178,7 @@ def test_a_run_that_is_refused_leaves_what_another_has_put_aside(engine, failed,
 
 
 @pytest.mark.parametrize("mended", [{"page-0"}, {f"page-{n}" for n in range(50)}], ids=["one", "all"])
-def test_letters_of_a_run_that_goes_on_come_into_the_new_file(engine, failed, pipeline, mended):
+def test_letters_of_a_concurrent_run_go_into_the_new_file(engine, failed, pipeline, mended):
     mend(failed, mended)
     left = [one for one in letters_in(failed) if one not in mended]
     with closing(DeadLetters(failed)) as others:
@@ -260,7 +260,7 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("name", FOREIGN)
-def test_what_holds_no_dead_letters_is_left_as_it_is(engine, pipeline, tmp_path: Path, name):
+def test_files_without_dead_letters_are_not_changed(engine, pipeline, tmp_path: Path, name):
     folder = tmp_path / "given"
     folder.mkdir()
     path = folder / name
@@ -273,7 +273,7 @@ def test_what_holds_no_dead_letters_is_left_as_it_is(engine, pipeline, tmp_path:
     assert not engine.index_exists("pages")
 
 
-def test_a_letter_beside_something_else_is_not_enough(engine, failed, pipeline):
+def test_a_file_with_one_letter_among_other_lines_is_refused(engine, failed, pipeline):
     failed.write_text(failed.read_text() + '{"id": "a page"}\n')
     before = failed.read_bytes()
     with pytest.raises(InputError, match="line 6 is no dead letter"):
@@ -281,7 +281,7 @@ def test_a_letter_beside_something_else_is_not_enough(engine, failed, pipeline):
     assert failed.read_bytes() == before
 
 
-def test_a_folder_a_link_and_a_pipe_are_told(engine, failed, pipeline, tmp_path: Path):
+def test_a_folder_a_link_and_a_pipe_are_refused(engine, failed, pipeline, tmp_path: Path):
     folder = tmp_path / "folder"
     folder.mkdir()
     with pytest.raises(InputError, match="is a folder"):
@@ -299,7 +299,7 @@ def test_a_folder_a_link_and_a_pipe_are_told(engine, failed, pipeline, tmp_path:
     assert len(letters_in(failed)) == 5
 
 
-def test_a_write_protected_file_is_told_before_anything_is_indexed(engine, failed, pipeline):
+def test_a_write_protected_file_is_refused_before_anything_is_indexed(engine, failed, pipeline):
     mend(failed, {"page-0"})
     failed.chmod(0o444)
     with pytest.raises(InputError, match=r"chmod u\+w"):
@@ -307,7 +307,7 @@ def test_a_write_protected_file_is_told_before_anything_is_indexed(engine, faile
     assert "page-0" not in stored(engine, "pages")
 
 
-def test_something_else_in_the_place_of_letters_aside_is_not_touched(engine, failed, pipeline):
+def test_other_content_of_the_temporary_file_is_not_touched(engine, failed, pipeline):
     aside = failed.with_name("failed.jsonl.retrying")
     aside.write_text("my notes\n")
     before = failed.read_bytes()

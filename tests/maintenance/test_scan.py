@@ -134,7 +134,7 @@ def test_a_point_in_time_is_kept_where_the_whole_index_is_away_for_a_while(engin
     assert [one for one in losing.opened if one == place.pit] == [place.pit]
 
 
-def test_an_index_that_stays_away_is_said_to_be_unavailable(engine, unsigned):
+def test_an_index_that_stays_away_is_reported_as_unavailable(engine, unsigned):
     losing = Losing(engine)
     scan = Scan(losing, unsigned, backoff=AT_ONCE)
     place = scan.start()

@@ -71,7 +71,7 @@ def test_another_decision_is_noted_without_a_backfill(engine, scheme, pipeline):
     assert plan.backfills == {}
 
 
-def test_what_can_not_be_changed_is_told_and_left_alone(engine, scheme):
+def test_what_cannot_be_changed_is_reported_and_not_touched(engine, scheme):
     engine.create_index("pages", {"properties": {"dedup": {"type": "keyword"}}}, {})
     plan = make_plan(engine, SetupRequest(default_recipe(scheme), indices=("pages",)))
     ((name, (told,)),) = plan.problems.items()

@@ -1,4 +1,4 @@
-"""What indices hold is counted, and what can't be counted is told with the reason."""
+"""Statistics of indices, and reasons for missing ones."""
 
 from dataclasses import replace
 
@@ -51,7 +51,7 @@ def test_documents_are_counted_of_which_short_ones_have_no_signature(engine, sig
 
 
 @pytest.mark.parametrize("search", [0, 1])
-def test_an_index_that_refuses_a_count_is_told_with_the_reason(engine, signed, search):
+def test_an_index_that_cannot_be_counted_is_reported_with_the_reason(engine, signed, search):
     (one,) = statistics(Refusing(engine, search), signed)
     assert (one.documents, one.signed, one.problem) == (one.info.documents, 0, "blocked")
     assert one.to_json()["problem"] == "blocked"
@@ -63,12 +63,12 @@ def test_an_index_that_does_not_tell_its_mappings_is_listed(engine, signed):
     assert one.signed_share is None
 
 
-def test_the_first_problem_is_the_one_told(engine, signed):
+def test_the_first_problem_is_reported(engine, signed):
     (one,) = statistics(Refusing(engine, 0, mappings=True), signed)
     assert one.problem == "index pages is closed"
 
 
-def test_documents_without_a_number_and_places_that_a_gate_keeps_are_told(engine, pipeline):
+def test_documents_without_a_group_number_and_placeholders_are_counted(engine, pipeline):
     recipe = replace(pipeline.recipe("dedup"), groups=True)
     ensure_index(engine, "pages", recipe, properties=FIELDS)
     index_documents(engine, "pages", pages(30), pipeline, workers=1)
