@@ -50,9 +50,7 @@ _passage_options = options(
         metavar="N",
         help="Words that may differ within a passage, one after another.",
     ),
-    click.option(
-        "--tolerant", is_flag=True, help="Also take words in another order for equal; takes longer."
-    ),
+    click.option("--tolerant", is_flag=True, help="Also match words in another order; takes longer."),
     passages_option,
     click.option("--html", metavar="FILE", help="Write both texts side by side as one HTML file."),
 )
@@ -76,7 +74,8 @@ _passage_options = options(
     "fields",
     multiple=True,
     metavar="FIELD",
-    help="With --index: field whose text is aligned; repeat it for more. By default those with fingerprints.",
+    help="With --index: field to find passages in; repeat it for more. By default the fields with "
+    "fingerprints.",
 )
 @text_options("A and B are the texts themselves, not files", "of both")
 @_passage_options

@@ -79,8 +79,8 @@ def groups(
     resemblance, and where texts decide their edit similarity. FILE is JSONL, CSV, HTML, text, a folder, - for
     standard input, or what sign wrote, also as Parquet; all files are compared together.
 
-    A command that is stopped begins anew. For a long job over texts, run sign first, which goes on after a
-    kill, and give what it wrote.
+    A stopped command starts from the beginning. For many texts run sign first, which continues after a kill,
+    then groups on its output.
     """
     _check_forms(as_pairs, linkage, min_size, sort, as_csv, invocation.json)
     with open_collection(invocation, sources, Scale(signed, memory, most_shared), **given) as found:

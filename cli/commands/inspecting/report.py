@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     """
 )
 @click.argument("index", metavar="INDEX")
-@click.option("--html", metavar="FILE", help="Write one HTML file with plots, which opens without a network.")
+@click.option("--html", metavar="FILE", help="Write an HTML file with plots, which needs no network.")
 @click.option("--host-field", default="", metavar="FIELD", help="Field of hosts or addresses.")
 @click.option("--date-field", default="", metavar="FIELD", help="Field of dates.")
 @click.option("--title-field", default="title", show_default=True, metavar="FIELD", help="Field of titles.")
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     default=10,
     show_default=True,
     metavar="N",
-    help="Groups, hosts and languages to list at most.",
+    help="The most groups, hosts and languages to list.",
 )
 @engine_option
 @click.pass_obj
@@ -58,8 +58,8 @@ def report(
 ) -> int:
     """Show the groups of an INDEX.
 
-    By size, the largest and the newest, and the share of copies by host, language and month. A copy is a
-    document that does not lead its group.
+    Shows sizes, the largest and the newest groups, and the share of copies by host, language and month. A
+    copy is a document that does not lead its group.
     """
     from shinglefold.cli.commands.indexing.regroup import check_numbered
     from shinglefold.cli.session.open_index import open_store
