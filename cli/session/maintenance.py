@@ -84,8 +84,8 @@ def report_stop(stopped: str, invocation: "Invocation", *, anew: bool) -> int:
         anew: the index was replaced meanwhile, so that the next run starts from the beginning.
     """
     remark(f"stopped: {printable(invocation.hints().complete(stopped))}")
-    continues = "begins anew, with the index that has the name by then" if anew else "goes on from here"
-    remark(f"the same command {continues}: {repeat_command(invocation.arguments)}")
+    purpose = "start again with the index that now has the name" if anew else "continue"
+    remark(f"to {purpose}: {repeat_command(invocation.arguments)}")
     return exit_code_of_stop(stopped)
 
 

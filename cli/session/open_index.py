@@ -320,8 +320,8 @@ def add_passages(
             there = recipe_of_index(target) is not None
     if there:
         raise ConfigError(
-            f"index {target.index!r} stores no elements of passages. Let it from now on, and add those of "
-            f"its documents: {target.setup_and_backfill(passages=True)}; or build it anew: --recreate"
+            f"index {target.index!r} does not store what passages are found by. To store it: "
+            f"{target.setup_and_backfill(passages=True)}; or rebuild the index: --recreate"
         )
     definition = with_passages(recipe.pipeline or {}, recipe.field)
     made = parse_pipeline(definition, recipe.scheme, pipeline.tools.seal)

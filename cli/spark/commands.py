@@ -371,5 +371,5 @@ def _lines(summary: SparkSummary) -> Iterator[str]:
     if summary.crowded:
         yield (
             f"{summary.crowded:,} supershingles that too many documents have ({summary.held:,} in all): "
-            f"{summary.skipped:,} pairs of them were not looked at; --most-shared and --centres bound that"
+            f"{summary.skipped:,} pairs of them were not compared; --most-shared and --centres bound that"
         )

@@ -108,7 +108,7 @@ def _check_forms(  # noqa: PLR0917 - an option each
 def _print_pairs(found: "Collection", sort: Any, as_json: bool) -> None:  # noqa: ANN401 - checked by click
     by_text = found.scheme.decision.verify == "text" and found.table.whole
     if sort == "similarity" and not by_text:
-        raise click.UsageError("--sort similarity: the texts are not asked; add --verify text")
+        raise click.UsageError("--sort similarity: no texts are compared; add --verify text")
     for rows in found.linking.pairs(sort):
         _write_pairs(found, rows, by_text, as_json)
 

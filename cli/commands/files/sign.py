@@ -268,9 +268,7 @@ def _watch(summary: "Signed", options: "SignOptions") -> "FieldWatch":
 
 
 def _code(invocation: Invocation, summary: "Signed", output: str | None) -> int:
-    continues = (
-        f"; the same command goes on from there: {repeat_command(invocation.arguments, restart=False)}"
-    )
+    continues = f"; to continue: {repeat_command(invocation.arguments, restart=False)}"
     return exit_code_of_run(
         summary.stopped, summary.read, summary.failed, summary.signed, "" if output is None else continues
     )

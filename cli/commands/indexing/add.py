@@ -185,8 +185,7 @@ def _print(index: str, run: "BulkRun") -> None:
     line = f"{accepted:,} of {run.read:,} added to {index}"
     write_line(line + (f", {grouped:,} of them to groups that were there" if grouped else ""))
     if replaced := sum(one.get("replaced", False) for one in run.told):
-        have = "1 of them has" if replaced == 1 else f"{replaced:,} of them have"
-        remark(f"note: {have} taken the place of a document with the same id")
+        remark(f"note: {replaced:,} of them replaced a document with the same id")
 
 
 def _rejections(verdicts: Sequence[dict[str, Any]]) -> Iterator[str]:

@@ -284,8 +284,8 @@ def _check_groups(target: "Target", recipe: "Recipe", *, wanted: bool) -> None:
         return
     change = target.command("setup", groups=True)
     raise ConfigError(
-        f"index {target.index!r} numbers no groups. Let it from now on: {change}; "
-        "or build it anew: --recreate"
+        f"index {target.index!r} numbers no groups. To number them from now on: {change}; "
+        "or rebuild the index: --recreate"
     )
 
 

@@ -137,7 +137,7 @@ def check_types(target: "Target", types: Mapping[str, Any], path: str) -> None:
             if found != wanted:
                 raise ConfigError(
                     f"index {target.index!r} is there, and --mapping {path} is of a new one: {name!r} is "
-                    f"{found} there, not {wanted}; leave it out, or build the index anew: --recreate"
+                    f"{found} there, not {wanted}; leave it out, or rebuild the index: --recreate"
                 )
 
 
@@ -237,8 +237,8 @@ def _lost_options(name: str, mappings: Mapping[str, Any], templates: bool) -> st
     if not options:
         return ""
     shown = json.dumps(options, ensure_ascii=False)
-    only = "do so only by a template" if templates else "do not"
-    return f"the mappings of {name!r} also said {shown}, and those of the new index {only}"
+    only = "get that only from a template" if templates else "do not"
+    return f"the mappings of {name!r} had {shown}, and those of the new index {only}"
 
 
 def _grouping(target: "Target", recipe: "Recipe", *, numbered: bool) -> tuple[Mapping[str, Any], JSON, str]:
@@ -258,7 +258,11 @@ def _grouping(target: "Target", recipe: "Recipe", *, numbered: bool) -> tuple[Ma
     regroup = _regroup_command(target, rules, str(old.grouping.get("linkage") or ""))
     if not numbered:
         numbers = chain([target.command("setup", groups=True), regroup])
-        return {}, {}, f"index {target.index!r} numbered groups, and the new one does not; let it: {numbers}"
+        return (
+            {},
+            {},
+            f"index {target.index!r} numbered groups, and the new one does not; to number them: {numbers}",
+        )
     if old.grouping and old.scheme.id != recipe.scheme.id:
         lost = f"rules for its groups were noted in {target.index!r} for another scheme, and are not kept"
         return {}, {}, f"{lost}; to go by them: {regroup}"

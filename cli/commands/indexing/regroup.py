@@ -180,7 +180,7 @@ def _lines(summary: "RegroupSummary") -> Iterator[str]:
             unread = f", {counts.unread:,} by signature, as a text is missing, too long or was changed"
         yield f"in doubt by signature: {counts.asked:,} pairs decided by their texts{unread}"
     if summary.missing:
-        yield f"texts were not asked: {summary.missing}"
+        yield f"no texts were compared: {summary.missing}"
     if summary.resumed:
         yield "went on from its checkpoint; the figures are of all runs"
     if counts.left:

@@ -87,7 +87,8 @@ def matches(
         check_language(store.scheme, language)
         if not store.recipe.passages:
             raise ConfigError(
-                f"index {index!r} stores no elements of passages: {target.setup_and_backfill(passages=True)}"
+                f"index {index!r} does not store what passages are found by. To store it: "
+                f"{target.setup_and_backfill(passages=True)}"
             )
         terms = filter_queries(store, index, filters)
         wanted = what if text else read_text(what, kind, encoding)
