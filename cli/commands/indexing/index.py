@@ -42,7 +42,7 @@ from shinglefold.cli.render.run_summary import (
     retry_command,
     summary_lines,
 )
-from shinglefold.errors import ConfigError, EngineError, IndexMissing, InputError
+from shinglefold.errors import ConfigError, EngineError, InputError
 
 if TYPE_CHECKING:
     from shinglefold.cli.commands.indexing.new_index import ReplacedIndex
@@ -274,13 +274,9 @@ def _is_failed(result: Mapping[str, Any] | None) -> bool:
 
 def _check_groups(target: "Target", recipe: "Recipe", *, wanted: bool) -> None:
     """Refuse to number the groups of an existing index without numbers: its documents would have none."""
-    from shinglefold.cli.session.recipe import recipe_of_index
+    from shinglefold.cli.session.recipe import is_set_up
 
-    if recipe.groups or not wanted:
-        return
-    try:
-        recipe_of_index(target)
-    except IndexMissing:
+    if recipe.groups or not wanted or not is_set_up(target):
         return
     change = target.command("setup", groups=True)
     raise ConfigError(
