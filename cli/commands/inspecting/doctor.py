@@ -154,7 +154,7 @@ def _remedies(found: "Diagnosis", target: "Target", recipe: "Recipe") -> list[st
 
 
 def _other_fields_remedy(found: "Diagnosis", target: "Target", recipe: "Recipe") -> str:
-    """Return the remedy for fingerprints of other fields than the pipeline reads, but no backfill."""
+    """Return the remedy for fingerprints of other fields than the pipeline reads: never a backfill."""
     problem = f"the pipeline reads {', '.join(recipe.fields)}"
     if not found.misread or found.findings.get("textless"):
         problem += ", and the fingerprints are of other texts"

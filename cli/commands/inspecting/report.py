@@ -128,6 +128,6 @@ def _tables(made: "GroupReport") -> Iterator[tuple[str, Sequence[str], list[list
 
 
 def _leader(one: "Listed", made: "GroupReport") -> str:
-    """Return the id of a leader, after its index where there are several."""
+    """Return the id of a leader, with its index if there are several."""
     several = len({each.index for each in (*made.largest, *made.newest)}) > 1
     return f"{one.index}/{one.id}" if several else one.id

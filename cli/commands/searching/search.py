@@ -1,4 +1,4 @@
-"""``shinglefold search QUERY…``: one hit a group of near-duplicates."""
+"""``shinglefold search QUERY…``: search an index, with one hit for each group of near-duplicates."""
 
 import sys
 from collections.abc import Mapping, Sequence
