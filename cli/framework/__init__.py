@@ -1,1 +1,1 @@
-"""What all commands share: their class, output, progress, exit codes."""
+"""What all commands share: their class, output, progress, exit codes, commands in messages."""

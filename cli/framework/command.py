@@ -276,7 +276,7 @@ class _Timeout(Exception):
 
 @contextmanager
 def _time_limit() -> Iterator[None]:
-    """Interrupt a block after a second; outside the main thread, which gets no signals, never."""
+    """Interrupt a block after a second; only in the main thread, as others get no signals."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -56,7 +56,7 @@ def fields_option(what: str, by_default: str) -> Callable[[Function], Function]:
         "fields",
         multiple=True,
         metavar="FIELD",
-        help=f"{what}; again for more. By default {by_default}.",
+        help=f"{what}; repeat it for more. By default {by_default}.",
     )
 
 
@@ -83,7 +83,7 @@ def text_options(whose: str, language: str) -> Callable[[Function], Function]:
             type=click.Choice(["auto", "html", "text"]),
             default="auto",
             show_default=True,
-            help="What a file holds; auto goes by its name.",
+            help="Format of a file; auto goes by its name.",
         ),
         click.option(
             "--encoding",
@@ -121,19 +121,19 @@ def threshold_options(
             "--min-resemblance",
             type=NumberRange(0, 1),
             metavar="SHARE",
-            help=f"Estimated resemblance {who} must reach; by default the scheme's.",
+            help=f"Estimated resemblance that {who} must reach; by default the scheme's.",
         ),
         click.option(
             "--min-shared",
             type=click.IntRange(least_shared, 1024),
             metavar="K",
-            help=f"Supershingles {who} must share; by default {shared_by_default}.",
+            help=f"Supershingles that {who} must share; by default {shared_by_default}.",
         ),
         click.option(
             "--min-length-ratio",
             type=NumberRange(0, 1),
             metavar="SHARE",
-            help=f"Similarity of lengths {who} must reach; by default the scheme's.",
+            help=f"Ratio of lengths that {who} must reach; by default the scheme's.",
         ),
     )
 
@@ -149,15 +149,15 @@ def verify_by_options(who: str, nominated: str) -> Callable[[Function], Function
         click.option(
             "--verify",
             type=click.Choice(["keywords", "signature", "text"]),
-            help=f"What decides on {who} that {nominated}; by default what a threshold here is of, or else "
-            "the scheme's.",
+            help=f"What decides on {who} that {nominated}; by default what a given threshold belongs to, "
+            "else the scheme's.",
         ),
         click.option(
             "--min-similarity",
             type=NumberRange(0, 1),
             metavar="SHARE",
-            help=f"Edit similarity of the words {who} must reach where texts decide; by default the "
-            "scheme's.",
+            help=f"Edit similarity of the words that {who} must reach if texts decide; by default "
+            "the scheme's.",
         ),
     )
 
@@ -171,7 +171,7 @@ def verify_options(who: str, nominated: str) -> Callable[[Function], Function]:
             type=click.Choice(["any", "numbers"]),
             default="any",
             show_default=True,
-            help="numbers: texts whose words with digits differ do not fold; texts must decide.",
+            help="numbers: texts whose words with digits differ do not fold; needs texts to decide.",
         ),
     )
 

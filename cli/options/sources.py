@@ -28,13 +28,13 @@ reading_options = options(
         type=click.Choice(["auto", "jsonl", "csv", "html", "text"]),
         default="auto",
         show_default=True,
-        help="How sources are written; auto goes by the name, standard input is JSONL.",
+        help="Format of the sources; auto goes by the name, and takes standard input for JSONL.",
     ),
     click.option(
         "--id-field",
         default="",
         metavar="FIELD",
-        help="Field of the id, which no record may lack; by default _id, else id.",
+        help="Field of the id, which every record must have; by default _id, else id.",
     ),
     click.option(
         "--encoding",
@@ -46,7 +46,7 @@ reading_options = options(
         "--header/--no-header",
         "header",
         default=None,
-        help="The first row of CSV has the names of the columns, or is data and they get numbers.",
+        help="Whether the first row of CSV names the columns; without names they are numbered.",
     ),
 )
 

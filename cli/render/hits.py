@@ -201,7 +201,7 @@ def page_options(what: str, least: int) -> Callable[[Function], Function]:
             help=f"{what.capitalize()} per page.",
         ),
         click.option(
-            "--after", metavar="PLACE", help="Go on where a page ended; the line below it has the place."
+            "--after", metavar="PLACE", help="Start after the previous page; the line below it has the value."
         ),
         click.option(
             "--filter",

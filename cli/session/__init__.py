@@ -1,1 +1,1 @@
-"""What a command finds out about its index or its files before it runs."""
+"""The index that a command works on: its recipe, its engine, its pipeline."""

@@ -36,14 +36,14 @@ scan_options = options(
         "part",
         default="1/1",
         metavar="N/OF",
-        help="Only this share of the index, such as 2/4; other machines take the others.",
+        help="Process only this part of the index, such as 2/4; run the others on other machines.",
     ),
     click.option(
         "--requests-per-second",
         type=NumberRange(0),
         default=0.0,
         metavar="N",
-        help="Read at most so many documents a second; by default there is no limit.",
+        help="The most documents to read a second; by default without a limit.",
     ),
     workers_option,
     preset_option,
@@ -84,8 +84,8 @@ def report_stop(stopped: str, invocation: "Invocation", *, anew: bool) -> int:
         anew: the index was replaced meanwhile, so that the next run starts from the beginning.
     """
     remark(f"stopped: {printable(invocation.hints().complete(stopped))}")
-    continues = "begins anew, with the index that has the name by then" if anew else "goes on from here"
-    remark(f"the same command {continues}: {repeat_command(invocation.arguments)}")
+    purpose = "start again with the index that now has the name" if anew else "continue"
+    remark(f"to {purpose}: {repeat_command(invocation.arguments)}")
     return exit_code_of_stop(stopped)
 
 

@@ -1,7 +1,7 @@
 """Open an index for a command: its recipe, pipeline, seal, stored documents, and where its texts are."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,6 +13,7 @@ from shinglefold.cli.session.recipe import (
     Target,
     check_field,
     check_target,
+    is_set_up,
     recipe_of_index,
     recipe_of_template,
 )
@@ -146,11 +147,11 @@ def pipeline_for_index(
     """
     if not fresh:
         try:
-            known: tuple[Recipe, dict[str, JSON]] | None = recipe_of_index(target)
+            recipe: Recipe | None = recipe_of_index(target)[0]
         except IndexMissing:
-            known = recipe_of_template(target)
-        if known is not None:
-            return stored_pipeline(target, known[0])
+            recipe = recipe_of_template(target)
+        if recipe is not None:
+            return stored_pipeline(target, recipe)
     return new_pipeline(target, invocation)
 
 
@@ -315,15 +316,13 @@ def add_passages(
     Raises:
         ConfigError: the index exists and does not store it.
     """
-    there = False
-    if not fresh:
-        with suppress(IndexMissing):
-            there = recipe_of_index(target) is not None
-    if there:
+    if not fresh and is_set_up(target):
         raise ConfigError(
-            f"index {target.index!r} stores no elements of passages. Let it from now on, and add those of "
-            f"its documents: {target.setup_and_backfill(passages=True)}; or build it anew: --recreate"
+            f"index {target.index!r} does not store what passages are found by. To store it: "
+            f"{target.setup_and_backfill(passages=True)}; or rebuild the index: --recreate"
         )
     definition = with_passages(recipe.pipeline or {}, recipe.field)
-    made = parse_pipeline(definition, recipe.scheme, pipeline.tools.seal)
-    return made, replace(recipe, pipeline=definition)
+    return (
+        parse_pipeline(definition, recipe.scheme, pipeline.tools.seal),
+        replace(recipe, pipeline=definition),
+    )

@@ -127,35 +127,49 @@ def recipe_of_index(target: Target) -> tuple[Recipe, dict[str, JSON]]:
     return one_recipe(found, target), found
 
 
-def recipe_of_template(target: Target) -> tuple[Recipe, dict[str, JSON]] | None:
-    """Return the recipe that an index template will give an index, with its mappings; None without one.
+def is_set_up(target: Target) -> bool:
+    """Return whether the index exists.
+
+    Raises:
+        ConfigError: it was not set up for fingerprints.
+    """
+    try:
+        return bool(recipe_of_index(target))
+    except IndexMissing:
+        return False
+
+
+def recipe_of_template(target: Target) -> Recipe | None:
+    """Return the recipe that an index template will give an index; None without one.
 
     Raises:
         SchemeMismatch: another version of shinglefold set the template up.
     """
     with closing(open_engine(target.where)) as engine:
         found = None if engine.templates is None else _template_for(engine.templates, target.index)
-    if found is None or not has_recipe(found):
-        return None
-    mappings = {target.index: found}
-    return one_recipe(mappings, target), mappings
+    return None if found is None else one_recipe({target.index: found}, target)
 
 
 def _template_for(templates: Templates, index: str) -> JSON | None:
     """Return the mappings with a recipe in the template that applies, or in its component templates."""
     try:
-        fitting = [
-            body
-            for body in templates.index_templates().values()
-            if any(fnmatchcase(index, pattern) for pattern in body.get("index_patterns", ()))
-        ]
-        applied = max(fitting, key=lambda body: body.get("priority") or 0, default={})
+        matching = matching_templates(templates.index_templates(), index)
+        applied = max(matching.values(), key=lambda body: body.get("priority") or 0, default={})
         parts = [templates.component_template(name) or {} for name in applied.get("composed_of", ())]
     except PermissionDenied:
         # Without the right to read templates, flags and settings decide.
         return None
     found = [(part.get("template") or {}).get("mappings") or {} for part in [*parts, applied]]
     return next((mappings for mappings in reversed(found) if has_recipe(mappings)), None)
+
+
+def matching_templates(bodies: Mapping[str, JSON], index: str) -> dict[str, JSON]:
+    """Return the templates whose patterns match the name of an index."""
+    return {
+        name: body
+        for name, body in bodies.items()
+        if any(fnmatchcase(index, pattern) for pattern in body.get("index_patterns", ()))
+    }
 
 
 def one_recipe(found: Mapping[str, JSON], target: Target) -> Recipe:

@@ -35,10 +35,8 @@ from shinglefold.offline.spark.stage_store import StageStore, place_of
 _QUIET = {"spark.ui.showConsoleProgress": "false", "spark.sql.execution.arrow.maxRecordsPerBatch": "4000"}
 
 job_options: Callable[[Any], Any] = options(
-    click.option(
-        "-o", "--output", required=True, metavar="ADDRESS", help="Folder of Parquet that is written."
-    ),
-    click.option("--overwrite", is_flag=True, help="Replace the output: what is there is removed first."),
+    click.option("-o", "--output", required=True, metavar="ADDRESS", help="Folder for the Parquet output."),
+    click.option("--overwrite", is_flag=True, help="Remove an existing output first."),
     click.option(
         "--master",
         metavar="ADDRESS",
@@ -117,17 +115,17 @@ def progress(line: str) -> None:
 )
 @click.argument("sources", nargs=-1, required=True, metavar="ADDRESS...")
 @job_options
-@fields_option("Column with text, whose fingerprint is made", "title and body")
+@fields_option("Column with text for the fingerprint", "title and body")
 @click.option(
     "--language-field", default="lang", show_default=True, metavar="FIELD", help="Column with the language."
 )
 @click.option(
-    "--html", is_flag=True, help="Take every document for HTML, not only those whose format says so."
+    "--html", is_flag=True, help="Treat every document as HTML, not only those whose format says so."
 )
 @click.option(
     "--beside",
     is_flag=True,
-    help="Add what groups needs to decide by the texts themselves: some 8 bytes a word.",
+    help="Add what groups needs to decide by the texts: about 8 bytes a word.",
 )
 @preset_option
 @click.pass_obj
@@ -209,7 +207,7 @@ def _problems(session: Session, output: str) -> list[tuple[str, int]]:
     default=1,
     show_default=True,
     metavar="N",
-    help="Executors that read side by side, each its slices.",
+    help="Executors that read slices of the index in parallel.",
 )
 @engine_option
 @click.pass_obj
@@ -262,9 +260,11 @@ def read_command(
     "--work",
     required=True,
     metavar="ADDRESS",
-    help="Folder that all machines see, for what stages hand to each other; removed at the end.",
+    help="Folder that all machines can reach, for intermediate results; removed at the end.",
 )
-@click.option("--keep-work", is_flag=True, help="Leave the stages there: prints, pairs and the last edges.")
+@click.option(
+    "--keep-work", is_flag=True, help="Keep the intermediate results: prints, pairs and the last edges."
+)
 @click.option("--id-field", default="", metavar="FIELD", help="Column of ids; by default _id, or else id.")
 @click.option(
     "--most-shared",
@@ -272,7 +272,7 @@ def read_command(
     default=Bounds().most,
     show_default=True,
     metavar="N",
-    help="Documents of one supershingle up to which all pairs of them are compared.",
+    help="The most documents sharing a supershingle of which all pairs are compared.",
 )
 @click.option(
     "--centres",
@@ -280,7 +280,7 @@ def read_command(
     default=Bounds().centres,
     show_default=True,
     metavar="N",
-    help="Where more documents have one, how many of them each is compared with.",
+    help="If more share one, the number of them that each is compared with.",
 )
 @click.option(
     "--min-size",
@@ -371,5 +371,5 @@ def _lines(summary: SparkSummary) -> Iterator[str]:
     if summary.crowded:
         yield (
             f"{summary.crowded:,} supershingles that too many documents have ({summary.held:,} in all): "
-            f"{summary.skipped:,} pairs of them were not looked at; --most-shared and --centres bound that"
+            f"{summary.skipped:,} pairs of them were not compared; --most-shared and --centres bound that"
         )

@@ -31,7 +31,7 @@ def test_documents_that_take_the_place_of_others_are_told(run):
     twice = "".join(json.dumps({"id": "a", "body": body}) + "\n" for body in (_TEXT, other))
     added = run("add", "news", "-", stdin=twice)
     assert (added.code, added.out) == (0, "2 of 2 added to news\n")
-    assert added.err == "note: 1 of them has taken the place of a document with the same id\n"
+    assert added.err == "note: 1 of them replaced a document with the same id\n"
     again = run("add", "news", "-", "--json", stdin=json.dumps({"id": "a", "body": _TEXT}))
     assert [one.get("replaced") for one in again.json()["documents"]] == [True]
 

@@ -123,11 +123,9 @@ def test_what_goes_on_with_a_run_that_stopped_is_told_once_and_with_all_its_opti
     assert report_stop("damaged; delete it: `shinglefold delete pages`", asked, anew=False) == 1
     assert capsys.readouterr().err.splitlines() == [
         "stopped: damaged; delete it: shinglefold delete pages --engine http://one",
-        "the same command goes on from here: shinglefold backfill pages --engine http://one",
+        "to continue: shinglefold backfill pages --engine http://one",
     ]
     report_stop("the index 'pages-1' was deleted meanwhile", asked, anew=True)
     told = capsys.readouterr().err
-    assert (
-        "the same command begins anew, with the index that has the name by then: shinglefold backfill" in told
-    )
-    assert "goes on" not in told
+    assert "to start again with the index that now has the name: shinglefold backfill" in told
+    assert "to continue" not in told

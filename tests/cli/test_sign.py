@@ -180,7 +180,7 @@ def test_a_run_that_is_told_to_end_adds_up_and_the_next_one_goes_on(tmp_path, nu
     assert command.returncode == code, err
     told = json.loads(out)
     assert told["read"] == told["signed"] > 0
-    assert b"the same command goes on" in err
+    assert b"to continue: " in err
     again = subprocess.run([*_COMMAND, *arguments], capture_output=True, check=True)
     whole = json.loads(again.stdout)
     assert whole["signed"] == 3_000
@@ -198,7 +198,7 @@ def test_a_full_disk_ends_a_run_with_a_summary_and_the_same_command_goes_on(run,
     assert ran.code == 1
     assert "the disk is full; make room" in told["stopped"]
     goes_on = f"shinglefold sign documents.jsonl -o {small_disk}/signed.jsonl --workers {workers} --json"
-    assert ran.err.splitlines()[-1].endswith(f"make room; the same command goes on from there: {goes_on}")
+    assert ran.err.splitlines()[-1].endswith(f"make room; to continue: {goes_on}")
     assert told["read"] == told["signed"] + told["failed"] > 0
     subprocess.run(["mount", "-o", "remount,size=30m", small_disk], check=True)
     ran = run(*command, "--json")
@@ -213,7 +213,7 @@ def test_a_disk_with_room_for_the_parts_of_a_table_alone_is_told_as_full(run, sm
     command = ("sign", "documents.jsonl", "--only-ids", "-o", small_disk / "ids.parquet", "--workers", 1)
     ran = run(*command, "--json")
     assert (ran.code, ran.json()["signed"]) == (1, 1_000), ran.err
-    assert "ids.parquet: the disk is full; make room; the same command goes on from there" in ran.err
+    assert "ids.parquet: the disk is full; make room; to continue" in ran.err
     subprocess.run(["mount", "-o", "remount,size=30m", small_disk], check=True)
     ran = run(*command, "--json")
     assert (ran.code, ran.json()["signed"], ran.json()["resumed"]) == (0, 1_000, 1_000)

@@ -97,7 +97,7 @@ def advise() -> None:
     type=click.IntRange(2),
     required=True,
     metavar="N",
-    help="Distinct shingles that fingerprints are to keep apart.",
+    help="Distinct shingles that must get different fingerprints.",
 )
 @click.option(
     "--probability",
@@ -105,11 +105,11 @@ def advise() -> None:
     default=0.01,
     show_default=True,
     metavar="P",
-    help="Probability of any collision at all that may be borne.",
+    help="Acceptable probability of any collision.",
 )
 @click.pass_obj
 def width(invocation: Invocation, /, *, shingles: int, probability: float) -> int:
-    """Tell how many bits a fingerprint needs for a number of shingles.
+    """Compute how many bits a fingerprint needs for a number of shingles.
 
     Shows for each width how many shingles collide with a probability of .01, .1 and .4, how many pairs of
     yours are expected to collide, and the narrowest width that will do.
@@ -180,20 +180,20 @@ _SHARE = NumberRange(0, 1, min_open=True, max_open=True)
     """,
 )
 @click.option(
-    "--resemblance", type=_SHARE, metavar="SHARE", help="Pairs this alike are to be found; by default .61."
+    "--resemblance", type=_SHARE, metavar="SHARE", help="Resemblance of the pairs to find; by default .61."
 )
 @click.option(
     "--changed",
     type=click.IntRange(1),
     metavar="N",
-    help="Instead: words that an editor replaces, each at a place of its own …",
+    help="Instead of a resemblance: words that an editor replaces here and there …",
 )
-@click.option("--of", type=click.IntRange(2), metavar="N", help="… in a text of so many.")
+@click.option("--of", type=click.IntRange(2), metavar="N", help="… in a text of this many words.")
 @click.option(
     "--width",
     type=click.IntRange(1, 10),
     metavar="W",
-    help="Words of a shingle; by default 2. What is left of such texts is computed for it.",
+    help="Words of a shingle; by default 2.",
 )
 @click.option(
     "--miss",
@@ -201,7 +201,7 @@ _SHARE = NumberRange(0, 1, min_open=True, max_open=True)
     default=0.05,
     show_default=True,
     metavar="SHARE",
-    help="Share of the pairs exactly there that may be missed.",
+    help="Share of the pairs at this resemblance that may be missed.",
 )
 @click.option(
     "--documents",
@@ -217,7 +217,8 @@ _SHARE = NumberRange(0, 1, min_open=True, max_open=True)
     default=1e-5,
     show_default=True,
     metavar="SHARE",
-    help="Share of all pairs that are half as alike: pages of one site, letters of one form.",
+    help="Share of all pairs with half this resemblance, such as pages of one site or letters from one"
+    " template.",
 )
 @click.option(
     "--strangers",
@@ -225,10 +226,13 @@ _SHARE = NumberRange(0, 1, min_open=True, max_open=True)
     default=10.0,
     show_default=True,
     metavar="N",
-    help="Documents nominated a document that are no copies, as many as may be borne.",
+    help="Acceptable number of candidates a document that are no copies.",
 )
 @click.option(
-    "--svg", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Draw the curve, too."
+    "--svg",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="File for a picture of the curve.",
 )
 @click.pass_obj
 def layout(
@@ -242,11 +246,11 @@ def layout(
     svg: Path | None,
     **given: Any,  # noqa: ANN401 - what Requirements has
 ) -> int:
-    """Compute supershingles, signature and threshold for what you want to find.
+    """Compute supershingles, signature and threshold for the pairs that you want to find.
 
-    Say how alike pairs are that must be found, or what editors do to a text, how many may be missed and
-    how many strangers borne. Shows the layout, what it costs, and how probably a pair of each resemblance is
-    found.
+    Give the resemblance of the pairs to find, or the changes of an editor, the share that may be missed, and
+    the acceptable number of false candidates. Shows the layout, its cost, and the probability that a pair of
+    each resemblance is found.
     """
     from shinglefold.sketch import Requirements, advise, resemblance_after, width_for
 

@@ -33,7 +33,7 @@ _THRESHOLDS = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
     default=5,
     show_default=True,
     metavar="N",
-    help="Pairs to show on either side of the threshold, the nearest to it: look at them.",
+    help="Pairs to show on either side of the threshold, those nearest to it.",
 )
 @click.pass_obj
 def sample(
@@ -44,10 +44,10 @@ def sample(
     nearest: int,
     **given: Any,  # noqa: ANN401 - the options of every collection
 ) -> int:
-    """Tell how many of your documents fold at which threshold, and show the pairs nearest to it.
+    """Show how many of your documents fold at which threshold, and the pairs nearest to it.
 
-    FILE is as for groups. Texts decide unless --verify signature says otherwise; what --min-similarity or
-    --min-resemblance gives is the threshold the pairs are shown about.
+    FILE is as for groups. Texts decide unless --verify signature says otherwise. The threshold of the pairs
+    shown is --min-similarity or --min-resemblance.
     """
     with open_collection(invocation, sources, **given) as found:
         scheme = found.scheme

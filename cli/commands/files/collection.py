@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 collection_options = options(
     click.argument("sources", nargs=-1, required=True, metavar="FILE..."),
     reading_options,
-    fields_option("Field compared", "title and body"),
+    fields_option("Field to compare", "title and body"),
     click.option(
         "--language-field",
         default="lang",
@@ -47,7 +47,7 @@ collection_options = options(
         help="Field with the language.",
     ),
     click.option(
-        "--html", is_flag=True, help="Take every document for HTML, not only those whose format says so."
+        "--html", is_flag=True, help="Treat every document as HTML, not only those whose format says so."
     ),
     preset_option,
     decision_options,
@@ -58,22 +58,22 @@ scale_options = options(
         "--signed/--texts",
         "signed",
         default=None,
-        help="Take the fingerprints that sign wrote, or make them of texts; by default as the first document "
-        "of each file says.",
+        help="Read the fingerprints that sign wrote, or make them from texts; by default the first "
+        "document of each file decides.",
     ),
     click.option(
         "--memory",
         default="4G",
         show_default=True,
         metavar="SIZE",
-        help="Memory that documents and pairs may take; fingerprints are in temporary files.",
+        help="Memory for documents and pairs; fingerprints are in temporary files.",
     ),
     click.option(
         "--most-shared",
         type=click.IntRange(2),
         metavar="N",
-        help="Documents that may share a supershingle for all their pairs to be compared; of more, a few "
-        "stand for the others. By default 1000, and no limit for up to 20,000 documents.",
+        help="The most documents sharing a supershingle of which all pairs are compared; of more, only "
+        "pairs with a few of them. By default 1000, without a limit for up to 20,000 documents.",
     ),
 )
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}

@@ -50,9 +50,7 @@ _passage_options = options(
         metavar="N",
         help="Words that may differ within a passage, one after another.",
     ),
-    click.option(
-        "--tolerant", is_flag=True, help="Also take words in another order for equal; takes longer."
-    ),
+    click.option("--tolerant", is_flag=True, help="Also match words in another order; takes longer."),
     passages_option,
     click.option("--html", metavar="FILE", help="Write both texts side by side as one HTML file."),
 )
@@ -76,7 +74,8 @@ _passage_options = options(
     "fields",
     multiple=True,
     metavar="FIELD",
-    help="With --index: field whose text is aligned; repeat it for more. By default those with fingerprints.",
+    help="With --index: field to find passages in; repeat it for more. By default the fields with "
+    "fingerprints.",
 )
 @text_options("A and B are the texts themselves, not files", "of both")
 @_passage_options
@@ -255,7 +254,7 @@ def _stored_figures(pair: dict[str, Any], scheme: "Scheme") -> list[str]:
 
 def _stored_similarity(text: dict[str, Any]) -> str:
     if text["similarity"] is None:
-        return "not told: a text is missing, or has over 20,000 words"
+        return "not computed: a text is missing, or has over 20,000 words"
     return f"{text['similarity']:.3f} of the words as written"
 
 
@@ -265,7 +264,7 @@ def _by_text(text: dict[str, Any], needed: str) -> str:
         anywhere = (1 + text["needed"]) / 2
         return f"edit similarity needed {text['needed']}, or {anywhere:.2g} of the tokens anywhere"
     if text["asked"]:
-        return f"the texts can't be asked; {needed}"
+        return f"the texts can't be compared; {needed}"
     return f"the signatures leave no doubt; {needed}"
 
 
@@ -316,7 +315,7 @@ def _figures(found: "Comparison", scheme: "Scheme") -> list[str]:
 
 def _edit_similarity(found: "Comparison") -> str:
     if found.similarity is None:
-        return "not asked: a text of over 20,000 words is left to its signature"
+        return "not computed: a text has over 20,000 words"
     return f"{found.similarity:.3f} of the words as written"
 
 

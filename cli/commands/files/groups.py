@@ -79,8 +79,8 @@ def groups(
     resemblance, and where texts decide their edit similarity. FILE is JSONL, CSV, HTML, text, a folder, - for
     standard input, or what sign wrote, also as Parquet; all files are compared together.
 
-    A command that is stopped begins anew. For a long job over texts, run sign first, which goes on after a
-    kill, and give what it wrote.
+    A stopped command starts from the beginning. For many texts run sign first, which continues after a kill,
+    then groups on its output.
     """
     _check_forms(as_pairs, linkage, min_size, sort, as_csv, invocation.json)
     with open_collection(invocation, sources, Scale(signed, memory, most_shared), **given) as found:
@@ -108,7 +108,7 @@ def _check_forms(  # noqa: PLR0917 - an option each
 def _print_pairs(found: "Collection", sort: Any, as_json: bool) -> None:  # noqa: ANN401 - checked by click
     by_text = found.scheme.decision.verify == "text" and found.table.whole
     if sort == "similarity" and not by_text:
-        raise click.UsageError("--sort similarity: the texts are not asked; add --verify text")
+        raise click.UsageError("--sort similarity: no texts are compared; add --verify text")
     for rows in found.linking.pairs(sort):
         _write_pairs(found, rows, by_text, as_json)
 

@@ -58,20 +58,24 @@ _LINKS = 40
     "-o",
     "--output",
     metavar="FILE",
-    help="JSONL, or Parquet where its name ends in .parquet; by default JSONL to standard output.",
+    help="Output: Parquet if the name ends in .parquet, else JSONL; by default JSONL to standard output.",
 )
-@click.option("--only-ids", is_flag=True, help="Write nothing of a document but its id and its fingerprint.")
-@click.option("--overwrite", is_flag=True, help="Replace FILE, once the new one is whole.")
-@click.option("--restart", is_flag=True, help="Begin anew where a run into FILE was broken off.")
-@fields_option("Field with text, whose fingerprint is made", "title and body")
+@click.option("--only-ids", is_flag=True, help="Write only the id and the fingerprint of each document.")
+@click.option("--overwrite", is_flag=True, help="Replace FILE when the new one is complete.")
+@click.option(
+    "--restart",
+    is_flag=True,
+    help="Start from the beginning instead of continuing an interrupted run into FILE.",
+)
+@fields_option("Field with text for the fingerprint", "title and body")
 @click.option(
     "--language-field", default="lang", show_default=True, metavar="FIELD", help="Field with the language."
 )
 @click.option(
-    "--html", is_flag=True, help="Take every document for HTML, not only those whose format says so."
+    "--html", is_flag=True, help="Treat every document as HTML, not only those whose format says so."
 )
 @reading_options
-@click.option("--dead-letters", metavar="FILE", help="Where failed documents are appended.")
+@click.option("--dead-letters", metavar="FILE", help="File that failed documents are appended to.")
 @preset_option
 @workers_option
 @click.pass_obj
@@ -91,8 +95,8 @@ def sign(
     """Write documents with their fingerprints, for any loader.
 
     SOURCE is JSONL, CSV (both also .gz), Parquet, an HTML or text file, a folder of such files, or - for
-    standard input. A run that was broken off goes on where it was when it is given again. Exit code 3 says
-    that some documents failed.
+    standard input. The same command continues an interrupted run. Exit code 3 says that some documents
+    failed.
     """
     from shinglefold.cli.session.open_index import load_lexicon, save_lexicon
     from shinglefold.offline.sign.run import sign as signed
@@ -263,9 +267,7 @@ def _watch(summary: "Signed", options: "SignOptions") -> "FieldWatch":
 
 
 def _code(invocation: Invocation, summary: "Signed", output: str | None) -> int:
-    continues = (
-        f"; the same command goes on from there: {repeat_command(invocation.arguments, restart=False)}"
-    )
+    continues = f"; to continue: {repeat_command(invocation.arguments, restart=False)}"
     return exit_code_of_run(
         summary.stopped, summary.read, summary.failed, summary.signed, "" if output is None else continues
     )

@@ -1,1 +1,1 @@
-"""Commands that write to an index."""
+"""Commands that write to an index or set it up."""

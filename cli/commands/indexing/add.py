@@ -36,38 +36,41 @@ _PASSAGE_CHARACTERS = 160
     type=click.Choice(["refuse", "tag", "cap"]),
     default="refuse",
     show_default=True,
-    help="What is done with a document that resembles a stored one: refuse it, let it in with the number of "
-    "the group, or let it in while the group has fewer than --most documents.",
+    help="What happens to a document that resembles a stored one: refuse it, tag it with the number of"
+    " the group, or cap the group at --most documents.",
 )
 @click.option(
-    "--most", type=click.IntRange(1, 10_000), metavar="N", help="Documents of a group, with --policy cap."
+    "--most",
+    type=click.IntRange(1, 10_000),
+    metavar="N",
+    help="The most documents of a group, with --policy cap.",
 )
 @verify_options("a document", "shares a supershingle with a stored one")
 @click.option(
     "--min-resemblance",
     type=NumberRange(0, 1, min_open=True),
     metavar="SHARE",
-    help="Estimated resemblance from which on two documents are alike, where signatures decide; by default "
-    "the scheme's.",
+    help="Estimated resemblance from which two documents are near-duplicates, if signatures decide; by"
+    " default the scheme's.",
 )
 @click.option(
     "--min-length-ratio",
     type=NumberRange(0, 1),
     metavar="SHARE",
-    help="Similarity of lengths that documents which are alike must reach; by default the scheme's.",
+    help="Ratio of lengths that near-duplicates must reach; by default the scheme's.",
 )
 @click.option(
     "--measure",
     type=click.Choice(["resemblance", "containment"]),
     default="resemblance",
     show_default=True,
-    help="Containment: a text that holds another is alike, too.",
+    help="With containment, a text that contains another is a near-duplicate, too.",
 )
 @click.option(
     "--scope",
     multiple=True,
     metavar="FIELD",
-    help="Only documents with the same value of this field are alike; again for more.",
+    help="Compare only documents with the same value of FIELD; repeat it for more.",
 )
 @click.option(
     "--min-characters", type=click.IntRange(0), metavar="N", help="Refuse documents with a shorter text."
@@ -75,7 +78,9 @@ _PASSAGE_CHARACTERS = 160
 @click.option(
     "--max-characters", type=click.IntRange(0), metavar="N", help="Refuse documents with a longer text."
 )
-@click.option("--passages", is_flag=True, help="Show what a refused document has in common with the stored.")
+@click.option(
+    "--passages", is_flag=True, help="Show the passages that a refused document shares with stored ones."
+)
 @reading_options
 @click.pass_obj
 def add(
@@ -94,10 +99,10 @@ def add(
     header: bool | None,
     **rules: Any,  # noqa: ANN401 - of the policy
 ) -> int:
-    """Add documents, each decided at once against all stored ones.
+    """Add the documents that are no near-duplicates of stored ones.
 
-    FILE is read as by index; - is standard input. Many may add to an index at the same time. Exit code 3 says
-    that some documents were not let in, 1 that none was.
+    FILE is read as by index; - is standard input. Several processes may add to an index at the same time.
+    Exit code 3 says that some documents were not added, 1 that none was.
     """
     from shinglefold.cli.session.open_index import open_store, pipeline_for_index
     from shinglefold.grouping import Gate, Policy
@@ -180,8 +185,7 @@ def _print(index: str, run: "BulkRun") -> None:
     line = f"{accepted:,} of {run.read:,} added to {index}"
     write_line(line + (f", {grouped:,} of them to groups that were there" if grouped else ""))
     if replaced := sum(one.get("replaced", False) for one in run.verdicts):
-        have = "1 of them has" if replaced == 1 else f"{replaced:,} of them have"
-        remark(f"note: {have} taken the place of a document with the same id")
+        remark(f"note: {replaced:,} of them replaced a document with the same id")
 
 
 def _rejections(verdicts: Sequence[dict[str, Any]]) -> Iterator[str]:

@@ -55,9 +55,9 @@ def backfill(
 ) -> int:
     """Give the documents of an INDEX their fingerprints.
 
-    Only fingerprints are written, and the INDEX may be in use. A document that somebody else changes
-    meanwhile keeps that change and gets the fingerprint of it. When it is cut short, the same command goes on
-    where it was. Exit code 3 says that some documents have no fingerprint.
+    Only fingerprints are written, and the INDEX may be in use: a document that changes meanwhile keeps the
+    change and gets its fingerprint. The same command continues an interrupted run. Exit code 3 says that some
+    documents have no fingerprint.
     """
     from shinglefold.cli.session.open_index import text_field_remedy
     from shinglefold.maintenance import BackfillOptions, Slice

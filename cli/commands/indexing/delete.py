@@ -33,10 +33,10 @@ _SHOWN = 10
     "--id", "ids", multiple=True, metavar="ID", help="Id of a document to delete; repeat it for more."
 )
 @click.option(
-    "--query", metavar="JSON", help="Delete the documents that a query finds, written as for the engine."
+    "--query", metavar="JSON", help="Delete the documents that match a query in the engine's language."
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be deleted, and delete nothing.")
-@click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal to answer on.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation; needed without a terminal.")
 @click.pass_obj
 def delete(
     invocation: Invocation,
@@ -51,8 +51,8 @@ def delete(
 ) -> int:
     """Delete an INDEX, or some of its documents.
 
-    With --id or --query only those documents go. What goes is shown first. On a terminal the command asks;
-    elsewhere it needs --yes. Exit code 3 says that some documents were not deleted, or not there.
+    With --id or --query only those documents are deleted. On a terminal the command shows them and asks;
+    elsewhere it needs --yes. Exit code 3 says that some documents were not deleted, or do not exist.
     """
     from shinglefold.maintenance import delete as carry_out
     from shinglefold.maintenance import plan_deletion

@@ -42,7 +42,7 @@ from shinglefold.cli.render.run_summary import (
     retry_command,
     summary_lines,
 )
-from shinglefold.errors import ConfigError, EngineError, IndexMissing, InputError
+from shinglefold.errors import ConfigError, EngineError, InputError
 
 if TYPE_CHECKING:
     from shinglefold.cli.commands.indexing.new_index import ReplacedIndex
@@ -69,30 +69,32 @@ if TYPE_CHECKING:
 @click.option(
     "--recreate",
     is_flag=True,
-    help="Build the index anew beside the old one, and swap them once it is whole.",
+    help="Rebuild the index: build a new one, and swap it with the old one when it is complete.",
 )
 @pipeline_option("the index's, or that for pages")
-@fields_option("Field with text, whose fingerprint is made", "title and body")
+@fields_option("Field with text for the fingerprint", "title and body")
 @click.option(
     "--mapping", metavar="FILE", help="Types of fields of a new index, as JSON: the properties of a mapping."
 )
 @click.option(
     "--groups",
     is_flag=True,
-    help="Number the groups: each document gets the number of its group; the index remembers that.",
+    help="Give each document the number of its group. The index keeps this setting.",
 )
 @group_verify_options
 @click.option(
     "--passages",
     is_flag=True,
-    help="Store what passages of other texts are found by (shinglefold matches). The index remembers that.",
+    help="Store what shinglefold matches finds passages by. The index keeps this setting.",
 )
 @reading_options
-@click.option("--dead-letters", metavar="FILE", help="Where failed documents are appended, to be replayed.")
+@click.option(
+    "--dead-letters", metavar="FILE", help="File that failed documents are appended to, for --replay."
+)
 @click.option(
     "--replay",
     is_flag=True,
-    help="The source is a dead-letter file: index its documents again. It keeps what fails again.",
+    help="Index the documents of a dead-letter file again; it keeps those that fail again.",
 )
 @click.option(
     "--dry-run", is_flag=True, help="Write nothing: print what the pipeline makes of each document, as JSON."
@@ -130,7 +132,7 @@ def index(
     """Index documents with their fingerprints.
 
     SOURCE is JSONL or CSV (also .gz), an HTML or text file, a folder of such files, or - for standard input.
-    The index is made where it is missing. Exit code 3 says that some documents failed.
+    A missing index is made. Exit code 3 says that some documents failed.
     """
     from shinglefold.api.index_recipe import search_canonicalizer
     from shinglefold.cli.commands.indexing.new_index import (
@@ -272,18 +274,14 @@ def _is_failed(result: Mapping[str, Any] | None) -> bool:
 
 def _check_groups(target: "Target", recipe: "Recipe", *, wanted: bool) -> None:
     """Refuse to number the groups of an existing index without numbers: its documents would have none."""
-    from shinglefold.cli.session.recipe import recipe_of_index
+    from shinglefold.cli.session.recipe import is_set_up
 
-    if recipe.groups or not wanted:
-        return
-    try:
-        recipe_of_index(target)
-    except IndexMissing:
+    if recipe.groups or not wanted or not is_set_up(target):
         return
     change = target.command("setup", groups=True)
     raise ConfigError(
-        f"index {target.index!r} numbers no groups. Let it from now on: {change}; "
-        "or build it anew: --recreate"
+        f"index {target.index!r} numbers no groups. To number them from now on: {change}; "
+        "or rebuild the index: --recreate"
     )
 
 

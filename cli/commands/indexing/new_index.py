@@ -4,11 +4,11 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from shinglefold.cli.framework.next_commands import chain
 from shinglefold.cli.options.sources import read_json
+from shinglefold.cli.session.recipe import matching_templates, recipe_of_index
 from shinglefold.contracts.engine import JSON, Engine, Templates
 from shinglefold.engines import open_engine
 from shinglefold.errors import (
@@ -70,20 +70,12 @@ def template_defaults(engine: Engine, index: str) -> tuple[JSON, JSON]:
 
 def _applied(templates: Templates, index: str) -> Iterator[Mapping[str, Any]]:
     """Yield the index template that applies, or without one all legacy templates, the strongest last."""
-    matching = _matching(templates.index_templates(), index)
+    matching = matching_templates(templates.index_templates(), index)
     if matching:
         yield templates.resolved_template(max(matching, key=lambda name: matching[name].get("priority") or 0))
         return
-    legacy = _matching(templates.legacy_templates(), index)
+    legacy = matching_templates(templates.legacy_templates(), index)
     yield from sorted(legacy.values(), key=lambda body: body.get("order") or 0)
-
-
-def _matching(bodies: Mapping[str, JSON], index: str) -> dict[str, JSON]:
-    return {
-        name: body
-        for name, body in bodies.items()
-        if any(fnmatchcase(index, pattern) for pattern in body.get("index_patterns", ()))
-    }
 
 
 def _flat(settings: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
@@ -137,7 +129,7 @@ def check_types(target: "Target", types: Mapping[str, Any], path: str) -> None:
             if found != wanted:
                 raise ConfigError(
                     f"index {target.index!r} is there, and --mapping {path} is of a new one: {name!r} is "
-                    f"{found} there, not {wanted}; leave it out, or build the index anew: --recreate"
+                    f"{found} there, not {wanted}; leave it out, or rebuild the index: --recreate"
                 )
 
 
@@ -237,13 +229,12 @@ def _lost_options(name: str, mappings: Mapping[str, Any], templates: bool) -> st
     if not options:
         return ""
     shown = json.dumps(options, ensure_ascii=False)
-    only = "do so only by a template" if templates else "do not"
-    return f"the mappings of {name!r} also said {shown}, and those of the new index {only}"
+    only = "get that only from a template" if templates else "do not"
+    return f"the mappings of {name!r} had {shown}, and those of the new index {only}"
 
 
 def _grouping(target: "Target", recipe: "Recipe", *, numbered: bool) -> tuple[Mapping[str, Any], JSON, str]:
     """Return the rules of an index for its groups, the fields that they compare, and a warning if lost."""
-    from shinglefold.cli.session.recipe import recipe_of_index
     from shinglefold.grouping.rules import Rules
     from shinglefold.rerank.index_knowledge import source_of
 
@@ -258,7 +249,11 @@ def _grouping(target: "Target", recipe: "Recipe", *, numbered: bool) -> tuple[Ma
     regroup = _regroup_command(target, rules, str(old.grouping.get("linkage") or ""))
     if not numbered:
         numbers = chain([target.command("setup", groups=True), regroup])
-        return {}, {}, f"index {target.index!r} numbered groups, and the new one does not; let it: {numbers}"
+        return (
+            {},
+            {},
+            f"index {target.index!r} numbered groups, and the new one does not; to number them: {numbers}",
+        )
     if old.grouping and old.scheme.id != recipe.scheme.id:
         lost = f"rules for its groups were noted in {target.index!r} for another scheme, and are not kept"
         return {}, {}, f"{lost}; to go by them: {regroup}"

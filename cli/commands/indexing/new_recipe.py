@@ -5,7 +5,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from shinglefold.api.index_recipe import with_languages, with_preset
+from shinglefold.api.index_recipe import mappings_or_none, with_languages, with_preset
 from shinglefold.cli.session.open_index import (
     check_dictionaries,
     needed_seal,
@@ -20,9 +20,9 @@ from shinglefold.cli.session.recipe import (
     one_recipe,
     options_of_language,
 )
-from shinglefold.contracts.engine import JSON, Engine, Templates
+from shinglefold.contracts.engine import JSON, Templates
 from shinglefold.engines import open_engine
-from shinglefold.errors import ConfigError, IndexMissing, SchemeMismatch
+from shinglefold.errors import ConfigError, SchemeMismatch
 from shinglefold.model.recipe import Recipe, has_recipe, retargeted, with_keywords
 from shinglefold.model.scheme import LanguageRef, Scheme
 from shinglefold.model.seal import Seal
@@ -37,14 +37,14 @@ def setup_recipe(
     invocation: "Invocation",
     indices: Sequence[str],
     patterns: Sequence[str],
-    name: str,
+    template: str,
     *,
     seal: bool = False,
 ) -> Recipe:
     """Return the recipe for indices and for patterns of new ones.
 
     Args:
-        name: of the templates, which have the recipe if no index matches the patterns.
+        template: the name of the templates, which have the recipe if no index matches the patterns.
         seal: seal existing indices, too, with the key of the setting.
 
     Raises:
@@ -52,9 +52,10 @@ def setup_recipe(
     """
     own = needed_seal(target.settings) if seal else None
     with closing(open_engine(target.where)) as engine:
-        found = _stored_mappings(engine, indices, patterns)
+        names = (*indices, *(() if engine.templates is None else patterns))
+        found = {index: one for name in names for index, one in mappings_or_none(engine, name).items()}
         if not found and engine.templates is not None:
-            found = _in_template(engine.templates, name)
+            found = _in_template(engine.templates, template)
     noted = {index: mappings for index, mappings in found.items() if has_recipe(mappings)}
     try:
         recipe = one_recipe(noted, target) if noted else None
@@ -112,16 +113,6 @@ def _change_scheme(target: Target, scheme: Scheme) -> Scheme:
 def _with_options(target: Target, ref: LanguageRef) -> LanguageRef:
     given = {name: value for name, (value, _) in options_of_language(target.settings, ref.code).items()}
     return replace(ref, options=replace(ref.options, **given)) if given else ref
-
-
-def _stored_mappings(engine: Engine, indices: Sequence[str], patterns: Sequence[str]) -> dict[str, JSON]:
-    found: dict[str, JSON] = {}
-    for one in (*indices, *(() if engine.templates is None else patterns)):
-        try:
-            found |= engine.all_mappings(one)
-        except IndexMissing:
-            continue
-    return found
 
 
 def _in_template(templates: Templates, name: str) -> dict[str, JSON]:

@@ -41,9 +41,10 @@ if TYPE_CHECKING:
     "--order",
     default="",
     metavar="FIELD",
-    help="Who may lead first: the least value of FIELD, with -FIELD the greatest; by default who leads now.",
+    help="Which document leads a group: that with the least value of FIELD, with -FIELD the greatest; "
+    "by default the present leader.",
 )
-@click.option("--dry-run", is_flag=True, help="Tell what would change, and write nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would change, and write nothing.")
 @verify_by_options("a pair", "shares a supershingle")
 @click.option(
     "--min-resemblance",
@@ -55,18 +56,20 @@ if TYPE_CHECKING:
     "--scope",
     multiple=True,
     metavar="FIELD",
-    help="Group only documents with the same FIELD; repeat it for more.",
+    help="Group only documents with the same value of FIELD; repeat it for more.",
 )
 @click.option("--across-languages", is_flag=True, help="Compare documents of different languages too.")
 @click.option(
-    "--by-scheme", is_flag=True, help="Forget the linkage, thresholds and scope that an earlier run noted."
+    "--by-scheme",
+    is_flag=True,
+    help="Ignore the linkage, thresholds and scope that an earlier run stored in the index.",
 )
 @click.option(
     "--requests-per-second",
     type=NumberRange(0),
     default=0.0,
     metavar="N",
-    help="Read, and write, at most so many documents a second; by default there is no limit.",
+    help="The most documents to read, and to write, a second; by default without a limit.",
 )
 @checkpoint_option
 @engine_option
@@ -91,10 +94,10 @@ def regroup(
 ) -> int:
     """Group all documents of an INDEX anew, while it is in use.
 
-    All pairs are found at once from the stored fingerprints, texts decide on those in doubt, and only the
-    numbers that differ are written. Linkage, thresholds and scope are noted in the index, and hold for later
-    runs and for new documents. When it is cut short, the same command goes on where it was. Exit code 3 says
-    that some documents could not be written, or that others wrote until the end.
+    Pairs are found from the stored fingerprints, texts decide on uncertain ones, and only changed numbers are
+    written. The index keeps linkage, thresholds and scope for later runs and new documents. The same command
+    continues an interrupted run. Exit code 3 says that some documents could not be written, or that others
+    wrote until the end.
     """
     from shinglefold.cli.session.open_index import open_store, seal_of_index
     from shinglefold.grouping.regroup import RegroupOptions
@@ -177,7 +180,7 @@ def _lines(summary: "RegroupSummary") -> Iterator[str]:
             unread = f", {counts.unread:,} by signature, as a text is missing, too long or was changed"
         yield f"in doubt by signature: {counts.asked:,} pairs decided by their texts{unread}"
     if summary.missing:
-        yield f"texts were not asked: {summary.missing}"
+        yield f"no texts were compared: {summary.missing}"
     if summary.resumed:
         yield "went on from its checkpoint; the figures are of all runs"
     if counts.left:

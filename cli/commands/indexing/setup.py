@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     "patterns",
     multiple=True,
     metavar="PATTERN",
-    help="Pattern of indices to come, such as 'news-*': they get an index template; again for more.",
+    help="Pattern of new indices, such as 'news-*', for an index template; repeat it for more.",
 )
 @click.option(
     "--name", default="shinglefold", show_default=True, metavar="NAME", help="Name of the templates."
@@ -51,43 +51,44 @@ if TYPE_CHECKING:
     help="Priority of the index template among others that match.",
 )
 @pipeline_option("the index's, or that for pages")
-@fields_option("Field with text, whose fingerprint is made", "as now, or title and body")
+@fields_option("Field with text for the fingerprint", "unchanged, or title and body")
 @click.option(
     "--languages",
     metavar="CODES",
-    help="Languages of the scheme, such as ru,uk,any, as they are installed, or all. By default as now.",
+    help="Languages of the scheme, such as ru,uk,any, in their installed versions, or all; by default "
+    "unchanged.",
 )
 @click.option(
     "--dedup-field",
     metavar="NAME",
-    help="Field for fingerprints, where the usual one is somebody else's. By default as now, or the setting.",
+    help="Field for fingerprints, if the usual one is taken; by default unchanged, or the setting field.",
 )
 @click.option(
     "--shadow-templates",
     is_flag=True,
-    help="Install the index template even where others match the same indices, which then don't apply.",
+    help="Install the index template even if it overrides others that match the same indices.",
 )
 @click.option(
     "--seal",
     is_flag=True,
-    help="Seal the fingerprints of indices that are there with the key of the setting seal_key, or with that "
-    "key instead of another; new ones are sealed wherever it is set.",
+    help="Seal the fingerprints of existing indices with the key of the setting seal_key, or change "
+    "their key to it; new indices are sealed whenever it is set.",
 )
 @click.option(
     "--groups",
     is_flag=True,
-    help="Number the groups: a document gets the number of its group when it is indexed. By default as now.",
+    help="Give each new document the number of its group; by default unchanged.",
 )
 @click.option(
     "--keywords/--no-keywords",
     default=None,
-    help="Store supershingles, or leave them out: pages are folded without them in about half the space, but "
-    "no copies found and no groups numbered. By default as now.",
+    help="Whether to store supershingles. Without them fingerprints take about half the space and pages are "
+    "folded, but no copies are found and no groups numbered. By default unchanged.",
 )
 @click.option(
     "--passages",
     is_flag=True,
-    help="Store what passages of other texts are found by (shinglefold matches). By default as now.",
+    help="Store what shinglefold matches finds passages by; by default unchanged.",
 )
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @preset_option
@@ -115,8 +116,8 @@ def setup(
 ) -> int:
     """Set up indices for fingerprints: mappings and templates.
 
-    An INDEX that is missing is made. What is there already stays as it is, so a second run changes nothing.
-    Exit code 3 says that something can't be changed in place.
+    A missing INDEX is made. What exists stays as it is, so a second run changes nothing. Exit code 3 says
+    that something can't be changed in place.
     """
     from shinglefold.api.index_recipe import search_canonicalizer
     from shinglefold.cli.commands.indexing.new_recipe import setup_recipe, with_keyword_storage

@@ -51,7 +51,7 @@ _MENDED_BY_BACKFILL = ("unsigned", "other_scheme", "stale", "damaged", "unsealed
     """
 )
 @click.argument("index", metavar="INDEX")
-@click.option("--fix", is_flag=True, help="First remove the placeholders that crashed writers left.")
+@click.option("--fix", is_flag=True, help="First remove the placeholders of crashed writers.")
 @scan_options
 @click.pass_obj
 def doctor(
@@ -69,8 +69,8 @@ def doctor(
 ) -> int:
     """Examine the mappings and the fingerprints of an INDEX.
 
-    Tells whether each fingerprint is that of its text. Nothing is changed, except that --fix removes the
-    placeholders of crashed writers. Exit code 3 says that something has to be mended; the last lines say how.
+    Shows whether each fingerprint is that of its text. Nothing is changed, except that --fix removes the
+    placeholders of crashed writers. Exit code 3 says that something must be mended; the last lines say how.
     """
     from shinglefold.cli.commands.indexing.new_index import leftovers_of_index
     from shinglefold.grouping.gate.housekeeping import SweepResult, placeholders, sweep
@@ -154,7 +154,7 @@ def _remedies(found: "Diagnosis", target: "Target", recipe: "Recipe") -> list[st
 
 
 def _other_fields_remedy(found: "Diagnosis", target: "Target", recipe: "Recipe") -> str:
-    """Return the remedy for fingerprints of other fields than the pipeline reads, but no backfill."""
+    """Return the remedy for fingerprints of other fields than the pipeline reads: never a backfill."""
     problem = f"the pipeline reads {', '.join(recipe.fields)}"
     if not found.misread or found.findings.get("textless"):
         problem += ", and the fingerprints are of other texts"

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     """
 )
 @click.argument("index", metavar="INDEX")
-@click.option("--html", metavar="FILE", help="Write one HTML file with plots, which opens without a network.")
+@click.option("--html", metavar="FILE", help="Write an HTML file with plots, which needs no network.")
 @click.option("--host-field", default="", metavar="FIELD", help="Field of hosts or addresses.")
 @click.option("--date-field", default="", metavar="FIELD", help="Field of dates.")
 @click.option("--title-field", default="title", show_default=True, metavar="FIELD", help="Field of titles.")
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     default=10,
     show_default=True,
     metavar="N",
-    help="Groups, hosts and languages to list at most.",
+    help="The most groups, hosts and languages to list.",
 )
 @engine_option
 @click.pass_obj
@@ -57,8 +57,8 @@ def report(
 ) -> int:
     """Show the groups of an INDEX.
 
-    By size, the largest and the newest, and the share of copies by host, language and month. A copy is a
-    document that does not lead its group.
+    Shows sizes, the largest and the newest groups, and the share of copies by host, language and month. A
+    copy is a document that does not lead its group.
     """
     from shinglefold.cli.commands.indexing.regroup import check_numbered
     from shinglefold.cli.session.open_index import open_store
@@ -127,6 +127,6 @@ def _tables(made: "GroupReport") -> Iterator[tuple[str, Sequence[str], list[list
 
 
 def _leader(one: "ListedGroup", made: "GroupReport") -> str:
-    """Return the id of a leader, after its index where there are several."""
+    """Return the id of a leader, with its index if there are several."""
     several = len({each.index for each in (*made.largest, *made.newest)}) > 1
     return f"{one.index}/{one.id}" if several else one.id

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 )
 @click.argument("what", metavar="FILE|-", type=Name("file"))
 @engine_options
-@text_options("What is given is the text itself", "of the text")
+@text_options("The argument is the text itself", "of the text")
 @click.option(
     "--min-share",
     type=NumberRange(0, 1, min_open=True),
@@ -72,8 +72,8 @@ def matches(
 ) -> int:
     """Find the documents that contain a part of a text.
 
-    The index must store what passages are found by ("index --passages"). The largest share comes first. What
-    is given is a file, or - for standard input.
+    The argument is a file, or - for standard input. The index must store what passages are found by ("index
+    --passages"). The largest share comes first.
     """
     from shinglefold.canon import Canonicalizer
     from shinglefold.cli.options.sources import check_language, read_text
@@ -87,7 +87,8 @@ def matches(
         check_language(store.scheme, language)
         if not store.recipe.passages:
             raise ConfigError(
-                f"index {index!r} stores no elements of passages: {target.setup_and_backfill(passages=True)}"
+                f"index {index!r} does not store what passages are found by. To store it: "
+                f"{target.setup_and_backfill(passages=True)}"
             )
         terms = filter_queries(store, index, filters)
         wanted = what if text else read_text(what, kind, encoding)

@@ -1,4 +1,4 @@
-"""``shinglefold search QUERY…``: one hit a group of near-duplicates."""
+"""``shinglefold search QUERY…``: search an index, with one hit for each group of near-duplicates."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -26,8 +26,8 @@ fold_options = options(
     click.option(
         "--mode",
         type=click.Choice(["window", "native", "auto"]),
-        help="Fold a window of hits (window, the default), let the engine collapse by the numbers of groups "
-        "(native), or do that where it can (auto).",
+        help="window (the default): fold a window of hits; native: let the engine collapse by the numbers "
+        "of groups; auto: native if possible, else window.",
     ),
     click.option("--show-duplicates", is_flag=True, help="Print the folded hits below the one shown."),
     click.option(
@@ -46,20 +46,21 @@ fold_options = options(
     click.option(
         "--verify",
         type=click.Choice(["signature", "text"]),
-        help="What decides: signatures (the default), or the texts of pairs of the page that these leave "
-        "in doubt.",
+        help="What decides: signatures (the default), or the texts of pairs on the page for which "
+        "signatures are uncertain.",
     ),
     click.option(
         "--facts",
         type=click.Choice(["any", "numbers"]),
-        help="numbers: hits whose words with digits differ do not fold; wants --verify text.",
+        help="numbers: hits whose words with digits differ do not fold; needs --verify text.",
     ),
     click.option("--across-languages", is_flag=True, help="Compare hits of different languages too."),
     click.option(
         "--scope",
         multiple=True,
         metavar="FIELD",
-        help="Fold only hits with the same FIELD or, with FIELD:7d, with dates that close together.",
+        help="Fold only hits with the same value of FIELD or, with FIELD:7d, with dates at most 7 days "
+        "apart.",
     ),
     click.option(
         "--members",
@@ -71,13 +72,14 @@ fold_options = options(
         "--member-field",
         multiple=True,
         metavar="FIELD",
-        help="Field of the folded hits to fetch; repeat it for more. By default those of the hits shown.",
+        help="Field of the folded hits to fetch; repeat it for more. By default the fields of the other "
+        "hits.",
     ),
     click.option(
         "--members-from",
         type=click.Choice(["results", "index"]),
-        help="Where folded hits come from: the results (the default), or the whole index, so that copies are "
-        "shown that the query did not find.",
+        help="Where folded hits come from: the results (the default), or the whole index, also copies that"
+        " do not match the query.",
     ),
     click.option("--window", type=click.IntRange(1), metavar="N", help="Hits read at first; by default 200."),
     click.option(
@@ -89,14 +91,14 @@ fold_options = options(
         "--passage-field",
         multiple=True,
         metavar="FIELD",
-        help="Field whose text is aligned for passages; repeat it for more. By default those signed.",
+        help="Field to find passages in; repeat it for more. By default the fields with fingerprints.",
     ),
     click.option(
         "--cursor",
         metavar="CURSOR",
-        help='Page endlessly: begin with "new" and go on with the cursor printed below a page.',
+        help='Page with a cursor: "new" for the first page, then the cursor printed below each page.',
     ),
-    click.option("--renew", is_flag=True, help="Go on with a cursor whose point in time has ended."),
+    click.option("--renew", is_flag=True, help="Continue with a cursor whose point in time has expired."),
 )
 
 
@@ -165,7 +167,8 @@ _FRAGMENT = {"number_of_fragments": 1, "fragment_size": 120, "no_match_size": 12
     "fields",
     multiple=True,
     metavar="FIELD",
-    help="Field to search, with ^ and a weight if you like; repeat it for more. By default those signed.",
+    help="Field to search, optionally with ^ and a weight; repeat it for more. By default the fields "
+    "with fingerprints.",
 )
 @click.option(
     "--sort",
@@ -177,7 +180,7 @@ _FRAGMENT = {"number_of_fragments": 1, "fragment_size": 120, "no_match_size": 12
 @click.option(
     "--highlight/--no-highlight",
     default=None,
-    help="Mark the words that were found; by default only on a terminal.",
+    help="Mark the matching words; by default only on a terminal.",
 )
 @fold_options
 @click.pass_obj

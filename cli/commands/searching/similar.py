@@ -39,14 +39,16 @@ if TYPE_CHECKING:
 )
 @click.argument("what", metavar="ID|FILE|-", type=Name("file"))
 @engine_options
-@click.option("--id", "by_id", is_flag=True, help="What is given is an id, whatever files there are.")
-@text_options("What is given is the text itself", "of the text")
+@click.option(
+    "--id", "by_id", is_flag=True, help="The argument is an id, even if there is a file of this name."
+)
+@text_options("The argument is the text itself", "of the text")
 @page_options("copies", 0)
 @click.option(
     "--scope",
     multiple=True,
     metavar="FIELD",
-    help="Find only copies with the same FIELD as the document or, with FIELD:7d, with dates that close.",
+    help="Find only copies with the same value of FIELD or, with FIELD:7d, with dates at most 7 days apart.",
 )
 @verify_options("a copy", "shares a supershingle")
 @threshold_options("a copy")
@@ -70,9 +72,8 @@ def similar(
 ) -> int:
     """Find the copies of a document or a text, anywhere in an index.
 
-    What is given is the id of a document, a file if there is one of this name, or - for standard input.
-    Where several indices are searched and more than one has the id, INDEX/ID names one. The recipe is that
-    of the index. The most alike come first.
+    The argument is the id of a document, a file if there is one of this name, or - for standard input. If
+    several of the indices searched have the id, INDEX/ID names one. The most alike come first.
     """
     from shinglefold.cli.options.sources import text_as_indexed
     from shinglefold.cli.session.open_index import open_store, same_id, seal_of_index, stored_hit
