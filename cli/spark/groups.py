@@ -1,4 +1,4 @@
-"""``python -m shinglefold.cli.spark groups``: the groups of signed documents, from Parquet to Parquet."""
+"""``python -m shinglefold.cli.spark groups``: the groups of signed documents, as Parquet."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -80,8 +80,8 @@ def groups_command(
 ) -> int:
     """Write the groups of near-duplicates: _id, group (the least id in it) and size, a row a document.
 
-    ADDRESS is Parquet of signed documents, of either sign. Documents without a copy are left out. Exit code
-    3 says that some fingerprints could not be compared.
+    ADDRESS is Parquet or JSON lines of signed documents, of either sign. Documents without a copy are left
+    out. Exit code 3 says that some fingerprints could not be compared.
     """
     scheme = chosen_scheme(invocation, preset, **decision)
     options = GroupOptions(invocation.settings().field, id_field, Bounds(most_shared, centres), min_size)

@@ -9,9 +9,7 @@ import click
 from shinglefold.cli.framework.output import printable, remark
 from shinglefold.cli.options.definitions import options
 from shinglefold.errors import ConfigError
-from shinglefold.offline.spark.failures import translated
-from shinglefold.offline.spark.session import Frame, Session, session, sql
-from shinglefold.offline.spark.stage_store import place_of
+from shinglefold.offline.spark.session import Frame, Session, place_of, session, sql, translated
 
 #: Where the figures of Spark are not asked for: one line a stage is told instead.
 _QUIET = {"spark.ui.showConsoleProgress": "false", "spark.sql.execution.arrow.maxRecordsPerBatch": "4000"}

@@ -1,4 +1,4 @@
-"""``python -m shinglefold.cli.spark sign``: documents with their fingerprints, from Parquet to Parquet."""
+"""``python -m shinglefold.cli.spark sign``: documents with their fingerprints, as Parquet."""
 
 import click
 
@@ -52,8 +52,8 @@ def sign_command(
 ) -> int:
     """Write documents with their fingerprints, byte for byte those of shinglefold sign.
 
-    ADDRESS is Parquet. A document that can't be signed is written without a fingerprint; its column
-    sign_problem says why. Exit code 3 says that there are some.
+    ADDRESS is Parquet or JSON lines, by the names of its files. A document that can't be signed is written
+    without a fingerprint; its column sign_problem says why. Exit code 3 says that there are some.
     """
     scheme = chosen_scheme(invocation, preset)
     target = invocation.settings().field

@@ -56,7 +56,8 @@ def sign(documents: Frame, scheme: Scheme, options: SignOptions, *, beside: bool
 def _bare(documents: Frame, target: str) -> Frame:
     """Return documents without what an earlier run has added."""
     added = {
-        target: ("struct<scheme:", "void"),
+        # Out of JSON the parts are in the order of their names.
+        target: ("struct<scheme:", "struct<digest:", "void"),
         BESIDE: ("struct<supershingles:", "void"),
         PROBLEM: ("string", "void"),
     }
