@@ -1,4 +1,4 @@
-"""From fingerprints to groups: every stage in turn, each kept once, and what was counted on the way."""
+"""Groups of signed documents on Spark: the stages in turn, each written once, and their counts."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -20,29 +20,30 @@ from shinglefold.offline.spark.verify import verified
 from shinglefold.options.validation import check_int
 
 _SCHEMA = "a long, b long, moved long"
-#: Rounds after which something must be wrong: a path of 2⁶⁴ documents would take fewer.
+#: Rounds above which something is wrong: a path of 2⁶⁴ documents takes fewer.
 _MOST = 100
 
 
 def connected(
     edges: Frame, work: StageStore, told: Callable[[int, int], None] = lambda _round, _moved: None
 ) -> Frame:
-    """Return the components of a graph as (number, root): the root is the least number that is connected.
+    """Return the components of a graph as (number, root); the root is the least number of a component.
 
-    A large star has each neighbour of a node that is greater point to the least one known to the node; a
-    small star does so with the lesser neighbours and the node itself. In turn they leave a star a component.
+    A large star links the greater neighbours of a node to its least neighbour, or to the node itself. A small
+    star links the lesser neighbours, and the node, to the least. Alternating, they leave one star for each
+    component.
 
     Args:
-        edges: (a, b), numbers of documents; in any order, and as often as they come.
+        edges: (a, b), numbers of documents; in any order, repeated or not.
         work: where each round is kept.
-        told: is told the number of each round and the edges that it moved.
+        told: gets the number of each round and the edges that it moved.
 
-    Cost: a round is two shuffles of at most two rows an edge; the rounds grow with the logarithm of the
-    longest path in all that was tried.
+    Cost: a round is two shuffles of at most two rows an edge. In all trials the rounds grew with the
+    logarithm of the longest path.
 
     Source: Kiveris, Lattanzi, Mirrokni, Rastogi, Vassilvitskii 2014, "Connected Components in MapReduce and
-    Beyond", the alternating algorithm; GraphFrames does the same by groups and joins. Here rows are sorted
-    and walked through, so that a node with all the neighbours there are needs no memory.
+    Beyond", the alternating algorithm. Rows are sorted and scanned here, so a node of any degree needs no
+    memory.
     """
     edges = work.keep(edges.where("a != b").selectExpr("greatest(a, b) AS a", "least(a, b) AS b"), "edges-0")
     for number in range(1, _MOST + 1):
@@ -64,11 +65,11 @@ def _starred(edges: Frame, kind: Literal["large", "small"]) -> Frame:
 
 @dataclass(frozen=True, slots=True)
 class _Star:
-    """Links the neighbours of nodes to the least of them, from edges (a, b) sorted by both.
+    """Links the neighbours of nodes to the least of them, given edges (a, b) sorted by both.
 
-    ``large``: only neighbours greater than the node, to the least of all of them and the node. Else all, as
-    all are lesser; and the node. ``moved`` counts edges that were not so before; those of the star before
-    are added to whichever row comes first.
+    ``large``: link only the neighbours greater than the node; the node counts among the least. Else link all
+    neighbours, which are lesser, and the node. ``moved`` counts new edges; the count of the star before is
+    added to the first row.
     """
 
     large: bool
@@ -80,7 +81,7 @@ class _Star:
             if not len(a):
                 continue
             fresh = np.concatenate(([a[0] != node or b[0] != last], (a[1:] != a[:-1]) | (b[1:] != b[:-1])))
-            # A row that carries a count is not dropped, though its like was there.
+            # A row that carries a count is kept, even where it repeats the row before.
             fresh[0] |= moved.any()
             first = np.concatenate(([a[0] != node], a[1:] != a[:-1]))
             begins = np.flatnonzero(first)
@@ -93,7 +94,7 @@ class _Star:
         if self.large:
             greater = b > a
             return _batch(b[greater], leasts[greater], (leasts != a)[greater], before)
-        # The least neighbour has the node itself linked to it.
+        # In place of the least neighbour the node itself is linked to it.
         linked = np.where(first | (b == leasts), a, b)
         return _batch(linked, leasts, linked != a, before)
 
@@ -104,18 +105,18 @@ def _batch(a: Int64s, b: Int64s, moved: NDArray[np.bool_], before: int) -> Batch
     return pa.RecordBatch.from_arrays([pa.array(a), pa.array(b), pa.array(counts)], ["a", "b", "moved"])
 
 
-#: Is told what is being done.
+#: Gets a line for each stage.
 Report = Callable[[str], None]
 _STATES = {"signed": SIGNED, "unsigned": UNSIGNED, "unreadable": UNREADABLE, "foreign": FOREIGN}
 
 
 @dataclass(frozen=True, slots=True)
 class GroupOptions:
-    """What is grouped and how.
+    """Columns and limits of a grouping.
 
-    ``target``: the column of fingerprints. ``id_field``: that of ids; empty for ``_id``, or else ``id``.
-    ``bounds``: what a crowded supershingle may cost. ``min_size``: documents of a group that is told, 2 or
-    more.
+    ``target``: the column of fingerprints. ``id_field``: the column of ids; empty for ``_id``, or else
+    ``id``. ``bounds``: limits for crowded supershingles. ``min_size``: documents of the smallest group
+    returned, 2 or more.
     """
 
     target: str = "dedup"
@@ -129,12 +130,13 @@ class GroupOptions:
 
 @dataclass(slots=True)
 class SparkSummary:
-    """What a grouping counted.
+    """Counts of a grouping.
 
-    ``read``: documents, which are ``signed``; ``unsigned``, too short or without a fingerprint;
-    ``unreadable``, damaged or sealed; or ``foreign``, of another scheme. ``copies``: documents whose
-    canonical text another one has, too. ``nominated``, ``crowded``, ``held``, ``skipped``: see
-    ``candidates``. ``pairs``: verified ones. ``rounds``: of stars. ``groups``, ``members``: as told.
+    ``read``: all documents. Each is ``signed``; ``unsigned``, too short or without a fingerprint;
+    ``unreadable``, damaged or sealed; or ``foreign``, of another scheme. ``copies``: documents with the
+    canonical text of an earlier one. ``nominated``, ``crowded``, ``held``, ``skipped``: see ``crowding``.
+    ``pairs``: verified pairs. ``rounds``: of ``connected``. ``groups``, ``members``: groups returned, and
+    their documents.
     """
 
     read: int = 0
@@ -157,14 +159,14 @@ class SparkSummary:
         return asdict(self)
 
     def take(self, counts: Mapping[str, int]) -> None:
-        """Take counts over."""
+        """Set counts by name."""
         for name, count in counts.items():
             setattr(self, name, count)
 
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """The answer: ``groups`` has ``_id``, ``group`` (the least id of its group) and ``size``.
+    """The result: ``groups`` has ``_id``, ``group`` (the least id of its group) and ``size``.
 
     ``pairs`` has the verified pairs by the ``number`` of documents, and ``prints`` whose numbers these are.
     """
@@ -187,8 +189,8 @@ def groups(
 ) -> Grouped:
     """Return the groups of near-duplicates of signed documents: chains of pairs are one group.
 
-    They are those of ``shinglefold groups`` under the same scheme and decision, as long as no supershingle
-    is crowded: with the columns that ``sign`` adds on demand where texts decide, else by what is stored.
+    They are the groups of ``shinglefold groups`` under the same scheme and decision, as long as no
+    supershingle is crowded. Where texts decide, the column ``beside`` of ``sign`` is needed.
 
     Raises:
         SchemeMismatch: all fingerprints are of another scheme.
@@ -248,6 +250,6 @@ def _named(labels: Frame, whole: Frame, work: StageStore, least: int, summary: S
     of_group = "OVER (PARTITION BY root)"
     told = (f"min(_id) {of_group} AS `group`", f"count(1) {of_group} AS size", "number = root AS counts")
     kept = work.keep(named.selectExpr("_id", *told).where(f"size >= {least}"), "groups")
-    # By their roots, as documents of several groups may have one id.
+    # Counted by roots, as documents of several groups may share an id.
     summary.take(totals(kept, members="count(1)", groups="count_if(counts)"))
     return kept.drop("counts")

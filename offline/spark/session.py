@@ -1,4 +1,4 @@
-"""What is known of Spark in one place, so that nothing else imports it."""
+"""The session of Spark: its start, its sources, and its errors; no other module imports pyspark."""
 
 import os
 import re

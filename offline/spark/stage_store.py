@@ -1,4 +1,4 @@
-"""What a job keeps on the way: each stage is written once, and read from there by those that follow."""
+"""The stages of a job, each written once, so that later stages read the same rows."""
 
 from dataclasses import dataclass, field
 from uuid import uuid4
@@ -14,7 +14,7 @@ _MARK = "_shinglefold"
 class StageStore:
     """A folder of a file system that all machines of a cluster see.
 
-    What is computed twice may come out in another order; what is kept does not.
+    Rows computed twice may come in another order; rows that are kept do not.
 
     Args:
         folder: as Spark names it, such as ``hdfs:///tmp/groups`` or ``s3a://bucket/groups``; made where it
