@@ -24,12 +24,20 @@ from shinglefold.model.recipe import TEXTS
 from shinglefold.model.scheme import Scheme
 from shinglefold.offline.sign.signer import SignOptions
 from shinglefold.offline.spark.candidate_pairs import Bounds
-from shinglefold.offline.spark.failures import translated
 from shinglefold.offline.spark.grouping import GroupOptions, SparkSummary, groups
 from shinglefold.offline.spark.read_index import stored
-from shinglefold.offline.spark.session import Frame, Session, columns_of, read, session, sql, totals
+from shinglefold.offline.spark.session import (
+    Frame,
+    Session,
+    columns_of,
+    read,
+    session,
+    sql,
+    totals,
+    translated,
+)
 from shinglefold.offline.spark.signing import PROBLEM, sign
-from shinglefold.offline.spark.stage_store import StageStore, place_of
+from shinglefold.offline.spark.stage_store import StageStore
 
 #: Replaces Spark's progress bar, because the commands write a line for each stage.
 _QUIET = {"spark.ui.showConsoleProgress": "false", "spark.sql.execution.arrow.maxRecordsPerBatch": "4000"}
@@ -145,8 +153,8 @@ def sign_command(
 ) -> int:
     """Write documents with their fingerprints, byte for byte those of shinglefold sign.
 
-    ADDRESS is Parquet. A document that can't be signed is written without a fingerprint; its column
-    sign_problem says why. Exit code 3 says that there are some.
+    ADDRESS is Parquet or JSON lines, by the names of its files. A document that can't be signed is written
+    without a fingerprint; its column sign_problem says why. Exit code 3 says that there are some.
     """
     scheme = chosen_scheme(invocation, preset)
     target = invocation.settings().field
@@ -312,8 +320,8 @@ def groups_command(
 ) -> int:
     """Write the groups of near-duplicates: _id, group (the least id in it) and size, a row a document.
 
-    ADDRESS is Parquet of signed documents, of either sign. Documents without a copy are left out. Exit code
-    3 says that some fingerprints could not be compared.
+    ADDRESS is Parquet or JSON lines of signed documents, of either sign. Documents without a copy are left
+    out. Exit code 3 says that some fingerprints could not be compared.
     """
     scheme = chosen_scheme(invocation, preset, **decision)
     options = GroupOptions(invocation.settings().field, id_field, Bounds(most_shared, centres), min_size)

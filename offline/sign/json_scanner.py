@@ -1,7 +1,7 @@
-"""Lines of JSON → the code points of their texts, in one pass, compiled: no object a document.
+"""Scans JSON lines for the code points of their texts, in one compiled pass.
 
-Only lines that are plain: one object of texts and numbers, in UTF-8, all of whose parts are as JSON wants
-them. Every other line is told as odd, and read with the care that other readers take.
+It reads plain lines only: valid UTF-8, one JSON object of strings, numbers and literals. All other lines
+are reported as odd, and read by the other readers.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from shinglefold.model.values import Bytes, Int64s
 from shinglefold.runtime.optional_imports import compile_function
 
-#: Code points of a block: a text of more is odd.
+#: Code points of a block; a line with more is odd.
 CODES = 1 << 17
 #: Code points and lines after which a block is full.
 _ENOUGH, _LINES = 1 << 16, 1024
@@ -25,15 +25,15 @@ _LITERALS = np.frombuffer(b"true false null ", np.uint8)
 _NAMED = np.zeros(256, np.uint8)
 _NAMED[list(b'bfnrt"\\/')] = list(b'\b\f\n\r\t"\\/')
 _HEXADECIMAL = ord("u")
-#: Digits that every double tells apart.
+#: Digits of a number that every double keeps.
 _DIGITS = 15
 _ONE, _TWO = np.uint64(1), np.uint64(2)
-#: What follows the texts among the names that are looked for.
+#: The names that follow those of the texts.
 _LANGUAGE, _FORMAT, _ID, _GIVEN_ID, _SOURCE, _TARGET = range(6)
 
 
 class FieldNames(NamedTuple):
-    """Names of fields as bytes, one after the other, and where each ends; the first ``texts`` have texts."""
+    """Names of fields as bytes without separators, and the end of each; the first ``texts`` are of texts."""
 
     joined: Bytes
     ends: Int64s
@@ -41,7 +41,7 @@ class FieldNames(NamedTuple):
 
     @classmethod
     def of(cls, fields: Sequence[str], language: str, target: str) -> "FieldNames | None":
-        """Return the names; None where one would mean two things."""
+        """Return the names; None where they are ambiguous to the scanner."""
         names = [*fields, language, "format", "id", "_id", "_source", target]
         if len(set(names)) < len(names) or any("." in name for name in names):
             return None
@@ -55,11 +55,11 @@ class FieldNames(NamedTuple):
 class Scanned(NamedTuple):
     """A block of L lines.
 
-    ``starts``, ``ends``: int64 (L,), where each begins, and where the brace at its end is; of an odd line its
-    end. ``odd``: bool (L,). ``languages``: int64 (L, 2), from where to where the declared language of each
-    stands, −1 where it has none. ``codes``: a line end before, between and behind the texts of those that are
-    not odd. ``origins``: int64 (P,), where each of these begins. ``present``: which texts any line has.
-    ``next``: where the next block begins.
+    ``starts``, ``ends``: int64 (L,), the begin of each line and its closing brace, or the end of an odd line.
+    ``odd``: bool (L,). ``languages``: int64 (L, 2), begin and end of the declared language, −1 for none.
+    ``codes``: the texts of the P plain lines, with a line end before, between and after them. ``origins``:
+    int64 (P,), the begin of each text. ``present``: which fields any line has. ``next``: the begin of the
+    next block.
     """
 
     starts: Int64s
@@ -73,11 +73,11 @@ class Scanned(NamedTuple):
 
 
 class Scanner:
-    """Scans the lines of a range, a block at a time, into the same memory.
+    """Scans the lines of a range, block by block, into the same memory.
 
     Args:
-        names: what is looked for.
-        longest: a line of more bytes is odd.
+        names: the fields to look for.
+        longest: bytes above which a line is odd.
     """
 
     def __init__(self, names: FieldNames, longest: int) -> None:
@@ -90,8 +90,8 @@ class Scanner:
         """Return the next block.
 
         Args:
-            data: uint8, whole lines; the last byte ends a line.
-            begin: of the first line, before the end of the data.
+            data: uint8, whole lines, the last one with its line end.
+            begin: the first byte of the block.
         """
         present = np.zeros(self._names.texts, np.bool_)
         lines = self._lines
@@ -222,7 +222,7 @@ def _same(data, begin, end, other, first, last):  # type: ignore[no-untyped-def]
 
 @compile_function
 def _named(data, begin, end, joined, ends):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Return which name this is; the last one is any that begins with it. −1: none."""
+    """Return the number of a name, −1 for an unknown one; any that begins with the last name counts as it."""
     first = 0
     for which in range(len(ends) - 1):
         if _same(data, begin, end, joined, first, ends[which]):
@@ -236,7 +236,7 @@ def _named(data, begin, end, joined, ends):  # type: ignore[no-untyped-def]  # n
 
 @compile_function
 def _string_end(data, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Return where a string ends, and whether it has escapes; −1 where it is odd."""
+    """Return the end of a string, −1 for an odd one, and whether it has escapes."""
     escaped = False
     while True:
         byte = data[at]
@@ -254,7 +254,7 @@ def _string_end(data, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN2
 
 @compile_function
 def _decoded(data, at, codes, used):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Return where a string ends, and the codes with it; −1 where it is odd, −2 where there is no room."""
+    """Return the end of a string, −1 for an odd one, −2 for want of room, and the count of codes with it."""
     most = len(codes) - 4
     spot, put = np.uint64(at), np.uint64(used)
     while put < most:
@@ -285,9 +285,9 @@ def _decoded(data, at, codes, used):  # type: ignore[no-untyped-def]  # noqa: AN
 
 @compile_function
 def _character(data, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, PLR0911
-    """Return the code point at a place and its bytes; −1 of these where it is none.
+    """Return the code point at a place and the count of its bytes, −1 for invalid UTF-8.
 
-    The end of the line is none, and no byte is looked at behind the first that is not as it should be.
+    Nothing is read beyond the first invalid byte, so the scan never leaves its line.
     """
     first = np.uint32(data[at])
     if first < 0x80:
@@ -315,7 +315,7 @@ def _character(data, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN20
 
 @compile_function
 def _escape(data, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Return the code point of an escape and its bytes; −1 of these where it is none, or half of a pair."""
+    """Return the code point of an escape and the count of its bytes, −1 for an invalid one or a surrogate."""
     kind = data[at + 1]
     if _NAMED[kind]:
         return np.uint32(_NAMED[kind]), 2
@@ -338,7 +338,10 @@ def _escape(data, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
 
 @compile_function
 def _simple_end(data, at, whole):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, C901
-    """Return where a number or literal ends, −1 where it is odd: long, by an exponent, no ``whole`` one."""
+    """Return the end of a number or literal, −1 for an odd one.
+
+    Odd are numbers that are long or have an exponent, and with ``whole`` all but integers.
+    """
     if not whole:
         first = 0
         for place in range(len(_LITERALS)):

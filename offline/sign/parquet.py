@@ -1,4 +1,4 @@
-"""Parquet: row groups in, columns and fingerprints out, by pyarrow."""
+"""Signs row groups of Parquet files, and writes Parquet: columns and fingerprints, by pyarrow."""
 
 import os
 from collections import Counter
@@ -54,10 +54,10 @@ def sign_rows(signer: Signer, task: RowGroup, path: str, tally: SignTally, *, as
 
 
 def _read(schema: Any, signer: Signer, *, as_parquet: bool) -> list[int]:  # noqa: ANN401 - pyarrow's
-    """Return the columns that rows are made of.
+    """Return the numbers of the columns to convert to Python rows.
 
-    One that stays a column may hold what JSON can't. Of texts all are wanted, as warnings name those that
-    nobody reads.
+    The others are copied as columns, as they may hold what JSON can't. All columns of text are converted, as
+    warnings name those that are not signed.
     """
     pa = pyarrow_module()
     options = signer.options
@@ -97,7 +97,7 @@ def _documents(
 
 
 def write_ids(pieces: Sequence[bytes | memoryview], target: str, path: str) -> int:
-    """Write lines of ids and fingerprints as Parquet and return the bytes."""
+    """Write lines of ids and fingerprints as Parquet, and return the bytes written."""
     rows = msgspec.json.decode(b"[" + b",".join(piece for piece in pieces if piece != b"\n") + b"]")
     with open(path, "wb") as part:
         _written(part, _ids([row["_id"] for row in rows], [get(row, target) for row in rows], target))
@@ -105,7 +105,7 @@ def write_ids(pieces: Sequence[bytes | memoryview], target: str, path: str) -> i
 
 
 def join(made: Sequence[bytes], target: str, path: str) -> None:
-    """Make one part of several that ``write_ids`` wrote."""
+    """Join parts that ``write_ids`` wrote to one."""
     pa = pyarrow_module()
     tables = [pa.parquet.read_table(BytesIO(one)) for one in made]
     with open(path, "wb") as part:
@@ -113,11 +113,11 @@ def join(made: Sequence[bytes], target: str, path: str) -> None:
 
 
 def check_tables(sources: Sequence[str], options: SignOptions, *, as_parquet: bool) -> None:
-    """Refuse columns that nobody could tell apart, and tables that do not make one.
+    """Check that the columns of Parquet sources can be signed, and written as one table.
 
     Raises:
-        InputError: a source has such columns, or can't be read.
-        ConfigError: what is made could not hold the columns, or the fingerprints.
+        InputError: a source has two columns of one name, or can't be read.
+        ConfigError: one table can't hold the columns of all sources, or their fingerprints.
     """
     pa = pyarrow_module()
     schemas = {source: parquet_file(source).schema_arrow for source in sources if is_parquet(source)}
@@ -140,7 +140,7 @@ def check_tables(sources: Sequence[str], options: SignOptions, *, as_parquet: bo
 
 
 class _ParquetTable:
-    """A part that has the columns of its source and the fingerprints."""
+    """A part with the columns of its source and the fingerprints."""
 
     def __init__(self, part: Any) -> None:  # noqa: ANN401 - a file
         self._part = part
@@ -180,7 +180,7 @@ class _ParquetTable:
 
 
 class ParquetSink:
-    """Keeps whole parts until all are there, then makes one file of them, a row group each."""
+    """Keeps parts as files until all are made, then joins them to one file, a row group each."""
 
     suffix = ".parquet"
     place = None
@@ -191,10 +191,10 @@ class ParquetSink:
         self._fresh: list[Path] = []
 
     def resume(self, state: State | None) -> None:
-        """Remove the parts beyond the last note.
+        """Remove the parts made after the last note.
 
         Raises:
-            InputError: one before is missing.
+            InputError: an earlier part is missing.
         """
         count = state["tasks"] if state else 0
         self._parts = [self._journal.folder / f"part-{number:08}{self.suffix}" for number in range(count)]
@@ -209,7 +209,7 @@ class ParquetSink:
         self._fresh.append(part)
 
     def sync(self) -> int:
-        """Bring the parts to the disk."""
+        """Sync the new parts to the disk; return 0, as their sizes are not noted."""
         for part in self._fresh:
             file = os.open(part, os.O_RDONLY)
             try:
@@ -221,7 +221,7 @@ class ParquetSink:
         return 0
 
     def finish(self) -> None:
-        """Make one file of the parts and give it its name."""
+        """Join the parts to one file and give it its name."""
         whole = self._journal.folder / "output"
         schema = common([parquet_file(str(part)).schema_arrow for part in self._parts])
         with _writer(whole, schema) as writer:
@@ -243,7 +243,7 @@ def _ids(ids: Sequence[str], prints: Sequence[Any], target: str) -> Any:  # noqa
 
 
 def _with(table: Any, prints: Sequence[Any], target: str) -> Any:  # noqa: ANN401 - tables
-    """Return a table with the column of the fingerprints; below a dotted path it is a part of its column."""
+    """Return a table with the column of fingerprints; a dotted path becomes nested columns."""
     pa = pyarrow_module()
     head, *rest = split_path(target)
     column = pa.array(prints, print_type(pa))

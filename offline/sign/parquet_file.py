@@ -1,4 +1,4 @@
-"""Open Parquet files; pyarrow is imported only then."""
+"""Opens Parquet files, joins their schemas, and converts their rows; imports pyarrow only then."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -17,17 +17,17 @@ def row_counts(source: str) -> list[int]:
 
     Raises:
         MissingExtra: pyarrow is not installed.
-        InputError: it is no Parquet file.
+        InputError: the source is not a Parquet file.
     """
     metadata = parquet_file(source).metadata
     return [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
 
 
 def parquet_file(source: str) -> Any:  # noqa: ANN401 - pyarrow's
-    """Return a Parquet file, opened.
+    """Open a Parquet file.
 
     Raises:
-        InputError: it is none, or can't be read.
+        InputError: the source is not a Parquet file, or can't be read.
         MissingExtra: pyarrow is not installed.
     """
     pa = pyarrow_module()
@@ -55,13 +55,13 @@ def pyarrow_module() -> "ModuleType":
 
 
 def check_types(schemas: Mapping[str, Any]) -> None:
-    """Refuse sources whose columns can't be those of one table as they are.
+    """Check that sources have the columns of one table, with types that hold all values unchanged.
 
     Args:
-        schemas: by the name of the source.
+        schemas: the schemas by the names of the sources.
 
     Raises:
-        ConfigError: some can't.
+        ConfigError: they do not.
     """
     (first, schema), *others = schemas.items()
     for source, other in others:
@@ -84,7 +84,7 @@ def _refused(first: str, source: str, why: str) -> ConfigError:
 
 
 def common(schemas: Sequence[Any]) -> Any:  # noqa: ANN401 - pyarrow's
-    """Return the schema of a table that holds what tables of these schemas hold."""
+    """Return the schema of a table that can hold the rows of tables of all these schemas."""
     first, *others = schemas
     for other in others:
         if other.equals(first):
@@ -97,7 +97,7 @@ def common(schemas: Sequence[Any]) -> Any:  # noqa: ANN401 - pyarrow's
 
 
 def _common(one: Any, other: Any) -> Any:  # noqa: ANN401 - pyarrow's
-    """Return the type that holds the values of two as they are; None where there is none."""
+    """Return the type that holds the values of two types unchanged; None where there is none."""
     import pyarrow as pa
 
     kinds = pa.types
@@ -117,7 +117,7 @@ def _common(one: Any, other: Any) -> Any:  # noqa: ANN401 - pyarrow's
 
 
 def _plain(kind: Any) -> Any:  # noqa: ANN401 - pyarrow's
-    """Return a type as one of the same values, which other writers would have taken."""
+    """Return the plain type of the same values, for one that is only stored in another way."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(kind):
@@ -125,15 +125,15 @@ def _plain(kind: Any) -> Any:  # noqa: ANN401 - pyarrow's
     return {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}.get(kind, kind)
 
 
-#: What Arrow raises for a value that Python has nothing for: years beyond 9999, text that is not UTF-8,
-#: time zones that nobody knows.
+#: Errors of Arrow for values without a Python object: years beyond 9999, text that is not UTF-8, unknown
+#: time zones.
 _BEYOND = (ValueError, OverflowError, TypeError, KeyError, NotImplementedError)
 _OFFSET = re.compile(r"([+-]\d\d)(\d\d)$")
 _Row = dict[str, Any]
 
 
 def rows_of(batch: Any) -> list[_Row | str]:  # noqa: ANN401 - pyarrow's
-    """Return the rows of a batch; of one with a value that JSON can't hold, the reason."""
+    """Return the rows of a batch, or the reason in place of a row with a value that JSON can't hold."""
     names = batch.schema.names
     columns = [_plain_value(column) for column in batch.columns]
     try:
@@ -156,9 +156,9 @@ def _row(names: list[str], columns: list[Any], place: int) -> _Row | str:
 
 
 def _plain_value(column: Any) -> Any:  # noqa: ANN401 - pyarrow's
-    """Return a column without nanoseconds, which are other objects wherever pandas is installed.
+    """Return a column without nanoseconds, whose Python objects depend on whether pandas is installed.
 
-    They become microseconds where these tell as much, else text in the same form.
+    They become microseconds where nothing is lost, else text of the same form.
     """
     import pyarrow as pa
 
@@ -178,7 +178,7 @@ def _plain_value(column: Any) -> Any:  # noqa: ANN401 - pyarrow's
 
 
 def _said(column: Any) -> Any:  # noqa: ANN401 - pyarrow's
-    """Return a column of nanoseconds as text; as it is where its time zone is none that anybody knows."""
+    """Return a column of nanoseconds as text; unchanged where its time zone is unknown."""
     import pyarrow as pa
 
     if pa.types.is_duration(column.type):
@@ -195,7 +195,7 @@ def _iso(text: str) -> str:
 
 
 def _period(nanoseconds: int) -> str:
-    """Return a duration as JSON has those of microseconds: PT1.5S, -P1DT2S."""
+    """Return a duration in ISO 8601, as msgspec writes those of microseconds: PT1.5S, -P1DT2S."""
     days, rest = divmod(abs(nanoseconds), 86_400 * 10**9)
     seconds, fraction = divmod(rest, 10**9)
     sign, whole = "-" if nanoseconds < 0 else "", f"P{days}D" if days or not rest else "P"
@@ -205,10 +205,10 @@ def _period(nanoseconds: int) -> str:
 
 
 def said(value: Any) -> str:  # noqa: ANN401 - anything
-    """Return what JSON says of a value that msgspec does not know, as pandas' times inside of lists.
+    """Encode a value that msgspec does not know, such as the times of pandas within lists.
 
     Raises:
-        TypeError: nothing.
+        TypeError: JSON can't hold it.
     """
     if hasattr(value, "isoformat"):
         return str(value.isoformat())

@@ -1,4 +1,4 @@
-"""Documents in, the same documents with their fingerprints out: what a worker does, for one task."""
+"""Signs the documents of a task: returns their lines with fingerprints."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     from shinglefold.offline.sign.fast_path import Quick
 
 _BOM = b"\xef\xbb\xbf"
-#: Documents whose fields are looked at where a field that was named holds no text.
+#: Documents of the sample in which warnings look for other fields with text.
 _SAMPLE = 200
 
 
 @dataclass(frozen=True, slots=True)
 class SignOptions:
-    """What is signed and how it is written.
+    """Which texts are signed, and what is written.
 
-    ``fields``: whose texts fingerprints are of. ``language_field``: has a document's language. ``html``:
-    every document is HTML, else those whose ``format`` says so; a ``title`` never is. ``only_ids``: nothing
-    of a document but its id is written. ``target``: the field of the fingerprint.
+    ``fields``: fields of the texts. ``language_field``: field of the language. ``html``: every document is
+    HTML, else only those whose ``format`` is ``html``; a ``title`` never is. ``only_ids``: write only the id
+    and the fingerprint. ``target``: field of the fingerprint.
     """
 
     fields: tuple[str, ...]
@@ -54,12 +54,12 @@ class SignOptions:
 
 @dataclass(slots=True)
 class SignTally:
-    """What became of the documents of a task.
+    """The result of a task without its lines.
 
-    ``refused``: the documents that failed, with the stage and why. ``lines``: of a range, that begin in it.
-    ``present``: fields that some document has. ``sample``: a few documents of the first task. ``held``: the
-    part is made, and waits for its place. ``placed``: it stands in the output. ``problem``: why there is
-    none; ``unwritten``: the number of the error, where it was one of writing it.
+    ``refused``: failed documents, with stage and reason. ``lines``: lines that begin in a range. ``size``:
+    bytes of the part. ``present``: fields that some document has. ``sample``: a few documents of the first
+    task. ``held``: the part waits for its position. ``placed``: the part is in the output. ``problem``: why
+    there is no part; ``unwritten``: the errno where writing failed.
     """
 
     signed: int = 0
@@ -76,10 +76,7 @@ class SignTally:
 
 
 class ParsedLine(NamedTuple):
-    """A document on its way, where it stood, and what its line begins with.
-
-    ``head`` is None where it is encoded anew.
-    """
+    """A document and its place; ``head`` is its line up to the closing brace, None to encode it anew."""
 
     document: Document
     head: bytes | None
@@ -88,7 +85,7 @@ class ParsedLine(NamedTuple):
 
     @property
     def record(self) -> Record:
-        """It as a record, for what fails."""
+        """The document as a record, to report a failure."""
         return Record(self.document, self.source, self.line)
 
 
@@ -96,7 +93,7 @@ class Signer:
     """Signs tasks under one scheme.
 
     Args:
-        seal: seals the fingerprints.
+        seal: seals the fingerprints; None leaves them without a seal.
     """
 
     def __init__(
@@ -120,10 +117,10 @@ class Signer:
     def signed_lines(
         self, task: ByteRange | LineRange, tally: SignTally, sample: bool = False
     ) -> Sequence[bytes | memoryview]:
-        """Return the lines of a task with their fingerprints, in pieces to be joined.
+        """Return the lines of a task with their fingerprints, as pieces to be joined.
 
         Args:
-            sample: a few documents are wanted in the tally.
+            sample: put a few documents into the tally.
         """
         if (
             isinstance(task, ByteRange)
@@ -137,7 +134,7 @@ class Signer:
         return [piece for _, pieces in self._signed(read, tally) for piece in pieces]
 
     def quick(self) -> "Quick | None":
-        """Return what signs plain lines by compiled code; None where nothing does, or may."""
+        """Return the compiled signer of plain lines; None where options or missing code exclude it."""
         options, tools = self.options, self.tools
         looked_at = options.html or options.only_ids or options.reading.id_field or tools.seal is not None
         if self._quick is None and tools.fingerprinter.is_compiled and not looked_at:
@@ -167,7 +164,7 @@ class Signer:
         return list(in_order(found, others))
 
     def _signed(self, read: RangeRead, tally: SignTally) -> Iterator[tuple[int, tuple[bytes, ...]]]:
-        """Yield the numbers of lines and what they are with their fingerprints."""
+        """Yield the line numbers of signed documents, and their lines with fingerprints as pieces."""
         tally.refused += [("read", record.reason, record) for record in read.refused]
         tally.meter.counts["replaced"] += read.replaced
         for one, fingerprint in self.prints(list(self._documents(read, tally)), tally):
@@ -184,7 +181,7 @@ class Signer:
     def texts(
         self, plain: Sequence[ParsedLine], tally: SignTally
     ) -> tuple[list[ParsedLine], list[str], list[str | None]]:
-        """Return the documents that have a text, their texts and declared languages."""
+        """Return the documents without those that fail, their texts, and their declared languages."""
         texts: list[str] = []
         languages: list[str | None] = []
         kept: list[ParsedLine] = []
@@ -226,11 +223,11 @@ class Signer:
         return joined_text(document, options.fields, True) or ""
 
     def _see(self, plain: Sequence[ParsedLine], tally: SignTally) -> None:
-        """Note which fields documents have, and keep a few of them."""
+        """Record in a tally which fields documents have, and a sample of the documents."""
         heads = {name: name.partition(".")[0] for name in self._watched}
         absent = set(heads.values())
         for one in plain:
-            # Mostly the first one has them all.
+            # Mostly the first document has them all.
             if not absent:
                 break
             absent -= {name for name in absent if one.document.get(name) is not None}
@@ -238,7 +235,7 @@ class Signer:
         tally.sample = tally.sample or [one.document for one in plain[:_SAMPLE]]
 
     def _documents(self, read: RangeRead, tally: SignTally) -> Iterator[ParsedLine]:
-        """Yield what the lines hold; a line that is out of the ordinary is read as ``read`` reads it."""
+        """Yield the documents of lines; lines that can't stay as they are are read as ``read`` does."""
         spliced = read.encoding == "utf-8" and self._simple and not read.named
         for line in read.lines:
             found = self._plain(line, read) if spliced else None
@@ -248,7 +245,7 @@ class Signer:
                 yield found
 
     def _plain(self, line: Line, read: RangeRead) -> ParsedLine | None:
-        """Return a document whose line can stay as it is, None where it can't be told that simply."""
+        """Return a document whose line can be kept and appended to; None for any other."""
         raw = line.raw.strip()
         try:
             value = self._decode(raw)
@@ -261,9 +258,9 @@ class Signer:
         return ParsedLine(document, raw[:-1], line.file or read.source, line.number)
 
     def _is_simple(self, value: Any) -> bool:  # noqa: ANN401 - JSON
-        """Tell whether a value is a document of texts with an id, if it has one, that is a text.
+        """Tell whether a value is a document of strings only, without an empty id.
 
-        There is then nothing that ``to_document`` could find, or would change but for naming the id.
+        ``to_document`` would accept it, and only add the ``_id``.
         """
         if type(value) is not dict or self._named:
             return False
@@ -293,14 +290,14 @@ class Signer:
         return ParsedLine(kept, None, record.source, record.line)
 
     def as_given(self, document: Document) -> Document:
-        """Return a document without the ``_id`` that reading it added, where a field of its own has it."""
+        """Return a document without the ``_id`` that the reader added."""
         own = document.get(self.options.reading.id_field or "id")
         if own is None or str(own) != document.get("_id"):
             return document
         return {name: value for name, value in document.items() if name != "_id"}
 
     def written(self, one: ParsedLine, fingerprint: bytes, tally: SignTally) -> tuple[bytes, ...]:
-        """Return the line of a document in pieces."""
+        """Return the line of a document with its fingerprint, as pieces; none where it fails."""
         target = self.options.target
         if self.options.only_ids:
             if not self.has_id(one, tally):
@@ -320,7 +317,7 @@ class Signer:
         return self._encode(whole), b"\n"
 
     def has_id(self, one: ParsedLine, tally: SignTally) -> bool:
-        """Tell whether a document has an id; one that has none fails where nothing else would name it."""
+        """Tell whether a document has an id, and count it as failed where it has none."""
         if one.document.get("_id") is not None:
             return True
         reason = "no id: name the field that has it with --id-field, or leave --only-ids out"

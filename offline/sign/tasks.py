@@ -1,4 +1,4 @@
-"""What a worker is asked to sign: a range of bytes, some lines, or a row group; never a document."""
+"""The tasks that a worker signs: a range of bytes, some lines, or a row group."""
 
 import codecs
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ from shinglefold.ingest.readers.streams import (
 )
 from shinglefold.offline.sign.parquet_file import row_counts
 
-#: Bytes of a range. The first ones are smaller: the first document is out at once.
+#: Bytes of a range. The first ranges are smaller, so that the first document is out at once.
 LARGEST, _SMALLEST = 1 << 22, 1 << 16
 PARQUET = (".parquet", ".pq")
 _UTF8 = "utf-8"
@@ -40,10 +40,10 @@ class ByteRange:
 
 @dataclass(frozen=True, slots=True)
 class LineRange:
-    """Lines that had to be read in order: out of a pipe, an archive, a table or a folder.
+    """Lines that had to be read in order: of a pipe, a packed file, CSV or a folder.
 
-    ``refused``: what was read along with them and is no document. ``named``: the ``_id`` of the documents is
-    the reader's, and left out where another field has it.
+    ``refused``: records among them without a document. ``named``: the reader has added the ``_id``, which is
+    not written where another field has it.
     """
 
     source: str
@@ -57,7 +57,7 @@ class LineRange:
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """A row group of a Parquet file, whose first row has the number ``first`` in it."""
+    """A row group of a Parquet file; ``first`` is the number of its first row in the file."""
 
     source: str
     number: int
@@ -69,10 +69,10 @@ Task = ByteRange | LineRange | RowGroup
 
 
 def tasks(sources: Sequence[str], options: ReadOptions, prefixes: dict[int, str]) -> Iterator[Task]:
-    """Yield what is to be done for all sources, in order; the same for the same files.
+    """Yield the tasks of all sources, in order; the same files always give the same tasks.
 
     Args:
-        prefixes: what the ids of pages begin with, by the place of their source.
+        prefixes: prefixes of the ids of pages, by the number of their source.
     """
     for number, source in enumerate(sources):
         own = replace(options, prefix=prefixes.get(number, ""))
@@ -81,7 +81,7 @@ def tasks(sources: Sequence[str], options: ReadOptions, prefixes: dict[int, str]
 
 
 def is_repeatable(source: str) -> bool:
-    """Tell whether a source can be read again: it is no pipe."""
+    """Tell whether a source can be read twice, which a pipe cannot."""
     return source != STANDARD_INPUT and (Path(source).is_file() or Path(source).is_dir())
 
 
@@ -111,8 +111,8 @@ def row_groups(source: str) -> Iterator[Task]:
     """Yield the row groups of a Parquet file.
 
     Raises:
-        InputError: it is none.
-        MissingExtra: Parquet can't be read here.
+        InputError: the source is not a Parquet file.
+        MissingExtra: pyarrow is not installed.
     """
     counts = row_counts(source)
     first, total = 1, sum(counts) or 1
@@ -122,7 +122,7 @@ def row_groups(source: str) -> Iterator[Task]:
 
 
 def _spannable(source: str, options: ReadOptions) -> str:
-    """Return the encoding of a file whose lines can be told from the middle of it; empty for any other."""
+    """Return the encoding of a file in which lines can be found from any byte on; empty for other sources."""
     if not Path(source).is_file():
         return ""
     with open(source, "rb") as file:
@@ -140,7 +140,7 @@ def _spans(source: str, encoding: str) -> Iterator[Task]:
 
 
 class _Block:
-    """Lines being gathered for a task."""
+    """Lines collected for a task."""
 
     def __init__(self) -> None:
         self.lines: list[Line] = []
@@ -183,7 +183,7 @@ def _of_stream(source: str, options: ReadOptions) -> Iterator[Task]:
 
 
 def record_tasks(source: str, records: Iterator[Record]) -> Iterator[Task]:
-    """Yield tasks of what only a reader understands, written as JSON lines again."""
+    """Yield tasks of records, encoded as JSON lines again."""
     encode = msgspec.json.Encoder().encode
     block = _Block()
     for record in records:
@@ -198,13 +198,13 @@ def record_tasks(source: str, records: Iterator[Record]) -> Iterator[Task]:
         yield block.take(source, _UTF8, 1.0, named=True)
 
 
-#: Bytes read ahead where a line is longer than its range.
+#: Bytes of a read beyond the end of a range, in search of the end of its last line.
 _CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class RangeRead:
-    """The lines of a task; see ``LineRange``. ``count``: of a range, that begin in it, blank ones too."""
+    """The lines of a task; see ``LineRange``. ``count``: lines that begin in a range, blank ones too."""
 
     source: str
     encoding: str
@@ -216,10 +216,10 @@ class RangeRead:
 
 
 def read_lines(task: ByteRange | LineRange, max_bytes: int) -> RangeRead:
-    """Return the lines of a task; those of a range are numbered from 1 on there.
+    """Return the lines of a task; the lines of a range of bytes are numbered from 1.
 
     Args:
-        max_bytes: a longer line has a reason instead of its bytes.
+        max_bytes: a longer line gets a reason instead of its bytes.
     """
     if isinstance(task, LineRange):
         return RangeRead(task.source, task.encoding, task.lines, 0, task.refused, task.replaced, task.named)
@@ -228,7 +228,7 @@ def read_lines(task: ByteRange | LineRange, max_bytes: int) -> RangeRead:
 
 
 class Stretch(NamedTuple):
-    """The bytes of a range: whole lines from ``begin`` to ``end``, and the one that begins behind them."""
+    """The bytes of a range: whole lines from ``begin`` to ``end``, and the line ``last`` that leaves it."""
 
     data: bytes
     begin: int
@@ -240,14 +240,14 @@ def read_stretch(task: ByteRange, max_bytes: int) -> Stretch:
     """Return the bytes of the lines that begin in a range.
 
     Args:
-        max_bytes: a longer line has a reason instead of its bytes.
+        max_bytes: a longer last line gets a reason instead of its bytes.
     """
     # Unbuffered: the whole range is one read.
     with open(task.source, "rb", buffering=0) as file:
         before = max(0, task.begin - 1)
         file.seek(before)
         data = _whole(file, task.end - before)
-        # A line that begins before the range is another task's; what is behind its end begins here.
+        # A line that begins before the range belongs to the task before.
         begin = data.find(b"\n") + 1 if task.begin else 0
         if task.begin and not begin:
             return Stretch(data, 0, 0, None)
@@ -276,7 +276,7 @@ def _whole(file: IO[bytes], size: int) -> bytes:
 
 
 def _to_its_end(file: IO[bytes], begun: bytes, max_bytes: int) -> tuple[bytes, str]:
-    """Return a line that goes on behind its range, or why it is left out."""
+    """Return a line that goes on beyond its range, or the reason why it is left out."""
     pieces, size = [begun], len(begun)
     while more := file.read(_CHUNK):
         head, newline, _ = more.partition(b"\n")

@@ -5,11 +5,9 @@ from typing import TYPE_CHECKING
 from shinglefold.runtime.optional_imports import lazy_attributes
 
 if TYPE_CHECKING:
-    from shinglefold.offline.spark.candidate_pairs import Bounds, candidates, crowding, nominations
-    from shinglefold.offline.spark.connected_components import connected
-    from shinglefold.offline.spark.exact_duplicates import originals
+    from shinglefold.offline.spark.candidate_pairs import Bounds, candidates, crowding, nominations, originals
     from shinglefold.offline.spark.fingerprint_rows import prints
-    from shinglefold.offline.spark.grouping import Grouped, GroupOptions, groups
+    from shinglefold.offline.spark.grouping import Grouped, GroupOptions, connected, groups
     from shinglefold.offline.spark.read_index import stored
     from shinglefold.offline.spark.signing import sign
     from shinglefold.offline.spark.stage_store import StageStore
@@ -40,11 +38,11 @@ __getattr__ = lazy_attributes(
         "Grouped": "shinglefold.offline.spark.grouping",
         "StageStore": "shinglefold.offline.spark.stage_store",
         "candidates": "shinglefold.offline.spark.candidate_pairs",
-        "connected": "shinglefold.offline.spark.connected_components",
+        "connected": "shinglefold.offline.spark.grouping",
         "crowding": "shinglefold.offline.spark.candidate_pairs",
         "groups": "shinglefold.offline.spark.grouping",
         "nominations": "shinglefold.offline.spark.candidate_pairs",
-        "originals": "shinglefold.offline.spark.exact_duplicates",
+        "originals": "shinglefold.offline.spark.candidate_pairs",
         "prints": "shinglefold.offline.spark.fingerprint_rows",
         "sign": "shinglefold.offline.spark.signing",
         "stored": "shinglefold.offline.spark.read_index",

@@ -1,4 +1,4 @@
-"""Candidates: the documents that share supershingles, found by sorting; crowded ones are bounded."""
+"""Candidate pairs: documents that share supershingles, found by sorting, without exact duplicates."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from shinglefold.model.scheme import Decision, Scheme
 from shinglefold.model.values import Int64s
-from shinglefold.offline.spark.arrow_arrays import numbers, run_starts
+from shinglefold.offline.spark.arrow_arrays import Column, compute, numbers, run_starts
 from shinglefold.offline.spark.session import Batch, Frame, totals
 from shinglefold.options.validation import check_int
 from shinglefold.sketch.b_bit_minhash import length_ratio
@@ -20,11 +21,11 @@ _SCHEMA = "a long, b long, held long"
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a supershingle that many documents have may cost.
+    """Limits for crowded supershingles, which many documents share.
 
-    ``most``: documents of one supershingle up to which all pairs of them are looked at. Of more, each is
-    compared with the ``centres`` first ones only: boilerplate then costs so many pairs a document, and
-    thousands of copies of one page, which share all their supershingles, still meet.
+    ``most``: documents of one supershingle up to which all their pairs are candidates. Of more, each is
+    paired with the ``centres`` first only. Boilerplate then costs so many pairs a document, and thousands of
+    copies of one page, which share all supershingles, still meet.
     """
 
     most: int = 1_000
@@ -41,8 +42,8 @@ _USUAL = Bounds()
 def nominations(originals: Frame, scheme: Scheme, bounds: Bounds = _USUAL) -> Frame:
     """Return the pairs (a, b) of documents that share a supershingle and are near in length.
 
-    A pair comes as often as it shares supershingles. ``held`` is null in it; a row where it is not says that
-    a supershingle is crowded, and of how many documents.
+    A pair is repeated for each shared supershingle; its ``held`` is null. Other rows stand for a crowded
+    supershingle each; ``held`` is the number of its documents.
 
     Cost: a shuffle of all supershingles.
     """
@@ -53,7 +54,7 @@ def nominations(originals: Frame, scheme: Scheme, bounds: Bounds = _USUAL) -> Fr
 
 
 def candidates(nominations: Frame, scheme: Scheme) -> Frame:
-    """Return the pairs (a, b) that are nominated by ``min_shared`` supershingles, each once.
+    """Return the pairs (a, b) that share ``min_shared`` supershingles, each once.
 
     Cost: a shuffle of the nominations.
     """
@@ -65,12 +66,12 @@ def candidates(nominations: Frame, scheme: Scheme) -> Frame:
 
 
 def crowding(nominations: Frame, bounds: Bounds = _USUAL) -> dict[str, int]:
-    """Return what was counted of nominations that are kept.
+    """Return counts of nominations that are kept.
 
     Returns:
-        ``nominated``: pairs of one supershingle. ``crowded``: supershingles of more documents than
-        ``bounds.most``. ``held``: how many these are of, in all. ``skipped``: their pairs that were not
-        looked at.
+        ``nominated``: pairs, repeated for each supershingle. ``crowded``: supershingles of more documents
+        than ``bounds.most``. ``held``: the sum of their documents. ``skipped``: their pairs that are not
+        candidates.
     """
     centres = bounds.centres
     skipped = f"sum(held * (held - 1) / 2 - {centres} * held + {centres * (centres + 1) // 2})"
@@ -84,7 +85,7 @@ def crowding(nominations: Frame, bounds: Bounds = _USUAL) -> dict[str, int]:
 
 
 class _Bucket(NamedTuple):
-    """Rows in order of their keys: documents, and how many shingles they have."""
+    """Rows sorted by key: documents, and their numbers of shingles."""
 
     keys: Int64s
     documents: Int64s
@@ -102,7 +103,7 @@ _NOTHING = _Bucket(*(np.zeros(0, np.int64) for _ in range(3)))
 
 @dataclass(frozen=True, slots=True)
 class _Nominate:
-    """Pairs rows that come sorted by key; at most ``most`` rows of one key are held at a time."""
+    """Pairs rows that come sorted by key, and holds at most ``most`` rows of one key."""
 
     decision: Decision
     bounds: Bounds
@@ -113,7 +114,7 @@ class _Nominate:
             rows = left.then(_Bucket(*(numbers(column) for column in batch.columns)))
             starts = run_starts(rows.keys)
             if held and len(rows.keys):
-                # The crowded key goes on, or is at its end.
+                # The crowded key may go on in this batch.
                 same = int(starts[1] if len(starts) > 1 else len(rows.keys))
                 same = same if rows.keys[0] == centres.keys[0] else 0
                 yield from self._against(centres, rows.part(0, same))
@@ -133,7 +134,7 @@ class _Nominate:
             yield _told(held)
 
     def _closed(self, rows: _Bucket, starts: Int64s) -> Iterator[Batch]:
-        """Yield the pairs of keys whose rows are all there; the last start may be of what follows."""
+        """Yield the pairs of complete keys; the last start may be beyond their rows."""
         starts = starts[starts < len(rows.keys)]
         sizes = np.diff(starts, append=len(rows.keys))
         for place in np.flatnonzero(sizes > self.bounds.most).tolist():
@@ -146,7 +147,7 @@ class _Nominate:
             yield self._pairs(rows, owner, rows, owner + 1 + number)
 
     def _crowd(self, rows: _Bucket) -> Iterator[Batch]:
-        """Yield the first pairs of a crowded key: of its centres, and of each with those that follow."""
+        """Yield the pairs of a crowded key: of its centres, and of each centre with the other rows."""
         centres = rows.part(0, self.bounds.centres)
         behind = np.arange(len(centres.keys), dtype=np.int64)[::-1]
         for owner, number in ragged(behind, CHUNK):
@@ -169,10 +170,71 @@ class _Nominate:
 
 
 def _told(held: int) -> Batch:
-    """Return the row that says of a crowded key how many documents have it."""
+    """Return the row of a crowded key, with the number of its documents."""
     none = np.zeros(1, np.int64)
     return _batch(none, none, pa.array([held], pa.int64()))
 
 
 def _batch(a: Int64s, b: Int64s, held: pa.Array) -> Batch:
     return pa.RecordBatch.from_arrays([pa.array(a), pa.array(b), held], ["a", "b", "held"])
+
+
+#: Columns that only documents need that can be candidates.
+_LOOKED_UP = ("keys", "signature")
+#: Columns that are not shuffled, as most documents are in no pair.
+_LEFT = ("written", "canonical", "facts")
+
+
+def originals(prints: Frame) -> Frame:
+    """Return the rows of ``prints`` that have a digest, without words, with ``first`` and ``leads``.
+
+    ``first`` is the number of the first document of the same digest. ``leads`` marks the first document of
+    the same digest and sketch; keys and signatures of the others are left out, as they equal its own.
+
+    Cost: one shuffle of all rows, without words.
+    """
+    narrow = prints.drop(*_LEFT)
+    schema = f"{_ddl(narrow)}, first long, leads boolean"
+    sorted_rows = (
+        narrow.where("digest != ''").repartition("digest").sortWithinPartitions("digest", "sketch", "number")
+    )
+    return sorted_rows.mapInArrow(_firsts, schema)
+
+
+def _ddl(frame: Frame) -> str:
+    return ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in frame.schema.fields)
+
+
+def _firsts(batches: Iterable[Batch]) -> Iterator[Batch]:
+    """Add ``first`` and ``leads`` to rows sorted by digest, sketch and number."""
+    digest, sketch, first = None, None, 0
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        digests, sketches = batch.column("digest"), numbers(batch.column("sketch"))
+        other = np.concatenate(([digests[0].as_py() != digest], _changes(digests)))
+        own = numbers(batch.column("number"))
+        begins = np.flatnonzero(other)
+        # Rows before the first change belong to the last text of the batch before.
+        run = np.cumsum(other) - 1
+        firsts = np.where(run >= 0, own[begins][run] if len(begins) else first, first)
+        leads = other | np.concatenate(([sketches[0] != sketch], sketches[1:] != sketches[:-1]))
+        digest, sketch, first = digests[-1].as_py(), sketches[-1], int(firsts[-1])
+        yield _marked(batch, firsts, leads)
+
+
+def _changes(texts: Column) -> NDArray[np.bool_]:
+    """Tell for each text but the first whether it differs from the one before."""
+    found = compute.not_equal(texts.slice(1), texts.slice(0, len(texts) - 1))
+    return np.asarray(found.to_numpy(zero_copy_only=False), np.bool_)
+
+
+def _marked(batch: Batch, firsts: NDArray[np.int64], leads: NDArray[np.bool_]) -> Batch:
+    kept = pa.array(leads)
+    columns = {
+        name: compute.if_else(kept, batch.column(name), pa.scalar(None, batch.column(name).type))
+        if name in _LOOKED_UP
+        else batch.column(name)
+        for name in batch.schema.names
+    }
+    return pa.RecordBatch.from_pydict({**columns, "first": pa.array(firsts), "leads": kept})

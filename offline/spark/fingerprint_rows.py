@@ -1,4 +1,4 @@
-"""Stored fingerprints as numbers: what grouping needs of a document, in the fewest bytes that can travel."""
+"""Fingerprints as rows of numbers, with as few bytes as grouping needs."""
 
 import binascii
 from collections.abc import Iterable, Iterator
@@ -18,8 +18,7 @@ from shinglefold.sketch import packed_size
 from shinglefold.sketch.hash_mixing import mix64, stream
 from shinglefold.sketch.supershingles import HASHED, slot_characters
 
-#: What can be said of a fingerprint: whole, of a text too short for a signature or none, damaged or sealed,
-#: of another scheme.
+#: States of a fingerprint: complete, without a signature or missing, damaged or sealed, of another scheme.
 SIGNED, UNSIGNED, UNREADABLE, FOREIGN = 0, 1, 2, 3
 #: Rows a partition may have.
 _ROWS = 33

@@ -1,32 +1,122 @@
-"""From fingerprints to groups: every stage in turn, each kept once, and what was counted on the way."""
+"""Groups of signed documents on Spark: the stages in turn, each written once, and their counts."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Literal
 
-from shinglefold.errors import InputError, SchemeMismatch
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shinglefold.errors import ConfigError, InputError, SchemeMismatch
 from shinglefold.model.scheme import Scheme
-from shinglefold.offline.spark.candidate_pairs import Bounds, candidates, crowding, nominations
-from shinglefold.offline.spark.connected_components import connected
-from shinglefold.offline.spark.exact_duplicates import originals
+from shinglefold.model.values import Int64s
+from shinglefold.offline.spark.arrow_arrays import numbers
+from shinglefold.offline.spark.candidate_pairs import Bounds, candidates, crowding, nominations, originals
 from shinglefold.offline.spark.fingerprint_rows import FOREIGN, SIGNED, UNREADABLE, UNSIGNED, prints
-from shinglefold.offline.spark.session import Frame, totals
+from shinglefold.offline.spark.session import Batch, Frame, totals
 from shinglefold.offline.spark.stage_store import StageStore
 from shinglefold.offline.spark.verify import verified
 from shinglefold.options.validation import check_int
 
-#: Is told what is being done.
+_SCHEMA = "a long, b long, moved long"
+#: Rounds above which something is wrong: a path of 2⁶⁴ documents takes fewer.
+_MOST = 100
+
+
+def connected(
+    edges: Frame, work: StageStore, told: Callable[[int, int], None] = lambda _round, _moved: None
+) -> Frame:
+    """Return the components of a graph as (number, root); the root is the least number of a component.
+
+    A large star links the greater neighbours of a node to its least neighbour, or to the node itself. A small
+    star links the lesser neighbours, and the node, to the least. Alternating, they leave one star for each
+    component.
+
+    Args:
+        edges: (a, b), numbers of documents; in any order, repeated or not.
+        work: where each round is kept.
+        told: gets the number of each round and the edges that it moved.
+
+    Cost: a round is two shuffles of at most two rows an edge. In all trials the rounds grew with the
+    logarithm of the longest path.
+
+    Source: Kiveris, Lattanzi, Mirrokni, Rastogi, Vassilvitskii 2014, "Connected Components in MapReduce and
+    Beyond", the alternating algorithm. Rows are sorted and scanned here, so a node of any degree needs no
+    memory.
+    """
+    edges = work.keep(edges.where("a != b").selectExpr("greatest(a, b) AS a", "least(a, b) AS b"), "edges-0")
+    for number in range(1, _MOST + 1):
+        both = edges.selectExpr("a", "b").union(edges.selectExpr("b AS a", "a AS b"))
+        large = _starred(both.selectExpr("a", "b", "0L AS moved"), "large")
+        edges = work.keep(_starred(large, "small"), f"edges-{number % 2}")
+        moved = totals(edges, moved="sum(moved)")["moved"]
+        told(number, moved)
+        if not moved:
+            roots = edges.selectExpr("b AS number", "b AS root").distinct()
+            return edges.selectExpr("a AS number", "b AS root").union(roots)
+    raise ConfigError(f"groups were not settled after {_MOST} rounds: please report this, with the scheme")
+
+
+def _starred(edges: Frame, kind: Literal["large", "small"]) -> Frame:
+    ordered = edges.repartition("a").sortWithinPartitions("a", "b")
+    return ordered.mapInArrow(_Star(kind == "large"), _SCHEMA)
+
+
+@dataclass(frozen=True, slots=True)
+class _Star:
+    """Links the neighbours of nodes to the least of them, given edges (a, b) sorted by both.
+
+    ``large``: link only the neighbours greater than the node; the node counts among the least. Else link all
+    neighbours, which are lesser, and the node. ``moved`` counts new edges; the count of the star before is
+    added to the first row.
+    """
+
+    large: bool
+
+    def __call__(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        node, least, last = -1, -1, -1
+        for batch in batches:
+            a, b, moved = (numbers(batch.column(name)) for name in ("a", "b", "moved"))
+            if not len(a):
+                continue
+            fresh = np.concatenate(([a[0] != node or b[0] != last], (a[1:] != a[:-1]) | (b[1:] != b[:-1])))
+            # A row that carries a count is kept, even where it repeats the row before.
+            fresh[0] |= moved.any()
+            first = np.concatenate(([a[0] != node], a[1:] != a[:-1]))
+            begins = np.flatnonzero(first)
+            run = np.cumsum(first) - 1
+            leasts = np.where(run >= 0, np.minimum(a, b)[begins][run] if len(begins) else least, least)
+            node, least, last = int(a[-1]), int(leasts[-1]), int(b[-1])
+            yield self._linked(a[fresh], b[fresh], leasts[fresh], first[fresh], int(moved.sum()))
+
+    def _linked(self, a: Int64s, b: Int64s, leasts: Int64s, first: NDArray[np.bool_], before: int) -> Batch:
+        if self.large:
+            greater = b > a
+            return _batch(b[greater], leasts[greater], (leasts != a)[greater], before)
+        # In place of the least neighbour the node itself is linked to it.
+        linked = np.where(first | (b == leasts), a, b)
+        return _batch(linked, leasts, linked != a, before)
+
+
+def _batch(a: Int64s, b: Int64s, moved: NDArray[np.bool_], before: int) -> Batch:
+    counts = moved.astype(np.int64)
+    counts[:1] += before
+    return pa.RecordBatch.from_arrays([pa.array(a), pa.array(b), pa.array(counts)], ["a", "b", "moved"])
+
+
+#: Gets a line for each stage.
 Report = Callable[[str], None]
 _STATES = {"signed": SIGNED, "unsigned": UNSIGNED, "unreadable": UNREADABLE, "foreign": FOREIGN}
 
 
 @dataclass(frozen=True, slots=True)
 class GroupOptions:
-    """What is grouped and how.
+    """Columns and limits of a grouping.
 
-    ``target``: the column of fingerprints. ``id_field``: that of ids; empty for ``_id``, or else ``id``.
-    ``bounds``: what a crowded supershingle may cost. ``min_size``: documents of a group that is told, 2 or
-    more.
+    ``target``: the column of fingerprints. ``id_field``: the column of ids; empty for ``_id``, or else
+    ``id``. ``bounds``: limits for crowded supershingles. ``min_size``: documents of the smallest group
+    returned, 2 or more.
     """
 
     target: str = "dedup"
@@ -40,12 +130,13 @@ class GroupOptions:
 
 @dataclass(slots=True)
 class SparkSummary:
-    """What a grouping counted.
+    """Counts of a grouping.
 
-    ``read``: documents, which are ``signed``; ``unsigned``, too short or without a fingerprint;
-    ``unreadable``, damaged or sealed; or ``foreign``, of another scheme. ``copies``: documents whose
-    canonical text another one has, too. ``nominated``, ``crowded``, ``held``, ``skipped``: see
-    ``candidates``. ``pairs``: verified ones. ``rounds``: of stars. ``groups``, ``members``: as told.
+    ``read``: all documents. Each is ``signed``; ``unsigned``, too short or without a fingerprint;
+    ``unreadable``, damaged or sealed; or ``foreign``, of another scheme. ``copies``: documents with the
+    canonical text of an earlier one. ``nominated``, ``crowded``, ``held``, ``skipped``: see ``crowding``.
+    ``pairs``: verified pairs. ``rounds``: of ``connected``. ``groups``, ``members``: groups returned, and
+    their documents.
     """
 
     read: int = 0
@@ -68,14 +159,14 @@ class SparkSummary:
         return asdict(self)
 
     def take(self, counts: Mapping[str, int]) -> None:
-        """Take counts over."""
+        """Set counts by name."""
         for name, count in counts.items():
             setattr(self, name, count)
 
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """The answer: ``groups`` has ``_id``, ``group`` (the least id of its group) and ``size``.
+    """The result: ``groups`` has ``_id``, ``group`` (the least id of its group) and ``size``.
 
     ``pairs`` has the verified pairs by the ``number`` of documents, and ``prints`` whose numbers these are.
     """
@@ -98,8 +189,8 @@ def groups(
 ) -> Grouped:
     """Return the groups of near-duplicates of signed documents: chains of pairs are one group.
 
-    They are those of ``shinglefold groups`` under the same scheme and decision, as long as no supershingle
-    is crowded: with the columns that ``sign`` adds on demand where texts decide, else by what is stored.
+    They are the groups of ``shinglefold groups`` under the same scheme and decision, as long as no
+    supershingle is crowded. Where texts decide, the column ``beside`` of ``sign`` is needed.
 
     Raises:
         SchemeMismatch: all fingerprints are of another scheme.
@@ -159,6 +250,6 @@ def _named(labels: Frame, whole: Frame, work: StageStore, least: int, summary: S
     of_group = "OVER (PARTITION BY root)"
     told = (f"min(_id) {of_group} AS `group`", f"count(1) {of_group} AS size", "number = root AS counts")
     kept = work.keep(named.selectExpr("_id", *told).where(f"size >= {least}"), "groups")
-    # By their roots, as documents of several groups may have one id.
+    # Counted by roots, as documents of several groups may share an id.
     summary.take(totals(kept, members="count(1)", groups="count_if(counts)"))
     return kept.drop("counts")

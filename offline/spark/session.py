@@ -1,12 +1,15 @@
-"""What is known of Spark in one place, so that nothing else imports it."""
+"""The session of Spark: its start, its sources, and its errors; no other module imports pyspark."""
 
 import os
+import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
+from itertools import islice
 from typing import Any
 
-from shinglefold.errors import ConfigError, MissingExtra
+from shinglefold.errors import ConfigError, EngineError, InputError, MissingExtra, ShinglefoldError, suggest
 
 #: A DataFrame, and a session, of Spark.
 Frame = Any
@@ -15,6 +18,11 @@ Session = Any
 Batch = Any
 
 _FOR = "working on Spark"
+#: How names of JSON lines end, of packed files, and of files that are neither JSON lines nor Parquet.
+_JSON, _PACKED = (".jsonl", ".ndjson", ".json"), (".gz", ".bz2", ".zst", ".xz", ".zip")
+_OTHER = (".csv", ".tsv", ".txt", ".html", ".htm", ".xml", ".avro", ".orc", ".md", ".tar", ".7z")
+#: Files of a source whose names are looked at: asking for each takes a millisecond.
+_LOOKED_AT = 1_000
 #: Where Spark runs in this process's machine only.
 _LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
@@ -63,11 +71,64 @@ def session(options: Mapping[str, str], master: str = "") -> Session:
 
 
 def read(session: Session, *sources: str) -> Frame:
-    """Return the rows of Parquet files with the columns of all of them, not of one that Spark picks.
+    """Return the rows of Parquet files, or of JSON lines, with the columns that any file has.
 
-    Where it picks one, what only others have is left out, and nothing says so: a title is not signed.
+    Raises:
+        ConfigError: by its name, a file is neither, or some are of one kind and some of the other.
     """
+    kinds: dict[str, str] = {}
+    for source in sources:
+        for name in islice(_files(session, source), _LOOKED_AT):
+            kinds.setdefault(_format(name), name)
+    if len(kinds) > 1:
+        raise ConfigError(
+            f"{kinds['parquet']} is Parquet and {kinds['json']} is JSON lines: give each kind to a job of "
+            "its own"
+        )
+    if "json" in kinds:
+        # By default Spark makes an empty row of a line that is not JSON.
+        return session.read.option("mode", "FAILFAST").json(list(sources))
+    # By default Spark takes the columns of one file, and drops those that only others have.
     return session.read.option("mergeSchema", "true").parquet(*sources)
+
+
+def place_of(session: Session, address: str) -> tuple[Any, Any]:
+    """Return the file system of an address, and its path there, whole."""
+    files = session._jvm.org.apache.hadoop.fs  # noqa: SLF001 - Spark has no other door to it
+    path = files.Path(address)
+    system = path.getFileSystem(session._jsc.hadoopConfiguration())  # noqa: SLF001
+    return system, system.makeQualified(path)
+
+
+def _files(session: Session, source: str) -> Iterator[str]:
+    """Yield the addresses of the files of a source, without those that Spark takes for hidden."""
+    system, place = place_of(session, source)
+    for found in system.globStatus(place) or ():
+        folder = found.getPath().toString()
+        files = system.listFiles(found.getPath(), True)
+        while files.hasNext():
+            name = files.next().getPath().toString()
+            parts = name.removeprefix(folder).strip("/").split("/")
+            if not any(part.startswith((".", "_")) and "=" not in part for part in parts):
+                yield name
+
+
+def _format(name: str) -> str:
+    """Return how a file is written, by its name; one that says nothing is Parquet.
+
+    Raises:
+        ConfigError: it is neither Parquet nor JSON lines.
+    """
+    bare = name.lower()
+    packed = next((one for one in _PACKED if bare.endswith(one)), "")
+    if bare.removesuffix(packed).endswith(_JSON):
+        return "json"
+    if packed or bare.endswith(_OTHER):
+        raise ConfigError(
+            f"{name} is neither Parquet nor JSON lines by its name: make JSON lines of it with "
+            f"{suggest('sign', name, output='signed.jsonl')}"
+        )
+    return "parquet"
 
 
 def columns_of(frame: Frame, wanted: Iterable[str]) -> None:
@@ -101,3 +162,51 @@ def totals(frame: Frame, **sums: str) -> dict[str, int]:
 
 def _first_line(error: BaseException) -> str:
     return str(error).strip().partition("\n")[0][:300]
+
+
+_OURS = re.compile(r"shinglefold\.errors\.(\w+): (.+)")
+#: Conditions of Spark that are about files somebody named.
+_FILES = ("PATH_NOT_FOUND", "PATH_ALREADY_EXISTS", "UNABLE_TO_INFER_SCHEMA", "FAILED_READ_FILE")
+_LOST = re.compile(r"Job aborted|Job \d+ cancelled|SparkContext was shut down")
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Raise an error of the library in place of one of Spark.
+
+    Raises:
+        ShinglefoldError: what a worker raised, as near as that can be told; ``InputError`` for a file that
+            can't be read or written; ``EngineError`` for all else that Spark says.
+    """
+    pyspark, gateway = import_module("pyspark.errors"), import_module("py4j.protocol")
+    try:
+        yield
+    except pyspark.PySparkException as error:
+        raise _translated(str(error), error.getCondition() or "") from error
+    except gateway.Py4JError as error:
+        raise _translated(str(error), "") from error
+
+
+def _translated(text: str, condition: str) -> ShinglefoldError:
+    found = _OURS.search(text)
+    if found is not None:
+        # Others are made of more than a message.
+        return ConfigError(found[2]) if found[1] == "ConfigError" else InputError(found[2])
+    line = _told(text)
+    if "CANNOT_MERGE" in condition + line:
+        return InputError(f"columns of one name must be of one type in all files, so cast them: {line}")
+    if "MALFORMED_RECORD" in condition + text:
+        return InputError(f"a line is not a JSON object, so mend it or leave it out: {line}")
+    if condition.startswith(_FILES):
+        return InputError(f"{line}: check the path")
+    return EngineError(f"Spark stopped: {line}; its log says more")
+
+
+def _told(text: str) -> str:
+    """Return the line that says what went wrong, not where in Spark."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    causes = [line.partition(": ")[2] for line in lines if line.startswith("Caused by: ")]
+    chosen = (
+        causes[-1] if causes else next((line for line in lines if not line.startswith("An error occ")), text)
+    )
+    return chosen[:400].rstrip(" .;:")

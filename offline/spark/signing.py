@@ -1,4 +1,4 @@
-"""Signing: documents get the fingerprints that ``shinglefold sign`` gives them, byte for byte."""
+"""Signs documents on Spark, with fingerprints that equal those of ``shinglefold sign`` byte for byte."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from shinglefold.offline.sign.signer import ParsedLine, Signer, SignOptions, Sig
 from shinglefold.offline.spark.session import Batch, Frame, columns_of
 from shinglefold.sketch import to_keywords
 
-#: Columns that are added: the fingerprint has the name that the options say.
+#: Columns that are added, and the types of these and of the fingerprint.
 BESIDE, PROBLEM = "beside", "sign_problem"
 PRINT = (
     "struct<scheme: string, lang: string, shingles: bigint, digest: string, supershingles: array<string>, "
@@ -56,7 +56,8 @@ def sign(documents: Frame, scheme: Scheme, options: SignOptions, *, beside: bool
 def _bare(documents: Frame, target: str) -> Frame:
     """Return documents without what an earlier run has added."""
     added = {
-        target: ("struct<scheme:", "void"),
+        # Out of JSON the parts are in the order of their names.
+        target: ("struct<scheme:", "struct<digest:", "void"),
         BESIDE: ("struct<supershingles:", "void"),
         PROBLEM: ("string", "void"),
     }

@@ -1,11 +1,10 @@
-"""What a job keeps on the way: each stage is written once, and read from there by those that follow."""
+"""The stages of a job, each written once, so that later stages read the same rows."""
 
 from dataclasses import dataclass, field
-from typing import Any
 from uuid import uuid4
 
 from shinglefold.errors import ConfigError
-from shinglefold.offline.spark.session import Frame, Session
+from shinglefold.offline.spark.session import Frame, Session, place_of
 
 #: A file by which a folder is known for one that work was done in.
 _MARK = "_shinglefold"
@@ -15,7 +14,7 @@ _MARK = "_shinglefold"
 class StageStore:
     """A folder of a file system that all machines of a cluster see.
 
-    What is computed twice may come out in another order; what is kept does not.
+    Rows computed twice may come in another order; rows that are kept do not.
 
     Args:
         folder: as Spark names it, such as ``hdfs:///tmp/groups`` or ``s3a://bucket/groups``; made where it
@@ -86,11 +85,3 @@ class StageStore:
             raise ConfigError(
                 f"another job works in {self.folder}, too: give each a folder of its own (--work)"
             )
-
-
-def place_of(session: Session, address: str) -> tuple[Any, Any]:
-    """Return the file system of an address, and its path there, whole."""
-    files = session._jvm.org.apache.hadoop.fs  # noqa: SLF001 - Spark has no other door to it
-    path = files.Path(address)
-    system = path.getFileSystem(session._jsc.hadoopConfiguration())  # noqa: SLF001
-    return system, system.makeQualified(path)

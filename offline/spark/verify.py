@@ -1,4 +1,4 @@
-"""Verification: signatures, and the texts where they are at hand, decide on candidates."""
+"""Verifies candidate pairs by their signatures, and by their texts where these are kept."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -23,12 +23,11 @@ _SCHEMA = "a long, b long, resemblance double, similarity double"
 def verified(pairs: Frame, originals: Frame, prints: Frame, scheme: Scheme, work: StageStore) -> Frame:
     """Return the candidates that are near-duplicates: (a, b, resemblance, similarity).
 
-    ``similarity`` is null where texts were not asked. They are where the scheme says so and ``prints`` has
-    their words; signatures then leave out only what no text could make a pair.
+    Texts decide where the scheme says so and ``prints`` has their words. Signatures then drop only pairs that
+    no texts could make near-duplicates. Else signatures decide, and ``similarity`` is null.
 
-    Cost: the signatures are shuffled twice, the pairs with one and then two signatures; where texts decide,
-    the words of the documents in pairs that are left as often, and those of no other one, unless there are
-    more than two million of these: then all words are shuffled once, to find them.
+    Cost: two shuffles of the signatures, with one and two of them a pair. Where texts decide, two more of the
+    words of documents in pairs that are left; above two million such documents, one of all words before.
     """
     decision, leading = scheme.decision, originals.where("leads")
     if not set(_TEXTS) <= set(prints.columns):
@@ -49,7 +48,7 @@ def _needed(pairs: Frame, prints: Frame) -> Frame:
 
 
 def _hopeful(scheme: Scheme) -> Decision:
-    """Return the decision that lets pass what texts, or signatures in place of long ones, may make pairs."""
+    """Return the decision by signatures that keeps every pair that texts may decide to be one."""
     sketch, decision = scheme.sketch, scheme.decision
     width = max(sketch.word_width, sketch.char_width)
     least = min(decision.min_resemblance, least_estimate(decision.min_similarity, width, sketch))
@@ -70,7 +69,7 @@ def _decided(
 
 @dataclass(frozen=True, slots=True)
 class _Decide:
-    """Decides on batches of pairs with what is needed of both documents."""
+    """Decides on batches of pairs joined with the columns of both documents."""
 
     scheme: Scheme
 

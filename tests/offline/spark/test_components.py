@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from support.servers.choose import examples
 
 from shinglefold.offline.spark import connected
-from shinglefold.offline.spark.connected_components import _Star
+from shinglefold.offline.spark.grouping import _Star
 from shinglefold.sketch import connected as joined
 
 

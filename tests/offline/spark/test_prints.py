@@ -7,7 +7,7 @@ import pytest
 from shinglefold.errors import ConfigError
 from shinglefold.ingest.fingerprinter import Fingerprinter
 from shinglefold.offline.sign.parquet import print_type
-from shinglefold.offline.spark.exact_duplicates import _firsts
+from shinglefold.offline.spark.candidate_pairs import _firsts
 from shinglefold.offline.spark.fingerprint_rows import _Reader
 
 pytestmark = pytest.mark.usefixtures("installed")
