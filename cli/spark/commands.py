@@ -30,6 +30,7 @@ from shinglefold.offline.spark.session import (
     Frame,
     Session,
     columns_of,
+    place_of,
     read,
     session,
     sql,
