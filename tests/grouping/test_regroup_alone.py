@@ -10,9 +10,7 @@ from shinglefold.errors import EngineUnavailable
 from shinglefold.grouping.regroup import plan, regroup
 
 
-def test_while_a_batch_is_read_and_written_others_are_refused_and_later_they_are_not(
-    engine, pipeline, monkeypatch
-):
+def test_other_writers_are_locked_out_during_a_batch_only(engine, pipeline, monkeypatch):
     engine.create_index("pages", mappings(), {})
     store(engine, "pages", USUAL)
     engine.close()

@@ -19,7 +19,7 @@ def opened(folder: Path) -> EmbeddedEngine:
 
 
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in (2, 3))])
-def test_a_regrouping_killed_at_random_moments_ends_as_one_that_was_not(tmp_path: Path, seed):
+def test_a_killed_regrouping_ends_with_the_same_result(tmp_path: Path, seed):
     for name in ("calm", "killed"):
         with closing(opened(tmp_path / name)) as engine:
             engine.create_index("pages", mappings(), {})

@@ -32,7 +32,7 @@ def _groups(engine):
 
 
 @LINKAGES
-def test_forged_fingerprints_are_left_as_they_are_and_counted(engine, linkage):
+def test_forged_fingerprints_are_not_changed_and_counted(engine, linkage):
     genuine = SEAL.sealed(GENUINE)
     _index(engine, [one.to_field() for one in (genuine, *forgeries(), genuine)], SEAL.id)
     summary = regroup(engine, "pages", RegroupOptions(linkage), seal=SEAL)
@@ -43,7 +43,7 @@ def test_forged_fingerprints_are_left_as_they_are_and_counted(engine, linkage):
 
 
 @LINKAGES
-def test_damaged_fingerprints_are_left_as_they_are_and_counted(engine, linkage):
+def test_damaged_fingerprints_are_not_changed_and_counted(engine, linkage):
     whole = GENUINE.to_field()
     damaged = [
         {**whole, "signature": whole["signature"][:16]},
