@@ -77,7 +77,7 @@ class Housekeeping:
         if self._shared is None:
             await self._calls.call(self._refresh)
             return
-        # Where it fails, all writers still know of the intents that it was for.
+        # If the refresh fails, the intents stay published.
         with suppress(EngineUnavailable):
             await self._finish_refresh(self._shared)
         await run_async(publish_settled(self._shared), self._answer)

@@ -74,7 +74,7 @@ class RegroupOptions:
 
     @property
     def rules(self) -> Rules:
-        """When two documents match."""
+        """The rules by which documents match."""
         return Rules.of_options(self)
 
     def completed(self, recipe: Recipe) -> "RegroupOptions":

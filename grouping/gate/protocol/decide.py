@@ -46,7 +46,7 @@ class Stay(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """The member resembles a stored document; ``full``: whose group has no place."""
+    """The member resembles a stored document; ``full``: its group has no place left."""
 
     like: SimilarDocument
     full: bool = False
