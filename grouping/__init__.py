@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AsyncGate", "Gate", "Policy", "Verdict"]
 
-# Who numbers groups, or reports on them, needs no gate.
+# Numbering and reports need no gate: it is imported on first use.
 __getattr__ = lazy_attributes(
     __name__,
     {

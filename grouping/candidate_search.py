@@ -31,22 +31,17 @@ _TEXTS = 100
 
 
 class Candidates(NamedTuple):
-    """The stored documents that a search found, and the pairs that match or are in doubt.
+    """The stored documents that a search found.
 
-    ``truncated``: positions of documents with more candidates than were read; those that share most were
-    read.
+    Attributes:
+        truncated: positions of documents with more candidates than were read; those that share most were
+            read.
+        pairs: those that match or are in doubt, where documents were compared.
     """
 
     hits: list[JSON]
-    pairs: list[Pair]
     truncated: frozenset[int] = frozenset()
-
-
-class _Nominated(NamedTuple):
-    """The stored documents that a search found, not compared yet; ``truncated`` as in ``Candidates``."""
-
-    hits: list[JSON]
-    truncated: frozenset[int] = frozenset()
+    pairs: Sequence[Pair] = ()
 
 
 class CandidateLookup:
@@ -86,10 +81,10 @@ class CandidateLookup:
         Raises:
             EngineError: a search failed or was incomplete.
         """
-        nominated, taken = run(self._with_numbers(documents, filters, field, numbers), operator.call)
-        if nominated.truncated:
-            nominated = run(self._own_searches(documents, filters, _MANY), operator.call)
-        return nominated.hits, taken
+        found, taken = run(self._with_numbers(documents, filters, field, numbers), operator.call)
+        if found.truncated:
+            found = run(self._own_searches(documents, filters, _MANY), operator.call)
+        return found.hits, taken
 
     def find_deep(self, documents: Sequence[QueryDocument]) -> Steps[Candidates]:
         """Return as many documents that may match each one as possible."""
@@ -99,32 +94,30 @@ class CandidateLookup:
         self, documents: Sequence[QueryDocument], field: str, numbers: Sequence[int]
     ) -> Steps[tuple[Candidates, set[int]]]:
         """Return the documents that may match, and which of some group numbers are taken, by one request."""
-        nominated, taken = yield from self._with_numbers(documents, (), field, numbers)
-        return self._paired(documents, nominated), taken
+        found, taken = yield from self._with_numbers(documents, (), field, numbers)
+        return self._paired(documents, found), taken
 
-    def _paired(self, documents: Sequence[QueryDocument], nominated: _Nominated) -> Candidates:
-        pairs = (
-            self._model.candidate_pairs(self._model.batch(documents), nominated.hits)
-            if nominated.hits
-            else []
-        )
-        return Candidates(nominated.hits, pairs, nominated.truncated)
+    def _paired(self, documents: Sequence[QueryDocument], found: Candidates) -> Candidates:
+        if not found.hits:
+            return found
+        pairs = self._model.candidate_pairs(self._model.batch(documents), found.hits)
+        return found._replace(pairs=pairs)
 
     def _with_numbers(
         self, documents: Sequence[QueryDocument], filters: Sequence[JSON], field: str, numbers: Sequence[int]
-    ) -> Steps[tuple[_Nominated, set[int]]]:
+    ) -> Steps[tuple[Candidates, set[int]]]:
         if not numbers:
             return (yield from self._batch_search(documents, filters)), set()
         query = self._any_of(documents)
         taken = self._body({"bool": {"filter": [{"terms": {field: list(numbers)}}]}}, _NUMBERS, [field])
         if query is None:
             numbered = yield from self._search(taken)
-            return _Nominated([]), (yield from self._numbers(field, numbers, numbered))
+            return Candidates([]), (yield from self._numbers(field, numbers, numbered))
         size = _batch_size(documents)
         body = self._body({"bool": {"filter": [query, *filters]}}, size)
         hits, numbered = yield from self._multi_search([body, taken])
-        nominated = yield from self._unless_truncated(documents, hits, filters, size)
-        return nominated, (yield from self._numbers(field, numbers, numbered))
+        found = yield from self._unless_truncated(documents, hits, filters, size)
+        return found, (yield from self._numbers(field, numbers, numbered))
 
     def _numbers(self, field: str, numbers: Sequence[int], hits: Sequence[Hit]) -> Steps[set[int]]:
         """Return the numbers that are taken, given some hits that have one of them."""
@@ -170,21 +163,21 @@ class CandidateLookup:
         answers = yield from self._answers(bodies)
         return [answer["hits"]["total"]["value"] for answer in answers]
 
-    def _batch_search(self, documents: Sequence[QueryDocument], filters: Sequence[JSON]) -> Steps[_Nominated]:
+    def _batch_search(self, documents: Sequence[QueryDocument], filters: Sequence[JSON]) -> Steps[Candidates]:
         """Return what one search for the batch finds, or one search a document where that finds too much."""
         query = self._any_of(documents)
         if query is None:
-            return _Nominated([])
+            return Candidates([])
         size = _batch_size(documents)
         hits = yield from self._search(self._body({"bool": {"filter": [query, *filters]}}, size))
         return (yield from self._unless_truncated(documents, hits, filters, size))
 
     def _unless_truncated(
         self, documents: Sequence[QueryDocument], hits: list[JSON], filters: Sequence[JSON], size: int
-    ) -> Steps[_Nominated]:
+    ) -> Steps[Candidates]:
         if len(hits) == size:
             return (yield from self._own_searches(documents, filters, _FEW))
-        return _Nominated(hits)
+        return Candidates(hits)
 
     def nominating_values(self, documents: Sequence[QueryDocument]) -> dict[str, list[str]]:
         """Return by field the values of which every matching document has at least one."""
@@ -202,7 +195,7 @@ class CandidateLookup:
 
     def _own_searches(
         self, documents: Sequence[QueryDocument], filters: Sequence[JSON], size: int
-    ) -> Steps[_Nominated]:
+    ) -> Steps[Candidates]:
         """Return what a search for each document finds, the hits that share most first."""
         model = self._model
         places, bodies = list[int](), list[JSON]()
@@ -226,7 +219,7 @@ class CandidateLookup:
             for place, hits in zip(places[begin:], several, strict=False):
                 found |= {identity(hit): hit for hit in hits}
                 truncated |= {place} if len(hits) == size else set()
-        return _Nominated(list(found.values()), frozenset(truncated))
+        return Candidates(list(found.values()), frozenset(truncated))
 
     def _body(self, query: JSON, size: int, fields: Sequence[str] | None = None) -> JSON:
         body: JSON = {

@@ -212,7 +212,7 @@ class Policy:
 
     @property
     def rules(self) -> Rules:
-        """When two documents match."""
+        """The rules by which documents match, without those of the gate alone."""
         return Rules.of_options(self)
 
     def misfit(self, characters: int) -> str:

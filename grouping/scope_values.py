@@ -1,7 +1,7 @@
 """The values of scope fields in one comparable form, of documents that are stored and of new ones.
 
 A new document is in no index yet, so its values are compared here. That is possible for field types whose
-values the index keeps unchanged, or in a form that can be computed.
+values the index keeps unchanged, or in a form that can be computed. Dates are read as doc values.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -79,7 +79,7 @@ class Values:
 
     @classmethod
     def of_all(cls, engine: Engine, index: str, paths: Sequence[str]) -> "Values":
-        """Return the reader of some fields of all indices of a name; it drops values instead of raising.
+        """Return the reader of some fields of all indices of a name; it drops invalid values.
 
         Raises:
             ConfigError: as for ``of``, or a field has different types in these indices.

@@ -31,15 +31,12 @@ _IN_SOURCE = ("supershingles",)
 
 
 class Pair(NamedTuple):
-    """Two documents by position, and their likeness, 0 to 1."""
+    """Two documents by position, and how similar they are.
 
-    one: int
-    other: int
-    likeness: float
-
-
-class SimilarPair(NamedTuple):
-    """A pair that matches; ``similarity``: the edit similarity of the texts, where these decided."""
+    Attributes:
+        likeness: by signature, 0 to 1.
+        similarity: the edit similarity of the texts, where these decided.
+    """
 
     one: int
     other: int
@@ -172,7 +169,7 @@ class SimilarityModel:
 
     def similar_pairs(
         self, batch: ComparedBatch, hits: Sequence[JSON], read: ReadTexts | None = None
-    ) -> list[SimilarPair]:
+    ) -> list[Pair]:
         """Return the pairs of documents and hits that match, by their texts where signatures leave doubt.
 
         Estimate and edit similarity are symmetric.
@@ -191,14 +188,14 @@ class SimilarityModel:
             batch, theirs, near, doubt, lambda other: self.text(hits[other].get("_source") or {})
         )
 
-    def similar_between(self, batch: ComparedBatch, others: ComparedBatch) -> list[SimilarPair]:
+    def similar_between(self, batch: ComparedBatch, others: ComparedBatch) -> list[Pair]:
         """Return the pairs of documents of two batches of the same reader that match."""
         if not batch.documents or not others.documents:
             return []
         near, doubt = self._masks(batch.compared, others.compared)
         return self._decide(batch, others.compared, near, doubt, lambda other: others.documents[other].text)
 
-    def similar_within(self, batch: ComparedBatch) -> list[SimilarPair]:
+    def similar_within(self, batch: ComparedBatch) -> list[Pair]:
         """Return the pairs of a batch that match, the earlier one first."""
         if len(batch.documents) < 2:
             return []
@@ -207,7 +204,7 @@ class SimilarityModel:
 
     def _decide(
         self, batch: ComparedBatch, theirs: Compared, near: Mask, doubt: Mask, text_of: Callable[[int], str]
-    ) -> list[SimilarPair]:
+    ) -> list[Pair]:
         """Return the pairs that match, by texts where signatures leave doubt."""
         verdicts = self._text_verdicts(batch.documents, text_of, doubt)
         for (one, other), verdict in verdicts.items():
@@ -215,7 +212,7 @@ class SimilarityModel:
         ones, others = nonzero(near)
         likenesses = self._likenesses(batch.compared.prints, ones, theirs.prints, others)
         pairs = zip(ones.tolist(), others.tolist(), likenesses.tolist(), strict=True)
-        return [SimilarPair(*pair, _similarity(verdicts.get(pair[:2]))) for pair in pairs]
+        return [Pair(*pair, _similarity(verdicts.get(pair[:2]))) for pair in pairs]
 
     def _masks(self, ours: Compared, theirs: Compared) -> tuple[Mask, Mask]:
         """Return the pairs that match by signature, and those in doubt."""
@@ -326,14 +323,3 @@ def similarity_model(
     """Return the model of an index by its recipe and rules; see ``text_stage`` for the options."""
     stage = text_stage(recipe, rules, canonicalizer, facts=facts)
     return SimilarityModel(recipe.scheme, recipe.field, rules, seal, stage, values=values)
-
-
-__all__ = [
-    "ComparedBatch",
-    "Pair",
-    "Rules",
-    "SimilarPair",
-    "SimilarityModel",
-    "similarity_model",
-    "text_stage",
-]

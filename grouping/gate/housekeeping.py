@@ -42,12 +42,12 @@ class Housekeeping:
     def __init__(
         self,
         engine: Any,  # noqa: ANN401 - blocking or awaited
-        opened: GateSetup,
+        setup: GateSetup,
         calls: EngineCalls,
         answer: Callable[[Request], Awaitable[Any]],
     ) -> None:
-        self._engine, self._opened, self._calls, self._answer = engine, opened, calls, answer
-        self._shared = opened.shared
+        self._engine, self._setup, self._calls, self._answer = engine, setup, calls, answer
+        self._shared = setup.shared
         self._refreshed = self._checked = time.monotonic()
         self._refreshing: tuple[asyncio.Task[None], tuple[str, ...]] | None = None
         #: When the first failure in a row happened.
@@ -77,7 +77,7 @@ class Housekeeping:
         if self._shared is None:
             await self._calls.call(self._refresh)
             return
-        # Where it fails, all writers still know of the intents that it was for.
+        # If the refresh fails, the intents stay published.
         with suppress(EngineUnavailable):
             await self._finish_refresh(self._shared)
         await run_async(publish_settled(self._shared), self._answer)
@@ -91,11 +91,11 @@ class Housekeeping:
         if self._refreshing is not None and self._refreshing[0].done():
             await self._finish_refresh(shared)
             self._failing = None
-            await run_async(shared.clean(self._opened.gate_fields), self._answer)
+            await run_async(shared.clean(self._setup.context.gate_fields), self._answer)
         if time.monotonic() - self._checked > _INTERVAL:
             self._checked = time.monotonic()
-            identities = await self._calls.call(lambda: self._engine.identities(self._opened.names))
-            self._opened.check_same(identities)
+            identities = await self._calls.call(lambda: self._engine.identities(self._setup.names))
+            self._setup.check_same(identities)
 
     async def _finish_refresh(self, shared: SharedRegister) -> None:
         if self._refreshing is None:
@@ -107,7 +107,7 @@ class Housekeeping:
         shared.forget(batches)
 
     def _refresh(self) -> Any:  # noqa: ANN401 - to be awaited, where the engine is
-        return self._engine.refresh(self._opened.index)
+        return self._engine.refresh(self._setup.index)
 
 
 @dataclass(frozen=True, slots=True)

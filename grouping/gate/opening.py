@@ -138,8 +138,6 @@ class GateSetup:
     Attributes:
         intents: the index of intents, "" on an embedded engine, which needs none.
         read_back: the fields of documents that a decision reads again.
-        sort: of found documents, so that leaders come first.
-        doc_values: fields of found documents that decide in addition to their fingerprints.
         identities: of both indices; another index of the same name has another one.
         given_name: the name that the gate was opened by, perhaps an alias.
     """
@@ -148,11 +146,8 @@ class GateSetup:
     intents: str
     recipe: Recipe
     model: SimilarityModel
-    gate_fields: GateFields
     context: DecisionContext
     read_back: tuple[str, ...]
-    sort: tuple[JSON, ...]
-    doc_values: tuple[str, ...]
     identities: Mapping[str, str]
     given_name: str
 
@@ -197,12 +192,17 @@ class GateSetup:
 
     def documents(self, engine: Engine | AsyncEngine, parameters: Parameters | None) -> StoredDocuments:
         """Return the searches of the index by an engine, blocking or awaited."""
+        field, action = self.recipe.field, self.context.policy.action
+        leader, group = f"{field}.{LEADER}", f"{field}.{GROUP}"
+        # Leaders come first, and under ``cap`` documents without a number before those with one.
+        sort: list[JSON] = [{leader: {"order": "desc", "missing": "_last"}}] if self.recipe.groups else []
+        if action == "cap":
+            sort.append({group: {"order": "asc", "missing": "_first"}})
+        doc_values = {"refuse": (), "tag": (leader,), "cap": (leader, group)}[action]
         lookup = CandidateLookup(
-            engine, self.index, self.model, doc_values=self.doc_values, sort=self.sort, parameters=parameters
+            engine, self.index, self.model, doc_values=doc_values, sort=sort, parameters=parameters
         )
-        return StoredDocuments(
-            lookup, self.gate_fields, self.recipe.groups, self.context.policy.action == "cap"
-        )
+        return StoredDocuments(lookup, self.context.gate_fields, self.recipe.groups, action == "cap")
 
     @property
     def shared(self) -> SharedRegister | None:
@@ -237,7 +237,12 @@ def open_gate(  # noqa: PLR0917 - as gates are opened
     check_sealed(recipe.sealed, seal, f"index {index!r}")
     check_keywords(mappings, index, recipe.field)
     _check_groups(recipe, index, policy)
-    model = _model(recipe, policy, seal, canonicalizer, mappings, index)
+    rules = policy.rules.or_noted(recipe)
+    if policy.action == "refuse":
+        # The index notes the rules of its groups, and this policy has no groups.
+        rules = replace(rules, verify=policy.verify, min_similarity=policy.min_similarity)
+    values = Values.of(mappings, rules.scope, index)
+    model = similarity_model(recipe, rules, seal, values, canonicalizer, facts=policy.facts)
     scopes = [model.source_path(scope) for scope in model.scopes]
     parts = [f"{recipe.field}.{part}" for part in (*model.parts, GROUP, LEADER, PENDING, ATTEMPT)]
     check_source_fields(mappings, index, [*parts, *scopes])
@@ -252,11 +257,10 @@ def open_gate(  # noqa: PLR0917 - as gates are opened
     elif not isinstance(engine, ExclusiveWrites):
         raise ConfigError("this engine has neither guarded nor exclusive writes, which a gate needs")
     milliseconds = round(lease * 1000)
-    gate_fields = GateFields(recipe.field)
     context = DecisionContext(
         policy,
         FingerprintJudge(model),
-        gate_fields,
+        GateFields(recipe.field),
         _new_intent_id,
         SharedRegister(_new_intent_id, milliseconds) if intents else NullRegister(),
         groups=recipe.groups,
@@ -265,30 +269,7 @@ def open_gate(  # noqa: PLR0917 - as gates are opened
         retry=Backoff() if intents else Backoff(retries=0),
     )
     read_back = (*parts, *scopes, *model.texts)
-    leader, group = (f"{recipe.field}.{part}" for part in (LEADER, GROUP))
-    sort: tuple[JSON, ...] = ({leader: {"order": "desc", "missing": "_last"}},) if recipe.groups else ()
-    if policy.action == "cap":
-        sort = (*sort, {group: {"order": "asc", "missing": "_first"}})
-    doc_values: tuple[str, ...] = {"refuse": (), "tag": (leader,), "cap": (leader, group)}[policy.action]
-    return GateSetup(
-        concrete, intents, recipe, model, gate_fields, context, read_back, sort, doc_values, identities, index
-    )
-
-
-def _model(  # noqa: PLR0917 - as ``open_gate``
-    recipe: Recipe,
-    policy: Policy,
-    seal: Seal | None,
-    canonicalizer: Canonicalizer | None,
-    mappings: JSON,
-    index: str,
-) -> SimilarityModel:
-    rules = policy.rules.or_noted(recipe)
-    if policy.action == "refuse":
-        # The index notes the rules of its groups, and this policy has no groups.
-        rules = replace(rules, verify=policy.verify, min_similarity=policy.min_similarity)
-    values = Values.of(mappings, rules.scope, index)
-    return similarity_model(recipe, rules, seal, values, canonicalizer, facts=policy.facts)
+    return GateSetup(concrete, intents, recipe, model, context, read_back, identities, index)
 
 
 def _check_groups(recipe: Recipe, index: str, policy: Policy) -> None:

@@ -39,7 +39,7 @@ class RegroupOptions:
         scope: fields whose values must be equal.
         verify: what decides about pairs that share a supershingle, see ``Policy``.
         min_similarity: the edit similarity that texts must reach.
-        by_scheme: ignore the rules that the index notes.
+        by_scheme: forget the rules that the index notes.
         requests_per_second: how many documents are read, and written, a second; 0 sets no limit.
         checkpoint: the file by which a later run can resume.
         dry_run: count the changes and write nothing.
@@ -74,7 +74,7 @@ class RegroupOptions:
 
     @property
     def rules(self) -> Rules:
-        """When two documents match."""
+        """The rules by which documents match."""
         return Rules.of_options(self)
 
     def completed(self, recipe: Recipe) -> "RegroupOptions":

@@ -17,7 +17,7 @@ def ready(tmp_path, engine, pipeline):
     return lambda: AsyncEmbeddedEngine(tmp_path, pipeline.tools.canonicalizer)
 
 
-def test_of_tasks_that_add_copies_at_once_one_is_let_in(ready, pipeline, text):
+def test_one_of_concurrent_tasks_with_copies_is_accepted(ready, pipeline, text):
     async def run():
         async with ready() as engine, await AsyncGate.open(engine, "texts", pipeline=pipeline) as gate:
             given = [{"id": f"{kind}{copy}", "body": text(kind, copy)} for kind in "ab" for copy in range(4)]
@@ -39,7 +39,7 @@ def test_a_refusal_names_what_it_resembles(ready, pipeline, text):
     assert [one.status for one in asyncio.run(run())] == ["accepted", "refused"]
 
 
-def test_an_engine_that_blocks_is_no_engine_for_it(engine, pipeline):
+def test_a_blocking_engine_is_rejected(engine, pipeline):
     ensure_index(engine, "others", pipeline.recipe())
     with pytest.raises(ConfigError, match="is not an awaited engine"):
         asyncio.run(AsyncGate.open(engine, "others", Policy()))

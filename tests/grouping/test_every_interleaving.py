@@ -102,7 +102,7 @@ def _check_capped(explorer):
     [((["a"], ["a"]), Relation()), ((["a"], ["b"]), Relation()), ((["a"], ["b"]), _CHAIN)],
     ids=["copies", "strangers", "alike"],
 )
-def test_of_two_writers_one_is_let_in_whoever_dies_and_whenever_leases_end(texts, relation):
+def test_one_of_two_writers_is_accepted_despite_crashes_and_expired_leases(texts, relation):
     explorer = Explorer(_writers(*texts), _REFUSE, relation, crashes=1)
     assert explorer.walk(_check_refused(explorer)) > 100
 
@@ -119,7 +119,7 @@ def test_of_two_writers_one_is_let_in_whoever_dies_and_whenever_leases_end(texts
     ids=["strangers", "a batch", "beside a copy"],
 )
 @pytest.mark.parametrize("policy", [_REFUSE, _TAG], ids=["refuse", "tag"])
-def test_whom_only_texts_tell_apart_wait_for_each_other_and_are_both_let_in(texts, relation, policy):
+def test_documents_that_only_texts_distinguish_wait_and_are_both_accepted(texts, relation, policy):
     explorer = Explorer(_writers(*texts), policy, relation, crashes=1)
     check = _check_refused(explorer) if policy is _REFUSE else _check_tagged(explorer)
     wanted = {text for several in texts for text in several}
@@ -132,13 +132,13 @@ def test_whom_only_texts_tell_apart_wait_for_each_other_and_are_both_let_in(text
     assert explorer.walk(checked) > 5
 
 
-def test_a_batch_of_two_copies_and_a_third_let_one_in():
+def test_a_batch_of_two_copies_and_a_concurrent_third_accept_one():
     explorer = Explorer(_writers(["a", "a"], ["a"]), _REFUSE, Relation(), crashes=0, late=False)
     assert explorer.walk(_check_refused(explorer)) > 5
 
 
 @pytest.mark.parametrize("crashes", [0, pytest.param(1, marks=pytest.mark.long)])
-def test_who_clears_away_what_the_slow_have_told_lets_nobody_slip_in(crashes):
+def test_clearing_the_records_of_slow_writers_accepts_no_second_copy(crashes):
     writers = [replace(one, cleans=True) for one in _writers(["a"], ["a"])]
     explorer = Explorer(writers, _REFUSE, Relation(), crashes)
     assert explorer.walk(_check_refused(explorer)) > 50
@@ -153,7 +153,7 @@ def test_who_clears_away_what_the_slow_have_told_lets_nobody_slip_in(crashes):
     ],
     ids=["clears", "cleared", "both"],
 )
-def test_a_gate_whose_notes_were_cleared_away_tells_them_again_before_it_goes_on(cleans, apart, texts):
+def test_a_gate_whose_record_was_cleared_publishes_its_intents_again(cleans, apart, texts):
     writers = [
         replace(one, cleans=number in cleans, apart=number in apart)
         for number, one in enumerate(_writers(*texts))
@@ -162,7 +162,7 @@ def test_a_gate_whose_notes_were_cleared_away_tells_them_again_before_it_goes_on
     assert explorer.walk(_check_refused(explorer)) > 20
 
 
-def test_of_two_that_change_the_same_document_and_another_that_resembles_it_one_is_let_in():
+def test_one_of_two_changes_to_a_document_and_a_similar_one_is_accepted():
     stored = Source({"dedup": {"digest": "x"}})
     start = Store().put("documents", "d00", 1, stored).refreshed()
     writers = [Newcomer("w0", (("d00", "a"),)), Newcomer("w1", (("d10", "a"),))]
@@ -185,7 +185,7 @@ def _check_changed(store, ended):
 
 @pytest.mark.parametrize("crashes", [0, 1])
 @pytest.mark.parametrize("texts", [(["a"], ["a"], ["a"]), (["a"], ["b"], ["c"])], ids=["copies", "chain"])
-def test_of_three_writers_no_two_that_are_alike_are_let_in(texts, crashes):
+def test_three_writers_accept_no_two_matching_documents(texts, crashes):
     switches = _SWITCHES - crashes
     explorer = Explorer(_writers(*texts), _REFUSE, _CHAIN, crashes, late=False, switches=switches)
     assert explorer.walk(_check_refused(explorer)) > 20
@@ -195,7 +195,7 @@ def test_of_three_writers_no_two_that_are_alike_are_let_in(texts, crashes):
     ("texts", "crashes"),
     [((["a"], ["a"]), 1), ((["a"], ["b"]), 1), ((["a"], ["b"], ["c"]), 0), ((["b"], ["a"], ["c"]), 0)],
 )
-def test_no_two_groups_arise_from_texts_that_are_alike(texts, crashes):
+def test_matching_texts_found_no_two_groups(texts, crashes):
     switches = None if len(texts) == 2 else _SWITCHES
     explorer = Explorer(_writers(*texts), _TAG, _CHAIN, crashes, late=False, switches=switches)
     assert explorer.walk(_check_tagged(explorer)) > 5
@@ -204,7 +204,7 @@ def test_no_two_groups_arise_from_texts_that_are_alike(texts, crashes):
 @pytest.mark.parametrize(
     ("most", "crashes"), [(1, 0), (2, 0), pytest.param(2, 1, marks=pytest.mark.long), (3, 0)]
 )
-def test_a_group_never_has_more_documents_than_it_has_places(most, crashes):
+def test_a_capped_group_never_exceeds_its_limit(most, crashes):
     writers = _writers(["a"], ["a"], ["a"])
     explorer = Explorer(
         writers, Policy("cap", most=most), Relation(), crashes, late=False, switches=_SWITCHES - crashes

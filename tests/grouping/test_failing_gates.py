@@ -51,7 +51,7 @@ def _run(store, writer, policy, failing, *, done):
 @pytest.mark.parametrize("done", [True, False], ids=["done", "undone"])
 @pytest.mark.parametrize("policy", [Policy("refuse"), Policy("tag"), Policy("cap", most=2)], ids=str)
 @pytest.mark.parametrize("changes", [False, True], ids=["new", "changed"])
-def test_a_request_that_fails_leaves_no_place_kept_and_nobody_waiting(policy, done, changes):
+def test_a_failed_request_leaves_no_placeholder_and_no_waiting_writer(policy, done, changes):
     start = Store()
     if changes:
         start = start.put("documents", "d0", 1, Source({"dedup": {"digest": "x"}})).refreshed()
@@ -72,7 +72,7 @@ def test_a_request_that_fails_leaves_no_place_kept_and_nobody_waiting(policy, do
 @pytest.mark.parametrize("done", [True, False], ids=["done", "undone"])
 @pytest.mark.parametrize("policy", [Policy("refuse"), Policy("tag"), Policy("cap", most=2)], ids=str)
 @pytest.mark.parametrize("changes", [False, True], ids=["new", "changed"])
-def test_a_store_that_is_gone_for_a_moment_changes_no_verdict(policy, done, changes):
+def test_a_short_outage_of_the_store_changes_no_verdict(policy, done, changes):
     start = Store()
     if changes:
         start = start.put("documents", "d0", 1, Source({"dedup": {"digest": "x"}})).refreshed()
@@ -167,7 +167,7 @@ def _busy_from(first, last):
 @pytest.mark.parametrize("fault", [_gone_from, _busy_from])
 @pytest.mark.parametrize("failures", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("policy", [Policy("refuse"), Policy("cap", most=2)], ids=["refuse", "cap"])
-def test_who_is_told_of_a_refusal_has_no_place_any_more(policy, failures, fault):
+def test_a_refusal_is_delivered_after_its_placeholder_is_deleted(policy, failures, fault):
     # A caller that was told goes, and with the last of them nobody takes on what is left to do.
     start = Store()
     for number in range(2):
@@ -187,7 +187,7 @@ def test_who_is_told_of_a_refusal_has_no_place_any_more(policy, failures, fault)
 
 
 @pytest.mark.parametrize("failures", [1, 2, 3, 4, 5])
-def test_what_was_told_is_not_decided_again_when_the_store_comes_back(failures):
+def test_delivered_verdicts_are_not_decided_again_after_an_outage(failures):
     # Who was told that a document is in may delete it at once.
     again = 0
     for number in range(_LONG):

@@ -40,7 +40,7 @@ def test_a_copy_is_refused_with_the_name_of_what_it_resembles(engine, pipeline, 
     assert _ids(engine) == ["first"]
 
 
-def test_the_passages_in_common_are_told_on_demand(engine, pipeline, text):
+def test_the_common_passages_are_returned_on_request(engine, pipeline, text):
     with _gate(engine, pipeline) as gate:
         gate.add({"id": "first", "body": text("a")})
         (passage,) = gate.passages({"body": "before " + text("a")}, "first")
@@ -48,7 +48,7 @@ def test_the_passages_in_common_are_told_on_demand(engine, pipeline, text):
     assert passage["shown"]["text"] == text("a")
 
 
-def test_of_copies_in_one_batch_the_first_is_let_in(engine, pipeline, text):
+def test_the_first_of_copies_in_a_batch_is_accepted(engine, pipeline, text):
     with _gate(engine, pipeline) as gate:
         told = gate.add_all([{"id": f"{n}", "body": text("a", n)} for n in range(4)])
     assert [verdict.status for verdict in told] == ["accepted", "refused", "refused", "refused"]
@@ -65,7 +65,7 @@ def test_of_copies_in_one_batch_the_first_is_let_in(engine, pipeline, text):
         (7, "no _routing; leave it out"),
     ],
 )
-def test_a_routing_that_is_none_or_does_nothing_is_told(engine, pipeline, text, routing, why):
+def test_an_invalid_or_unsupported_routing_is_an_error(engine, pipeline, text, routing, why):
     with _gate(engine, pipeline) as gate:
         failed, let_in = gate.add_all(
             [{"id": "first", "_routing": routing, "body": text("a")}, {"id": "second", "body": text("a")}]
@@ -103,7 +103,7 @@ def test_tagged_copies_have_one_number_and_strangers_others(engine, pipeline, te
     assert [verdict.leads for verdict in told] == [True, True, False, True, False, False]
 
 
-def test_a_leader_that_goes_hands_its_group_over(engine, pipeline, text):
+def test_the_group_of_a_deleted_leader_gets_another_leader(engine, pipeline, text):
     with _gate(engine, pipeline, "tag") as gate:
         first, second = gate.add_all([{"id": f"{n}", "body": text("a", n)} for n in range(2)])
         engine.bulk([{"_op_type": "delete", "_index": "texts", "_id": first.id}])
@@ -134,9 +134,7 @@ def _with_dots(parts):
 
 @pytest.mark.parametrize("form", [_as_list, _with_dots])
 @pytest.mark.parametrize("notes", [{}, {"group": 7, "leader": False}], ids=["ungrouped", "left"])
-def test_who_leads_from_now_on_keeps_its_fingerprint_in_whatever_form_it_came(
-    engine, pipeline, text, form, notes
-):
+def test_a_new_leader_keeps_its_fingerprint_in_any_form(engine, pipeline, text, form, notes):
     (made,) = pipeline.run_block([{"_id": "old", "body": text("a")}])
     parts = made.document["dedup"]
     source = {"body": text("a"), "host": "a.org", **form(parts | notes)}
@@ -164,7 +162,7 @@ def test_a_fingerprint_that_is_admitted_in_another_form_is_stored_in_the_usual_o
     assert stored == {"body": text("a"), "dedup": {**parts, "group": told.group, "leader": True}}
 
 
-def test_a_capped_group_has_so_many_and_no_more(engine, pipeline, text):
+def test_a_capped_group_has_at_most_its_limit(engine, pipeline, text):
     with _gate(engine, pipeline, "cap", 2) as gate:
         told = gate.add_all([{"id": f"{n}", "body": text("a", n)} for n in range(4)])
         assert [verdict.status for verdict in told] == ["accepted"] * 2 + ["refused"] * 2
@@ -173,7 +171,7 @@ def test_a_capped_group_has_so_many_and_no_more(engine, pipeline, text):
         assert gate.add({"id": "4", "body": text("a", 4)}).status == "accepted"
 
 
-def test_documents_of_different_scope_are_not_alike(engine, pipeline, text):
+def test_documents_of_different_scope_do_not_match(engine, pipeline, text):
     with _gate(engine, pipeline, scope=("host",)) as gate:
         assert gate.add({"id": "a", "host": "a.org", "body": text("a")}).status == "accepted"
         assert gate.add({"id": "b", "host": "b.org", "body": text("a")}).status == "accepted"
@@ -181,7 +179,7 @@ def test_documents_of_different_scope_are_not_alike(engine, pipeline, text):
             gate.add({"id": "c", "host": "a.org", "body": text("a")})
 
 
-def test_texts_of_other_lengths_than_wanted_are_refused(engine, pipeline, text):
+def test_texts_outside_the_length_limits_are_refused(engine, pipeline, text):
     with _gate(engine, pipeline, min_characters=500, max_characters=900) as gate:
         with pytest.raises(Refused, match="at least 500"):
             gate.add({"id": "short", "body": text("a", words=30)})
@@ -190,7 +188,7 @@ def test_texts_of_other_lengths_than_wanted_are_refused(engine, pipeline, text):
         assert gate.add({"id": "right", "body": text("a")}).status == "accepted"
 
 
-def test_a_text_that_holds_another_is_alike_by_containment(engine, pipeline, text):
+def test_a_text_that_holds_another_matches_by_containment(engine, pipeline, text):
     whole = text("a", words=160)
     with _gate(engine, pipeline) as gate:
         gate.add({"id": "whole", "body": whole})
@@ -201,9 +199,7 @@ def test_a_text_that_holds_another_is_alike_by_containment(engine, pipeline, tex
         assert gate.add(half).status == "accepted"
 
 
-def test_an_interrupt_while_other_callers_are_gathered_leaves_the_gate_to_them(
-    engine, pipeline, text, monkeypatch
-):
+def test_an_interrupt_during_gathering_leaves_other_callers_served(engine, pipeline, text, monkeypatch):
     monkeypatch.setattr(group_commit, "_GATHER", 5.0)
     gate = _gate(engine, pipeline)
     # As two callers were there a moment ago, a second one is waited for.
@@ -252,7 +248,7 @@ def _interrupted(call, lines):
 # An interrupt before a coroutine is handed over leaves it unused.
 @pytest.mark.filterwarnings("ignore:coroutine:RuntimeWarning")
 @pytest.mark.parametrize(("method", "most"), [("add", 8), ("refresh", 6)])
-def test_an_interrupt_anywhere_in_a_call_leaves_other_callers_theirs(engine, pipeline, text, method, most):
+def test_an_interrupt_at_any_line_leaves_other_callers_served(engine, pipeline, text, method, most):
     gate, told, lines, whole = _gate(engine, pipeline), {}, set(), 0
 
     def add(id_):
@@ -299,7 +295,7 @@ def test_a_fork_of_the_process_has_no_gate_and_closes_none(engine, pipeline, tex
         assert gate.add({"id": "second", "body": text("b")}).status == "accepted"
 
 
-def test_threads_that_share_a_gate_let_one_of_each_class_in(engine, pipeline, text):
+def test_threads_that_share_a_gate_accept_one_of_each_class(engine, pipeline, text):
     told = []
     with _gate(engine, pipeline) as gate:
 
@@ -333,7 +329,7 @@ def test_a_leader_that_is_added_again_with_the_same_text_goes_on_leading(engine,
             gate.add({"id": "third", "body": text("a", 2)})
 
 
-def test_a_gate_that_was_closed_lets_nobody_in_and_says_so(engine, pipeline, text):
+def test_a_closed_gate_raises_an_error(engine, pipeline, text):
     with _gate(engine, pipeline) as gate:
         gate.add({"id": "first", "body": text("a")})
     with pytest.raises(EngineError, match="closed: open another"):
@@ -341,7 +337,7 @@ def test_a_gate_that_was_closed_lets_nobody_in_and_says_so(engine, pipeline, tex
     assert _ids(engine) == ["first"]
 
 
-def test_a_gate_on_an_embedded_index_lets_others_write_once_it_is_idle(engine, pipeline, text):
+def test_an_idle_gate_on_an_embedded_index_releases_its_lease(engine, pipeline, text):
     with _gate(engine, pipeline) as gate:
         gate.add({"id": "first", "body": text("a")})
         time.sleep(0.5)
@@ -356,7 +352,7 @@ def test_a_gate_on_an_embedded_index_lets_others_write_once_it_is_idle(engine, p
     assert len(_ids(engine)) == 7
 
 
-def test_fingerprints_of_another_scheme_are_refused_as_they_would_be_like_nothing(engine, pipeline, text):
+def test_fingerprints_of_another_scheme_are_refused(engine, pipeline, text):
     scheme = replace(PRESETS["once"], languages=pipeline.scheme.languages)
     other = Pipeline.from_json(pipeline.definition, scheme)
     with pytest.raises(SchemeMismatch, match="Leave the pipeline out"):
@@ -372,13 +368,13 @@ def _sizes(documents):
     return [len(batch) for batch in batches(documents)]
 
 
-def test_no_id_comes_twice_in_a_batch_and_their_order_stays():
+def test_batches_keep_the_order_and_have_no_id_twice():
     given = [{"_id": id_} for id_ in ("a", "b", "a", "c")]
     assert [[one["_id"] for one in batch] for batch in batches(given)] == [["a", "b"], ["a", "c"]]
     assert _sizes([{"_id": f"{number}"} for number in range(2 * BATCH + 1)]) == [BATCH, BATCH, 1]
 
 
-def test_large_documents_go_in_several_requests_and_one_that_is_too_large_alone():
+def test_large_documents_are_split_over_several_requests():
     large = {"parts": [{"text": "z" * 1_500_000}]}
     assert _sizes([{"_id": f"{number}", **large} for number in range(5)]) == [2, 2, 1]
     assert _sizes([{"_id": "a"}, {"_id": "b", "body": "z" * 9_000_000}, {"_id": "c"}]) == [1, 1, 1]

@@ -25,13 +25,13 @@ def _check(pipeline, texts, **wanted):
         assert told.folds == folds, (verify, told.similarity, told.estimate)
 
 
-def _told(engine, pipeline, texts, **policy):
+def _verdicts(engine, pipeline, texts, **policy):
     with Gate(engine, "texts", Policy(**policy), pipeline=pipeline) as gate:
         return [gate.add_all([{"id": str(at), "body": text}])[0] for at, text in enumerate(texts)]
 
 
-def test_what_only_the_text_tells_is_refused_in_either_order_and_in_one_batch(engine, pipeline, moved):
-    first, second = _told(engine, pipeline, moved)
+def test_a_match_by_text_is_refused_in_either_order_and_in_one_batch(engine, pipeline, moved):
+    first, second = _verdicts(engine, pipeline, moved)
     assert (first.status, second.status) == ("accepted", "refused")
     assert second.like.similarity >= 0.8
     assert second.like.likeness < pipeline.scheme.decision.min_resemblance
@@ -41,7 +41,7 @@ def test_what_only_the_text_tells_is_refused_in_either_order_and_in_one_batch(en
 
 @pytest.mark.parametrize("together", [True, False])
 @pytest.mark.parametrize("swapped", [True, False])
-def test_a_pair_is_decided_in_one_way_whoever_comes_first(engine, pipeline, moved, together, swapped):
+def test_a_pair_is_decided_alike_in_either_order(engine, pipeline, moved, together, swapped):
     texts = moved[::-1] if swapped else moved
     given = [{"id": str(at), "body": text} for at, text in enumerate(texts)]
     with Gate(engine, "texts", pipeline=pipeline) as gate:
@@ -49,36 +49,38 @@ def test_a_pair_is_decided_in_one_way_whoever_comes_first(engine, pipeline, move
     assert [one.status for one in told] == ["accepted", "refused"]
 
 
-def test_signatures_decide_where_they_are_asked_for(engine, pipeline, moved):
-    assert [one.status for one in _told(engine, pipeline, moved, verify="signature")] == ["accepted"] * 2
+def test_signatures_decide_with_verify_signature(engine, pipeline, moved):
+    assert [one.status for one in _verdicts(engine, pipeline, moved, verify="signature")] == ["accepted"] * 2
 
 
-def test_a_threshold_of_the_estimate_leaves_it_at_signatures(engine, pipeline, moved):
-    assert [one.status for one in _told(engine, pipeline, moved, min_resemblance=0.61)] == ["accepted"] * 2
+def test_a_threshold_of_resemblance_makes_signatures_decide(engine, pipeline, moved):
+    assert [one.status for one in _verdicts(engine, pipeline, moved, min_resemblance=0.61)] == [
+        "accepted"
+    ] * 2
 
 
-def test_a_greater_similarity_may_be_asked_for(engine, pipeline, moved):
-    assert [one.status for one in _told(engine, pipeline, moved, min_similarity=0.99)] == ["accepted"] * 2
+def test_a_greater_min_similarity_is_respected(engine, pipeline, moved):
+    assert [one.status for one in _verdicts(engine, pipeline, moved, min_similarity=0.99)] == ["accepted"] * 2
 
 
-def test_by_keywords_whatever_shares_one_is_refused(engine, pipeline, moved):
-    assert [one.status for one in _told(engine, pipeline, moved, verify="keywords")] == [
+def test_verify_keywords_refuses_documents_that_share_one(engine, pipeline, moved):
+    assert [one.status for one in _verdicts(engine, pipeline, moved, verify="keywords")] == [
         "accepted",
         "refused",
     ]
 
 
-def test_a_text_that_is_found_by_its_words_alone_joins_the_group_of_the_first(engine, pipeline, moved):
-    first, second = _told(engine, pipeline, moved, action="tag")
+def test_a_match_by_text_alone_joins_the_group(engine, pipeline, moved):
+    first, second = _verdicts(engine, pipeline, moved, action="tag")
     assert (first.leads, second.leads) == (True, False)
     assert first.group == second.group
 
 
-def test_what_an_index_notes_for_its_groups_decides_where_groups_are_made(engine, pipeline, moved):
+def test_rules_that_an_index_notes_decide_for_tag(engine, pipeline, moved):
     mappings = engine.mappings("texts")
     meta = mappings["_meta"]["shinglefold"] | {"grouping": Rules(verify="signature").to_json()}
     engine.put_mappings("texts", {"_meta": {**mappings["_meta"], "shinglefold": meta}})
-    first, second = _told(engine, pipeline, moved, action="tag")
+    first, second = _verdicts(engine, pipeline, moved, action="tag")
     assert first.group != second.group
     refused = Policy("refuse")
     with Gate(engine, "texts", refused, pipeline=pipeline) as gate, pytest.raises(Refused):
@@ -94,21 +96,21 @@ def test_what_an_index_notes_for_its_groups_decides_where_groups_are_made(engine
         ({"min_similarity": 2}, "min_similarity"),
     ],
 )
-def test_rules_that_say_nothing_are_refused(wrong, told):
+def test_invalid_rules_are_refused(wrong, told):
     with pytest.raises(ConfigError, match=told):
         Policy(**wrong)
 
 
-def test_a_note_of_an_unknown_way_to_verify_is_told(pipeline, engine):
+def test_a_noted_unknown_way_to_verify_is_an_error(pipeline, engine):
     recipe = pipeline.recipe()
     with pytest.raises(ConfigError, match="verified by 'guess'"):
         Rules.of(replace(recipe, grouping={"verify": "guess"}))
 
 
-def test_other_numbers_part_what_a_gate_would_refuse(engine, pipeline):
+def test_documents_with_other_numbers_do_not_match_by_facts(engine, pipeline):
     text = moved_words()[0].replace("word", "w")
     texts = [f"{text} model alpha128", f"{text} model alpha256", f"{text} model alpha128 too"]
-    told = _told(engine, pipeline, texts, facts="numbers")
+    told = _verdicts(engine, pipeline, texts, facts="numbers")
     assert [one.status for one in told] == ["accepted", "accepted", "refused"]
     assert told[2].like.id == "0"
     with pytest.raises(ConfigError, match="verify text"):

@@ -36,9 +36,7 @@ def test_copies_of_what_is_stored_join_its_group(engine, pipeline, text):
 
 
 @pytest.mark.parametrize("limit", ["_RECENT", "_CHARACTERS"])
-def test_leaders_that_are_kept_no_more_are_found_where_they_are_stored(
-    engine, pipeline, text, monkeypatch, limit
-):
+def test_leaders_that_left_memory_are_found_by_search(engine, pipeline, text, monkeypatch, limit):
     monkeypatch.setattr(insert, limit, 1)
     kinds = "abcdefghhgfedcbaiabcjhi"
     given = [{"_id": f"{n:02}", "body": text(kind, n % 3)} for n, kind in enumerate(kinds)]
@@ -59,7 +57,7 @@ def test_leaders_that_are_kept_no_more_are_found_where_they_are_stored(
     assert len({*firsts.values()}) == 10
 
 
-def test_a_leader_that_gets_another_text_in_one_run_is_held_against_that(engine, pipeline, text):
+def test_a_leader_whose_text_changes_in_a_run_is_compared_by_the_new_text(engine, pipeline, text):
     numbering = Numbering(engine, "texts", pipeline.recipe())
     _index(engine, pipeline, [{"id": "1", "body": text("a")}])
     for documents in ([{"id": "1", "body": text("b")}], [{"id": "2", "body": text("a", 1)}]):
@@ -72,9 +70,7 @@ def test_a_leader_that_gets_another_text_in_one_run_is_held_against_that(engine,
     assert found["2"]["leader"]
 
 
-def test_a_text_that_a_leader_of_the_run_had_before_is_not_joined_though_searches_see_it(
-    engine, pipeline, text
-):
+def test_an_outdated_version_of_a_leader_in_searches_is_not_joined(engine, pipeline, text):
     before = _index(engine, pipeline, [{"id": "1", "body": text("a")}])["1"]
     given = [{"_id": "1", "body": text("b")}, {"_id": "2", "body": text("a", 1)}]
     made = [outcome.document for outcome in pipeline.run_block(given)]
@@ -107,7 +103,7 @@ def test_a_leader_whose_text_is_changed_a_little_founds_another_group(engine, pi
     assert after["0"]["group"] != before["0"]["group"]
 
 
-def test_a_number_that_another_group_has_is_passed_over(engine, pipeline, text):
+def test_a_number_that_another_group_has_is_skipped(engine, pipeline, text):
     found = _index(engine, pipeline, [{"id": "a", "body": text("a")}])
     first, second, *_ = numbers_of(Fingerprint.from_field(found["a"]), (), "texts", "a")
     assert found["a"]["group"] == first
@@ -118,7 +114,7 @@ def test_a_number_that_another_group_has_is_passed_over(engine, pipeline, text):
     assert _index(engine, pipeline, [{"id": "a", "body": text("a")}])["a"]["group"] == second
 
 
-def test_a_document_without_a_fingerprint_is_in_no_group_and_keeps_nobody_from_theirs(engine, pipeline, text):
+def test_a_document_without_a_fingerprint_gets_no_group(engine, pipeline, text):
     (outcome,) = pipeline.run_block([{"_id": "b", "body": text("b")}])
     given = [
         {"_index": "texts", "_id": "a", "_source": {"body": text("a")}},
@@ -139,7 +135,7 @@ def test_documents_without_any_text_keep_their_numbers_when_they_are_indexed_aga
     assert _index(engine, pipeline, documents) == _index(engine, pipeline, documents)
 
 
-def test_documents_without_any_text_and_of_one_id_are_told_apart_by_their_index():
+def test_empty_documents_of_one_id_in_two_indices_get_two_numbers():
     empty = Fingerprint("scheme", "", 0)
     assert not {*numbers_of(empty, (), "one", "a")} & {*numbers_of(empty, (), "other", "a")}
 
@@ -158,7 +154,7 @@ CHAIN = {"first": 0, "middle": 17, "last": 35}
 
 
 @pytest.mark.parametrize("apart", [False, True], ids=["in one run", "one run each"])
-def test_nobody_joins_a_group_through_a_document_that_does_not_lead_it(engine, pipeline, apart):
+def test_a_follower_attracts_no_documents_to_its_group(engine, pipeline, apart):
     given = [{"id": id_, "body": _with_others(count)} for id_, count in CHAIN.items()]
     for documents in [[one] for one in given] if apart else [given]:
         found = _index(engine, pipeline, documents)
@@ -168,7 +164,7 @@ def test_nobody_joins_a_group_through_a_document_that_does_not_lead_it(engine, p
 
 @pytest.mark.parametrize("apart", [False, True], ids=["in one run", "one run each"])
 @pytest.mark.parametrize("nearer", ["first", "last"])
-def test_of_two_leaders_the_one_it_resembles_more_is_joined(engine, pipeline, apart, nearer):
+def test_a_document_joins_the_more_similar_of_two_leaders(engine, pipeline, apart, nearer):
     between = {"first": 14, "last": 21}[nearer]
     counts = {"first": 0, "last": 35, "between": between}
     given = [{"id": id_, "body": _with_others(count)} for id_, count in counts.items()]

@@ -21,7 +21,7 @@ def opened(tmp_path, pipeline):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(3, in_ci=20))
-def test_one_of_each_class_is_let_in_whoever_is_killed(opened, pipeline, seed):
+def test_one_of_each_class_is_accepted_despite_killed_writers(opened, pipeline, seed):
     kills = {"kills": 4, "windows": WINDOWS}
     trial = Trial(opened, "texts", pipeline, Policy("refuse"), seed, classes=12, copies=8, **kills)
     assert trial.run() == {str(number): 1 for number in range(trial.classes)}
@@ -29,7 +29,7 @@ def test_one_of_each_class_is_let_in_whoever_is_killed(opened, pipeline, seed):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(1, in_ci=3))
-def test_exactly_so_many_of_each_class_are_let_in_as_there_are_places(opened, pipeline, seed):
+def test_each_class_fills_its_places_exactly(opened, pipeline, seed):
     kills = {"kills": 4, "windows": WINDOWS}
     trial = Trial(opened, "texts", pipeline, Policy("cap", most=2), seed, classes=12, copies=8, **kills)
     assert trial.run() == {str(number): 2 for number in range(trial.classes)}

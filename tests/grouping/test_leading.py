@@ -31,7 +31,7 @@ def _led(pairs, count):
 
 
 @pytest.mark.parametrize("seed", range(120))
-def test_leaders_and_their_pairs_are_those_of_all_answers(seed):
+def test_leaders_are_the_same_as_with_all_pairs_decided(seed):
     chance = random.Random(seed)
     count = chance.randrange(2, 80)
     some = chance.choice([0.05, 0.3, 1.0])
@@ -54,7 +54,7 @@ def test_leaders_and_their_pairs_are_those_of_all_answers(seed):
     assert len(asked.rows) == len(set(asked.rows))
 
 
-def test_of_a_family_that_is_alike_little_more_is_asked_than_whom_the_first_leads():
+def test_a_family_of_matching_texts_takes_few_decisions():
     count = 1000
     doubt = _sides((a, b) for b in range(count) for a in range(b))
     asked = _Asked(doubt, {(a, b) for b in range(count) for a in range(b)})
@@ -63,7 +63,7 @@ def test_of_a_family_that_is_alike_little_more_is_asked_than_whom_the_first_lead
     assert len(doubt[0]) > 400 * count
 
 
-def test_of_a_family_that_is_unlike_every_pair_is_asked_once():
+def test_a_family_without_matches_decides_every_pair_once():
     count = 150
     doubt = _sides((a, b) for b in range(count) for a in range(b))
     asked = _Asked(doubt, set())
@@ -92,7 +92,7 @@ def test_a_family_of_texts_in_doubt_is_grouped_as_by_all_of_its_pairs(engine, pi
     assert asked[0] < asked[1]
 
 
-def test_texts_read_in_small_parts_say_the_same(engine, pipeline, text, monkeypatch):
+def test_texts_read_in_small_parts_give_the_same_groups(engine, pipeline, text, monkeypatch):
     from shinglefold.grouping.regroup import RegroupOptions, regroup
     from shinglefold.ingest import index_documents
 

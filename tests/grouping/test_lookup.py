@@ -48,7 +48,7 @@ def test_a_number_that_many_documents_have_hides_no_other(engine, likeness):
 
 
 @pytest.mark.parametrize("searches", [1, 2, 50])
-def test_of_each_document_it_is_told_whether_there_are_more_copies_than_were_read(
+def test_documents_with_more_copies_than_were_read_are_marked(
     engine, likeness, stored, monkeypatch, searches
 ):
     monkeypatch.setattr(lookups, "_SEARCHES", searches)
@@ -63,7 +63,7 @@ def test_of_each_document_it_is_told_whether_there_are_more_copies_than_were_rea
     assert len(found.pairs) == 2 + 1 + 2 + 1 + 2
 
 
-def test_what_one_search_for_a_batch_leaves_out_is_found_by_others(engine, likeness, stored, monkeypatch):
+def test_candidates_beyond_the_batch_search_are_found_by_own_searches(engine, likeness, stored, monkeypatch):
     monkeypatch.setattr(lookups, "_EXTRA", 0)
     monkeypatch.setattr(lookups, "_FOR_EACH", 1)
     monkeypatch.setattr(lookups, "_FEW", 2)
@@ -76,7 +76,7 @@ def test_what_one_search_for_a_batch_leaves_out_is_found_by_others(engine, liken
 
 
 @pytest.mark.parametrize("together", [1, 2, 100])
-def test_texts_are_read_of_the_places_that_are_named(engine, likeness, stored, monkeypatch, text, together):
+def test_texts_are_read_at_the_given_positions(engine, likeness, stored, monkeypatch, text, together):
     monkeypatch.setattr(lookups, "_TEXTS", together)
     asked = [likeness.query_document(document) for document in stored(5)]
     lookup = CandidateLookup(engine, "texts", likeness)

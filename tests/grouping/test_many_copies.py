@@ -40,17 +40,17 @@ def _deletions(ids):
     return [{"_op_type": "delete", "_index": "texts", "_id": id_} for id_ in ids]
 
 
-def _told(engine, pipeline, documents, **policy):
+def _verdicts(engine, pipeline, documents, **policy):
     with Gate(engine, "texts", Policy(**policy), pipeline=pipeline) as gate:
         return gate.add_all(documents)
 
 
 @pytest.mark.parametrize("policy", [{"action": "refuse"}, {"action": "tag"}, {"action": "cap", "most": 1000}])
 def test_few_of_a_large_group_are_read(engine, pipeline, text, stored, policy):
-    (first,) = _told(engine, pipeline, [{"id": "lead", "body": text("a")}], action="tag")
+    (first,) = _verdicts(engine, pipeline, [{"id": "lead", "body": text("a")}], action="tag")
     stored(300, group=first.group, leader=False)
     del stored.read[:]
-    (told,) = _told(engine, pipeline, [{"id": "new", "body": text("a", 2)}], **policy)
+    (told,) = _verdicts(engine, pipeline, [{"id": "new", "body": text("a", 2)}], **policy)
     assert told.status == ("refused" if policy["action"] == "refuse" else "accepted")
     assert told.group == first.group
     assert sum(stored.read) < 100
@@ -70,7 +70,7 @@ def _meanwhile(gate, *actions):
 
 
 @pytest.mark.parametrize("action", ["refuse", "tag"])
-def test_one_that_is_left_of_many_that_are_gone_decides(engine, pipeline, text, stored, action):
+def test_the_last_copy_that_still_exists_decides(engine, pipeline, text, stored, action):
     with Gate(engine, "texts", Policy(action), pipeline=pipeline) as gate:
         stored(300, group=7, leader=False)
         gate.add_all([{"id": "other", "body": text("b")}])
@@ -80,7 +80,7 @@ def test_one_that_is_left_of_many_that_are_gone_decides(engine, pipeline, text, 
     assert told.group == (7 if action == "tag" else told.group)
 
 
-def test_a_leader_that_searches_do_not_know_as_one_yet_is_found_among_many(engine, pipeline, text, stored):
+def test_a_leader_that_searches_show_as_a_follower_is_found(engine, pipeline, text, stored):
     leads = {"_op_type": "update", "_index": "texts", "_id": "a299", "doc": {"dedup": {"leader": True}}}
     with Gate(engine, "texts", Policy("tag"), pipeline=pipeline) as gate:
         stored(300, group=7, leader=False)
@@ -91,37 +91,35 @@ def test_a_leader_that_searches_do_not_know_as_one_yet_is_found_among_many(engin
 
 
 def test_places_are_counted_where_a_group_is_almost_full(engine, pipeline, text, stored):
-    (first,) = _told(engine, pipeline, [{"id": "lead", "body": text("a")}], action="tag")
+    (first,) = _verdicts(engine, pipeline, [{"id": "lead", "body": text("a")}], action="tag")
     stored(97, group=first.group, leader=False)
     given = [{"id": f"n{at}", "body": text("a", 2 + at)} for at in range(4)]
-    told = _told(engine, pipeline, given, action="cap", most=100)
+    told = _verdicts(engine, pipeline, given, action="cap", most=100)
     assert [one.status for one in told] == ["accepted", "accepted", "refused", "refused"]
     assert not engine.bulk(_deletions(["a0"])).failures
-    (again,) = _told(engine, pipeline, [{"id": "late", "body": text("a", 3)}], action="cap", most=100)
+    (again,) = _verdicts(engine, pipeline, [{"id": "late", "body": text("a", 3)}], action="cap", most=100)
     assert again.status == "accepted"
 
 
 @pytest.mark.parametrize(("count", "status"), [(98, "accepted"), (99, "refused")])
-def test_copies_without_a_number_take_places_however_many(engine, pipeline, text, stored, count, status):
+def test_many_copies_without_a_number_take_places(engine, pipeline, text, stored, count, status):
     stored(count)
     with Gate(engine, "texts", Policy("cap", most=99), pipeline=pipeline) as gate:
         (told,) = gate.add_all([{"id": "new", "body": text("a", 2)}])
     assert told.status == status
 
 
-def test_the_values_of_a_scope_part_many_copies(engine, pipeline, text, stored):
+def test_scope_values_separate_many_copies(engine, pipeline, text, stored):
     stored(300)
     given = [{"id": f"n{at}", "body": text("a", 2), "host": host} for at, host in enumerate(("h299", "new"))]
-    told = _told(engine, pipeline, given, action="refuse", scope=("host",))
+    told = _verdicts(engine, pipeline, given, action="refuse", scope=("host",))
     assert [one.status for one in told] == ["refused", "accepted"]
     assert replace(told[0].like, guard=None).id == "a299"
 
 
-def test_copies_within_a_scope_are_found_however_many_there_are_beyond_it(
-    engine, pipeline, text, stored, monkeypatch
-):
+def test_copies_in_a_scope_are_found_among_many_outside(engine, pipeline, text, stored, monkeypatch):
     monkeypatch.setattr(lookup, "_MANY", 100)
     stored(300)
     given = [{"id": f"n{at}", "body": text("a", 2), "host": host} for at, host in enumerate(("h7", "h299"))]
-    told = _told(engine, pipeline, given, action="refuse", scope=("host",))
+    told = _verdicts(engine, pipeline, given, action="refuse", scope=("host",))
     assert [one.like.id for one in told] == ["a7", "a299"]

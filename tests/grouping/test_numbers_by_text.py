@@ -62,7 +62,7 @@ def _together(engine):
 
 @pytest.mark.parametrize("swapped", [False, True])
 @pytest.mark.parametrize("how", ["one batch", "one run", "two runs"])
-def test_texts_decide_on_what_comes_and_on_what_is_stored(engine, pipeline, pair, how, swapped):
+def test_texts_decide_about_new_and_stored_documents(engine, pipeline, pair, how, swapped):
     texts, alike = pair
     first, second = _given(texts[::-1] if swapped else texts)
     numbering = _numbering(engine, pipeline)
@@ -74,7 +74,7 @@ def test_texts_decide_on_what_comes_and_on_what_is_stored(engine, pipeline, pair
     assert _together(engine) == alike
 
 
-def test_signatures_decide_where_that_is_asked_for_and_all_who_come_later_go_by_it(engine, pipeline, pair):
+def test_verify_signature_is_noted_and_later_runs_follow_it(engine, pipeline, pair):
     texts, alike = pair
     _index(engine, pipeline, _given(texts), _numbering(engine, pipeline, BY_SIGNATURE))
     assert _together(engine) != alike
@@ -84,7 +84,7 @@ def test_signatures_decide_where_that_is_asked_for_and_all_who_come_later_go_by_
 
 
 @LINKAGES
-def test_regrouping_has_texts_decide_and_then_finds_nothing_to_change(engine, pipeline, pair, linkage):
+def test_regrouping_by_texts_settles(engine, pipeline, pair, linkage):
     texts, alike = pair
     _index(engine, pipeline, _given(texts), _numbering(engine, pipeline, BY_SIGNATURE))
     regroup(engine, "texts", RegroupOptions(by_scheme=True, linkage=linkage, verify="text"))
@@ -94,7 +94,7 @@ def test_regrouping_has_texts_decide_and_then_finds_nothing_to_change(engine, pi
 
 
 @LINKAGES
-def test_a_regrouping_by_signature_parts_and_joins_as_these_say(engine, pipeline, pair, linkage):
+def test_regrouping_by_signature_splits_and_merges_groups(engine, pipeline, pair, linkage):
     texts, alike = pair
     _index(engine, pipeline, _given(texts), _numbering(engine, pipeline))
     summary = regroup(engine, "texts", RegroupOptions(linkage, verify="signature"))
@@ -113,7 +113,7 @@ def test_gate_insert_and_regrouping_agree(engine, pipeline, pair):
 
 
 @LINKAGES
-def test_signatures_decide_where_a_text_is_missing_and_it_is_told(engine, pipeline, pair, linkage):
+def test_signatures_decide_where_a_text_is_missing(engine, pipeline, pair, linkage):
     texts, alike = pair
     _index(engine, pipeline, _given(texts), _numbering(engine, pipeline))
     dedup = engine.get("texts", "1")["_source"]["dedup"]
@@ -124,9 +124,7 @@ def test_signatures_decide_where_a_text_is_missing_and_it_is_told(engine, pipeli
 
 
 @LINKAGES
-def test_what_a_text_says_that_has_changed_meanwhile_is_not_kept_of_the_one_it_was(
-    engine, pipeline, pair, linkage
-):
+def test_no_verdict_is_kept_of_a_text_that_has_changed(engine, pipeline, pair, linkage):
     texts, alike = pair
     _index(engine, pipeline, _given(texts), _numbering(engine, pipeline))
     others = iter([" ".join(f"other{at}" for at in range(90)) if alike else texts[0], texts[1]])
@@ -143,7 +141,7 @@ def test_what_a_text_says_that_has_changed_meanwhile_is_not_kept_of_the_one_it_w
     assert _together(engine) == alike
 
 
-def test_signatures_do_not_stand_in_for_texts_whose_dictionary_is_missing(engine, pipeline):
+def test_a_missing_dictionary_is_an_error_where_texts_must_decide(engine, pipeline):
     languages = tuple(replace(one, version="another") for one in pipeline.scheme.languages)
     recipe = replace(pipeline.recipe(), scheme=replace(pipeline.scheme, languages=languages))
     likeness = similarity_model(recipe, Rules(verify="text"), None, Values.of_all(engine, "texts", ()))
@@ -157,7 +155,7 @@ def _cut(what, _documents, _share):
 
 
 @LINKAGES
-def test_what_texts_said_is_kept_beside_the_checkpoint(
+def test_verdicts_of_texts_are_kept_beside_the_checkpoint(
     engine, pipeline, pair, tmp_path, monkeypatch, linkage
 ):
     texts, _ = pair
@@ -174,7 +172,7 @@ def test_what_texts_said_is_kept_beside_the_checkpoint(
     assert not list(tmp_path.glob("kept*"))
 
 
-def test_two_thresholds_are_refused_and_one_of_texts_goes_before_a_noted_one_of_signatures(engine, pipeline):
+def test_two_thresholds_are_refused_and_min_similarity_overrides_a_noted_one(engine, pipeline):
     with pytest.raises(ConfigError, match="one of them decides"):
         RegroupOptions(min_resemblance=0.7, min_similarity=0.8)
     noted = replace(default_recipe(pipeline.scheme), grouping=Rules(min_resemblance=0.7).to_json())
@@ -185,7 +183,7 @@ def test_two_thresholds_are_refused_and_one_of_texts_goes_before_a_noted_one_of_
         assert gate.policy.min_similarity == 0.9
 
 
-def test_keywords_alone_group_whatever_shares_one(engine, pipeline):
+def test_verify_keywords_groups_documents_that_share_one(engine, pipeline):
     _index(engine, pipeline, _given(moved_words()), _numbering(engine, pipeline, BY_SIGNATURE))
     summary = regroup(engine, "texts", RegroupOptions(verify="keywords"))
     assert (summary.verify, summary.counts.merged_from) == ("keywords", 2)
@@ -215,7 +213,7 @@ def test_a_scope_that_cannot_be_compared_is_refused_before_anything_is_written(e
     assert Recipe.of(engine.mappings("texts"), "texts").grouping == {}
 
 
-def test_a_value_that_the_index_does_not_keep_is_in_nobodys_scope(engine, pipeline, text):
+def test_a_value_that_the_index_ignores_is_no_scope_value(engine, pipeline, text):
     engine.put_mappings("texts", {"properties": {"short": {"type": "keyword", "ignore_above": 3}}})
     documents = [
         {"id": f"{at}", "body": text("a", at), "short": value} for at, value in enumerate(["longer"] * 2)

@@ -51,7 +51,7 @@ def test_a_document_of_a_full_group_may_be_changed_within_it(engine, pipeline, t
             gate.add({"id": "2", "body": text("a", 2)})
 
 
-def test_a_leader_that_leads_another_group_by_now_leads_its_old_one_no_more(engine, pipeline, text):
+def test_a_leader_that_moved_no_longer_leads_its_old_group(engine, pipeline, text):
     with _gate(engine, pipeline, "tag") as gate:
         first, second = gate.add_all(_copies(text, range(2)))
         gone = gate.add({"id": first.id, "body": text("b")})

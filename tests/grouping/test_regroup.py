@@ -56,7 +56,7 @@ def test_a_second_run_writes_nothing(engine, index, linkage):
 
 
 @pytest.mark.parametrize("direction", ["", "-"])
-def test_a_stated_order_says_who_leads(engine, index, direction):
+def test_the_order_option_decides_which_documents_lead(engine, index, direction):
     summary = regroup(engine, index, RegroupOptions(order=f"{direction}published"))
     found = stored(engine, index)
     assert summary.settled
@@ -77,7 +77,7 @@ def test_groups_keep_the_number_of_most_of_their_documents(engine, index):
     assert sorted(groups_of(stored(engine, index))[number]) == sorted(members)
 
 
-def test_a_group_that_falls_apart_is_told_and_gives_its_number_to_the_greatest_part(engine):
+def test_the_largest_part_of_a_split_group_keeps_the_number(engine):
     engine.create_index("apart", mappings(), {})
     groups = sorted(connected_groups(USUAL), key=lambda one: (len(one), min(one)))
     one, other = groups[-1], groups[-2]
@@ -88,7 +88,7 @@ def test_a_group_that_falls_apart_is_told_and_gives_its_number_to_the_greatest_p
     assert (summary.counts.split, summary.counts.split_into, summary.counts.merged) == (1, 2, 0)
 
 
-def test_a_dry_run_tells_the_same_and_writes_nothing(engine, index, tmp_path: Path):
+def test_a_dry_run_counts_the_same_and_writes_nothing(engine, index, tmp_path: Path):
     before = stored(engine, index)
     told = regroup(engine, index, RegroupOptions(dry_run=True, checkpoint=tmp_path / "kept.json"))
     assert stored(engine, index) == before
@@ -103,7 +103,7 @@ def test_scopes_keep_documents_apart(engine, index):
         assert len(members) == 1 or len({SPECS[number].host for number in members} | {None}) == 2
 
 
-def test_documents_without_text_and_placeholders_are_in_nobodys_group(engine, index):
+def test_documents_without_text_and_placeholders_join_no_group(engine, index):
     empty = fingerprint_of(SPECS[0].__class__(signed=False, lang="und", shingles=0)).to_field()
     for id_ in ("p9001", "p9002"):
         engine.bulk([{"_index": index, "_id": id_, "_source": {"dedup": empty}}])
@@ -115,7 +115,7 @@ def test_documents_without_text_and_placeholders_are_in_nobodys_group(engine, in
     assert summary.counts.left == COUNT - len(USUAL)
 
 
-def test_what_came_or_changed_meanwhile_is_met_by_the_next_reading(engine, index):
+def test_new_and_changed_documents_are_grouped_by_the_next_pass(engine, index):
     late = USUAL[-40:]
     engine.delete_by_query(index, {"ids": {"values": [f"p{number}" for number in late]}})
     seen = []
@@ -139,7 +139,7 @@ def test_what_came_or_changed_meanwhile_is_met_by_the_next_reading(engine, index
     assert whole == connected_groups(there)
 
 
-def test_others_who_write_until_the_end_are_told(engine, index):
+def test_a_run_that_never_settles_is_reported(engine, index):
     turn = iter(range(100))
 
     def write(what: str, _documents: int, _share: float) -> None:
@@ -158,9 +158,7 @@ def test_an_index_without_numbers_is_refused_with_the_way_to_them(engine):
 
 
 @pytest.mark.parametrize(("rate", "kept"), [(0.0, "10m"), (500.0, "10m"), (1.0, "34m"), (0.001, "1440m")])
-def test_a_slow_run_keeps_its_point_in_time_for_as_long_as_a_page_takes(
-    engine, index, monkeypatch, rate, kept
-):
+def test_a_slow_run_keeps_its_point_in_time_alive(engine, index, monkeypatch, rate, kept):
     asked, opened = [], engine.open_pit
 
     def open_pit(name, keep_alive="1m", parameters=None):
@@ -192,7 +190,7 @@ def interrupt(what: str, _documents: int, _share: float) -> None:
 
 
 @pytest.mark.parametrize("linkage", ["leader", "connected"])
-def test_a_run_that_was_cut_short_goes_on_with_its_plan(engine, index, tmp_path: Path, monkeypatch, linkage):
+def test_an_interrupted_run_resumes_its_plan(engine, index, tmp_path: Path, monkeypatch, linkage):
     monkeypatch.setattr("shinglefold.grouping.regroup.run._ALONE", 100)
     options = RegroupOptions(linkage, checkpoint=tmp_path / "kept.json")
     first = regroup(engine, index, options, report=interrupt)
@@ -205,7 +203,7 @@ def test_a_run_that_was_cut_short_goes_on_with_its_plan(engine, index, tmp_path:
     assert not list(tmp_path.glob("kept*"))
 
 
-def test_a_run_that_is_cut_short_twice_writes_nothing_twice(engine, index, tmp_path: Path, monkeypatch):
+def test_a_run_interrupted_twice_writes_nothing_twice(engine, index, tmp_path: Path, monkeypatch):
     monkeypatch.setattr("shinglefold.grouping.regroup.run._ALONE", 100)
     path = tmp_path / "kept.json"
     options = RegroupOptions(checkpoint=path)
@@ -242,9 +240,7 @@ class Moved:
         return BulkResult(0, tuple(BulkFailure(one, 404, "index_not_found_exception") for one in actions))
 
 
-def test_a_plan_for_an_index_that_was_deleted_is_not_gone_on_with_for_ever(
-    engine, index, tmp_path: Path, monkeypatch
-):
+def test_a_plan_for_a_deleted_index_is_discarded(engine, index, tmp_path: Path, monkeypatch):
     monkeypatch.setattr("shinglefold.grouping.regroup.run._ALONE", 100)
     options = RegroupOptions(checkpoint=tmp_path / "kept.json")
     assert not regroup(engine, index, options, report=interrupt).anew
@@ -254,7 +250,7 @@ def test_a_plan_for_an_index_that_was_deleted_is_not_gone_on_with_for_ever(
     assert not regroup(engine, index, options).resumed
 
 
-def test_no_new_group_gets_the_number_of_a_document_that_is_left_as_it_is(engine, index):
+def test_no_new_group_gets_the_number_of_an_unreadable_document(engine, index):
     regroup(engine, index, CONNECTED)
     before = stored(engine, index)[USUAL[0]]["group"]
     store(engine, index, range(COUNT))
@@ -287,7 +283,7 @@ def test_a_checkpoint_of_another_job_or_damaged_is_refused(engine, index, tmp_pa
         regroup(engine, index, RegroupOptions(checkpoint=path))
 
 
-def test_somebody_elses_file_in_the_place_of_the_plan_is_left_as_it_is(engine, index, tmp_path: Path):
+def test_a_foreign_file_named_like_the_plan_is_not_replaced(engine, index, tmp_path: Path):
     foreign = tmp_path / "kept.json.plan"
     foreign.write_text("how the site is to be built")
     options = RegroupOptions(checkpoint=tmp_path / "kept.json")
@@ -298,7 +294,7 @@ def test_somebody_elses_file_in_the_place_of_the_plan_is_left_as_it_is(engine, i
 
 
 @pytest.mark.parametrize("held", [b"texts that somebody collected", b"x"])
-def test_somebody_elses_file_in_the_place_of_verdicts_is_left_as_it_is(tmp_path: Path, held: bytes):
+def test_a_foreign_file_named_like_the_verdicts_is_not_replaced(tmp_path: Path, held: bytes):
     foreign = tmp_path / "kept.json.texts"
     foreign.write_bytes(held)
     with pytest.raises(InputError, match=r"kept.json.texts, where .* holds something else: give another"):
@@ -306,7 +302,7 @@ def test_somebody_elses_file_in_the_place_of_verdicts_is_left_as_it_is(tmp_path:
     assert foreign.read_bytes() == held
 
 
-def test_all_else_of_a_document_stays_as_it_was(engine, index):
+def test_other_fields_of_a_document_stay_unchanged(engine, index):
     def sources() -> dict[str, dict[str, object]]:
         hits = engine.search(index, {"size": COUNT})["hits"]["hits"]
         return {hit["_id"]: hit["_source"] for hit in hits}

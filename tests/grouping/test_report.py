@@ -53,7 +53,7 @@ def test_all_documents_are_counted_once(engine, index):
     assert {one.value: one.documents for one in made.hosts} == {"a.org": 2, "b.org": 3, "c.org": 1}
 
 
-def test_copies_that_lead_one_group_together_are_told_and_counted_as_copies(engine, index):
+def test_a_group_with_several_leaders_is_reported(engine, index):
     # As where two runs that did not see each other let in the same text.
     again = source(1, True, "c.org", "2026-02-07")
     assert not engine.bulk([{"_index": index, "_id": "d8", "_source": again}]).failures
@@ -64,7 +64,7 @@ def test_copies_that_lead_one_group_together_are_told_and_counted_as_copies(engi
     assert "groups led by several" in page(made)
 
 
-def test_documents_without_a_value_are_told_where_they_are_left_out(engine, index):
+def test_documents_left_out_for_lack_of_a_value_are_counted(engine, index):
     bare = {"dedup": {"scheme": "sf2-x", "lang": "ru", "group": 3, "leader": False}, "url": "mailto:a@b"}
     assert not engine.bulk([{"_index": index, "_id": "d8", "_source": bare}]).failures
     made = make_report(engine, index, listed=2)
@@ -85,7 +85,7 @@ def test_a_year_alone_is_that_year_where_the_field_is_a_date(engine, index):
     assert [one.value for one in made.months] == ["2019-01", "2020-01", "2020-05"]
 
 
-def test_a_place_that_a_gate_keeps_is_no_document(engine, index):
+def test_a_placeholder_is_not_counted(engine, index):
     place = {"dedup": {"pending": 1_900_000_000_000, "attempt": "a"}}
     assert not engine.bulk([{"_index": index, "_id": "coming", "_source": place}]).failures
     made = make_report(engine, index)
@@ -102,7 +102,7 @@ def test_a_multi_field_is_counted_by_the_values_of_its_parent(engine, index):
     assert [(one.value, one.documents) for one in made.hosts] == [("news.org", 1)]
 
 
-def test_the_largest_and_the_newest_groups_are_told_by_their_leaders(engine, index):
+def test_the_largest_and_newest_groups_are_listed_by_their_leaders(engine, index):
     made = make_report(engine, index)
     assert [(one.group, one.documents, one.id, one.newest) for one in made.largest] == [
         (1, 3, "d0", "2026-02-03"),
@@ -167,12 +167,12 @@ def tallied(*sources):
         ("[::1", ""),
     ],
 )
-def test_what_has_no_host_is_counted_for_none(url, host):
+def test_values_without_a_host_count_for_no_host(url, host):
     made = tallied({"dedup": {"group": 1, "leader": True}, "url": url})
     assert [one.value for one in made.hosts] == ([host] if host else [])
 
 
-def test_years_have_four_digits_and_what_no_calendar_has_is_no_date():
+def test_invalid_dates_are_ignored():
     dates = ["0001-02-03", 253402300800000 * 1000, "2026-01-01"]
     made = tallied(
         *(
@@ -225,7 +225,7 @@ def test_no_label_of_a_plot_leaves_it():
     assert len({told for _, anchor, told in texts_of(html) if anchor == "end" and "…" in told}) == 6
 
 
-def test_months_without_documents_have_their_place():
+def test_months_without_documents_are_drawn():
     days = ["2026-01-05", "2026-04-05"]
     html = page(
         tallied(*({"dedup": {"group": at, "leader": True}, "date": day} for at, day in enumerate(days)))

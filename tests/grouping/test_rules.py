@@ -31,7 +31,7 @@ def noted(engine, index: str) -> dict[str, object]:
     return dict(Recipe.of(engine.mappings(index), index).grouping)
 
 
-def test_what_a_regrouping_was_told_holds_for_the_next_one(engine, index):
+def test_noted_rules_hold_for_the_next_regrouping(engine, index):
     first = regroup(engine, index, STRICT)
     assert noted(engine, index) == {"min_resemblance": 0.99, "scope": ["host"]}
     again = regroup(engine, index)
@@ -41,7 +41,7 @@ def test_what_a_regrouping_was_told_holds_for_the_next_one(engine, index):
     assert looser.counts.groups < first.counts.groups
 
 
-def test_chains_stay_one_group_in_the_next_run(engine, index):
+def test_connected_linkage_is_kept_by_the_next_run(engine, index):
     regroup(engine, index, RegroupOptions("connected"))
     again = regroup(engine, index)
     assert (again.linkage, again.counts.planned) == ("connected", 0)
@@ -53,7 +53,7 @@ def groups_of_numbers(engine, index: str) -> list[int]:
     return [number for members in groups_of(stored(engine, index)).values() for number in members]
 
 
-def test_what_was_noted_can_be_forgotten(engine, index):
+def test_by_scheme_forgets_noted_rules(engine, index):
     before = regroup(engine, index).counts.groups
     regroup(engine, index, STRICT)
     forgotten = regroup(engine, index, RegroupOptions(by_scheme=True))
@@ -67,7 +67,7 @@ def test_a_dry_run_notes_nothing(engine, index):
     assert noted(engine, index) == {}
 
 
-def test_documents_indexed_later_and_gates_go_by_what_is_noted(engine, index):
+def test_later_indexing_and_gates_follow_noted_rules(engine, index):
     regroup(engine, index, STRICT)
     recipe = Recipe.of(engine.mappings(index), index)
     assert Numbering(engine, index, recipe).rules == Rules(0.99, scope=("host",))

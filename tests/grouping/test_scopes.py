@@ -43,7 +43,7 @@ def groups(engine):
 
 
 @PLACES
-def test_a_gate_compares_the_values_that_documents_tell(engine, index, pipeline, text, path, one, other):
+def test_a_gate_compares_scope_values_of_documents(engine, index, pipeline, text, path, one, other):
     with Gate(engine, index, Policy("refuse", scope=(path,)), pipeline=pipeline) as gate:
         given = [{"id": f"{at}", "body": text("a", at), **part} for at, part in enumerate([one, other, one])]
         told = [(verdict.status, verdict.like and verdict.like.id) for verdict in gate.add_all(given)]
@@ -54,7 +54,7 @@ def test_a_gate_compares_the_values_that_documents_tell(engine, index, pipeline,
 
 
 @PLACES
-def test_numbers_are_given_and_made_anew_within_such_a_scope(engine, index, pipeline, text, path, one, other):
+def test_numbering_and_regrouping_respect_the_scope(engine, index, pipeline, text, path, one, other):
     documents = [{"id": f"{at}", "body": text("a", at), **part} for at, part in enumerate([one, other, one])]
     made = numbering(engine, Rules(scope=(path,)))
     for document in documents:
@@ -64,7 +64,7 @@ def test_numbers_are_given_and_made_anew_within_such_a_scope(engine, index, pipe
     assert regroup(engine, index).counts.planned == 0
 
 
-def test_a_value_that_a_multi_field_leaves_out_is_told_and_in_nobodys_scope(engine, index, pipeline, text):
+def test_a_value_that_a_multi_field_ignores_is_an_error_for_a_gate(engine, index, pipeline, text):
     longer = {"site": "longer than eight"}
     with Gate(engine, index, Policy("refuse", scope=("site.keyword",)), pipeline=pipeline) as gate:
         (verdict,) = gate.add_all([{"id": "a", "body": text("a"), **longer}])
@@ -77,7 +77,7 @@ def test_a_value_that_a_multi_field_leaves_out_is_told_and_in_nobodys_scope(engi
     assert regroup(engine, index).counts.planned == 0
 
 
-def test_a_text_is_refused_as_a_scope_and_its_multi_field_is_named(engine, index, pipeline):
+def test_a_text_field_is_refused_as_a_scope_and_its_multi_field_is_suggested(engine, index, pipeline):
     with pytest.raises(ConfigError, match=r"'site' is of type text, and site\.keyword would do"):
         Gate(engine, index, Policy("refuse", scope=("site",)), pipeline=pipeline)
 
@@ -118,7 +118,7 @@ def test_an_alias_of_a_field_is_read_where_that_is():
         values.given("at", ["longer than eight"])
 
 
-def test_a_regrouping_is_led_by_the_values_of_a_multi_field(engine, index, pipeline, text):
+def test_regrouping_orders_by_a_multi_field(engine, index, pipeline, text):
     documents = [
         {"id": f"{at}", "body": text("a", at), "site": site} for at, site in enumerate(["c", "b", "a"])
     ]
@@ -128,7 +128,7 @@ def test_a_regrouping_is_led_by_the_values_of_a_multi_field(engine, index, pipel
     assert [hit["_id"] for hit in hits if hit["_source"]["dedup"]["leader"]] == ["2"]
 
 
-def test_an_order_that_no_document_tells_is_refused_before_anything_is_written(engine, index, pipeline, text):
+def test_an_order_field_without_values_is_refused(engine, index, pipeline, text):
     index_documents(engine, index, [{"id": "0", "body": text("a")}], pipeline, workers=1)
     with pytest.raises(ConfigError, match="no document of 'texts' has 'day'"):
         regroup(engine, index, RegroupOptions(order="-day"))

@@ -33,7 +33,7 @@ def _seen(engine):
     return {hit["_id"] for hit in engine.search("texts", {"size": 100})["hits"]["hits"]}
 
 
-def test_copies_of_what_another_gate_of_the_engine_let_in_are_refused(held, pipeline, text):
+def test_copies_of_uncommitted_documents_of_another_gate_are_refused(held, pipeline, text):
     one, other = (_gate(held, pipeline) for _ in range(2))
     assert one.add({"id": "first", "body": text("a")}).status == "accepted"
     assert one.add({"id": "short", "body": "three short words"}).status == "accepted"
@@ -48,7 +48,7 @@ def test_copies_of_what_another_gate_of_the_engine_let_in_are_refused(held, pipe
     other.close()
 
 
-def test_a_changed_document_has_its_old_place_no_more(held, pipeline, text):
+def test_a_changed_document_frees_the_place_of_its_old_text(held, pipeline, text):
     with _gate(held, pipeline) as gate:
         gate.add({"id": "first", "body": text("a")})
         gate.add({"id": "first", "body": text("b")})
@@ -60,7 +60,7 @@ def test_a_changed_document_has_its_old_place_no_more(held, pipeline, text):
         assert _seen(held) == set()
 
 
-def test_groups_are_joined_and_handed_over(held, pipeline, text):
+def test_uncommitted_groups_are_joined_and_get_new_leaders(held, pipeline, text):
     with _gate(held, pipeline, "tag") as gate:
         first = gate.add({"id": "first", "body": text("a")})
         second = gate.add({"id": "second", "body": text("a", 1)})
@@ -84,7 +84,7 @@ def test_places_are_counted(held, pipeline, text, most):
         assert _seen(held) == set()
 
 
-def test_nobody_is_told_of_a_place_before_it_is_durable(held, pipeline, text, monkeypatch):
+def test_no_verdict_is_returned_before_it_is_durable(held, pipeline, text, monkeypatch):
     told, noting, on = [], threading.Event(), threading.Event()
     write = WriteAheadLog.write
 
@@ -109,9 +109,7 @@ def test_nobody_is_told_of_a_place_before_it_is_durable(held, pipeline, text, mo
         assert [verdict.status for verdict in told] == ["accepted", "accepted"]
 
 
-def test_on_a_full_disk_nobody_is_let_in_and_the_gate_goes_on_once_there_is_room(
-    held, pipeline, text, monkeypatch
-):
+def test_on_a_full_disk_nothing_is_accepted_until_there_is_room(held, pipeline, text, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 

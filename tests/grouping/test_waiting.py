@@ -65,7 +65,7 @@ def _answer_until(kind: type, requests: Iterator[object]) -> None:
         pass
 
 
-def test_who_waits_for_a_dead_writer_begins_again_before_its_own_place_may_be_cleared():
+def test_a_writer_that_waits_for_a_dead_one_renews_its_own_lease():
     world = _World()
     waiting = world.requests(_writer("waiting"))
     # It came first, so that it need not withdraw.
@@ -84,7 +84,7 @@ def test_who_waits_for_a_dead_writer_begins_again_before_its_own_place_may_be_cl
     assert (verdict.status, len(kept)) == ("accepted", 2)
 
 
-def test_a_job_that_nobody_waits_for_any_more_releases_its_placeholders():
+def test_a_job_without_waiting_callers_releases_its_placeholders():
     world = _World()
     dead = world.requests(_writer("dead"))
     _answer_until(FindDocuments, dead)
@@ -109,7 +109,7 @@ def test_a_job_that_nobody_waits_for_any_more_releases_its_placeholders():
     assert world.until("dead") is not None
 
 
-def test_a_clock_that_is_set_back_keeps_nobody_waiting_until_it_is_where_it_was():
+def test_a_clock_that_is_set_back_does_not_prolong_waiting():
     world = _World()
     world.store = replace(world.store, late=3_600_000_000)
     waiting = world.requests(_writer("waiting"))

@@ -46,7 +46,7 @@ class Stay(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """The member resembles a stored document; ``full``: whose group has no place."""
+    """The member resembles a stored document; ``full``: its group has no place left."""
 
     like: SimilarDocument
     full: bool = False
@@ -186,10 +186,10 @@ def _limit_groups(
     members: Sequence[Member], choices: Sequence[Choice], context: DecisionContext
 ) -> Steps[list[Choice]]:
     """Return the choices, a refusal or a ``Stay`` in place of joining a group that is or may become full."""
-    joining = {place: choice for place, choice in enumerate(choices) if isinstance(choice, JoinGroup)}
+    joining = {position: choice for position, choice in enumerate(choices) if isinstance(choice, JoinGroup)}
     if not joining:
         return list(choices)
-    wanted = [(members[place], choice.group) for place, choice in joining.items()]
+    wanted = [(members[position], choice.group) for position, choice in joining.items()]
     yield from _claim(wanted, context)
     groups = tuple(sorted({choice.group for choice in joining.values()}))
     own = {member.intent_id for member in members}
@@ -198,7 +198,7 @@ def _limit_groups(
         for group in groups
     }
     roomy = yield from _roomy(wanted, claims, context)
-    joining = {place: choice for place, choice in joining.items() if choice.group not in roomy}
+    joining = {position: choice for position, choice in joining.items() if choice.group not in roomy}
     if not joining:
         return list(choices)
     groups = tuple(group for group in groups if group not in roomy)
@@ -221,12 +221,12 @@ def _limit_groups(
         yield Write(tuple(guard_revocation(held[id_], context.gate_fields) for id_ in sorted(dead)))
     sizes = _GroupSizes(held, context)
     limited = list(choices)
-    for place, choice in joining.items():
+    for position, choice in joining.items():
         intents = open_[choice.group]
         if any(intent.document in dead for intent in intents):
-            limited[place] = Stay.WAIT
+            limited[position] = Stay.WAIT
         else:
-            limited[place] = sizes.join(members[place], choice, intents)
+            limited[position] = sizes.join(members[position], choice, intents)
     return limited
 
 

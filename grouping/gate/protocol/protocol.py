@@ -168,15 +168,17 @@ def commit(members: Sequence[Member], inside: list[Member], context: DecisionCon
 
 def _waits_outside(member: Member, members: Sequence[Member]) -> bool:
     """Return whether a member waits for one of its batch that has no guard now."""
-    earlier = [members[place] for place in member.earlier_duplicates]
+    earlier = [members[position] for position in member.earlier_duplicates]
     return any(one.verdict is None and one.guard is None for one in earlier)
 
 
 def _resolve_duplicates(members: Sequence[Member], inside: Sequence[Member]) -> None:
     """Turn decided earlier duplicates into related documents."""
     for member in inside:
-        decided = {place for place in member.earlier_duplicates if members[place].verdict is not None}
-        member.related_ids |= {members[place].id for place in decided}
+        decided = {
+            position for position in member.earlier_duplicates if members[position].verdict is not None
+        }
+        member.related_ids |= {members[position].id for position in decided}
         member.earlier_duplicates -= decided
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from bench import corpora
-from shinglefold.grouping.similarity import Rules, SimilarityModel
+from shinglefold.grouping.rules import Rules
+from shinglefold.grouping.similarity import SimilarityModel
 from shinglefold.ingest import Pipeline
 
 #: Words of a text, and how many of them are replaced in its last copy.

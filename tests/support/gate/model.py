@@ -251,7 +251,7 @@ class Explorer:
                 request = steps.send(answer)
         except StopIteration as end:
             return Place(answers, hash(repr(end.value)), end.value)
-        return Place(answers, hash((_local(steps), _told(register))), request)
+        return Place(answers, hash((_local(steps), _state(register))), request)
 
     def _answered(self, number: int, place: Place, answer: Any) -> Place:
         key = (number, place.key, repr(answer))
@@ -316,7 +316,7 @@ def _alone(request: Write, parts: tuple[tuple[int, WriteResult], ...], store: St
     return next(private, None)
 
 
-def _told(register: SharedRegister) -> str:
+def _state(register: SharedRegister) -> str:
     """Return the state of a register, with sets in order."""
     own = (getattr(register, name) for name in register.__slots__ if name not in ("new_id", "known"))
     known = (getattr(register.known, name) for name in register.known.__slots__)
