@@ -64,5 +64,5 @@ def width_for(shingles: int, probability: float) -> int:
             return bits
     raise ConfigError(
         f"{shingles:,} shingles are too many for {WIDTHS[-1]} bits at a probability of {probability:g}; "
-        "bear a greater probability, or hash to 128 bits"
+        "accept a greater probability, or use hashes of 128 bits"
     )

@@ -18,6 +18,8 @@ _STRANGERS = 64
 _BATCH = 1 << 14
 #: Comparisons made at a time.
 _COMPARED = 1 << 21
+#: Blocks of ``near_once``: more of them mean smaller buckets and more tables.
+_NEAR_BLOCKS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,7 @@ class Near(NamedTuple):
     crowded: NDArray[np.bool_]
 
 
-def near_once(fingerprints: Uint64s, queries: Uint64s, most: int, distance: int = 3, blocks: int = 5) -> Near:
+def near_once(fingerprints: Uint64s, queries: Uint64s, most: int, distance: int = 3) -> Near:
     """Return the fingerprints within a distance of queries, in bounded time.
 
     Makes, queries and drops one table after another. A bucket has the fingerprints that agree in all blocks
@@ -101,13 +103,12 @@ def near_once(fingerprints: Uint64s, queries: Uint64s, most: int, distance: int 
 
     Args:
         most: the most comparisons for a table; buckets of one fingerprint are always compared.
-        blocks: see ``HammingIndex``; more blocks mean smaller buckets and more tables.
 
     Cost: a sort of fingerprints and queries, and ``most`` comparisons, for each table.
     """
     found = _NearHashes()
     crowded = np.zeros(len(queries), np.bool_)
-    for mask in _masks(blocks, distance):
+    for mask in _masks(_NEAR_BLOCKS, distance):
         table = _table(fingerprints, mask)
         buckets = _buckets(table, queries)
         kept = buckets.counts <= _limit(buckets.counts, most)

@@ -38,8 +38,8 @@ class DisjointSets:
         """Merge the sets of a[p] and b[p], for every p."""
         while len(a):
             one, other = self.roots(a), self.roots(b)
-            apart = one != other
-            a, b = one[apart], other[apart]
+            distinct = one != other
+            a, b = one[distinct], other[distinct]
             # A root gets the least root of its pairs as parent; the next pass merges the others.
             np.minimum.at(self.parents, np.maximum(a, b), np.minimum(a, b))
 
@@ -61,14 +61,11 @@ def connected(a: Int64s, b: Int64s, count: int) -> Int64s:
     return forest.labels().astype(np.int64)
 
 
-def leader_clusters(a: Int64s, b: Int64s, count: int, begun: Int64s | None = None) -> Int64s:
+def leader_clusters(a: Int64s, b: Int64s, count: int) -> Int64s:
     """Return the leader of each of ``count`` items: the first leader it matches, or itself.
 
     An item that matches no earlier leader becomes a leader. So every member matches its leader, and no two
     leaders match, which connected components do not guarantee.
-
-    Args:
-        begun: the result for earlier items, updated in place. No pair has one of them as its second item.
 
     Returns:
         int64 (count,); an item without pairs is its own leader.
@@ -78,7 +75,7 @@ def leader_clusters(a: Int64s, b: Int64s, count: int, begun: Int64s | None = Non
     first, second = np.minimum(a, b), np.maximum(a, b)
     order = np.lexsort((first, second))
     first, second = first[order], second[order]
-    leader = np.arange(count, dtype=np.int64) if begun is None else begun
+    leader = np.arange(count, dtype=np.int64)
     items, begins = np.unique(second, return_index=True)
     # ``split`` returns one empty part even without pairs.
     for item, earlier in zip(items.tolist(), np.split(first, begins[1:]), strict=False):
@@ -107,8 +104,8 @@ def connect(buckets: Buckets, forest: DisjointSets, alike: Alike) -> None:
 
 
 def _join(a: Int64s, b: Int64s, forest: DisjointSets, alike: Alike) -> None:
-    apart = forest.roots(a) != forest.roots(b)
-    a, b = a[apart], b[apart]
+    distinct = forest.roots(a) != forest.roots(b)
+    a, b = a[distinct], b[distinct]
     if len(a):
         kept = alike(a, b)
         forest.merge(a[kept], b[kept])

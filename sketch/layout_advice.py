@@ -47,7 +47,7 @@ class Requirements:
         if not 0.0 <= self.near_share <= 1.0:
             raise ConfigError(f"near_share {self.near_share!r} is outside 0…1")
         if self.documents < 2 or self.strangers <= 0.0:
-            raise ConfigError("advice needs at least 2 documents and more than 0 strangers to be borne")
+            raise ConfigError("documents must be at least 2, and strangers above 0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,22 +125,21 @@ def advise(needs: Requirements = Requirements()) -> Advice:
     Raises:
         ConfigError: no layout of up to 64 groups does; the message says which requirement to relax.
     """
-    granted = [(m, _strangers(needs, m, n, k), n, k) for m, n, k in _layouts(needs)]
-    if not granted:
+    sufficient = [(m, _strangers(needs, m, n, k), n, k) for m, n, k in _layouts(needs)]
+    if not sufficient:
         raise ConfigError(
             f"no layout of up to {_MOST_GROUPS} groups finds {1 - needs.miss:.2%} of the pairs at "
-            f"{needs.resemblance:.3g}, however many strangers are borne: bear more misses, or want a higher "
-            "resemblance"
+            f"{needs.resemblance:.3g}, with any number of strangers: raise miss or resemblance"
         )
-    borne = [layout for layout in granted if layout[1] <= needs.strangers]
-    if not borne:
-        least = min(layout[1] for layout in granted)
+    acceptable = [layout for layout in sufficient if layout[1] <= needs.strangers]
+    if not acceptable:
+        least = min(layout[1] for layout in sufficient)
         raise ConfigError(
             f"no layout of up to {_MOST_GROUPS} groups finds {1 - needs.miss:.2%} of the pairs at "
             f"{needs.resemblance:.3g} with at most {needs.strangers:g} strangers a document (the fewest are "
-            f"{least:.3g}): bear more strangers, more misses, or want a higher resemblance"
+            f"{least:.3g}): raise strangers, miss or resemblance"
         )
-    groups, strangers, size, shared = min(borne)
+    groups, strangers, size, shared = min(acceptable)
     values = max(_VALUES, ceil(groups * size / 2) * 2)
     error = standard_error(needs.resemblance, values, _BITS)
     threshold = max(0.0, needs.resemblance - 2 * error)
@@ -163,9 +162,9 @@ def advise(needs: Requirements = Requirements()) -> Advice:
     )
 
 
-def needed_hash_bits(documents: int, collisions: float = _COLLISIONS) -> int:
-    """Return the bits of a keyword with which a slot nominates ``collisions`` strangers by chance."""
-    return max(1, ceil(log2(documents / collisions)))
+def needed_hash_bits(documents: int) -> int:
+    """Return the bits of a keyword with which a slot nominates 0.01 strangers by chance."""
+    return max(1, ceil(log2(documents / _COLLISIONS)))
 
 
 def resemblance_after(replaced: float, width: int) -> float:

@@ -52,10 +52,10 @@ def check_choice(name: str, value: object, known: Sequence[str]) -> None:
         raise ConfigError.unknown(name, shorten(value), known)
 
 
-def check_str(name: str, value: object, *, empty: bool = False, error: ErrorClass = ConfigError) -> str:
+def check_str(name: str, value: object, *, empty: bool = False) -> str:
     """Return a string; it must not be empty unless ``empty`` is true."""
     if not isinstance(value, str) or not (value or empty):
-        raise expected(name, "text" if empty else "text that is not empty", value, error)
+        raise expected(name, "text" if empty else "text that is not empty", value)
     return value
 
 
