@@ -19,7 +19,7 @@ from shinglefold.ingest.readers.record import ReadOptions
 from shinglefold.ingest.writing.accounting import Summary
 from shinglefold.ingest.writing.dead_letters import BEGINNING, is_letter, replay
 from shinglefold.ingest.writing.indexer import index_documents
-from shinglefold.options.validation import check_path_of
+from shinglefold.options.validation import check_path
 from shinglefold.runtime.durable_files import atomic_write, is_same_file, lock
 
 _WRITABLE = S_IWUSR | S_IWGRP | S_IWOTH
@@ -179,7 +179,7 @@ def retry(
     Raises:
         InputError: the file holds something else, or can't be replaced; nothing was touched.
     """
-    path = check_path_of("path", path)
+    path = check_path("path", path)
     aside = path.with_name(f"{path.name}.retrying")
     try:
         if (there := path if path.is_file() else aside).is_file():

@@ -72,7 +72,8 @@ class RegroupOptions:
         # One field would be taken for its letters.
         check_strings("scope", self.scope, MOST_SCOPES)
         check_str("order", self.order, empty=True)
-        check_path("checkpoint", self.checkpoint, optional=True)
+        if self.checkpoint is not None:
+            check_path("checkpoint", self.checkpoint)
         if self.order == "-":
             raise ConfigError("order '-' names no field: write -FIELD, or leave it out")
         verified_by(Decision(), self.verify, self.min_resemblance, self.min_similarity)
