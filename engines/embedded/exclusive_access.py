@@ -74,13 +74,13 @@ class ExclusiveAccess:
                 if not had:
                     own.end()
 
-    def unsearched(self, index: str, field: str, values: Collection[object]) -> dict[object, list[str]]:
+    def pending_by_value(self, index: str, field: str, values: Collection[object]) -> dict[object, list[str]]:
         """Return pending documents by value; see ``ExclusiveWrites``."""
         with self._lock:
-            return self._index(index).unsearched(field, values)
+            return self._index(index).pending_by_value(field, values)
 
     @contextmanager
-    def held(self, index: str) -> Iterator[None]:
+    def lease(self, index: str) -> Iterator[None]:
         """Keep other processes from writing to an index; see ``ExclusiveWrites``.
 
         Merges run in the background. Releasing the index waits for them, unless this engine had it before.
@@ -99,12 +99,12 @@ class ExclusiveAccess:
                 if not had and self._opened(index) is own:
                     own.end()
 
-    def want(self, index: str) -> None:
+    def request_lease(self, index: str) -> None:
         """Ask the process that holds an index to release it; see ``ExclusiveWrites``."""
         with suppress(OSError):
             (self.path / index / _WANTED).touch()
 
-    def wanted(self, index: str) -> bool:
+    def lease_requested(self, index: str) -> bool:
         """Return whether another process asked for an index since the last call; see ``ExclusiveWrites``."""
         try:
             (self.path / index / _WANTED).unlink()

@@ -201,7 +201,7 @@ class _Indexing:
 def _without_json(action: Action) -> Action:
     """Return an action without the JSON that was made of its document before this had a number."""
     ready = action.get("_ready")
-    return action if ready is None else {**action, "_ready": ready._replace(halves=None)}
+    return action if ready is None else {**action, "_ready": ready._replace(source_and_head=None)}
 
 
 def _next(ledger: Ledger, answers: Iterator[BlockAnswer]) -> BlockAnswer | None:

@@ -122,7 +122,7 @@ def test_space_of_those_written_over_is_given_back_and_the_others_move(four: Pat
 
 def test_a_journal_holds_them_and_a_killed_writer_s_are_there(four: Path, words, tmp_path_factory, late):
     killed = tmp_path_factory.mktemp("killed")
-    with EmbeddedEngine(four, words) as engine, engine.held("pages"):
+    with EmbeddedEngine(four, words) as engine, engine.lease("pages"):
         with engine.deciding("pages", ("title",)):
             _put(engine, "4", _source(4))
         shutil.copytree(four / "pages", killed / "pages", ignore=shutil.ignore_patterns(".tmp*"))

@@ -126,8 +126,8 @@ def test_the_json_is_made_once_by_whoever_makes_the_words(tmp_path: Path, words,
     with EmbeddedEngine(tmp_path, words) as engine:
         engine.create_index("pages", {}, {})
         (made,) = engine.ready_for("pages", {})([{"_id": "x", **document}])
-        assert made.halves is not None
-        action = {"_index": "pages", "_source": document, "_ready": made._replace(halves=None)}
+        assert made.source_and_head is not None
+        action = {"_index": "pages", "_source": document, "_ready": made._replace(source_and_head=None)}
         engine.bulk([{**action, "_id": "by the engine"}])
         monkeypatch.setattr("shinglefold.engines.embedded.store.source_codec._both", None)
         engine.bulk([{**action, "_id": "beforehand", "_ready": made}])
@@ -144,4 +144,4 @@ def test_the_json_is_made_once_by_whoever_makes_the_words(tmp_path: Path, words,
 def test_what_is_no_json_is_left_to_the_engine(tmp_path: Path, words, value):
     with EmbeddedEngine(tmp_path, words) as engine:
         (made,) = engine.ready_for("pages", {})([{"title": value}])
-    assert made.halves is None
+    assert made.source_and_head is None

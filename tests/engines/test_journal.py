@@ -28,7 +28,7 @@ def killed(engine: EmbeddedEngine, tmp_path: Path, late) -> Path:
     """The folder as a writer leaves it that is killed after five rounds, the first of which was committed."""
     create(engine)
     decided(engine, put(0), put(1))
-    with engine.held("pages"):
+    with engine.lease("pages"):
         decided(engine, put(2), put(3, unheard="of"))
         decided(engine, put(2, 1), put(4))
         decided(engine, drop(4), drop(0))
@@ -141,7 +141,7 @@ def test_damage_is_told_by_all_who_open_the_index_with_the_command_that_gives_it
 
 def test_a_check_finds_damage_that_comes_while_an_index_is_open(engine: EmbeddedEngine, tmp_path: Path, late):
     create(engine)
-    with engine.held("pages"):
+    with engine.lease("pages"):
         decided(engine, put(1))
         (file,) = files(tmp_path / "pages")
         content = file.read_bytes()
@@ -153,25 +153,25 @@ def test_a_check_finds_damage_that_comes_while_an_index_is_open(engine: Embedded
 
 def test_what_is_noted_is_read_by_id_and_told_of_by_its_values_before_searches_see_it(engine, late):
     create(engine)
-    with engine.held("pages"):
+    with engine.lease("pages"):
         decided(engine, put(1, 1), put(2, 2))
         decided(engine, put(2, 3))
         assert stored(engine) == {}
         assert engine.get("pages", "2")["_source"]["word"] == "w3"
         assert [one and one["word"] for one in engine.get_all("pages", ["1", "9", "2"])] == ["w1", None, "w3"]
-        told = engine.unsearched("pages", "word", ["w1", "w3", "w4"])
+        told = engine.pending_by_value("pages", "word", ["w1", "w3", "w4"])
         assert told == {"w1": ["1"], "w3": ["2"]}
-        assert engine.unsearched("pages", "number", [2]) == {2: ["2"]}
+        assert engine.pending_by_value("pages", "number", [2]) == {2: ["2"]}
         engine.refresh("pages")
         assert stored(engine) == {"1": "w1", "2": "w3"}
-        assert engine.unsearched("pages", "word", ["w1", "w3"]) == {}
+        assert engine.pending_by_value("pages", "word", ["w1", "w3"]) == {}
 
 
 @pytest.mark.parametrize(("limit", "least"), [("_DOCUMENTS", 5), ("_JOURNAL", 1_000)])
 def test_many_or_long_documents_are_committed_before_their_time(engine, monkeypatch, late, limit, least):
     monkeypatch.setattr(writer, limit, least)
     create(engine)
-    with engine.held("pages"):
+    with engine.lease("pages"):
         for number in range(5):
             decided(engine, put(number, word="x" * 100))
         end = time.monotonic() + 10
@@ -191,11 +191,11 @@ def test_what_was_written_before_somebody_asks_by_values_is_seen_by_searches(eng
 def test_a_commit_goes_on_beside_and_loses_nothing_of_what_comes_meanwhile(engine, monkeypatch, tmp_path):
     monkeypatch.setattr(writer, "_AGE", 0.0)
     create(engine)
-    with engine.held("pages"):
+    with engine.lease("pages"):
         for number in range(60):
             decided(engine, put(number % 40, number))
             assert engine.get("pages", str(number % 40))["_source"]["word"] == f"w{number}"
-            told = engine.unsearched("pages", "word", [f"w{number}"])
+            told = engine.pending_by_value("pages", "word", [f"w{number}"])
             assert told or stored(engine)[str(number % 40)] == f"w{number}"
         engine.refresh("pages")
         expected = {str(n): f"w{n + 40 if n < 20 else n}" for n in range(40)}
@@ -222,7 +222,7 @@ def test_fields_that_come_while_a_commit_goes_on_are_known_ever_after(
     engine, tmp_path: Path, words, monkeypatch, late
 ):
     create(engine)
-    with engine.held("pages"):
+    with engine.lease("pages"):
         with _commit_that_waits(monkeypatch) as on:
             decided(engine, put(1, first="one"))
         decided(engine, put(2, unheard="of"))
@@ -236,7 +236,7 @@ def test_fields_that_come_while_a_commit_goes_on_are_known_ever_after(
 def test_others_see_what_is_let_in_once_it_is_committed(engine, tmp_path: Path, words, monkeypatch):
     monkeypatch.setattr(writer, "_AGE", 0.05)
     create(engine)
-    with EmbeddedEngine(tmp_path, words) as reader, engine.held("pages"):
+    with EmbeddedEngine(tmp_path, words) as reader, engine.lease("pages"):
         end = time.monotonic() + 60
         number = 0
         while not stored(reader):
@@ -275,7 +275,7 @@ def test_searches_go_on_where_what_was_left_can_not_be_committed(killed: Path, w
 
 def test_on_a_full_disk_nothing_is_told_as_done_and_nothing_that_was_is_lost(engine, monkeypatch, late):
     create(engine)
-    with engine.held("pages"):
+    with engine.lease("pages"):
         decided(engine, put(1))
         with monkeypatch.context() as patched:
 
@@ -303,7 +303,7 @@ def _decided_for(engine, seconds):
 
 def test_a_commit_beside_that_fails_is_told_and_what_it_had_is_made_again(engine, monkeypatch, late):
     create(engine)
-    with engine.held("pages"):
+    with engine.lease("pages"):
         decided(engine, put(1))
         with monkeypatch.context() as patched:
 
@@ -321,7 +321,7 @@ def test_a_commit_beside_that_fails_is_told_and_what_it_had_is_made_again(engine
 
 def test_what_is_written_past_a_journal_is_not_undone_by_it(engine, tmp_path: Path, words, late, monkeypatch):
     create(engine)
-    with engine.held("pages"):
+    with engine.lease("pages"):
         decided(engine, put(1, 1))
         engine.bulk([put(1, 2), put(2, 2)])
         # Killed once it is committed, while the journal is still there.
@@ -338,11 +338,11 @@ def test_what_is_written_past_a_journal_is_not_undone_by_it(engine, tmp_path: Pa
 def test_a_portion_that_is_full_is_committed_with_what_the_journal_has(tmp_path: Path, words, late):
     with EmbeddedEngine(tmp_path, words, CommitLimits(actions=10)) as engine:
         create(engine)
-        with engine.held("pages"):
+        with engine.lease("pages"):
             for begin in range(0, 45, 3):
                 decided(engine, *(put(number) for number in range(begin, begin + 3)))
             assert 30 < len(stored(engine)) < 45
-            assert engine.unsearched("pages", "number", [44]) == {44: ["44"]}
+            assert engine.pending_by_value("pages", "number", [44]) == {44: ["44"]}
     with EmbeddedEngine(tmp_path, words) as engine:
         assert len(stored(engine)) == 45
 
@@ -367,12 +367,12 @@ def _reopened(folder: Path, words: Any, window: str) -> None:
 def test_new_columns_come_while_others_decide(engine: EmbeddedEngine, late):
     create(engine)
     wide = {f"field{number}": f"text {number}" for number in range(80)}
-    with engine.held("pages"):
+    with engine.lease("pages"):
         decided(engine, put(1, 1))
         with engine.deciding("pages", FIELDS):
             engine.bulk([put(2, 2), put(3, 3, **wide), put(4, 4)])
             seen = stored(engine)
-            told = engine.unsearched("pages", "word", ["w1", "w2", "w3", "w4"])
+            told = engine.pending_by_value("pages", "word", ["w1", "w2", "w3", "w4"])
             assert {*seen, *(id_ for several in told.values() for id_ in several)} == {"1", "2", "3", "4"}
         assert engine.get("pages", "3")["_source"]["field79"] == "text 79"
     assert stored(engine).keys() == {"1", "2", "3", "4"}
@@ -381,7 +381,7 @@ def test_new_columns_come_while_others_decide(engine: EmbeddedEngine, late):
 def test_space_given_back_behind_a_commit_beside_leaves_what_came_meanwhile(engine, monkeypatch, late):
     monkeypatch.setattr(volumes, "VOLUME", 200)
     create(engine)
-    with engine.held("pages"):
+    with engine.lease("pages"):
         decided(engine, *(put(number, text=f"{number} " * 100) for number in range(20)))
         engine.refresh("pages")
         with _commit_that_waits(monkeypatch) as on:

@@ -27,7 +27,7 @@ def _rounds(folder: Path, words: Any, window: str, passes: int, told: Any) -> No
     engine = EmbeddedEngine(folder, words)
     die_in(window, passes)
     for number in range(10**6):
-        with engine.held("pages"):
+        with engine.lease("pages"):
             for version in range(4):
                 decided(engine, put(number % 7, 4 * number + version), put(100 + 4 * number + version))
                 told.value = 4 * number + version
@@ -87,7 +87,7 @@ def test_a_disk_that_is_really_full_loses_nothing_that_was_told(
 
     with EmbeddedEngine(small_disk / "data", words) as engine:
         create(engine)
-        with suppress(IndexReadOnly), engine.held("pages"):
+        with suppress(IndexReadOnly), engine.lease("pages"):
             decided(engine, put(0))
             filling = _fill(small_disk, left)
             with pytest.raises(IndexReadOnly, match=r"the disk is full .*what a gate let in stays"):
@@ -105,7 +105,7 @@ def test_an_interrupt_while_a_round_is_noted_leaves_the_journal_whole(
     engine: EmbeddedEngine, tmp_path: Path, words, late, monkeypatch, where: str
 ):
     create(engine)
-    with engine.held("pages"):
+    with engine.lease("pages"):
         decided(engine, put(1))
         with monkeypatch.context() as patched:
 

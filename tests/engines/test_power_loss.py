@@ -71,7 +71,7 @@ def test_power_may_be_lost_in_any_moment(tmp_path: Path, words, power: _Power):
     with EmbeddedEngine(tmp_path / "data", words) as engine:
         power.then(lambda: create(engine))
         power.then(lambda: _index(engine, _new(0, 0)), **{"0": "w0"})
-        with engine.held("pages"):
+        with engine.lease("pages"):
             power.then(lambda: decided(engine, _new(1, 1), _new(2, 1)), **{"1": "w1", "2": "w1"})
             power.then(lambda: decided(engine, _new(1, 2), _new(3, 2)), **{"1": "w2", "3": "w2"})
             power.then(lambda: engine.refresh("pages"))
@@ -82,6 +82,6 @@ def test_power_may_be_lost_in_any_moment(tmp_path: Path, words, power: _Power):
         # What a journal has said before is past.
         past = [_new(5, 5), _new(2, 5), drop(4), drop(3)]
         power.then(lambda: _index(engine, *past), **{"5": "w5", "2": "w5", "3": None, "4": None})
-        with engine.held("pages"):
+        with engine.lease("pages"):
             power.then(lambda: decided(engine, _new(6, 6)), **{"6": "w6"})
     power.then(lambda: None)

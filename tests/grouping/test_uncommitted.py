@@ -21,7 +21,7 @@ def late(monkeypatch):
 @pytest.fixture
 def held(engine):
     """The index, kept from round to round as by a gate that is never idle."""
-    with engine.held("texts"):
+    with engine.lease("texts"):
         yield engine
 
 

@@ -25,7 +25,7 @@ from shinglefold.engines.embedded.schema.field_types import (
 )
 from shinglefold.engines.embedded.schema.mapping import definition_for
 from shinglefold.engines.embedded.schema.tantivy_schema import MANY, NAMES
-from shinglefold.engines.embedded.store.source_codec import StoredSource, halves, make_source
+from shinglefold.engines.embedded.store.source_codec import StoredSource, make_source, source_and_head
 
 _DEEPEST = 20
 #: Metadata of the engine; no field may have such a name.
@@ -138,7 +138,7 @@ def prepare(
         ValueError: a value does not fit its mapping, or the source is no JSON.
     """
     ready = PreparedDocument({}) if made is None else made
-    written = make_source(id, source, ready.halves)
+    written = make_source(id, source, ready.source_and_head)
     walk = _Walk(catalog)
     walk.run(source)
     if walk.new:
@@ -253,7 +253,7 @@ class DocumentPreparer:
         texts = [list(dict.fromkeys(self._texts(own, "", self._objects[""]))) for own in fields]
         made = iter(self._words([text for several in texts for text in several]))
         words: Iterator[WordsOf] = ({text: next(made) for text in several} for several in texts)
-        return [PreparedDocument(said, halves(own)) for said, own in zip(words, fields, strict=True)]
+        return [PreparedDocument(said, source_and_head(own)) for said, own in zip(words, fields, strict=True)]
 
     def _texts(self, value: Mapping[str, Any], above: str, manner: str) -> Iterator[str]:
         for name, item in value.items():

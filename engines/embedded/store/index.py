@@ -143,7 +143,7 @@ class Index:
             self.refresh()
             writer.memtable.watched |= frozenset(fields)
 
-    def unsearched(self, field: str, values: Collection[object]) -> dict[object, list[str]]:
+    def pending_by_value(self, field: str, values: Collection[object]) -> dict[object, list[str]]:
         """Return the ids of documents by their value in a watched field, unless searches see them surely."""
         return self._writer.memtable.ids_by_value(field, values) if self._writer else {}
 

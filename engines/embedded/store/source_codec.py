@@ -59,7 +59,7 @@ def make_source(
     """Return a document as JSON.
 
     Args:
-        made: what ``halves`` returns of it.
+        made: what ``source_and_head`` returns of it.
 
     Raises:
         ValueError: it is no JSON.
@@ -70,7 +70,7 @@ def make_source(
     return StoredSource(zlib.compress(main, _LEVEL), _head(id, parts), apart=True)
 
 
-def halves(source: Mapping[str, Any]) -> SourceAndHead | None:
+def source_and_head(source: Mapping[str, Any]) -> SourceAndHead | None:
     """Return a source as JSON, split at its top level; None if it is no JSON."""
     try:
         return _both(source)

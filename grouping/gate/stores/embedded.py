@@ -103,7 +103,7 @@ class ExclusiveStore:
         found: dict[str, dict[Any, list[str]]] = {}
         for path in {path for one in wanted for path in one}:
             values = {value for one in wanted for value in one[path]}
-            found[path] = self.engine.unsearched(self.index, path, values)
+            found[path] = self.engine.pending_by_value(self.index, path, values)
         return [
             [
                 id_
@@ -118,7 +118,7 @@ class ExclusiveStore:
     def _in_group(self, groups: Sequence[int]) -> dict[Any, list[str]]:
         """Return by group the ids that searches need not see yet; some may have left the group since."""
         path = f"{self.documents.gate_fields.field}.{GROUP}"
-        found: dict[Any, list[str]] = self.engine.unsearched(self.index, path, groups)
+        found: dict[Any, list[str]] = self.engine.pending_by_value(self.index, path, groups)
         return found
 
     def _in_groups(self, asked: FindGroups) -> list[tuple[str, ...]]:
@@ -231,7 +231,7 @@ class ExclusiveLease:
                 yield
         finally:
             if self._holds:
-                if self._engine.wanted(self._index):
+                if self._engine.lease_requested(self._index):
                     self.release()
                     await asyncio.sleep(_LEFT_TO_OTHERS)
                 else:
@@ -257,11 +257,11 @@ class ExclusiveLease:
         end = time.monotonic() + _MAX_WAIT
         while True:
             try:
-                self._held.enter_context(self._engine.held(self._index))
+                self._held.enter_context(self._engine.lease(self._index))
             except EngineUnavailable:
                 if time.monotonic() > end or given_up():
                     raise
-                self._engine.want(self._index)
+                self._engine.request_lease(self._index)
                 await asyncio.sleep(_RETRY)
             else:
                 break
