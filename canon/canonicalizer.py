@@ -84,14 +84,14 @@ class Canonicalizer:
         return cls(checked_scheme(scheme).languages, capacity)
 
     @classmethod
-    def as_written(cls, scheme: Scheme, capacity: int = 1 << 20) -> "Canonicalizer":
+    def as_written(cls, scheme: Scheme) -> "Canonicalizer":
         """Return a canonicalizer in a scheme's languages whose tokens are the words as written.
 
         It still folds case, homoglyphs and variants of letters. Texts are compared by these tokens: two forms
         of a word are two words.
         """
         written = CanonOptions("surface")
-        return cls((replace(reference, options=written) for reference in scheme.languages), capacity)
+        return cls(replace(reference, options=written) for reference in scheme.languages)
 
     @property
     def codes(self) -> tuple[str, ...]:

@@ -20,13 +20,13 @@ _ALIKE = len(CONFUSABLE)
 _ALL_ALIKE = np.uint32((1 << _ALIKE) - 1)
 
 
-def hash_block(codes, origins, declared, tables, routes, slots, work, told):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201, C901, PLR0912, PLR0915, PLR0917
+def hash_block(codes, origins, declared, tables, routes, slots, work, results):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201, C901, PLR0912, PLR0915, PLR0917
     """Return the number of words missing from the lexicon, and of tokens; missing ones have hash 0."""
     kinds, traits, values = tables
     group_of, members, salts, rest = routes
     slot_keys, slot_values, slot_repairs = slots
     starts, ends, chosen, places, keys, hashes, marks, group_at = work
-    counts, votes, repairs, unusual = told
+    counts, votes, repairs, unusual = results
     groups, most = members.shape
     last = np.uint64(len(slot_keys) - 1)
     powers = np.empty(LONGEST_WORD, np.uint64)

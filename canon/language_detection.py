@@ -154,12 +154,12 @@ def _script_of_mixed(
     commonest script would be wrong.
     """
     present, own = (_confusable_bits(segments.traits[mixed], lowest) for lowest in (0, OWN))
-    told = own.sum(axis=0) == 1
+    clear = own.sum(axis=0) == 1
     known, counted = group.copy(), np.ones(len(group), np.bool_)
-    known[mixed[told]] = own.argmax(axis=0)[told]
-    counted[mixed[~told]] = False
+    known[mixed[clear]] = own.argmax(axis=0)[clear]
+    counted[mixed[~clear]] = False
     common = np.stack([_per_text(segments, counted & (known == number)) for number in range(len(CONFUSABLE))])
-    best = np.where(np.where(told, own, present), common[:, text_of[mixed]] + 1, 0)
+    best = np.where(np.where(clear, own, present), common[:, text_of[mixed]] + 1, 0)
     return np.where(best.any(axis=0), best.argmax(axis=0), group[mixed]).astype(np.uint8)
 
 

@@ -120,7 +120,7 @@ class RecipeMismatch(ShinglefoldError):
     """The index has another pipeline or fingerprint field than the one given."""
 
     def __init__(self, what: str, found: str, expected: str, where: str, remedy: str) -> None:
-        super().__init__(f"{where} was made with {what} {found}, but {expected} is asked for. {remedy}")
+        super().__init__(f"{where} was made with {what} {found}, not {expected}. {remedy}")
         self.what = what
         self.found = found
         self.expected = expected

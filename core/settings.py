@@ -90,8 +90,7 @@ def settings_with_origins(
     path: str | Path | None = None, environ: Mapping[str, str] | None = None
 ) -> tuple[Settings, dict[str, SettingOrigin]]:
     """Return the settings, and the origin of each by name; see ``load_settings``."""
-    check_path("path", path, optional=True)
-    table = _read(path)
+    table = _read(None if path is None else check_path("path", path))
     settings = _from_table(table, str(path or _FILE))
     origins = {f.name: SettingOrigin("default") for f in fields(Settings) if f.name != "given"}
     origins |= {name: SettingOrigin("file", str(path or _FILE)) for name in table}

@@ -65,7 +65,8 @@ class BackfillOptions:
         check_type("part", self.part, Slice, "Slice(number, of)")
         check_bool("only_missing", self.only_missing)
         check_number("requests_per_second (0 for no limit)", self.requests_per_second)
-        check_path("checkpoint", self.checkpoint, optional=True)
+        if self.checkpoint is not None:
+            check_path("checkpoint", self.checkpoint)
         check_int("workers", self.workers)
 
 

@@ -19,7 +19,7 @@ from shinglefold.ingest.readers.streams import detect_encoding
 from shinglefold.ingest.writing.accounting import Summary
 from shinglefold.ingest.writing.dead_letters import is_letter_line, is_truncated_letter, replay
 from shinglefold.ingest.writing.indexer import index_documents
-from shinglefold.options.validation import check_path_of
+from shinglefold.options.validation import check_path
 from shinglefold.runtime.durable_files import atomic_write, is_same_file, lock
 
 _WRITABLE = S_IWUSR | S_IWGRP | S_IWOTH
@@ -164,7 +164,7 @@ def retry(
     Raises:
         InputError: the file holds something else, or can't be replaced; nothing was changed.
     """
-    path = check_path_of("path", path)
+    path = check_path("path", path)
     retrying = path.with_name(f"{path.name}.retrying")
     try:
         if (there := path if path.is_file() else retrying).is_file():

@@ -1,1 +1,1 @@
-"""The built-in languages; the registry finds them by entry point, as it finds a stranger's."""
+"""The built-in languages; the registry finds them by their entry points, like all others."""

@@ -1,4 +1,4 @@
-"""Dictionary analysis of Russian and Ukrainian words by pymorphy3."""
+"""Morphological analysis of Russian and Ukrainian words by pymorphy3."""
 
 from collections.abc import Callable, Set
 from functools import cache
@@ -7,17 +7,17 @@ from typing import Any, NamedTuple
 
 
 class Parse(NamedTuple):
-    """One reading of a word: its dictionary form, and its grammemes (part of speech included)."""
+    """One reading of a word: its lemma, and its grammemes, which include the part of speech."""
 
     lemma: str
     grammemes: Set[str]
 
 
 class Morphology:
-    """The analyzer of a language, loaded at the first word; a process has one of each dictionary.
+    """The analyzer of a language, loaded at the first word; instances share a dictionary.
 
-    Two threads that bring the first word at once may both load it, and one copy is thrown away: a lock would
-    be dearer, since a process forked while it is held could never analyze a word.
+    Two threads may both load it at their first word, and one copy is dropped. A lock would be worse: a
+    process forked while it is held could never analyze a word.
     """
 
     def __init__(self, code: str) -> None:
@@ -26,7 +26,7 @@ class Morphology:
         self._first: Callable[[str], Parse | None] | None = None
 
     def parses(self, word: str) -> list[Parse]:
-        """Return the readings of a word of lower-case letters, best first where the dictionary has scores.
+        """Return the readings of a lower-case word, best first if the dictionary has scores.
 
         Cost: 10–150 µs; the first call loads the dictionary, about 0.05 s and 20 MB.
         """
@@ -34,7 +34,7 @@ class Morphology:
         return [Parse(parse[2], parse[1].grammemes) for parse in analyze(word)]
 
     def best(self, word: str) -> Parse:
-        """Return the first of ``parses``. Cost: 5 µs for a word that the dictionary has."""
+        """Return the first of ``parses``. Cost: 5 µs for a word in the dictionary."""
         find = self._first or self._load_first()
         return find(word) or self.parses(word)[0]
 
@@ -44,7 +44,7 @@ class Morphology:
         return self._first
 
     def _path(self) -> str:
-        # By path: looked up by language, an environment variable could bring in another dictionary.
+        # By path, because an environment variable can override the dictionary of a language.
         path: str = import_module(f"pymorphy3_dicts_{self._code}").get_path()
         return path
 
@@ -54,7 +54,7 @@ class Morphology:
         return analyze
 
 
-# A search and the fingerprints of one command use the same words; nothing of it ever changes.
+# Shared by all instances: the analyzer never changes.
 @cache
 def _analyzer(code: str, path: str) -> Any:  # noqa: ANN401 - pymorphy3's analyzer, which has no types
     from pymorphy3 import MorphAnalyzer
@@ -65,10 +65,10 @@ def _analyzer(code: str, path: str) -> Any:  # noqa: ANN401 - pymorphy3's analyz
 
 @cache
 def _first_by_lookup(code: str, path: str) -> Callable[[str], Parse | None]:
-    """Return what finds the first reading of a word in lower case that the dictionary has, else None.
+    """Return a function from a lower-case word to its first reading, None if the dictionary lacks the word.
 
-    pymorphy3 makes all readings, with their lemmas and scores; here only the best gets a lemma, and the
-    readings of a word that has one are not scored.
+    pymorphy3 computes lemmas and scores of all readings. This function computes the lemma of the best reading
+    only, and no score if there is only one reading.
     """
     analyzer = _analyzer(code, path)
     try:
@@ -76,27 +76,27 @@ def _first_by_lookup(code: str, path: str) -> Callable[[str], Parse | None]:
         similar, replaced = dictionary.words.similar_items, analyzer.char_substitutes
         paradigms, tags, lemma_of = dictionary.paradigms, dictionary.gramtab, dictionary.build_normal_form
     except AttributeError:
-        # Another version than this was written for, or a dictionary without probabilities.
+        # An unknown version of pymorphy3, or a dictionary without probabilities.
         return lambda _: None
     written = [f":{tag}" for tag in tags]
 
     def tag_at(paradigm: int, form: int) -> int:
-        # A paradigm has as many endings as tags, and as prefixes.
+        # A paradigm has equally many endings, tags and prefixes.
         rules = paradigms[paradigm]
         tag: int = rules[len(rules) // 3 + form]
         return tag
 
     def first(word: str) -> Parse | None:
-        found = [(said, *place) for said, places in similar(word, replaced) for place in places]
+        found = [(spelling, *place) for spelling, places in similar(word, replaced) for place in places]
         if not found:
             return None
-        said, paradigm, form = found[0]
+        spelling, paradigm, form = found[0]
         tag, best = tag_at(paradigm, form), 0
         for other in found if len(found) > 1 else ():
-            # The first of equals; where none has a probability, the first of all.
+            # The first of equals, and the first of all if none has a probability.
             number = tag_at(*other[1:])
             if (chance := chances(word + written[number], 0)) > best:
-                best, tag, (said, paradigm, form) = chance, number, other
-        return Parse(lemma_of(paradigm, form, said), tags[tag].grammemes)
+                best, tag, (spelling, paradigm, form) = chance, number, other
+        return Parse(lemma_of(paradigm, form, spelling), tags[tag].grammemes)
 
     return first

@@ -1,4 +1,4 @@
-"""What the built-in languages read from disk, and the check that their optional parts are there."""
+"""Word lists of the built-in languages, and checks that their optional dependencies are installed."""
 
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
@@ -8,13 +8,13 @@ from shinglefold.errors import MissingExtra
 
 
 def read_lines(code: str, name: str) -> tuple[str, ...]:
-    """Return the lines of a text file in a language's folder, without comments (``#``) and empty lines."""
+    """Return the lines of a file in the folder of a language, without comments (``#``) and blank lines."""
     lines = files(f"shinglefold.plugins.{code}").joinpath(name).read_text("utf-8").splitlines()
     return tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))
 
 
 def read_words(code: str, name: str) -> frozenset[str]:
-    """Return the words of a text file in a language's folder, several to a line."""
+    """Return the words of a file in the folder of a language."""
     return frozenset(word for line in read_lines(code, name) for word in line.split())
 
 

@@ -1,4 +1,4 @@
-"""Snowball stemmers from nltk, which need none of its data."""
+"""Snowball stemmers of nltk, imported without the rest of nltk."""
 
 import builtins
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -10,14 +10,14 @@ from typing import Any
 
 
 class IsolatedImporter:
-    """Loads modules of a package from their files, as copies of its own.
+    """Imports single modules of a package as private copies, without running the package's ``__init__``.
 
-    They see each other and everything outside the package. ``sys.modules`` is left alone, so an ordinary
-    import before, meanwhile or later is not disturbed.
+    The copies can import each other, and everything outside the package. ``sys.modules`` stays unchanged, so
+    ordinary imports of the package are not affected.
 
     Args:
         package: its name.
-        unused: modules of which what is loaded imports names that it never needs; these names are None.
+        unused: modules whose names are imported but never used; these names become None.
     """
 
     def __init__(self, package: str, unused: Collection[str] = ()) -> None:
@@ -30,7 +30,7 @@ class IsolatedImporter:
         """Return a module by its full name.
 
         Raises:
-            ImportError: there is no such file, or the modules can't do without the rest of the package.
+            ImportError: there is no such file, or the module needs the rest of the package.
         """
         if name not in self._loaded:
             module = self._loaded[name] = ModuleType(name)
@@ -41,7 +41,9 @@ class IsolatedImporter:
                 exec(code, vars(module))  # noqa: S102 - as an import does
             except Exception as error:
                 del self._loaded[name]
-                raise ImportError(f"{name} can't be loaded apart from {self._package}: {error}") from error
+                raise ImportError(
+                    f"{name} can't be loaded without the rest of {self._package}: {error}"
+                ) from error
         return self._loaded[name]
 
     def _import(
@@ -52,7 +54,7 @@ class IsolatedImporter:
         names: Sequence[str] | None = (),
         level: int = 0,
     ) -> Any:  # noqa: ANN401 - what an import statement takes names from
-        """Stand in for ``__import__`` inside the modules loaded."""
+        """Replace ``__import__`` within the loaded modules."""
         if level or name.partition(".")[0] != self._package:
             return builtins.__import__(name, globals_, locals_, names or (), level)
         if not names:
@@ -78,8 +80,8 @@ class _Names:
 class Snowball:
     """The stemmer of one language, loaded at the first word.
 
-    nltk imported as a whole takes 0.3 s, and seconds where scipy is installed, for six modules that take a
-    tenth of it. A version of nltk whose stemmers need more than these is imported as a whole.
+    Importing all of nltk takes 0.3 s, and seconds if scipy is installed; the six modules needed take a tenth.
+    If the stemmers of another version need more modules, all of nltk is imported.
     """
 
     def __init__(self, language: str) -> None:
@@ -93,7 +95,7 @@ class Snowball:
 
     def _load(self) -> Callable[[str], str]:
         try:
-            # Stop words are nltk's data; the stemmers read them only where they are told to spare them.
+            # ``nltk.corpus`` has stop words, which stemmers read only with ``ignore_stopwords``.
             module = IsolatedImporter("nltk", unused=["nltk.corpus"]).load("nltk.stem.snowball")
             stemmer = module.SnowballStemmer(self._language)
         except ImportError:

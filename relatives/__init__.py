@@ -1,1 +1,1 @@
-"""Relatives of the method: simhash, piecewise hashes, Rabin-Karp, Bloom filters."""
+"""Other methods for similar texts: simhash, piecewise hashes, Rabin-Karp fingerprints, Bloom filters."""

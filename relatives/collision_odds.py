@@ -1,22 +1,22 @@
-"""The birthday problem: how many shingles fingerprints of so many bits keep apart."""
+"""The birthday problem: how probable collisions of fingerprints are, by their width."""
 
 from dataclasses import dataclass
 from math import expm1, log1p, sqrt
 
 from shinglefold.errors import ConfigError
 
-#: Widths of the table, in bits.
+#: The widths in the table, in bits.
 WIDTHS = (32, 40, 48, 56, 64, 72)
-#: Probabilities of a collision the table is made for.
+#: The probabilities of a collision in the table.
 PROBABILITIES = (0.01, 0.1, 0.4)
 
 
 @dataclass(frozen=True, slots=True)
 class Width:
-    """What fingerprints of some bits are good for.
+    """A row of the birthday table.
 
-    ``root``: √R of the R = 2^bits values, the number of shingles from which collisions are to be expected.
-    ``shingles``: for each of ``PROBABILITIES``, the shingles that collide anywhere with that probability.
+    ``root``: √R for R = 2^bits values; from so many shingles on, collisions are likely.
+    ``shingles``: for each of ``PROBABILITIES``, how many shingles have a collision with that probability.
     """
 
     bits: int
@@ -33,10 +33,10 @@ def table() -> tuple[Width, ...]:
 
 
 def most_shingles(bits: int, probability: float) -> float:
-    """Return how many shingles of this width have a collision among them with this probability.
+    """Return how many shingles have a collision with this probability.
 
     Args:
-        probability: from 0 up and below 1.
+        probability: at least 0 and below 1.
 
     Source: N = √(2R ln(1/(1 − P))), the usual approximation of the birthday problem for N much below R.
     """
@@ -44,25 +44,25 @@ def most_shingles(bits: int, probability: float) -> float:
 
 
 def expected_collisions(shingles: int, bits: int) -> float:
-    """Return how many pairs of so many distinct shingles are expected to have equal fingerprints."""
+    """Return the expected number of pairs of distinct shingles with equal fingerprints."""
     return shingles * (shingles - 1) / 2.0 / 2.0**bits
 
 
 def collision_probability(shingles: int, bits: int) -> float:
-    """Return the probability that any two of so many distinct shingles have equal fingerprints."""
+    """Return the probability that any two distinct shingles have equal fingerprints."""
     return -expm1(-expected_collisions(shingles, bits))
 
 
 def width_for(shingles: int, probability: float) -> int:
-    """Return the narrowest of ``WIDTHS`` at which a collision is no more probable than this.
+    """Return the narrowest of ``WIDTHS`` with at most this probability of a collision.
 
     Raises:
-        ConfigError: there is none.
+        ConfigError: even the widest has more.
     """
     for bits in WIDTHS:
         if collision_probability(shingles, bits) <= probability:
             return bits
     raise ConfigError(
         f"{shingles:,} shingles are too many for {WIDTHS[-1]} bits at a probability of {probability:g}; "
-        "bear a greater probability, or hash to 128 bits"
+        "accept a greater probability, or use hashes of 128 bits"
     )

@@ -1,4 +1,4 @@
-"""Rabin–Karp: the fingerprint of every w consecutive words, each from the one before it."""
+"""Fingerprints of windows and pieces of a text: Rabin–Karp modulo a prime, CRC32 and CRC64."""
 
 from dataclasses import dataclass
 from zlib import crc32 as crc32_of
@@ -9,13 +9,13 @@ from shinglefold.errors import ConfigError, MissingExtra
 from shinglefold.model.values import Int64s, Uint32s, Uint64s
 from shinglefold.sketch.hash_mixing import stream
 
-#: Windows worked on at a time; a block of every intermediate array fits the second-level cache.
+#: Windows processed at a time; a block of each intermediate array fits into the second-level cache.
 _BLOCK = 8192
 
 
 @dataclass(frozen=True, slots=True)
 class Prime:
-    """The prime 2^bits − gap, of 32 to 64 bits, with a gap so small that two folds reduce a product."""
+    """The prime 2^bits − gap, with 32 to 64 bits; the gap is so small that two folds reduce a product."""
 
     bits: int
     gap: int
@@ -34,7 +34,7 @@ def prime_of(bits: int) -> Prime:
     """Return the prime for fingerprints of this width.
 
     Raises:
-        ConfigError: there is none of this width.
+        ConfigError: the width is not supported.
     """
     if bits not in PRIMES:
         raise ConfigError(f"no fingerprints of {bits} bits; there are {', '.join(map(str, PRIMES))}")
@@ -42,32 +42,33 @@ def prime_of(bits: int) -> Prime:
 
 
 def multiply(a: Uint64s, b: Uint64s, prime: Prime) -> Uint64s:
-    """Return a·b modulo the prime; both are below it, and broadcast against each other."""
+    """Return a·b modulo the prime; both must be below it, and are broadcast."""
     if prime.bits == 32:
         return np.asarray(a * b % np.uint64(prime.value))
     return reduce(*_product(a, b), prime)
 
 
 def reduce(high: Uint64s, low: Uint64s, prime: Prime) -> Uint64s:
-    """Return high·2^64 + low modulo the prime; the whole is below the prime's square."""
+    """Return high·2^64 + low modulo the prime; the number must be below the square of the prime."""
     gap, modulus = np.uint64(prime.gap), np.uint64(prime.value)
     if prime.bits == 64:
         folded = _fold_64(high, low, gap)
     else:
         bits, mask = np.uint64(prime.bits), np.uint64((1 << prime.bits) - 1)
-        # 2^bits ≡ gap, so what lies above the bits comes back times the gap; twice leaves less than 2 primes.
+        # 2^bits ≡ gap, so the bits above are multiplied by the gap and added; twice leaves less than 2
+        # primes.
         folded = ((high << np.uint64(64 - prime.bits)) | (low >> bits)) * gap + (low & mask)
         folded = (folded >> bits) * gap + (folded & mask)
     return np.where(folded >= modulus, folded - modulus, folded)
 
 
 def subtract(a: Uint64s, b: Uint64s, prime: Prime) -> Uint64s:
-    """Return a − b modulo the prime; both are below it."""
+    """Return a − b modulo the prime; both must be below it."""
     return np.where(a >= b, a - b, a + (np.uint64(prime.value) - b))
 
 
 def add(a: Uint64s, b: Uint64s, prime: Prime) -> Uint64s:
-    """Return a + b modulo the prime; both are below it."""
+    """Return a + b modulo the prime; both must be below it."""
     return subtract(a, subtract(np.zeros_like(b), b, prime), prime)
 
 
@@ -81,7 +82,7 @@ def powers(base: int, count: int, prime: Prime) -> Uint64s:
 
 
 def _product(a: Uint64s, b: Uint64s) -> tuple[Uint64s, Uint64s]:
-    """Return the 128 bits of a·b as their high and low halves."""
+    """Return the high and the low 64 bits of a·b."""
     a_high, a_low, b_high, b_low = a >> _HALF, a & _LOW, b >> _HALF, b & _LOW
     left, right = a_high * b_low, a_low * b_high
     carried = ((a_low * b_low) >> _HALF) + (left & _LOW) + (right & _LOW)
@@ -89,19 +90,19 @@ def _product(a: Uint64s, b: Uint64s) -> tuple[Uint64s, Uint64s]:
 
 
 def _fold_64(high: Uint64s, low: Uint64s, gap: np.uint64) -> Uint64s:
-    """Return high·gap + low without its overflow, which comes back times the gap until there is none."""
+    """Return high·gap + low modulo 2^64 − gap: each overflow is multiplied by the gap and added."""
     upper, lower = (high >> _HALF) * gap, (high & _LOW) * gap
     product = (upper << _HALF) + lower
     over = (upper >> _HALF) + (product < lower)
     total = product + low
     over = over + (total < low)
     folded = total + over * gap
-    # After this overflow little is left, so that one more gap can't overflow again.
+    # After this overflow the rest is small, so adding another gap can't overflow.
     return np.asarray(folded + (folded < total) * gap)
 
 
 def base_of(prime: Prime, seed: int = 0) -> int:
-    """Return the base of the polynomial for a seed, 2^16 or more, so that neighbours don't overlap."""
+    """Return the base of the polynomial for a seed; at least 2^16, so adjacent words don't overlap."""
     return int(stream(seed, 1)[0]) % (prime.value - 2**16) + 2**16
 
 
@@ -109,15 +110,14 @@ def rolling(words: Uint64s, width: int, bits: int = 64, seed: int = 0) -> Uint64
     """Return the fingerprint of every window of ``width`` words.
 
     The fingerprint of the words t₀ … t₍w−1₎ is t₀·B^(w−1) + … + t₍w−1₎ modulo the prime of its width. All
-    windows come from one running sum, from which the words that have left are subtracted; see ``roll`` for
-    the step from one window to the next.
+    windows are differences of one running sum; ``roll`` makes the single step from one window to the next.
 
     Args:
-        words: uint64 (T,), a number or a hash for each word of a text; two words that are equal modulo the
-            prime are one word.
+        words: uint64 (T,), a number or hash for each word; words that are equal modulo the prime count as
+            equal.
         width: words in a window, at least 1.
         bits: 32, 40, 48, 56, 61 (modulo 2^61 − 1) or 64.
-        seed: chooses the base.
+        seed: selects the base.
 
     Returns:
         uint64 (max(0, T − width + 1),), each below 2^bits.
@@ -125,7 +125,7 @@ def rolling(words: Uint64s, width: int, bits: int = 64, seed: int = 0) -> Uint64
     Cost: two modular products a window, whatever the width; about 0.1 µs.
 
     Source: Karp, Rabin 1987, "Efficient randomized pattern-matching algorithms". Deviation: the running sum
-    is of t_j·B^(−j), so that windows don't wait for one another; the result is the same.
+    is over t_j·B^(−j), so windows don't depend on each other; the result is the same.
     """
     _check_width(width)
     prime = prime_of(bits)
@@ -144,9 +144,9 @@ def rolling(words: Uint64s, width: int, bits: int = 64, seed: int = 0) -> Uint64
 
 
 def direct(words: Uint64s, width: int, bits: int = 64, seed: int = 0) -> Uint64s:
-    """Return what ``rolling`` returns, worked out anew for each window by Horner's rule.
+    """Return the same as ``rolling``, computed for each window by Horner's rule.
 
-    Cost: width − 1 modular products a window; the better way for windows of two or three words.
+    Cost: width − 1 modular products a window; faster than ``rolling`` for two or three words.
     """
     _check_width(width)
     prime = prime_of(bits)
@@ -162,12 +162,12 @@ def direct(words: Uint64s, width: int, bits: int = 64, seed: int = 0) -> Uint64s
 def roll(
     windows: Uint64s, leaving: Uint64s, entering: Uint64s, width: int, *, bits: int = 64, seed: int = 0
 ) -> Uint64s:
-    """Return the fingerprints one word further on, for many texts at once.
+    """Return the fingerprints of the next window of many texts.
 
     Args:
-        windows: uint64 (D,), the fingerprint of the present window of each text.
-        leaving: uint64 (D,), its first word, which is subtracted.
-        entering: uint64 (D,), the word behind it, which is added.
+        windows: uint64 (D,), the fingerprint of the current window of each text.
+        leaving: uint64 (D,), the first word of the window, which is subtracted.
+        entering: uint64 (D,), the word after the window, which is added.
     """
     prime = prime_of(bits)
     base = base_of(prime, seed)
@@ -178,7 +178,7 @@ def roll(
 
 
 def _window_sums(terms: Uint64s, width: int) -> tuple[Uint64s, Uint64s]:
-    """Return the sums of ``width`` consecutive terms in 128 bits: halves of terms add up in 64 bits."""
+    """Return the 128-bit sums of ``width`` consecutive terms, as high and low words."""
     half, low = np.uint64(32), np.uint64(0xFFFFFFFF)
     upper, lower = _differences(terms >> half, width), _differences(terms & low, width)
     sums = (upper << half) + lower

@@ -1,4 +1,4 @@
-"""All 64-bit fingerprints within a few bits of one, found without a scan."""
+"""An index of 64-bit fingerprints by Hamming distance: finds all within a few bits, without a scan."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,17 +12,19 @@ from shinglefold.errors import ConfigError
 from shinglefold.model.values import Int64s, Uint64s
 
 _BITS = 64
-#: Strangers a table may bring up for comparison, about.
+#: About how many strangers a query of a table may be compared with.
 _STRANGERS = 64
 #: Fingerprints looked up at a time by ``pairs``.
 _BATCH = 1 << 14
 #: Comparisons made at a time.
 _COMPARED = 1 << 21
+#: Blocks of ``near_once``: more of them mean smaller buckets and more tables.
+_NEAR_BLOCKS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class _BitTable:
-    """Some blocks of every fingerprint: ``mask`` says which, ``keys`` are sorted, ``order`` says whose."""
+    """Fingerprints sorted by the bits in ``mask``; ``order`` has their original places."""
 
     mask: int
     keys: Uint64s
@@ -30,15 +32,15 @@ class _BitTable:
 
 
 class HammingIndex:
-    """Fingerprints of 64 bits, found exactly within a Hamming distance.
+    """Finds 64-bit fingerprints within a Hamming distance; results are exact and complete.
 
-    The bits are cut into blocks. Two fingerprints that differ in d bits agree in all but d blocks, whichever
-    these are, so there is a sorted table for each choice of d blocks to leave out; what agrees in the others
-    is compared. Nothing is missed and nothing else is answered.
+    The bits are cut into blocks. Two fingerprints that differ in d bits agree in all but at most d blocks. So
+    there is a sorted table for each choice of d blocks to omit, and fingerprints equal in the others are
+    compared.
 
     Args:
-        fingerprints: uint64 (N,); they may repeat.
-        distance: bits they may differ in, 0 to 8.
+        fingerprints: uint64 (N,); may repeat.
+        distance: the most differing bits, 0 to 8.
         blocks: more than ``distance``; by default as few as keep strangers rare.
 
     Cost: C(blocks, distance) tables of 16 bytes a fingerprint: for 3 bits and 10⁶, 4 tables or 64 MB.
@@ -60,55 +62,53 @@ class HammingIndex:
         return len(self._fingerprints)
 
     def within(self, queries: Uint64s) -> tuple[Int64s, Int64s]:
-        """Return which fingerprints are within the distance of which queries.
+        """Return the fingerprints within the distance of each query.
 
         Args:
             queries: uint64 (Q,).
 
         Returns:
-            Two int64 (H,): numbers of queries and of fingerprints, in ascending order, each pair once.
+            Two int64 (H,): the numbers of queries and of fingerprints, sorted, each pair once.
         """
-        found = [self._looked_up(table, queries) for table in self._tables]
+        found = [self._look_up(table, queries) for table in self._tables]
         pairs = np.unique(np.concatenate(found))
         size = max(1, len(self))
         return pairs // size, pairs % size
 
     def pairs(self) -> Iterator[tuple[Int64s, Int64s]]:
-        """Yield all pairs a < b of fingerprints within the distance, by batches of a."""
+        """Yield all pairs a < b of fingerprints within the distance, in batches."""
         for begin in range(0, len(self), _BATCH):
-            asked, found = self.within(self._fingerprints[begin : begin + _BATCH])
-            later = found > asked + begin
-            yield asked[later] + begin, found[later]
+            queries, found = self.within(self._fingerprints[begin : begin + _BATCH])
+            later = found > queries + begin
+            yield queries[later] + begin, found[later]
 
-    def _looked_up(self, table: _BitTable, queries: Uint64s) -> Int64s:
-        """Return query · N + fingerprint for what a table finds."""
+    def _look_up(self, table: _BitTable, queries: Uint64s) -> Int64s:
+        """Return query · N + fingerprint for each match in a table."""
         return _compared(self._fingerprints, queries, self.distance, table, _buckets(table, queries))
 
 
 class Near(NamedTuple):
-    """Numbers of queries and of fingerprints near them, as ``HammingIndex.within`` returns them; ``crowded``:
-    bool (Q,), the queries of which some may be missing."""
+    """The result of ``HammingIndex.within``; ``crowded``: bool (Q,), queries that may lack matches."""
 
     queries: Int64s
     found: Int64s
     crowded: NDArray[np.bool_]
 
 
-def near_once(fingerprints: Uint64s, queries: Uint64s, most: int, distance: int = 3, blocks: int = 5) -> Near:
-    """Return the fingerprints within a distance of queries as ``HammingIndex`` does, in bounded time.
+def near_once(fingerprints: Uint64s, queries: Uint64s, most: int, distance: int = 3) -> Near:
+    """Return the fingerprints within a distance of queries, in bounded time.
 
-    Each table is made, asked and dropped in turn. A bucket of one holds the fingerprints that agree in all
-    blocks but those left out; where many are alike in these bits alone, the largest buckets are passed over.
+    Makes, queries and drops one table after another. A bucket has the fingerprints that agree in all blocks
+    of the table. The largest buckets are skipped if they exceed the limit.
 
     Args:
-        most: comparisons of a table, all in all; each bucket of one is looked at whatever that is.
-        blocks: as of ``HammingIndex``; more of them have smaller buckets, and more tables.
+        most: the most comparisons for a table; buckets of one fingerprint are always compared.
 
-    Cost: a sort of both for each table, and ``most`` comparisons.
+    Cost: a sort of fingerprints and queries, and ``most`` comparisons, for each table.
     """
     found = _NearHashes()
     crowded = np.zeros(len(queries), np.bool_)
-    for mask in _masks(blocks, distance):
+    for mask in _masks(_NEAR_BLOCKS, distance):
         table = _table(fingerprints, mask)
         buckets = _buckets(table, queries)
         kept = buckets.counts <= _limit(buckets.counts, most)
@@ -120,7 +120,7 @@ def near_once(fingerprints: Uint64s, queries: Uint64s, most: int, distance: int 
 
 
 class _NearHashes:
-    """Numbers that come again and again, of which little more is held than there are different ones."""
+    """A set of numbers that are added repeatedly; it stores little more than the distinct ones."""
 
     def __init__(self) -> None:
         self._parts: list[Int64s] = [np.zeros(0, np.int64)]
@@ -135,13 +135,13 @@ class _NearHashes:
 
 
 def ascending(numbers: Int64s) -> Int64s:
-    """Return numbers in ascending order, each once; ``np.unique`` takes several times as long for many."""
+    """Return the distinct numbers in ascending order, several times as fast as ``np.unique``."""
     in_order = np.sort(numbers)
     return np.asarray(in_order[np.diff(in_order, prepend=in_order[:1] - 1) != 0], np.int64)
 
 
 class _BitBuckets(NamedTuple):
-    """Where in a table the bucket of each query begins, and how many fingerprints it holds."""
+    """The start of each query's bucket in a table, and how many fingerprints the bucket has."""
 
     queries: Int64s
     first: Int64s
@@ -153,7 +153,7 @@ class _BitBuckets(NamedTuple):
 
 def _buckets(table: _BitTable, queries: Uint64s) -> _BitBuckets:
     keys = _kept(queries, table.mask)
-    # Looked up in ascending order, neighbours are in the cache already.
+    # In ascending order, because neighbours are in the cache then.
     order = np.argsort(keys, kind="stable")
     first, counts = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
     first[order] = np.searchsorted(table.keys, keys[order], "left")
@@ -162,14 +162,14 @@ def _buckets(table: _BitTable, queries: Uint64s) -> _BitBuckets:
 
 
 def _limit(counts: Int64s, most: int) -> int:
-    """Return the size of buckets up to which all of them together have at most so many, at least 1."""
+    """Return the size up to which all buckets together have at most ``most`` fingerprints; at least 1."""
     sizes, often = np.unique(counts, return_counts=True)
     fitting = sizes[np.cumsum(sizes * often) <= most]
     return max(1, int(fitting[-1])) if len(fitting) else 1
 
 
 def _portions(buckets: _BitBuckets) -> Iterator[_BitBuckets]:
-    """Yield buckets, so many comparisons at a time."""
+    """Yield the buckets in portions of about ``_COMPARED`` comparisons."""
     begins = np.cumsum(buckets.counts) - buckets.counts
     for cut in range(0, int(begins[-1]) + 1 if len(begins) else 0, _COMPARED):
         yield buckets.of(slice(*np.searchsorted(begins, (cut, cut + _COMPARED)).tolist()))
@@ -178,17 +178,17 @@ def _portions(buckets: _BitBuckets) -> Iterator[_BitBuckets]:
 def _compared(
     fingerprints: Uint64s, queries: Uint64s, distance: int, table: _BitTable, buckets: _BitBuckets
 ) -> Int64s:
-    """Return query · N + fingerprint of what is near in the buckets of queries."""
-    asked = np.repeat(buckets.queries, buckets.counts)
-    # The places first, first + 1, … of each query, laid one after another.
-    steps = np.arange(len(asked)) - np.repeat(np.cumsum(buckets.counts) - buckets.counts, buckets.counts)
+    """Return query · N + fingerprint for the fingerprints in the buckets within the distance."""
+    asking = np.repeat(buckets.queries, buckets.counts)
+    # The places first, first + 1, … of each query, concatenated.
+    steps = np.arange(len(asking)) - np.repeat(np.cumsum(buckets.counts) - buckets.counts, buckets.counts)
     nominated = table.order[np.repeat(buckets.first, buckets.counts) + steps]
-    near = np.bitwise_count(fingerprints[nominated] ^ queries[asked]) <= distance
-    return np.asarray(asked[near] * len(fingerprints) + nominated[near], np.int64)
+    near = np.bitwise_count(fingerprints[nominated] ^ queries[asking]) <= distance
+    return np.asarray(asking[near] * len(fingerprints) + nominated[near], np.int64)
 
 
 def _blocks(count: int, distance: int) -> int:
-    """Return the fewest blocks whose kept bits leave few strangers equal."""
+    """Return the fewest blocks with which strangers are rarely equal in the kept bits."""
     for blocks in range(distance + 1, 16):
         kept = _BITS * (blocks - distance) // blocks
         if count <= _STRANGERS << kept:
@@ -197,7 +197,7 @@ def _blocks(count: int, distance: int) -> int:
 
 
 def _masks(blocks: int, distance: int) -> Iterator[int]:
-    """Yield the bits that are kept, for every choice of blocks to leave out."""
+    """Yield the mask of kept bits for each choice of blocks to omit."""
     bounds = [_BITS * number // blocks for number in range(blocks + 1)]
     for kept in combinations(range(blocks), blocks - distance):
         yield sum((1 << bounds[number + 1]) - (1 << bounds[number]) for number in kept)
@@ -210,5 +210,5 @@ def _table(fingerprints: Uint64s, mask: int) -> _BitTable:
 
 
 def _kept(fingerprints: Uint64s, mask: int) -> Uint64s:
-    """Return the kept bits where they stand: equal keys are neighbours whichever bits count for most."""
+    """Return the kept bits in their places: sorting makes equal keys adjacent whatever their order."""
     return fingerprints & np.uint64(mask)

@@ -1,4 +1,4 @@
-"""Context-triggered piecewise hashing of words: the text cuts itself where its words say so."""
+"""Context-triggered piecewise hashing: of words, and of bytes in ssdeep's format."""
 
 from dataclasses import dataclass
 from types import ModuleType
@@ -12,16 +12,17 @@ from shinglefold.sketch.hash_mixing import mix64
 from shinglefold.sketch.shingles import shingle_hashes
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-#: Words whose hash decides on a cut, and letters of a signature about which the size of pieces is chosen.
+#: Words whose hash decides on a cut, and the approximate letters of a signature, which set the size of
+#: pieces.
 WINDOW, LONGEST = 3, 64
 _SMALLEST = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Piecewise:
-    """A letter a piece: ``fine`` for pieces of about ``size`` words, ``coarse`` for twice that.
+    """A letter for each piece: ``fine`` for pieces of about ``size`` words, ``coarse`` for twice that.
 
-    ``str`` writes it as ssdeep writes its own: ``size:fine:coarse``.
+    ``str`` writes it in ssdeep's form: ``size:fine:coarse``.
     """
 
     size: int
@@ -33,7 +34,7 @@ class Piecewise:
 
     @classmethod
     def parse(cls, text: str) -> "Piecewise":
-        """Return what ``str`` wrote."""
+        """Read what ``str`` wrote."""
         size, fine, coarse = text.split(":")
         return cls(int(size), fine, coarse)
 
@@ -41,16 +42,16 @@ class Piecewise:
 def piecewise(tokens: Uint64s) -> Piecewise:
     """Return the piecewise hash of a document's canonical tokens.
 
-    A cut is made behind each word where the hash of it and the two before it is one below a multiple of the
-    size. A changed word changes the letters of its piece, and of the next where it moves a cut; what follows
-    is cut as before.
+    The text is cut after each word for which the hash of it and the two words before is one below a multiple
+    of the size. A changed word changes the letter of its piece, and of the next one if it moves a cut; later
+    pieces stay.
 
     Args:
         tokens: uint64 (T,).
 
     Source: Kornblum 2006, "Identifying almost identical files using context triggered piecewise hashing".
     Deviations: words instead of bytes; the trigger hashes its window instead of rolling over it; signatures
-    are as long as they come out instead of being cut off at 64 letters.
+    are not cut off at 64 letters.
     """
     size = _SMALLEST
     while size * LONGEST < len(tokens):
@@ -64,10 +65,10 @@ def piecewise(tokens: Uint64s) -> Piecewise:
 
 
 def similarity(one: Piecewise, other: Piecewise) -> float:
-    """Return how alike two piecewise hashes are, 0 to 1: 1 − edits/(letters of both).
+    """Return the similarity of two piecewise hashes, 0 to 1: 1 − edits/(letters of both).
 
-    Only sizes that are equal or one twice the other can be compared; 0 says that these can't. An edit is a
-    letter put in or taken out.
+    An edit is an inserted or deleted letter. Sizes must be equal, or one twice the other; else the result is
+    0.
     """
     pairs = []
     if one.size == other.size:
@@ -80,7 +81,7 @@ def similarity(one: Piecewise, other: Piecewise) -> float:
 
 
 def _letters(tokens: Uint64s, triggers: Uint64s, size: int) -> str:
-    """Return a letter for each piece: six bits of the hash of its words in their order."""
+    """Return a letter for each piece: six bits of the hash of its words in order."""
     if not len(tokens):
         return ""
     cuts = np.flatnonzero(triggers % np.uint64(size) == size - 1) + WINDOW
@@ -92,7 +93,7 @@ def _letters(tokens: Uint64s, triggers: Uint64s, size: int) -> str:
 
 
 def ssdeep(data: bytes) -> str:
-    """Return ``size:letters:letters`` for some bytes.
+    """Return the ssdeep hash ``size:letters:letters`` of some bytes.
 
     Cost: about 1 µs a byte; ppdeep is written in Python.
 
@@ -103,10 +104,10 @@ def ssdeep(data: bytes) -> str:
 
 
 def ssdeep_similarity(one: str, other: str) -> float:
-    """Return ssdeep's score of two hashes as a share, 0 to 1.
+    """Return ssdeep's score of two hashes, scaled to 0…1.
 
     Raises:
-        InputError: one is no such hash.
+        InputError: one is not an ssdeep hash.
         MissingExtra: ppdeep is not installed.
     """
     try:

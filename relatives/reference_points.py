@@ -1,4 +1,4 @@
-"""Reference points: values that are near for similar texts, rounded to a grid so that they become equal."""
+"""Reference points: numbers that are close for similar texts, rounded to a grid so that they become equal."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,20 +12,20 @@ Int32s = NDArray[np.int32]
 
 
 def values(shingles: Uint64s, offsets: Int64s, count: int, seed: int = 0) -> Floats:
-    """Return ``count`` values of each of D documents, which are near where the documents are similar.
+    """Return ``count`` values for each of D documents; they are close if the documents are similar.
 
-    A value is the sum of +1 or −1 over the shingles, as a hash of each says, over the square root of their
-    number. Over all shingle sets it has mean 0 and variance 1; those of two documents with the cosine ρ
-    differ by √(2(1 − ρ)) on average (root of the mean square).
+    A value is the sum of +1 or −1 over the shingles, chosen by a hash of each, divided by the square root of
+    their number. It has mean 0 and variance 1. The values of two documents with the cosine ρ differ by √(2(1
+    − ρ)) (root mean square).
 
     Args:
-        shingles: uint64 (T,), well mixed; a document's are best distinct.
+        shingles: uint64 (T,), well mixed, preferably distinct within a document.
         offsets: int64 (D + 1,).
 
     Returns:
         float64 (D, count); 0 for a document without shingles.
 
-    Source: Charikar 2002 (random hyperplanes), before the sign is taken.
+    Source: Charikar 2002 (random hyperplanes), without taking the sign.
     """
     sizes = np.diff(offsets)
     filled = sizes > 0
@@ -40,11 +40,11 @@ def values(shingles: Uint64s, offsets: Int64s, count: int, seed: int = 0) -> Flo
 
 
 def rounded(found: Floats, step: float, shift: float = 0.0) -> Int32s:
-    """Return the nearest points of a grid, as their numbers, int32 of the same shape.
+    """Return the numbers of the nearest grid points, int32 of the same shape.
 
     Args:
-        step: distance between neighbouring points, above 0.
-        shift: of the whole grid, in steps.
+        step: the distance between adjacent points, above 0.
+        shift: an offset of the grid, in steps.
     """
     if step <= 0.0:
         raise ConfigError(f"a grid with steps of {step}; they must be above 0")
@@ -52,21 +52,20 @@ def rounded(found: Floats, step: float, shift: float = 0.0) -> Int32s:
 
 
 def on_two_grids(found: Floats, step: float) -> Int32s:
-    """Return the nearest points of two grids, one half a step beside the other, int32 (…, 2).
+    """Return the nearest points of two grids, shifted by half a step, int32 (…, 2).
 
-    Two values less than half a step apart have a border of one grid between them at most, so that they are
-    equal on the other: this cures what happens on one grid, where values that differ ever so little are
-    rounded apart with a probability of difference/step.
+    On one grid, close values are rounded to different points with the probability difference/step. Values
+    less than half a step apart are equal on at least one of two grids.
     """
     return np.stack((rounded(found, step), rounded(found, step, 0.5)), axis=-1)
 
 
 def parted(difference: float, step: float, grids: int) -> float:
-    """Return the probability that values so far apart are rounded apart on one grid, or on both of two.
+    """Return the probability that two values have no grid point in common.
 
     Args:
-        difference: of the two values, at least 0.
-        grids: 1 or 2.
+        difference: the difference of the values, at least 0.
+        grids: how many grids, 1 or 2.
     """
     apart = difference / step
     return min(1.0, apart) if grids == 1 else min(1.0, max(0.0, 2.0 * apart - 1.0))

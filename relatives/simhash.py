@@ -1,4 +1,4 @@
-"""simhash: one bit for each direction, so that similar sets of features differ in few bits."""
+"""simhash: fingerprints that differ in few bits for similar sets of features."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,10 +7,10 @@ from shinglefold.errors import ConfigError
 from shinglefold.model.values import Int64s, Uint64s
 from shinglefold.sketch.hash_mixing import mix64
 
-#: Widths there are, in bits.
+#: The supported widths, in bits.
 WIDTHS = (32, 64, 128)
 _SECOND = np.uint64(0x9E3779B97F4A7C15)
-#: Features whose bits are spread out at a time, at a byte each.
+#: Features whose bits are unpacked at a time, to a byte each.
 _BLOCK = 1 << 14
 
 
@@ -19,18 +19,17 @@ def simhashes(
 ) -> Uint64s:
     """Return the simhash of each of D documents.
 
-    Bit i is set where the features whose hash has bit i set outweigh the others.
+    Bit i is set if the features with bit i set in their hash outweigh the others.
 
     Args:
-        features: uint64 (T,), well mixed hashes of canonical tokens or shingles; one that comes again counts
-            again.
+        features: uint64 (T,), well mixed hashes of canonical tokens or shingles; repeats count.
         offsets: int64 (D + 1,), document d has ``features[offsets[d]:offsets[d + 1]]``.
         bits: 32, 64 or 128.
         weights: (T,), at least 0 each; by default 1.
 
     Returns:
-        uint64 (D, 1), or (D, 2) for 128 bits; of 32 bits the high half is 0. A document without features has
-        0 everywhere, which says nothing of it.
+        uint64 (D, 1), or (D, 2) for 128 bits; for 32 bits the high half is 0. All bits are 0 for a document
+        without features.
 
     Cost: about 0.1 µs a feature for 64 bits.
 
@@ -47,15 +46,15 @@ def simhashes(
 
 
 def window_simhashes(features: Uint64s, width: int) -> Uint64s:
-    """Return the simhash of 64 bits of each ``width`` consecutive features, uint64 (T − width + 1,).
+    """Return the 64-bit simhash of each window of ``width`` features, uint64 (T − width + 1,).
 
-    They are those of ``simhashes``; windows that overlap share their bits.
+    The results are those of ``simhashes``; overlapping windows share the unpacked bits.
 
     Args:
         features: uint64 (T,), well mixed hashes.
         width: 1 to 255.
 
-    Cost: some 0.1 µs a window, and memory for the result alone.
+    Cost: some 0.1 µs a window; memory for the result only.
     """
     count = max(0, len(features) - width + 1)
     found = np.empty(count, np.uint64)
@@ -72,24 +71,24 @@ def window_simhashes(features: Uint64s, width: int) -> Uint64s:
 
 
 def distance(one: Uint64s, other: Uint64s) -> Int64s:
-    """Return in how many bits simhashes differ, int64 (…); both uint64 (…, W), which broadcast."""
+    """Return the Hamming distance of simhashes, int64 (…); both are uint64 (…, W), and are broadcast."""
     differing: Int64s = np.bitwise_count(one ^ other).sum(axis=-1, dtype=np.int64)
     return differing
 
 
 def similarity(one: Uint64s, other: Uint64s, bits: int = 64) -> NDArray[np.float64]:
-    """Return 1 − Hamming distance/bits; strangers have about .5."""
+    """Return 1 − Hamming distance/bits; about .5 for unrelated documents."""
     return np.asarray(1.0 - distance(one, other) / bits, np.float64)
 
 
 def _signs(features: Uint64s, offsets: Int64s, weights: NDArray[np.floating] | None) -> Uint64s:
-    """Return a word for each document, bit by bit what outweighs."""
+    """Return a word for each document, with the bits of positive balance."""
     balance = np.zeros((len(offsets) - 1, 64))
     for begin in range(0, len(features), _BLOCK):
         part = features[begin : begin + _BLOCK]
         first = int(np.searchsorted(offsets, begin, "right")) - 1
         last = int(np.searchsorted(offsets, begin + len(part), "left"))
-        # A document may reach over blocks: what it has in each adds up.
+        # A document may span several blocks, whose balances add up.
         bounds = np.clip(offsets[first : last + 1] - begin, 0, len(part))
         filled = np.diff(bounds) > 0
         weighed = None if weights is None else weights[begin : begin + len(part)]
@@ -99,7 +98,7 @@ def _signs(features: Uint64s, offsets: Int64s, weights: NDArray[np.floating] | N
 
 
 def _balance(features: Uint64s, starts: Int64s, weights: NDArray[np.floating] | None) -> NDArray[np.float64]:
-    """Return the weight of set bits less that of the others, float64 (documents, 64)."""
+    """Return the weight of set bits minus that of the others, float64 (documents, 64)."""
     spread = np.unpackbits(features.astype("<u8").view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
     if weights is None:
         counts = np.add.reduceat(spread, starts, axis=0, dtype=np.int32)

@@ -1,4 +1,4 @@
-"""Token hashes to shingles, MinHash signatures and supershingles, and what these tell of two documents."""
+"""Shingles, MinHash signatures and supershingles of documents; pairs and groups of near-duplicates."""
 
 from shinglefold.sketch.all_pairs import Pairs, find_pairs, iter_pairs
 from shinglefold.sketch.b_bit_minhash import (

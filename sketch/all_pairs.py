@@ -17,9 +17,9 @@ from shinglefold.sketch.verification import PairVerifier, Texts
 class Pairs:
     """Pairs of documents by their places in the collection: a < b.
 
-    ``a``, ``b``: int64 (P,). ``resemblance``: float64 (P,), estimated; 1 where the digests are equal.
-    ``similarity``: float64 (P,), the edit similarity of the texts; 1 where the digests are equal, NaN where
-    the texts were not asked.
+    ``a``, ``b``: int64 (P,). ``resemblance``: float64 (P,), estimated; 1 if the digests are equal.
+    ``similarity``: float64 (P,), the edit similarity of the texts; 1 if the digests are equal, NaN if the
+    texts were not compared.
     """
 
     a: Int64s
@@ -41,27 +41,28 @@ def find_pairs(  # noqa: PLR0917 - one column of the collection each
     valid: NDArray[np.bool_],
     texts: Texts | None = None,
 ) -> Pairs:
-    """Return all near-duplicate pairs of D documents, ascending by a, then b.
+    """Return all near-duplicate pairs of D documents, sorted by a, then b.
 
-    Two documents are a pair where their digests are equal and not empty; or where both are valid, share
-    ``decision.min_shared`` supershingles and are verified as ``decision.verify`` says: by nothing more; by
-    the estimated resemblance and the length ratio; or by their texts, where these are given: s is the
-    edit similarity of the words as written they must reach; or (1 + s)/2 of their canonical tokens must stand
-    in both, wherever, as in copies with other endings or moved passages. A pair with a text of more than
-    ``edit.LONGEST`` words is verified by its signatures.
+    Two documents are a pair if their digests are equal and not empty. They are also a pair if both are valid,
+    share ``decision.min_shared`` supershingles, and pass the check that ``decision.verify`` names:
+
+    * ``keywords``: none.
+    * ``signature``: the estimated resemblance and the length ratio.
+    * ``text``: their texts, as in ``alike_by_text``. Pairs with a longer text than ``verification.LONGEST``
+    words,
+      or without texts, are checked by signature.
 
     Args:
-        supershingles: uint64 (D, M or more): of all values, where they are at hand. The further ones find
-            pairs that those an index stores would miss; where two must be shared, or where they decide, they
-            don't count.
+        supershingles: uint64 (D, M or more). Supershingles beyond the M stored ones find more pairs. They are
+            ignored if two must be shared, or if keywords decide.
         signatures: uint8 (D, B), packed with ``options.bits``.
         shingles: int64 (D,), shingle positions.
-        digests: of all D documents: equal for equal texts, and empty for none.
-        valid: bool (D,); the rows of others are not looked at.
-        texts: of all D documents.
+        digests: equal for equal texts; empty for a text without one.
+        valid: bool (D,); rows of other documents are ignored.
+        texts: the texts of all documents, if they are available.
 
-    Cost: sorting, and work in proportion to the candidates; never all with all. Memory grows with the
-    pairs found: ``iter_pairs`` hands them out in chunks.
+    Cost: sorting, then in proportion to the candidates. Memory grows with the pairs; ``iter_pairs`` yields
+    them in chunks.
     """
     found = list(iter_pairs(supershingles, signatures, shingles, digests, options, decision, valid, texts))
     whole = _joined(found)
@@ -80,45 +81,45 @@ def iter_pairs(  # noqa: PLR0917 - as find_pairs
     texts: Texts | None = None,
     chunk: int = CHUNK,
 ) -> Iterator[Pairs]:
-    """Yield what ``find_pairs`` returns in chunks of at most ``chunk`` pairs; every pair once, unordered."""
+    """Yield the pairs of ``find_pairs``, unordered, in chunks of at most ``chunk``."""
     if decision.min_shared > 1 or decision.verify == "keywords":
         supershingles = supershingles[:, : options.groups]
     codes = _codes(digests)
     yield from _equal_digests(codes, chunk)
-    twins = _twins(codes, supershingles, signatures, shingles, valid)
-    leaders = np.flatnonzero((twins == np.arange(len(twins))) & valid)
-    members = _Members.of(twins, leaders)
-    judge = PairVerifier(signatures, shingles, options, decision, texts)
+    originals = _originals(codes, supershingles, signatures, shingles, valid)
+    leaders = np.flatnonzero((originals == np.arange(len(originals))) & valid)
+    members = _Members.of(originals, leaders)
+    verifier = PairVerifier(signatures, shingles, options, decision, texts)
     for a, b in nominate(supershingles[leaders], decision.min_shared, chunk):
         other_text = (codes[leaders[a]] != codes[leaders[b]]) | (codes[leaders[a]] < 0)
-        near = other_text & judge.near(leaders[a], leaders[b])
+        near = other_text & verifier.similar_length(leaders[a], leaders[b])
         ones, others = a[near], b[near]
-        told = judge.verified(leaders[ones], leaders[others])
-        kept = told.kept
+        verdicts = verifier.verify(leaders[ones], leaders[others])
+        kept = verdicts.kept
         yield from members.expand(
-            ones[kept], others[kept], told.resemblance[kept], told.similarity[kept], chunk
+            ones[kept], others[kept], verdicts.resemblance[kept], verdicts.similarity[kept], chunk
         )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Members:
-    """The documents behind each leader: ``documents[starts[i]:starts[i] + sizes[i]]`` for leader i."""
+    """The copies of each leader: ``documents[starts[i]:starts[i] + sizes[i]]`` for leader i."""
 
     documents: Int64s
     starts: Int64s
     sizes: Int64s
 
     @classmethod
-    def of(cls, twins: Int64s, leaders: Int64s) -> "_Members":
-        documents = np.argsort(twins, kind="stable").astype(np.int64)
-        ranked = twins[documents]
+    def of(cls, originals: Int64s, leaders: Int64s) -> "_Members":
+        documents = np.argsort(originals, kind="stable").astype(np.int64)
+        ranked = originals[documents]
         starts = np.searchsorted(ranked, leaders, "left").astype(np.int64)
         return cls(documents, starts, np.searchsorted(ranked, leaders, "right").astype(np.int64) - starts)
 
     def expand(
         self, a: Int64s, b: Int64s, resemblance: Floats, similarity: Floats, chunk: int
     ) -> Iterator[Pairs]:
-        """Yield every member of leader a with every member of leader b."""
+        """Yield the pairs of each copy of leader a with each copy of leader b."""
         for owner, number in ragged(self.sizes[a] * self.sizes[b], chunk):
             of_a, of_b = np.divmod(number, self.sizes[b[owner]])
             one = self.documents[self.starts[a[owner]] + of_a]
@@ -128,7 +129,7 @@ class _Members:
 
 
 def _codes(digests: Iterable[Hashable]) -> Int64s:
-    """Number the digests from 0; −1 for an empty one."""
+    """Number the distinct digests from 0; −1 for an empty one."""
     numbers: dict[Hashable, int] = {}
     return np.array([numbers.setdefault(d, len(numbers)) if d else -1 for d in digests], np.int64)
 
@@ -137,31 +138,31 @@ def _equal_digests(codes: Int64s, chunk: int) -> Iterator[Pairs]:
     ranked = np.argsort(codes, kind="stable").astype(np.int64)
     ranked = ranked[np.searchsorted(codes[ranked], 0) :]
     ends = np.searchsorted(codes[ranked], codes[ranked], "right")
-    # Each document is paired with those of its digest that stand behind it.
+    # Each document is paired with the later ones of its digest.
     for owner, number in ragged(ends - np.arange(len(ranked)) - 1, chunk):
         same = np.ones(len(owner))
         yield Pairs(ranked[owner], ranked[owner + 1 + number], same, same)
 
 
-def _twins(
+def _originals(
     codes: Int64s, supershingles: Uint64s, signatures: Bytes, shingles: Int64s, valid: NDArray[np.bool_]
 ) -> Int64s:
-    """Return for each document the first one of the same digest and sketch: itself, mostly.
+    """Return for each document the first one with the same digest and sketch, usually itself.
 
-    Thousands of copies of one page then cost the search of candidates no more than one.
+    So thousands of copies of one page cost the search for candidates no more than one.
     """
-    twins = np.arange(len(codes), dtype=np.int64)
+    own = np.arange(len(codes), dtype=np.int64)
     if not len(codes):
-        return twins
+        return own
     _, first, number = np.unique(codes, return_index=True, return_inverse=True)
-    twin = first[number]
-    same = (codes >= 0) & valid & valid[twin] & (shingles == shingles[twin]) & (twin != twins)
+    original = first[number]
+    same = (codes >= 0) & valid & valid[original] & (shingles == shingles[original]) & (original != own)
     copies = np.flatnonzero(same)
-    originals = twin[copies]
-    # Equal digests can have unequal sketches: two languages with shingles of different widths.
-    same[copies] = (supershingles[copies] == supershingles[originals]).all(axis=1)
-    same[copies] &= (signatures[copies] == signatures[originals]).all(axis=1)
-    return np.where(same, twin, twins)
+    copied = original[copies]
+    # Equal digests can have different sketches: two languages with shingles of different widths.
+    same[copies] = (supershingles[copies] == supershingles[copied]).all(axis=1)
+    same[copies] &= (signatures[copies] == signatures[copied]).all(axis=1)
+    return np.where(same, original, own)
 
 
 def _joined(parts: Sequence[Pairs]) -> Pairs:

@@ -1,4 +1,7 @@
-"""Packing: b bits of every minimum, side by side in bytes."""
+"""b-bit MinHash signatures: packing, counting equal values, and estimating the resemblance.
+
+Source: Li & König 2010, "b-bit minwise hashing".
+"""
 
 from math import ceil
 from typing import overload
@@ -20,25 +23,24 @@ def check_bits(bits: int) -> None:
 
 
 def packed_size(values: int, bits: int) -> int:
-    """Return the bytes of a signature of so many values."""
+    """Return the size of a signature in bytes."""
     return ceil(values * bits / 8)
 
 
 def low_bits(minima: Uint32s, bits: int) -> Uint32s:
     """Return b well mixed bits of each minimum, as values below 2^bits.
 
-    The bits are taken after a mix: the lowest bits of an odd multiply-add depend on the lowest bits of its
-    input alone, so on short documents, where few shingles hold all minima, the functions would agree or
-    disagree together (with 4 shingles the estimate of strangers scatters 2.4 times as wide without the mix).
-
-    Source: Li & König 2010, "b-bit minwise hashing"; the mix is an addition.
+    The minima are mixed first, which the source does not do. The lowest bits of an odd multiply-add depend
+    only on the lowest bits of its input. In short documents few shingles hold all minima, so the functions
+    would agree or disagree together. Without the mix, the estimate of strangers with 4 shingles scatters 2.4
+    times as wide.
     """
     check_bits(bits)
     return mix32(minima) >> np.uint32(32 - bits)
 
 
 def pack(values: Uint32s, bits: int) -> Bytes:
-    """Pack the lowest b bits of each value, the first value lowest, the last byte filled up with zeros.
+    """Pack the lowest b bits of each value, the first value lowest; the last byte is padded with zeros.
 
     Args:
         values: uint32 (D, K), each below 2^bits.
@@ -65,13 +67,13 @@ def unpack(packed: Bytes, bits: int, values: int) -> Uint32s:
 
     Args:
         packed: uint8 (D, B).
-        values: K, how many values a row holds.
+        values: K, values in a row.
 
     Returns:
         uint32 (D, K).
 
     Raises:
-        ConfigError: the rows are not as long as K values of b bits.
+        ConfigError: the rows do not have the length of K values of b bits.
     """
     check_bits(bits)
     if packed.shape[1] != packed_size(values, bits):
@@ -83,24 +85,23 @@ def unpack(packed: Bytes, bits: int, values: int) -> Uint32s:
     return split.reshape(len(packed), packed.shape[1] * (8 // bits))[:, :values].astype(np.uint32)
 
 
-#: Pairs compared at a time: 128 KiB of 64-bit words, and not all of a window, as half of it is mirrored.
+#: Pairs compared at a time: 128 KiB of 64-bit words.
 _BLOCK = 1 << 14
-#: Words of 64 values whose differences a byte can count.
+#: Words of 64 values whose differences fit into a byte.
 _COUNTED = 3
 
 
 def agreement(one: Bytes, many: Bytes, bits: int, values: int | None = None) -> Int64s:
-    """Count the equal values of one signature and each of many.
+    """Count the equal values of one signature and each of many others.
 
     Args:
         one: uint8 (B,).
         many: uint8 (N, B).
         bits: bits of a value.
-        values: K; None takes as many as the bytes hold, so that zeros which fill up the last byte, if any,
-            count as equal.
+        values: K; None takes as many as fit into the bytes, so padding of the last byte counts as equal.
 
     Returns:
-        int64 (N,), each 0…K.
+        int64 (N,), each from 0 to K.
     """
     return agreement_rows(one[None, :], many, bits, values)
 
@@ -112,7 +113,7 @@ def agreement_rows(ones: Bytes, others: Bytes, bits: int, values: int | None = N
     """
     held = _held(ones, others, bits, values)
     words = _words(ones ^ others, bits)
-    # Every value that differs folds down to a one in its lowest bit.
+    # Fold the bits of every value into its lowest one, which is then 1 if the value differs.
     shift = bits // 2
     while shift:
         words |= words >> words.dtype.type(shift)
@@ -125,7 +126,7 @@ def agreement_rows(ones: Bytes, others: Bytes, bits: int, values: int | None = N
 def agreement_matrix(rows: Bytes, bits: int, values: int | None = None) -> Int64s:
     """Count the equal values of every two of N signatures, int64 (N, N).
 
-    Cost: about 0.5 ms for 200 signatures of 168×4 bits; n², so meant for a window of hits.
+    Cost: about 0.5 ms for 200 signatures of 168×4 bits; quadratic, so meant for a window of hits.
     """
     held = _held(rows, rows, bits, values)
     planes = bit_planes(rows, bits)
@@ -153,27 +154,27 @@ def _held(ones: Bytes, others: Bytes, bits: int, values: int | None) -> int:
 
 
 def _words(rows: Bytes, bits: int) -> Uint64s:
-    """View rows as the widest integers that divide them and hold whole values."""
+    """View rows as the widest integers that divide their length and hold whole values."""
     size = next(size for size in (8, 4, 2, 1) if rows.shape[-1] % size == 0 and size * 8 >= bits)
     words: Uint64s = rows.view(f"u{size}")
     return words
 
 
 def bit_planes(rows: Bytes, bits: int, wanted: int | None = None) -> Uint64s:
-    """Return the lowest bits of all values of rows as words, made to be compared by ``differing``.
+    """Return signatures as bit planes, to compare them by ``differing``.
 
     Args:
         rows: packed signatures, uint8 (N, B).
         wanted: how many bits of each value, the lowest first; None takes all.
 
     Returns:
-        uint64 (wanted, words, N), unused bits 0. The values stand in another order than in the row, the same
-        one for all rows and bits.
+        uint64 (wanted, words, N), unused bits 0. The order of values differs from that in the row, but is the
+        same for all rows and bits.
     """
     count = -(-rows.shape[1] // (8 * bits))
     padded = np.zeros((len(rows), count * 8 * bits), np.uint8)
     padded[:, : rows.shape[1]] = rows
-    # A word holds 64/b values: bit i of the values of b words, each shifted by its place, fills one word.
+    # A word has 64/b values. Bit i of the values of b words, each shifted by its place, fills one word.
     words = padded.view(np.uint64).reshape(len(rows), count, bits)
     lowest = np.uint64(lowest_bits(bits, 8))
     planes = np.empty((bits if wanted is None else wanted, count, len(rows)), np.uint64)
@@ -188,16 +189,17 @@ def bit_planes(rows: Bytes, bits: int, wanted: int | None = None) -> Uint64s:
 
 
 def differing(ones: Uint64s, others: Uint64s) -> NDArray[np.unsignedinteger]:
-    """Count the values in which all pairs of two sets of planes differ; a value differs where any bit does.
+    """Count the differing values of each row of one set of bit planes and each row of another.
 
     Args:
-        ones: planes of N rows; ``others``: as many planes of M rows.
+        ones: planes of N rows.
+        others: as many planes of M rows.
 
     Returns:
-        uint8 (N, M), uint16 where a byte can't count so many values.
+        uint8 (N, M), or uint16 if a byte can't count all values.
 
-    Cost: about 2 ns a word, bit and pair. Bits are counted by the word, as a linear algebra library would
-    make threads that wait where every core is busy.
+    Cost: about 2 ns a word, bit and pair. Matrix products would be as fast, but start threads, which wait if
+    every core is busy.
     """
     shape = ones.shape[2], others.shape[2]
     here = ones[:, :, :, None]
@@ -219,7 +221,7 @@ def differing(ones: Uint64s, others: Uint64s) -> NDArray[np.unsignedinteger]:
 
 
 def lowest_bits(bits: int, size: int) -> int:
-    """Return the integer of ``size`` bytes in which the lowest bit of every b-bit field is set."""
+    """Return the mask of ``size`` bytes with the lowest bit of every b-bit field set."""
     return int(((bits - 1) * "0" + "1") * (size * 8 // bits), 2)
 
 
@@ -235,18 +237,18 @@ def estimate(
 ) -> tuple[float, float] | tuple[Floats, Floats]:
     """Return the estimated resemblance and its standard error.
 
-    Strangers agree in a share 2^−b of their values by chance; the estimate takes that out and is then kept
-    within 0…1.
+    By chance strangers agree in a share 2^−b of their values. The estimate subtracts it and is clipped to
+    0…1.
 
     Args:
-        agreeing: how many values agree, a number or an array of them.
+        agreeing: how many values agree, a number or an array.
         values: K.
-        bits: b, the bits kept of each value.
+        bits: b, the bits of each value.
 
     Returns:
-        (resemblance, standard error), numbers for a number, float64 arrays for an array.
+        (resemblance, standard error), as numbers or float64 arrays.
 
-    Source: Li & König 2010, "b-bit minwise hashing", for sets small against the universe of hashes.
+    Source: Li & König 2010, for sets that are small compared with the universe of hashes.
     """
     share = np.asarray(agreeing, np.float64) / values
     resemblance = np.clip(corrected(share, bits), 0.0, 1.0)
@@ -263,20 +265,20 @@ def chance(bits: int) -> float:
 
 
 def corrected(share: ArrayLike, bits: int) -> Floats:
-    """Return the resemblance of a share of agreeing values, not kept within 0…1: it is unbiased."""
+    """Return the unbiased resemblance for a share of agreeing values; it is not clipped to 0…1."""
     by_chance = chance(bits)
     return (np.asarray(share, np.float64) - by_chance) / (1.0 - by_chance)
 
 
 def standard_error(resemblance: float, values: int, bits: int) -> float:
-    """Return the standard error to expect at a true resemblance, 0…1."""
+    """Return the expected standard error at a true resemblance, 0…1."""
     by_chance = chance(bits)
     share = by_chance + (1.0 - by_chance) * resemblance
     return float(np.sqrt(share * (1.0 - share) / values) / (1.0 - by_chance))
 
 
 def length_ratio(one: ArrayLike, other: ArrayLike) -> Floats:
-    """Return 2·min(a, b)/(a + b) of shingle counts, 0…1; 1 where both are 0."""
+    """Return 2·min(a, b)/(a + b) of shingle counts, 0…1; 1 if both are 0."""
     a, b = np.asarray(one, np.float64), np.asarray(other, np.float64)
     total, twice = a + b, 2.0 * np.minimum(a, b)
     return np.divide(twice, total, out=np.ones_like(total), where=total > 0)

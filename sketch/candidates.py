@@ -1,4 +1,4 @@
-"""Candidates: which documents share supershingles, found by sorting and never by comparing all with all."""
+"""Candidates: pairs of documents with common supershingles, found by sorting."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from shinglefold.model.values import Int64s, Uint64s
 
-#: Candidate pairs held at a time.
+#: Candidate pairs processed at a time.
 CHUNK = 1 << 16
 
 
@@ -18,11 +18,11 @@ def nominate(supershingles: Uint64s, min_shared: int, chunk: int = CHUNK) -> Ite
     Args:
         supershingles: uint64 (C, M).
         min_shared: k, at least 1.
-        chunk: slot-wise matches looked at together, a bound of the memory and not of the result; a single
-            row with more of them is still taken whole.
+        chunk: slot-wise matches processed together. It bounds the memory, except for a single row with more
+            matches.
 
     Yields:
-        (a, b) with a < b, int64; ascending by a, then b; every pair once.
+        (a, b) with a < b, int64; sorted by a, then b; every pair once.
 
     Cost: C·M·log C for sorting, then in proportion to the matches in slots; 24·C·M bytes.
     """
@@ -32,7 +32,7 @@ def nominate(supershingles: Uint64s, min_shared: int, chunk: int = CHUNK) -> Ite
     buckets = _Buckets.of(supershingles)
     columns = np.ascontiguousarray(supershingles.T)
     matches = buckets.partners.sum(axis=0)
-    # A row with more matches than there are rows is cheaper compared with all of them at once.
+    # A row with more matches than rows is cheaper to compare with all rows at once.
     crowded = np.flatnonzero(matches > rows)
     totals = np.cumsum(matches)
     begin = 0
@@ -50,7 +50,7 @@ def nominate(supershingles: Uint64s, min_shared: int, chunk: int = CHUNK) -> Ite
 
 
 def ragged(counts: Int64s, limit: int = CHUNK) -> Iterator[tuple[Int64s, Int64s]]:
-    """Yield (owner, number) for owner 0… and number 0…counts[owner] − 1, at most ``limit`` at a time."""
+    """Yield (owner, number) for each owner and number below counts[owner], at most ``limit`` at a time."""
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
     for begin in range(0, total, limit):
@@ -69,8 +69,8 @@ def _compared(columns: Uint64s, row: int, min_shared: int) -> tuple[Int64s, Int6
 class _Buckets:
     """Rows of equal supershingles, slot by slot; each int64 (M, C).
 
-    ``order``: the rows, sorted by supershingle. ``places``: where each row stands in that order.
-    ``partners``: how many rows of the same bucket stand behind it; a stable sort makes these the later ones.
+    ``order``: the rows, sorted by supershingle. ``places``: the place of each row in that order.
+    ``partners``: how many rows of its bucket come after it; the sort is stable, so these are later rows.
     """
 
     order: Int64s
@@ -111,9 +111,9 @@ _HALF = np.uint64(32)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Buckets:
-    """B buckets of two documents or more: ``documents[starts[i]:starts[i] + sizes[i]]``, ascending.
+    """B buckets of at least two documents: ``documents[starts[i]:starts[i] + sizes[i]]``, ascending.
 
-    ``documents``: int64, of all buckets one after another. ``starts``, ``sizes``: int64 (B,).
+    ``documents``: int64, those of all buckets. ``starts``, ``sizes``: int64 (B,).
     """
 
     documents: Int64s
@@ -125,19 +125,20 @@ class Buckets:
 
     @classmethod
     def of(cls, keys: Uint64s) -> "Buckets":
-        """Return the buckets of documents by 32 bits of their supershingle in one slot.
+        """Return the buckets of documents with equal supershingles in one slot.
 
         Args:
-            keys: uint64 (N,): these bits, and below them the number of the document; sorted in place.
+            keys: uint64 (N,): 32 bits of the supershingle, and below them the number of the document; sorted
+                in place.
 
-        Cost: one sort of 64-bit numbers, which takes 7 ns each where the processor has AVX-512; 9 bytes
-        more a document, and 32 one in a bucket.
+        Cost: a sort of 64-bit numbers, 7 ns each if the processor has AVX-512. Memory: 9 bytes a document,
+        and 32 more in a bucket.
         """
         keys.sort()
         high = keys >> _HALF
         equal = high[1:] == high[:-1]
         del high
-        # Most supershingles stand in one document: these are gone from here on.
+        # Most supershingles occur in one document only, and are dropped here.
         shared = np.zeros(len(keys), np.bool_)
         shared[1:] = equal
         shared[:-1] |= equal
@@ -147,13 +148,13 @@ class Buckets:
         return cls((kept & _LOW).astype(np.int64), starts, np.diff(starts, append=len(kept)))
 
     def only(self, chosen: NDArray[np.bool_]) -> "Buckets":
-        """Return some of them: bool (B,)."""
+        """Return the chosen buckets; ``chosen``: bool (B,)."""
         sizes = self.sizes[chosen]
         starts = np.cumsum(sizes) - sizes
         return Buckets(self.documents[np.repeat(chosen, self.sizes)], starts, sizes)
 
     def stars(self) -> tuple[Int64s, Int64s]:
-        """Return the first document of each bucket with every other one of it."""
+        """Return pairs of the first document of each bucket with every other one."""
         first = np.zeros(len(self.documents), np.bool_)
         first[self.starts] = True
         return np.repeat(self.documents[self.starts], self.sizes - 1), self.documents[~first]

@@ -1,4 +1,4 @@
-"""Union-find over whole numbers: which items chains of pairs lead to, in arrays."""
+"""Groups of documents from pairs: union-find in arrays, and clusters with leaders."""
 
 from collections.abc import Callable
 from math import comb
@@ -13,21 +13,21 @@ Places = NDArray[np.int32]
 
 
 class DisjointSets:
-    """Sets of items 0…count − 1, each named by its least item; at first every item is a set of its own.
+    """Disjoint sets of the items 0…count − 1 (union-find), each named by its least item.
 
     Args:
-        parents: int32 (count,), what another forest had: it goes on from there.
+        parents: int32 (count,), those of another instance, to continue from; by default each item is a set.
 
-    Cost: 4 bytes an item. Pairs are taken in by the block: a few passes over the pairs that join anything,
-    in the order of the logarithm of the longest chain, and never one over all items.
+    Cost: 4 bytes an item. Merging makes about log(longest chain) passes over the pairs that join anything,
+    and none over all items.
     """
 
     def __init__(self, count: int, parents: Places | None = None) -> None:
-        #: Of each item one of its set that is not greater; the least of a set is its own.
+        #: For each item a smaller or equal one of its set; the least item is its own parent.
         self.parents: Places = np.arange(count, dtype=np.int32) if parents is None else parents
 
     def roots(self, items: NDArray[np.integer]) -> Places:
-        """Return the least item of the set of each of some items."""
+        """Return the least item in the set of each given item."""
         found: Places = self.parents[items]
         while not np.array_equal(above := self.parents[found], found):
             found = above
@@ -35,52 +35,49 @@ class DisjointSets:
         return found
 
     def merge(self, a: NDArray[np.integer], b: NDArray[np.integer]) -> None:
-        """Make one set of those of a[p] and b[p], for every p."""
+        """Merge the sets of a[p] and b[p], for every p."""
         while len(a):
             one, other = self.roots(a), self.roots(b)
-            apart = one != other
-            a, b = one[apart], other[apart]
-            # A root points to the least root it meets; the next turn sees to the others.
+            distinct = one != other
+            a, b = one[distinct], other[distinct]
+            # A root gets the least root of its pairs as parent; the next pass merges the others.
             np.minimum.at(self.parents, np.maximum(a, b), np.minimum(a, b))
 
     def labels(self) -> Places:
-        """Return the least item of the set of every item, int32 (count,), which is its parent from now on."""
+        """Return the least item in the set of every item, int32 (count,), after path compression."""
         while not np.array_equal(above := self.parents[self.parents], self.parents):
             self.parents = above
         return self.parents
 
 
 def connected(a: Int64s, b: Int64s, count: int) -> Int64s:
-    """Return the group of each of ``count`` items, given pairs (a[p], b[p]) of items that belong together.
+    """Return the connected component of each of ``count`` items, given the pairs (a[p], b[p]).
 
     Returns:
-        int64 (count,), the least item of the group: an item of no pair is its own group.
+        int64 (count,), the least item of the component.
     """
     forest = DisjointSets(count)
     forest.merge(a, b)
     return forest.labels().astype(np.int64)
 
 
-def leader_clusters(a: Int64s, b: Int64s, count: int, begun: Int64s | None = None) -> Int64s:
-    """Return the leader of each of ``count`` items: the first item it matches that leads, or itself.
+def leader_clusters(a: Int64s, b: Int64s, count: int) -> Int64s:
+    """Return the leader of each of ``count`` items: the first leader it matches, or itself.
 
-    An item that matches no leader before it leads. So every member matches its leader, and no two leaders
-    match each other, which chains of pairs do not promise.
-
-    Args:
-        begun: the answer for items before all that stand second in a pair here; it is gone on with in place.
+    An item that matches no earlier leader becomes a leader. So every member matches its leader, and no two
+    leaders match, which connected components do not guarantee.
 
     Returns:
-        int64 (count,), an item of no pair leads itself.
+        int64 (count,); an item without pairs is its own leader.
 
-    Cost: a sort of the pairs, and a step in Python for each item that has a pair.
+    Cost: a sort of the pairs, and a step in Python for each item with an earlier partner.
     """
     first, second = np.minimum(a, b), np.maximum(a, b)
     order = np.lexsort((first, second))
     first, second = first[order], second[order]
-    leader = np.arange(count, dtype=np.int64) if begun is None else begun
+    leader = np.arange(count, dtype=np.int64)
     items, begins = np.unique(second, return_index=True)
-    # Without pairs there is one empty part all the same.
+    # ``split`` returns one empty part even without pairs.
     for item, earlier in zip(items.tolist(), np.split(first, begins[1:]), strict=False):
         leading = earlier[leader[earlier] == earlier]
         if len(leading):
@@ -88,15 +85,15 @@ def leader_clusters(a: Int64s, b: Int64s, count: int, begun: Int64s | None = Non
     return leader
 
 
-#: Tells which pairs of documents (a[p], b[p]) are near-duplicates: bool (P,).
+#: Returns which pairs of documents (a[p], b[p]) are near-duplicates: bool (P,).
 Alike = Callable[[Int64s, Int64s], NDArray[np.bool_]]
 
 
 def connect(buckets: Buckets, forest: DisjointSets, alike: Alike) -> None:
-    """Join all documents that share a bucket and are alike.
+    """Merge the sets of all documents that share a bucket and are alike.
 
-    Every pair of a bucket is looked at, but for those whose documents are in one set already: first all with
-    the first of their bucket, which mostly leaves nothing to do.
+    Compares all pairs of a bucket that are not in one set yet. The pairs with the bucket's first document
+    come first, which usually leaves no others.
     """
     ones, others = buckets.stars()
     for begin in range(0, len(ones), CHUNK):
@@ -107,15 +104,15 @@ def connect(buckets: Buckets, forest: DisjointSets, alike: Alike) -> None:
 
 
 def _join(a: Int64s, b: Int64s, forest: DisjointSets, alike: Alike) -> None:
-    apart = forest.roots(a) != forest.roots(b)
-    a, b = a[apart], b[apart]
+    distinct = forest.roots(a) != forest.roots(b)
+    a, b = a[distinct], b[distinct]
     if len(a):
         kept = alike(a, b)
         forest.merge(a[kept], b[kept])
 
 
 def _undecided(buckets: Buckets, forest: DisjointSets) -> Buckets:
-    """Return the buckets of several sets without their first documents, which were compared with all."""
+    """Return the buckets with several sets, without their first documents, which are compared already."""
     if not len(buckets):
         return buckets
     roots = forest.roots(buckets.documents)
@@ -128,14 +125,14 @@ def _undecided(buckets: Buckets, forest: DisjointSets) -> Buckets:
 
 
 def union_large_bucket(documents: Int64s, forest: DisjointSets, alike: Alike, leaders: int) -> int:
-    """Join documents of a bucket too large for all its pairs: with a few of them, each for a set of its own.
+    """Merge the documents of a bucket that is too large for all its pairs: compare them with a few leaders.
 
     Args:
-        documents: of the bucket, ascending.
-        leaders: how many of them all others are compared with.
+        documents: those of the bucket, ascending.
+        leaders: how many documents all others are compared with.
 
     Returns:
-        How many pairs of documents that are in different sets now were not looked at, at most.
+        An upper bound of the pairs in different sets that were not compared.
     """
     left = documents
     for _ in range(leaders):

@@ -1,4 +1,4 @@
-"""Bit mixing: the one place where 64-bit and 32-bit integers are scrambled."""
+"""Mixing functions: 64-bit and 32-bit integers scrambled, one to one."""
 
 import numpy as np
 
@@ -6,14 +6,14 @@ from shinglefold.model.values import Uint32s, Uint64s
 
 _GOLDEN = 0x9E3779B97F4A7C15
 _MASK = 2**64 - 1
-#: What ``mix64`` multiplies by, for compiled code that does the same.
+#: The factors of ``mix64``, for compiled code.
 MIX_FACTORS = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
-#: Likewise for ``mix32``.
+#: The factor of ``mix32``.
 MIX32_FACTOR = 0x9E3779B1
 
 
 def mix64(values: Uint64s, spare: Uint64s | None = None) -> Uint64s:
-    """Scramble 64-bit integers in place, one to one, so that every output bit depends on every input bit.
+    """Scramble 64-bit integers in place; every output bit depends on every input bit.
 
     Args:
         values: any shape, contiguous; overwritten and returned.
@@ -31,7 +31,7 @@ def mix64(values: Uint64s, spare: Uint64s | None = None) -> Uint64s:
 
 
 def mix32(values: Uint32s) -> Uint32s:
-    """Return 32-bit integers scrambled, one to one; the high bits depend on all bits of the input."""
+    """Return scrambled 32-bit integers; the high bits depend on all bits of the input."""
     mixed = values >> np.uint32(16)
     np.bitwise_xor(values, mixed, out=mixed)
     np.multiply(mixed, np.uint32(MIX32_FACTOR), out=mixed)

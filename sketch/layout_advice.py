@@ -1,4 +1,4 @@
-"""Advice: the layout of supershingles for what a user can say of the wanted duplicates."""
+"""Advice on the layout of supershingles: from requirements on near-duplicates to groups and sizes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,24 +13,25 @@ from shinglefold.sketch.b_bit_minhash import Floats, packed_size, standard_error
 from shinglefold.sketch.shingles import MAX_WIDTH
 from shinglefold.sketch.supershingles import HASHED, hash_bits, slot_characters
 
-#: Layouts looked at: groups M, minima in a group N, groups that must be equal k.
+#: The largest layouts considered: groups M, minima in a group N, groups that must be equal k.
 _MOST_GROUPS, _MOST_GROUP_SIZE, _MOST_SHARED = 64, 20, 4
-#: Values and bits of the signature unless more are needed for the groups.
+#: Values and bits of the signature, unless the groups need more.
 _VALUES, _BITS = 336, 2
-#: Strangers a keyword may nominate by a collision of its hash, a slot.
+#: How many strangers a keyword may nominate by hash collisions, for each slot.
 _COLLISIONS = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class Requirements:
-    """What a user can say.
+    """The requirements of a user.
 
-    ``resemblance``: pairs from here up are to be found, above 0 and below 1.
-    ``miss``: share of the pairs exactly there that may be missed, above 0 and below 1.
-    ``documents``: in the collection, at least 2.
-    ``near_share``: share of all pairs that resemble each other by half as much as wanted (one site's pages,
-    one form's letters); the rest resemble each other by 0.02.
-    ``strangers``: nominated documents that turn out to be no duplicates, a document, that may be borne.
+    Attributes:
+        resemblance: find pairs of at least this resemblance, between 0 and 1.
+        miss: the share of pairs with exactly this resemblance that may be missed, between 0 and 1.
+        documents: the size of the collection, at least 2.
+        near_share: the share of all pairs with half the wanted resemblance, such as pages of one site; the
+            rest have 0.02.
+        strangers: how many nominated documents may turn out to be no duplicates, for each document.
     """
 
     resemblance: float = 0.61
@@ -46,21 +47,24 @@ class Requirements:
         if not 0.0 <= self.near_share <= 1.0:
             raise ConfigError(f"near_share {self.near_share!r} is outside 0…1")
         if self.documents < 2 or self.strangers <= 0.0:
-            raise ConfigError("advice needs at least 2 documents and more than 0 strangers to be borne")
+            raise ConfigError("documents must be at least 2, and strangers above 0")
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """A layout that grants what is needed.
+    """A layout that meets the requirements.
 
-    ``groups``, ``group_size``, ``min_shared``: M, N and k. ``values``, ``bits``: of the signature.
-    ``found``: the probability that a pair exactly at the wanted resemblance is nominated.
-    ``strangers``: expected nominations a document that are no duplicates.
-    ``error``: standard error of the estimate at the wanted resemblance.
-    ``hash_bits``: bits a keyword should keep for the collection's size; ``keyword_bits``: bits it keeps.
-    ``threshold``: the estimate to ask for, two standard errors below the wanted resemblance, so that of the
-    nominated pairs exactly there one in 44 is dismissed.
-    ``false_folds``: expected documents a document that fold though they resemble it half as much as wanted.
+    Attributes:
+        groups, group_size, min_shared: M, N and k.
+        values, bits: those of the signature.
+        found: the probability that a pair with exactly the wanted resemblance is nominated.
+        strangers: the expected nominations of strangers, for each document.
+        error: the standard error of the estimate at the wanted resemblance.
+        hash_bits: the bits a keyword needs for the size of the collection.
+        keyword_bits: the bits a keyword has.
+        threshold: the least estimate, two standard errors below the wanted resemblance. It dismisses one in
+            44 of the nominated pairs with exactly that resemblance.
+        false_folds: the expected documents that fold with half the wanted resemblance, for each document.
     """
 
     groups: int
@@ -78,7 +82,7 @@ class Advice:
 
     @property
     def bytes(self) -> int:
-        """Bytes a document: the signature, and the keywords as text, before an engine stores them its way."""
+        """Bytes a document: signature and keywords as text, before an engine encodes them."""
         return packed_size(self.values, self.bits) + self.groups * (slot_characters(self.groups) + HASHED)
 
     def curve(self, steps: int = 20) -> tuple[Floats, Floats]:
@@ -102,7 +106,7 @@ def probability(
         resemblance: 0…1, a number or an array.
         groups: M.
         group_size: N.
-        min_shared: k; 0 is always reached, more than M never.
+        min_shared: k; the probability is 1 for 0, and 0 for more than M.
 
     Source: Broder, Glassman, Manasse, Zweig 1997; Fetterly, Manasse, Najork 2003.
     """
@@ -116,27 +120,26 @@ def probability(
 
 
 def advise(needs: Requirements = Requirements()) -> Advice:
-    """Return the layout of fewest keywords that grants what is needed; of several, that of fewest strangers.
+    """Return the layout that meets the requirements with the fewest keywords, then the fewest strangers.
 
     Raises:
-        ConfigError: no layout of up to 64 groups does; the message says what to relax.
+        ConfigError: no layout of up to 64 groups does; the message says which requirement to relax.
     """
-    granted = [(m, _strangers(needs, m, n, k), n, k) for m, n, k in _layouts(needs)]
-    if not granted:
+    sufficient = [(m, _strangers(needs, m, n, k), n, k) for m, n, k in _layouts(needs)]
+    if not sufficient:
         raise ConfigError(
             f"no layout of up to {_MOST_GROUPS} groups finds {1 - needs.miss:.2%} of the pairs at "
-            f"{needs.resemblance:.3g}, however many strangers are borne: bear more misses, or want a higher "
-            "resemblance"
+            f"{needs.resemblance:.3g}, with any number of strangers: raise miss or resemblance"
         )
-    borne = [layout for layout in granted if layout[1] <= needs.strangers]
-    if not borne:
-        least = min(layout[1] for layout in granted)
+    acceptable = [layout for layout in sufficient if layout[1] <= needs.strangers]
+    if not acceptable:
+        least = min(layout[1] for layout in sufficient)
         raise ConfigError(
             f"no layout of up to {_MOST_GROUPS} groups finds {1 - needs.miss:.2%} of the pairs at "
             f"{needs.resemblance:.3g} with at most {needs.strangers:g} strangers a document (the fewest are "
-            f"{least:.3g}): bear more strangers, more misses, or want a higher resemblance"
+            f"{least:.3g}): raise strangers, miss or resemblance"
         )
-    groups, strangers, size, shared = min(borne)
+    groups, strangers, size, shared = min(acceptable)
     values = max(_VALUES, ceil(groups * size / 2) * 2)
     error = standard_error(needs.resemblance, values, _BITS)
     threshold = max(0.0, needs.resemblance - 2 * error)
@@ -159,36 +162,36 @@ def advise(needs: Requirements = Requirements()) -> Advice:
     )
 
 
-def needed_hash_bits(documents: int, collisions: float = _COLLISIONS) -> int:
-    """Return the hash bits a keyword needs so that it nominates ``collisions`` strangers a slot by chance."""
-    return max(1, ceil(log2(documents / collisions)))
+def needed_hash_bits(documents: int) -> int:
+    """Return the bits of a keyword with which a slot nominates 0.01 strangers by chance."""
+    return max(1, ceil(log2(documents / _COLLISIONS)))
 
 
 def resemblance_after(replaced: float, width: int) -> float:
-    """Return the resemblance left when a share of a text's tokens is replaced, each at a place of its own.
+    """Return the resemblance of two texts if a share of the tokens is replaced at random places.
 
-    A token stands in w shingles: (1 − replaced)^w of them survive on either side.
+    A token is part of w shingles: the share (1 − replaced)^w of them survives on either side.
 
     Args:
         replaced: share of the tokens, 0…1.
-        width: w.
+        width: w, tokens in a shingle.
     """
     kept = (1.0 - replaced) ** width
     return kept / (2.0 - kept)
 
 
 def width_for(replaced: float, resemblance: float) -> int:
-    """Return the widest shingle under which texts with so many replaced tokens still reach a resemblance.
+    """Return the widest shingle with which texts with replaced tokens still reach a resemblance.
 
-    Wider shingles tell texts on one subject apart better; 1 means that not even words alone would do
-    better than reach it, or just do: lower the wanted resemblance then.
+    Wider shingles distinguish texts on one subject better. 1 may mean that no width reaches the resemblance:
+    then lower it.
     """
     reached = [w for w in range(1, MAX_WIDTH + 1) if resemblance_after(replaced, w) >= resemblance]
     return max(reached, default=1)
 
 
 def _layouts(needs: Requirements) -> Iterator[tuple[int, int, int]]:
-    """Yield for each (N, k) the layout with the fewest groups that finds enough of the wanted pairs."""
+    """Yield for each (N, k) the layout with the fewest groups that finds enough pairs."""
     for size in range(1, _MOST_GROUP_SIZE + 1):
         for shared in range(1, _MOST_SHARED + 1):
             for groups in range(shared, _MOST_GROUPS + 1):

@@ -1,4 +1,4 @@
-"""MinHash: K independent minima of a document's shingles, in plain numpy."""
+"""MinHash in numpy: K independent minima of the shingles of each document."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -13,9 +13,9 @@ from shinglefold.sketch.shingles import batch_shingles, count_repeats, shingle_c
 
 #: The minimum of nothing.
 EMPTY = np.uint32(0xFFFFFFFF)
-#: Shingle positions worked on at a time.
+#: Shingle positions processed at a time.
 BLOCK = 16384
-#: Values of the scratch buffer: 512 KiB of uint32, half of a common second-level cache.
+#: Values of the scratch buffer: 512 KiB, half of a common second-level cache.
 _BUFFER = 1 << 17
 
 
@@ -23,7 +23,7 @@ _BUFFER = 1 << 17
 class Affine32:
     """K functions x → (multiplier·x + addend) mod 2³² with odd multipliers.
 
-    Function i sees the low half of the 64-bit shingle hash where i is even, the high half where it is odd.
+    Function i takes the low half of the 64-bit shingle hash if i is even, else the high half.
     """
 
     multipliers: Uint32s
@@ -31,7 +31,7 @@ class Affine32:
 
     @classmethod
     def of(cls, count: int, seed: int) -> "Affine32":
-        """Return ``count`` functions drawn from a seed; the first ones are the same for every count."""
+        """Return ``count`` functions for a seed; more of them begin with the same ones."""
         drawn = stream(seed, count)
         return cls(
             drawn.astype(np.uint32) | np.uint32(1),
@@ -39,11 +39,11 @@ class Affine32:
         )
 
     def half(self, half: int) -> "Affine32":
-        """Return the functions that see the low (0) or the high half (1)."""
+        """Return the functions that take the low (0) or the high half (1)."""
         return Affine32(self.multipliers[half::2], self.addends[half::2])
 
     def slice(self, begin: int, end: int) -> "Affine32":
-        """Return the functions begin…end − 1 as columns to be broadcast over values."""
+        """Return the functions begin…end − 1 as columns, for broadcasting."""
         return Affine32(self.multipliers[begin:end, None], self.addends[begin:end, None])
 
     def __len__(self) -> int:
@@ -53,22 +53,23 @@ class Affine32:
 def minima(
     shingles: Uint64s, starts: Int64s, functions: Affine32, block: int = BLOCK, *, both_ends: bool = False
 ) -> Uint32s:
-    """Return the K minima of each of D documents, behind them the K maxima if wanted, as 2³² − 1 − maximum.
+    """Return the K minima of each of D documents, optionally followed by the K maxima as 2³² − 1 − maximum.
 
     Args:
-        shingles: uint64 (T,), well mixed; repeats do no harm.
-        starts: int64 (D,), strictly ascending from 0: where each document begins; none may be empty.
-        block: positions worked on at a time, at least 1; the result does not depend on it.
-        both_ends: return the maxima, too. The complement of a permutation is one as well, and its minimum
-            stands at another shingle, so that they are worth as much as those of further functions.
+        shingles: uint64 (T,), well mixed; repeats are allowed.
+        starts: int64 (D,), strictly ascending from 0: the start of each document; none may be empty.
+        block: positions processed at a time, at least 1; the result does not depend on it.
+        both_ends: return the maxima, too. The complement of a permutation is a permutation with its minimum
+            at another shingle, so maxima are worth as much as minima of more functions.
 
     Returns:
-        uint32 (D, K), of both ends (D, 2K).
+        uint32 (D, K), with maxima (D, 2K).
 
-    Cost: about 0.11 µs a function for 500 shingles, of both ends .14, and a fixed 512 KiB beside the result.
+    Cost: about 0.11 µs a function for 500 shingles, 0.14 with maxima. Memory: 512 KiB, and the result.
 
     Source: Broder 1997; Broder, Charikar, Frieze, Mitzenmacher 1998 (min-wise permutations). Deviation:
-    odd multiply-add modulo 2³² permutes the half-hashes but is min-wise only because they are mixed first.
+    an odd multiply-add modulo 2³² permutes the half-hashes; it is min-wise only because they are mixed
+    before.
     """
     result = np.full((len(starts), len(functions) * (1 + both_ends)), EMPTY, np.uint32)
     buffer = np.empty(max(_BUFFER, min(block, len(shingles))), np.uint32)
@@ -76,7 +77,7 @@ def minima(
         part = shingles[begin : begin + block]
         first = int(np.searchsorted(starts, begin, "right")) - 1
         last = int(np.searchsorted(starts, begin + len(part), "left"))
-        # A document may have begun in an earlier block: its minimum is then carried on.
+        # A document may begin in an earlier block; its minima are then combined.
         local = np.maximum(starts[first:last] - begin, 0)
         rows = result[first:last]
         np.minimum(rows, _block_minima(part, local, functions, buffer, both_ends).T, out=rows)
@@ -96,7 +97,7 @@ def _block_minima(
     return found
 
 
-def _half_minima(  # noqa: PLR0917 - what is computed, where, and where to
+def _half_minima(  # noqa: PLR0917 - inputs, scratch memory, outputs
     values: Uint32s,
     starts: Int64s,
     functions: Affine32,
@@ -105,7 +106,7 @@ def _half_minima(  # noqa: PLR0917 - what is computed, where, and where to
     most: Uint32s | None,
 ) -> None:
     size = len(values)
-    # As many functions at once as the buffer holds: few calls for short input, cached blocks for long.
+    # As many functions at a time as fit into the buffer: few calls for short input, cached blocks for long.
     step = max(1, min(len(functions), len(buffer) // size))
     for begin in range(0, len(functions), step):
         chosen = functions.slice(begin, begin + step)
@@ -117,7 +118,7 @@ def _half_minima(  # noqa: PLR0917 - what is computed, where, and where to
             np.maximum.reduceat(work, starts, axis=1, out=most[begin : begin + step])
 
 
-#: Positions of a document looked at first when its distinct shingles are counted.
+#: How many positions of a document are checked first when its distinct shingles are counted.
 _GLANCE = 64
 
 
@@ -127,7 +128,7 @@ class BatchMinima(Protocol):
     def __call__(
         self, hashes: Uint64s, offsets: Int64s, width: int, options: SketchOptions, functions: Affine32
     ) -> tuple[Uint32s, NDArray[np.bool_]]:
-        """Return the values of each document, and whether it has enough shingles for a signature."""
+        """Return the values of each document, and whether it has enough shingles; see ``batch_minima``."""
         ...
 
 
@@ -139,16 +140,16 @@ def batch_minima(
     Args:
         hashes: uint64 (T,), the token hashes of all documents one after another.
         offsets: int64 (D + 1,), from 0.
-        width: shingle width of all.
+        width: the shingle width of all documents.
 
     Returns:
-        uint32 (D, K), all 2³²−1 where not valid, and bool (D,).
+        uint32 (D, K), 2³² − 1 for documents that are not valid, and bool (D,).
     """
     shingles = batch_shingles(hashes, offsets, width)
     valid = _enough(shingles, offsets[:-1], shingle_counts(offsets, width), options.min_shingles)
     if options.counted:
         count_repeats(shingles, offsets, width)
-    # reduceat gives a neighbour's value for an empty document, so these stay out.
+    # Without empty documents, for which reduceat returns the value of a neighbour.
     filled = np.flatnonzero(np.diff(offsets))
     found = np.full((len(valid), options.values), EMPTY, np.uint32)
     found[filled] = minima(shingles, offsets[:-1][filled], functions, both_ends=options.both_ends)
@@ -157,7 +158,7 @@ def batch_minima(
 
 
 def _enough(shingles: Uint64s, starts: Int64s, counts: Int64s, wanted: int) -> NDArray[np.bool_]:
-    """Tell which documents have ``wanted`` distinct shingles; most show it at their beginning."""
+    """Return which documents have ``wanted`` distinct shingles; usually their first ones suffice."""
     enough = np.zeros(len(counts), np.bool_)
     hopeful = np.flatnonzero(counts >= wanted)
     glance = np.arange(min(4 * wanted, _GLANCE))

@@ -1,4 +1,4 @@
-"""Shingles: every w consecutive tokens of a document as one 64-bit hash."""
+"""Shingles: every w consecutive tokens as one 64-bit hash; and exact measures of shingle sets."""
 
 from collections.abc import Iterator
 
@@ -9,11 +9,11 @@ from shinglefold.model.values import Int64s, Uint64s
 from shinglefold.sketch.hash_mixing import mix64
 
 MIN_WIDTH, MAX_WIDTH = 1, 10
-#: Positions hashed at a time; 128 KiB of hashes and as much scratch stay in the second-level cache.
+#: Positions hashed at a time: hashes and scratch memory, 128 KiB each, stay in the second-level cache.
 _BLOCK = 16384
 #: Positions sorted at a time.
 _SORTED = 1 << 20
-#: What shingles are chained with, and the numbers of their occurrences.
+#: The factor of the hash chain, and of the numbers of repeats.
 FACTOR = np.uint64(0xD6E8FEB86659FD93)
 
 
@@ -24,7 +24,7 @@ def check_width(width: int) -> None:
 
 
 def shingle_hashes(hashes: Uint64s, width: int) -> Uint64s:
-    """Return the shingles of one document by position, repeats included.
+    """Return the shingles of one document in order, repeats included.
 
     Args:
         hashes: uint64 (T,), the document's token hashes.
@@ -34,10 +34,10 @@ def shingle_hashes(hashes: Uint64s, width: int) -> Uint64s:
         uint64 (max(0, T − width + 1),).
 
     Raises:
-        ConfigError: no such width.
+        ConfigError: the width is out of range.
 
     Source: Broder 1997, "On the resemblance and containment of documents" (w-shingling); hashed by a
-    multiply-xor chain over the tokens instead of Rabin fingerprints, which need a byte at a time.
+    multiply-xor chain over the tokens instead of Rabin fingerprints, which process single bytes.
     """
     check_width(width)
     shingles = np.empty(max(0, len(hashes) - width + 1), np.uint64)
@@ -46,10 +46,10 @@ def shingle_hashes(hashes: Uint64s, width: int) -> Uint64s:
 
 
 def shingle_set(hashes: Uint64s, width: int, counted: bool = False) -> Uint64s:
-    """Return the distinct shingles of one document in ascending order, as the exact measures want them.
+    """Return the distinct shingles of one document in ascending order, for the exact measures.
 
     Args:
-        counted: the second occurrence of a shingle is another element than its first, and so on.
+        counted: repeats of a shingle are different elements.
     """
     shingles = shingle_hashes(hashes, width)
     if counted:
@@ -58,7 +58,7 @@ def shingle_set(hashes: Uint64s, width: int, counted: bool = False) -> Uint64s:
 
 
 def shingle_counts(offsets: Int64s, width: int) -> Int64s:
-    """Return how many shingle positions each document has, int64 (D,): max(0, tokens − width + 1)."""
+    """Return the number of shingles of each document, int64 (D,): max(0, tokens − width + 1)."""
     counts: Int64s = np.maximum(np.diff(offsets) - (width - 1), 0)
     return counts
 
@@ -66,9 +66,8 @@ def shingle_counts(offsets: Int64s, width: int) -> Int64s:
 def batch_shingles(hashes: Uint64s, offsets: Int64s, width: int) -> Uint64s:
     """Return the shingles of many documents at the positions of their first tokens.
 
-    The last ``width − 1`` positions of a document have no shingle of their own: they repeat its first one,
-    which leaves its set as it is and its length equal to the number of tokens. A document shorter than
-    ``width`` has no shingle and its positions mean nothing.
+    The last ``width − 1`` positions of a document repeat its first shingle, so there are as many positions as
+    tokens and the set stays the same. Positions of a document shorter than ``width`` mean nothing.
 
     Returns:
         uint64 (T,), document d at ``[offsets[d]:offsets[d + 1]]``.
@@ -84,16 +83,17 @@ def batch_shingles(hashes: Uint64s, offsets: Int64s, width: int) -> Uint64s:
 
 
 def count_repeats(shingles: Uint64s, offsets: Int64s, width: int) -> None:
-    """Make the second, third … occurrence of a shingle in a document elements of their own, in place.
+    """Make repeats of a shingle in a document different elements, in place.
 
     Args:
-        shingles: uint64 (T,), as ``batch_shingles`` returns them.
+        shingles: uint64 (T,), from ``batch_shingles``.
         offsets: int64 (D + 1,), from 0.
 
-    Cost: a sort of all positions, some 7 ns each; 8 bytes a position, and 50 more for a million of them.
+    Cost: a sort of all positions, some 7 ns each. Memory: 8 bytes a position, and 50 more for each of a
+        million.
     """
     lengths = np.diff(offsets)
-    # Equal shingles of two documents are no repeats.
+    # With the number of the document: equal shingles of two documents are not repeats.
     keys = np.repeat(np.arange(len(lengths), dtype=np.uint64) * FACTOR, lengths)
     keys += shingles
     long_enough = shingle_counts(offsets, width) > 0
@@ -102,29 +102,29 @@ def count_repeats(shingles: Uint64s, offsets: Int64s, width: int) -> None:
     for back in range(1, width):
         keys[ends - back] = 0
     _number(shingles, keys)
-    # The positions without a shingle of their own repeat the first one as it was, which stays an element.
+    # The last positions repeat the first shingle as it was.
     for back in range(1, width):
         shingles[ends - back] = first
 
 
 def _number(shingles: Uint64s, keys: Uint64s) -> None:
-    """Mix the number of its occurrence into every shingle whose key has come before; the first ones stay."""
-    for part in _apart(keys):
+    """Mix the number of the repeat into every shingle whose key came before; first occurrences stay."""
+    for part in _partition(keys):
         chosen, number = _repeats(keys if part is None else keys[part])
         places = chosen if part is None else part[chosen]
         shingles[places] = mix64(shingles[places] + number * FACTOR)
 
 
-def _apart(keys: Uint64s) -> Iterator[Int64s | None]:
-    """Yield the places of keys in parts of about a million, equal ones in the same; None for all at once.
+def _partition(keys: Uint64s) -> Iterator[Int64s | None]:
+    """Yield the places of keys in parts of about a million, equal keys in one part; None for all at once.
 
-    A long text is sorted in parts for its memory, which is several times that of its tokens.
+    Sorting takes several times the memory of the tokens, so a long text is sorted in parts.
     """
     parts = 1 << (len(keys) // _SORTED).bit_length()
     if parts == 1:
         yield None
         return
-    # Keys are hashes, so that each stretch of their range holds as many; zeros alone are more.
+    # Keys are hashes, so equal ranges have about equally many, except for zeros.
     width = 2**64 // parts
     for part in range(parts):
         low, high = np.uint64(part * width), np.uint64((part + 1) * width - 1)
@@ -132,20 +132,20 @@ def _apart(keys: Uint64s) -> Iterator[Int64s | None]:
 
 
 def _repeats(keys: Uint64s) -> tuple[Int64s, Uint64s]:
-    """Return the places of keys that came before, and how often."""
+    """Return the places of repeated keys, and the number of each repeat."""
     places, before = _ranked_repeats(keys)
     own = np.arange(len(places))
-    # A run of equal keys begins where the one before is no repeat itself.
+    # A run of equal keys begins where the key before is not a repeat.
     begins = np.append(True, places[:-1] != before[1:])[: len(places)]
     number = own - np.maximum.accumulate(np.where(begins, own, 0)) + 1
     return places, number.astype(np.uint64)
 
 
 def _ranked_repeats(keys: Uint64s) -> tuple[Int64s, Int64s]:
-    """Return the places of keys that came before, equal ones together, and of each the place before it.
+    """Return the places of repeated keys, grouped by key, and the place of each preceding occurrence.
 
-    Each key carries its place in its lowest bits while all are sorted, as sorting numbers takes a third of
-    the time of sorting their places. Keys that agree in the other bits are rare, and sorted the slow way.
+    The lowest bits of each key are replaced by its place, and the numbers are sorted, which takes a third of
+    the time of ``argsort``. If keys agree in all other bits, which is rare, ``argsort`` is used.
     """
     bits = np.uint64(max(1, (len(keys) - 1).bit_length()))
     tagged = keys >> bits
@@ -174,7 +174,7 @@ def _hash_block(tokens: Uint64s, width: int, out: Uint64s, spare: Uint64s) -> No
     count = len(out)
     np.copyto(out, tokens[:count])
     for place in range(1, width):
-        # The shift keeps the chain from being linear, so equal differences of tokens don't cancel out.
+        # The shift makes the chain nonlinear, so equal differences of tokens don't cancel out.
         np.right_shift(out, np.uint64(32), out=spare)
         np.bitwise_xor(out, spare, out=out)
         np.multiply(out, FACTOR, out=out)
@@ -183,7 +183,7 @@ def _hash_block(tokens: Uint64s, width: int, out: Uint64s, spare: Uint64s) -> No
 
 
 def common(one: Uint64s, other: Uint64s) -> int:
-    """Return how many elements two sorted unique arrays share.
+    """Return the number of common elements of two sorted arrays of distinct elements.
 
     Cost: n·log m, n being the smaller size.
     """
@@ -196,7 +196,7 @@ def common(one: Uint64s, other: Uint64s) -> int:
 
 
 def resemblance(one: Uint64s, other: Uint64s) -> float:
-    """Return |A ∩ B| / |A ∪ B| of two sorted unique arrays; 0 where both are empty.
+    """Return |A ∩ B| / |A ∪ B| of two sorted arrays of distinct elements; 0 if both are empty.
 
     Source: Broder 1997, "On the resemblance and containment of documents".
     """
@@ -205,15 +205,15 @@ def resemblance(one: Uint64s, other: Uint64s) -> float:
 
 
 def containment(one: Uint64s, other: Uint64s) -> float:
-    """Return |A ∩ B| / |A|, the share of the first set found in the second; 0 where the first is empty."""
+    """Return |A ∩ B| / |A|, the share of the first set in the second; 0 if the first is empty."""
     return _share(common(one, other), len(one))
 
 
 def sorensen(one: Uint64s, other: Uint64s) -> float:
-    """Return 2·|A ∩ B| / (|A| + |B|) of two sorted unique arrays; 0 where both are empty."""
+    """Return 2·|A ∩ B| / (|A| + |B|) of two sorted arrays of distinct elements; 0 if both are empty."""
     return _share(2 * common(one, other), len(one) + len(other))
 
 
 def _share(part: int, whole: int) -> float:
-    # Two empty documents are not equal: nothing is known of either.
+    # Empty documents do not count as equal.
     return part / whole if whole else 0.0

@@ -1,4 +1,4 @@
-"""From token hashes to everything that is stored of a document."""
+"""The sketcher: from token hashes to min-hashes, supershingles, signatures and digests."""
 
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator
@@ -16,10 +16,10 @@ from shinglefold.sketch.minhash import EMPTY, Affine32, BatchMinima, batch_minim
 from shinglefold.sketch.shingles import check_width, shingle_counts
 from shinglefold.sketch.supershingles import supershingles, to_keywords
 
-#: Documents of fewer tokens have no digest: one word is no duplicate of a page.
+#: Documents with fewer tokens have no digest: texts of one word are not duplicates.
 LEAST_TOKENS = 2
-#: Bytes of a digest. Two unlike ones share 72 bits in one of a million collections of a hundred million
-#: documents; every further byte costs nearly four on disk, stored, indexed and as doc value.
+#: Bytes of a digest. With 72 bits, one in a million collections of a hundred million documents has a
+#: collision. Each further byte costs nearly four on disk: stored, indexed and as doc value.
 _BYTES = 9
 #: Characters of a digest: base64 without padding.
 LENGTH = 12
@@ -33,13 +33,12 @@ def digests(hashes: Uint64s, offsets: Int64s) -> list[str]:
         offsets: int64 (D + 1,).
 
     Returns:
-        D strings of 12 URL-safe characters (XXH3, the first 72 of 128 bits), or "" where there are fewer than
-        two tokens.
+        D strings of 12 URL-safe characters (XXH3, the first 72 of 128 bits), or "" for fewer than two tokens.
     """
     data = memoryview(np.ascontiguousarray(hashes, "<u8").view(np.uint8).data)
     bounds = (offsets * 8).tolist()
     long_enough = (np.diff(offsets) >= LEAST_TOKENS).tolist()
-    # Nine bytes are exactly twelve characters, so all documents are encoded in one call.
+    # Nine bytes are exactly twelve characters, so one call encodes all documents.
     joined = b"".join(xxhash.xxh3_128_digest(data[start:end])[:_BYTES] for start, end in pairwise(bounds))
     text = urlsafe_b64encode(joined).decode("ascii")
     return [
@@ -54,9 +53,10 @@ _BLOCK = 1 << 16
 class Sketches:
     """The sketches of D documents.
 
-    ``minima``: uint32 (D, K), the second half of both ends' maxima; all 2³²−1 where not valid.
+    ``minima``: uint32 (D, K), with ``both_ends`` the second half are maxima; 2³² − 1 for documents that are
+    not valid.
     ``shingles``: int64 (D,), shingle positions: max(0, tokens − width + 1).
-    ``valid``: bool (D,), whether there are enough distinct shingles for a signature.
+    ``valid``: bool (D,), whether a document has enough distinct shingles for a signature.
     """
 
     minima: Uint32s
@@ -69,9 +69,9 @@ class Sketches:
 
 @dataclass(frozen=True, slots=True)
 class Sketcher:
-    """Sketches documents by one set of options; holds the functions drawn from the options' seed.
+    """Sketches documents by one set of options.
 
-    ``block``: tokens worked on at a time, for the cache's sake; the sketches do not depend on it.
+    ``block``: tokens processed at a time, chosen for the cache; the sketches do not depend on it.
     """
 
     options: SketchOptions = SketchOptions()
@@ -84,7 +84,7 @@ class Sketcher:
         object.__setattr__(self, "functions", Affine32.of(count, self.options.seed))
 
     def compiled(self) -> "Sketcher":
-        """Return one that makes the same sketches by compiled code.
+        """Return a sketcher with the same results that runs compiled code.
 
         Raises:
             ImportError: numba is not installed.
@@ -99,14 +99,15 @@ class Sketcher:
         Args:
             hashes: uint64 (T,), the token hashes of all documents one after another.
             offsets: int64 (D + 1,), ascending; document d is ``hashes[offsets[d]:offsets[d + 1]]``.
-            widths: shingle width of each document, int64 (D,), or of all; None takes ``word_width``.
+            widths: the shingle width of each document, int64 (D,), or of all; None takes ``word_width``.
 
         Raises:
             ConfigError: a width is outside 1…10.
 
-        Cost: about 0.11 µs a function (0.14 of both ends) and 4 µs besides, 3 more where repeats count, for
-        a document of 500 tokens, in batches of some 16,000 tokens or more. A document's
-        sketch never depends on the others in the batch.
+        The sketch of a document does not depend on the rest of the batch.
+
+        Cost: 4 µs, 3 more if repeats count, and 0.11 µs a function (0.14 with ``both_ends``) for a document
+        of 500 tokens, in batches of at least 16,000 tokens.
         """
         width = self.options.word_width if widths is None else widths
         each = np.broadcast_to(np.asarray(width, np.int64), (len(offsets) - 1,))
@@ -124,10 +125,10 @@ class Sketcher:
         return result
 
     def supershingles(self, sketches: Sketches, every: bool = False) -> Uint64s:
-        """Return the M supershingles of each document, uint64 (D, M); zeros where not valid.
+        """Return the M supershingles of each document, uint64 (D, M); zeros if it is not valid.
 
         Args:
-            every: of all K values, so that M is K // N, and not of those only that an index stores.
+            every: make supershingles of all K values, so M is K // N, instead of only the stored ones.
         """
         options = self.options
         groups = options.values // options.group_size if every else options.groups
@@ -136,29 +137,29 @@ class Sketcher:
         return found
 
     def keywords(self, sketches: Sketches) -> list[tuple[str, ...]]:
-        """Return the M keywords of each document; none where not valid."""
+        """Return the M keywords of each document; none if it is not valid."""
         return to_keywords(self.supershingles(sketches), sketches.valid)
 
     def signatures(self, sketches: Sketches) -> Bytes:
-        """Return the packed signatures, uint8 (D, ceil(K·bits/8)); zeros where not valid."""
+        """Return the packed signatures, uint8 (D, ceil(K·bits/8)); zeros for documents that are not valid."""
         packed = pack(low_bits(sketches.minima, self.options.bits), self.options.bits)
         packed[~sketches.valid] = 0
         return packed
 
     def digests(self, hashes: Uint64s, offsets: Int64s) -> list[str]:
-        """Return the digest of each document's whole token sequence; "" under two tokens."""
+        """Return the digest of each document's token sequence; see ``digests``."""
         return digests(hashes, offsets)
 
     def _sketch(self, hashes: Uint64s, offsets: Int64s, width: int, result: Sketches, rows: Int64s) -> None:
         found, valid = self.documents(hashes, offsets, width, self.options, self.functions)
-        # Rows that follow each other are copied as one.
+        # Consecutive rows are copied by one slice.
         own = slice(int(rows[0]), int(rows[-1]) + 1) if rows[-1] - rows[0] + 1 == len(rows) else rows
         result.minima[own], result.valid[own] = found, valid
         result.shingles[own] = shingle_counts(offsets, width)
 
 
 def _blocks(offsets: Int64s, tokens: int) -> Iterator[slice]:
-    """Cut a batch into runs of documents of at most so many tokens, or of a single longer document."""
+    """Yield runs of documents with at most so many tokens, or single longer documents."""
     begin, documents = 0, len(offsets) - 1
     while begin < documents:
         end = int(np.searchsorted(offsets, offsets[begin] + tokens, "right")) - 1
@@ -168,7 +169,7 @@ def _blocks(offsets: Int64s, tokens: int) -> Iterator[slice]:
 
 
 def _select(hashes: Uint64s, offsets: Int64s, chosen: Int64s) -> tuple[Uint64s, Int64s]:
-    """Return the tokens of some documents, one after another, and their own offsets."""
+    """Return the tokens of some documents, and their offsets."""
     first, last = int(chosen[0]), int(chosen[-1])
     if last - first + 1 == len(chosen):
         return hashes[offsets[first] : offsets[last + 1]], offsets[first : last + 2] - offsets[first]

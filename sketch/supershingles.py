@@ -1,4 +1,4 @@
-"""Supershingles and megashingles: few hashes, equal only where many minima are."""
+"""Supershingles and megashingles: a few hashes that are equal only if many minima are; and their keywords."""
 
 from itertools import combinations
 from math import comb
@@ -18,12 +18,12 @@ def supershingles(minima: Uint32s, groups: int, group_size: int) -> Uint64s:
     """Return the hash of each group of consecutive minima.
 
     Args:
-        minima: uint32 (D, K) with K ≥ groups·group_size; the rest is not looked at.
+        minima: uint32 (D, K) with K ≥ groups·group_size; the rest is ignored.
         groups: M, the supershingles of a document.
         group_size: N, the minima in each.
 
     Returns:
-        uint64 (D, M). The slot takes part in the hash, so equality never crosses slots.
+        uint64 (D, M). The hash includes the slot, so supershingles of different slots differ.
 
     Source: Broder, Glassman, Manasse, Zweig 1997, "Syntactic clustering of the Web"; 6×14 is of
     Fetterly, Manasse, Najork 2003, "On the evolution of clusters of near-duplicate web pages".
@@ -38,8 +38,8 @@ def supershingles(minima: Uint32s, groups: int, group_size: int) -> Uint64s:
 def megashingles(supershingles: Uint64s, size: int) -> Uint64s:
     """Return the hash of every subset of ``size`` supershingles of each document.
 
-    Two documents share a megashingle exactly where they share at least ``size`` supershingles: a search
-    for one common megashingle then does what counting common supershingles would.
+    Two documents share a megashingle exactly if they share at least ``size`` supershingles. So a search for
+    one common megashingle replaces counting common supershingles.
 
     Args:
         supershingles: uint64 (D, M).
@@ -49,7 +49,7 @@ def megashingles(supershingles: Uint64s, size: int) -> Uint64s:
         uint64 (D, C(M, size)), subsets in lexicographic order of their slots.
 
     Raises:
-        ConfigError: no such subsets, or more than 65,536 of them.
+        ConfigError: the size is out of range, or there are more than 65,536 subsets.
 
     Source: Broder 1997, "Identifying and filtering near-duplicate documents" (pairs of supershingles).
     """
@@ -73,36 +73,36 @@ def _absorb(state: Uint64s, values: Uint64s | Uint32s) -> None:
     np.bitwise_xor(state, state >> np.uint64(32), out=state)
 
 
-#: Characters of a keyword that name bits of its supershingle. A sixth one would cost two bytes a keyword on
-#: disk (bench/storage.py), and save 0.01 strangers a slot among ten million documents.
+#: Characters of a keyword for bits of its supershingle. A sixth one would cost two bytes a keyword on disk
+#: (bench/storage.py), and save 0.01 strangers a slot among ten million documents.
 HASHED = 5
-#: Of keywords: the URL-safe digits of base64.
+#: The digits of keywords: those of URL-safe base64.
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 _MOST_SLOTS = 64 * 64
 _NO_DIGIT = 255
 
 
 def slot_characters(groups: int) -> int:
-    """Return how many characters of a keyword name its slot: 1 up to 64 groups, else 2."""
+    """Return the number of characters of a keyword for its slot: 1 up to 64 groups, else 2."""
     return 1 if groups <= 64 else 2
 
 
 def hash_bits() -> int:
-    """Return how many bits of a supershingle its keyword keeps."""
+    """Return the number of bits of a supershingle in its keyword."""
     return 6 * HASHED
 
 
 def to_keywords(supershingles: Uint64s, valid: NDArray[np.bool_]) -> list[tuple[str, ...]]:
-    """Return the keywords of each document, in slot order; none where it is not valid.
+    """Return the keywords of each document, in slot order; none if it is not valid.
 
-    A keyword is 6 characters of the URL-safe base64 alphabet (7 with more than 64 groups): its slot, then
-    hash bits, so two keywords are equal only in the same slot.
+    A keyword has 6 characters of the URL-safe base64 alphabet (7 for more than 64 groups): its slot, then
+    hash bits. So keywords of different slots differ.
 
     Args:
         supershingles: uint64 (D, M).
         valid: bool (D,).
 
-    Cost: about 0.1 µs a keyword; the strings are cut out of one array, not formatted one by one.
+    Cost: about 0.1 µs a keyword; the strings are views of one array.
     """
     found = letters(supershingles[valid])
     texts = found.astype(np.uint32).view(f"U{found.shape[2]}")[:, :, 0]
@@ -114,7 +114,7 @@ def letters(supershingles: Uint64s) -> Bytes:
     """Return the ASCII letters of all keywords, uint8 (D, M, characters of a keyword).
 
     Raises:
-        ConfigError: more groups than a keyword can name.
+        ConfigError: there are more groups than a keyword can name.
     """
     documents, groups = supershingles.shape
     if groups > _MOST_SLOTS:
@@ -128,14 +128,14 @@ def letters(supershingles: Uint64s) -> Bytes:
 
 
 def from_letters(found: Bytes, slots: int) -> Uint32s:
-    """Return the hash bits that keywords name, uint32 (D, M); undoes ``letters``.
+    """Return the hash bits of keywords, uint32 (D, M); the inverse of ``letters``.
 
     Args:
         found: ASCII letters, uint8 (D, M, characters of a keyword).
-        slots: characters that name the slot.
+        slots: characters for the slot.
 
     Raises:
-        InputError: there are other letters, or a keyword stands in another slot than its place says.
+        InputError: a letter is outside the alphabet, or a keyword is out of slot order.
     """
     alphabet = np.frombuffer(ALPHABET.encode("ascii"), np.uint8)
     values = np.full(256, _NO_DIGIT, np.uint8)
@@ -152,7 +152,7 @@ def from_letters(found: Bytes, slots: int) -> Uint32s:
 
 
 def _digits(values: Uint64s, count: int, alphabet: Bytes) -> Bytes:
-    """Return the lowest ``count`` base-64 digits as letters, the highest first, along a new last axis."""
+    """Return the lowest ``count`` base-64 digits as letters, highest first, along a new last axis."""
     found = np.empty((*values.shape, count), np.uint8)
     for place in range(count):
         sextets = (values >> np.uint64(6 * (count - 1 - place))).astype(np.uint8) & np.uint8(63)

@@ -1,4 +1,4 @@
-"""Edit similarity: how much of two sequences of words stands in both in the same order."""
+"""Verification of candidates: by signature, length, and the edit similarity of their texts."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,16 +12,16 @@ from shinglefold.model.scheme import Decision, SketchOptions
 from shinglefold.model.values import Bytes, Int64s, Uint32s, Uint64s
 from shinglefold.sketch.b_bit_minhash import Floats, agreement_rows, estimate, length_ratio, standard_error
 
-#: Words up to which two texts are compared exactly: some 60 printed pages, and 40 ms. The time grows with the
-#: square, so a pair with a longer text is left to its signature.
+#: Texts of more words are not compared: some 60 printed pages, or 40 ms. The time is quadratic, so longer
+#: texts are left to their signatures.
 LONGEST = 20_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Words:
-    """The words of D documents as numbers, T in all: equal words have equal numbers.
+    """The words of D documents as numbers: equal words have equal numbers.
 
-    ``numbers``: uint32 (T,), of all documents one after another. ``offsets``: int64 (D + 1,).
+    ``numbers``: uint32 (T,), those of all documents. ``offsets``: int64 (D + 1,).
     """
 
     numbers: Uint32s
@@ -32,36 +32,36 @@ class Words:
 
     @classmethod
     def of(cls, hashes: Uint64s, offsets: Int64s) -> "Words":
-        """Take 64-bit hashes of tokens for words.
+        """Return the words for 64-bit hashes of tokens.
 
-        32 bits of each are kept: of two texts of 500 words each, one pair in 17,000 then has two unlike words
-        that count as equal, which moves its similarity by a thousandth.
+        32 bits of each are kept. So in one of 17,000 pairs of texts of 500 words two different words count as
+        equal, which changes the similarity by a thousandth.
         """
         return cls((hashes >> np.uint64(32)).astype(np.uint32), offsets)
 
     @classmethod
     def joined(cls, parts: Sequence["Words"]) -> "Words":
-        """Return the documents of several parts, in order."""
+        """Return the documents of several objects, in order."""
         counts = [np.diff(part.offsets) for part in parts]
         ends = np.cumsum(np.concatenate([np.zeros(1, np.int64), *counts]))
         return cls(np.concatenate([np.zeros(0, np.uint32), *(part.numbers for part in parts)]), ends)
 
     @classmethod
     def packed(cls, documents: Sequence[bytes]) -> "Words":
-        """Return documents of which each is given as ``bytes_of`` returns it."""
+        """Return the documents for bytes from ``bytes_of``."""
         numbers = np.frombuffer(b"".join(documents), np.uint32)
         sizes = np.fromiter(map(len, documents), np.int64, len(documents)) // 4
         return cls(numbers, np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]))
 
     def bytes_of(self) -> Iterator[bytes]:
-        """Yield the words of each document as bytes, to travel between processes."""
+        """Yield the words of each document as bytes, to send them between processes."""
         for start, end in pairwise(self.offsets.tolist()):
             yield self.numbers[start:end].tobytes()
 
     def similarities(self, a: Int64s, b: Int64s, least: float) -> Floats:
-        """Return the edit similarity of pairs of documents, float64 (P,); 0 where it is below ``least``.
+        """Return the edit similarity of pairs of documents, float64 (P,); 0 if it is below ``least``.
 
-        NaN where a text has more than ``LONGEST`` words: it would take too long.
+        NaN if a text has more than ``LONGEST`` words.
         """
         bounds = self.offsets
         short = np.maximum(bounds[a + 1] - bounds[a], bounds[b + 1] - bounds[b]) <= LONGEST
@@ -69,7 +69,7 @@ class Words:
         rows = np.flatnonzero(short)
         last, words = -1, []
         for row, one, other in zip(rows.tolist(), a[rows].tolist(), b[rows].tolist(), strict=True):
-            # Pairs come in order of a, mostly.
+            # Most pairs come in order of a.
             if one != last:
                 last, words = one, self._words(one)
             found[row] = similarity(words, self._words(other), least)
@@ -82,9 +82,9 @@ class Words:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Texts:
-    """What D documents say: ``written``, their words as written; ``canonical``, their canonical tokens.
+    """The texts of D documents: ``written``, the words as written; ``canonical``, the canonical tokens.
 
-    ``facts``: uint64 (D,), what must be equal beside that, as ``facts_of`` has it; None where nothing must.
+    ``facts``: uint64 (D,), hashes from ``facts_of`` that must also be equal; None if facts don't count.
     """
 
     written: Words
@@ -95,11 +95,11 @@ class Texts:
         return len(self.written)
 
     def same_facts(self, a: Int64s, b: Int64s) -> NDArray[np.bool_]:
-        """Tell of which pairs of documents the facts are equal."""
+        """Return which pairs of documents have equal facts."""
         return np.ones(len(a), np.bool_) if self.facts is None else self.facts[a] == self.facts[b]
 
     def shared(self, a: Int64s, b: Int64s) -> Floats:
-        """Return of pairs of documents the share of canonical tokens both have, wherever they stand."""
+        """Return for pairs of documents the share of common canonical tokens, in any order."""
         return np.array([_shared(self._tokens(d), self._tokens(e)) for d, e in zip(a, b, strict=True)])
 
     def _tokens(self, document: int) -> Uint32s:
@@ -117,23 +117,24 @@ def _shared(one: Uint32s, other: Uint32s) -> float:
 
 
 def similarity(one: Sequence[int], other: Sequence[int], least: float = 0.0) -> float:
-    """Return 2·LCS/(n + m) of two sequences of n and m words, LCS the longest common subsequence; 0 of none.
+    """Return the edit similarity 2·LCS/(n + m) of two sequences of n and m words; 0 if one is empty.
 
-    It is 1 less the share of words to be deleted or inserted (normalised Indel similarity): a replaced word
-    counts as one of each, so that one word of ten replaced leaves .9.
+    LCS is the length of the longest common subsequence.
+    This is the normalized Indel similarity: 1 minus the share of words to delete or insert. A replaced word
+    counts as both, so one replaced word of ten leaves .9.
 
     Args:
-        least: what matters; 0 is returned for less, and found sooner.
+        least: a smaller similarity is returned as 0, in less time.
 
-    Cost: 5 to 20 µs for 200 to 500 words, 10 to 25 ms for 11,000, with a cut-off of .8; bit-parallel, in a
-    band as wide as ``least`` allows (Hyyrö 2004).
+    Cost: 5 to 20 µs for 200 to 500 words, 10 to 25 ms for 11,000, with a cut-off of .8; bit-parallel in a
+    band (Hyyrö 2004).
     """
     from rapidfuzz.distance import Indel
 
     if not one or not other:
         return 0.0
     total = len(one) + len(other)
-    # Counted in words: as a share, rounding would refuse a pair of exactly the similarity that is needed.
+    # In words, because rounding of the share would reject a pair with exactly the least similarity.
     allowed = int((1 - least) * total + 1e-6)
     edits: int = Indel.distance(one, other, score_cutoff=allowed)
     return 0.0 if edits > allowed else max(least, 1 - edits / total)
@@ -142,18 +143,18 @@ def similarity(one: Sequence[int], other: Sequence[int], least: float = 0.0) -> 
 def alike_by_text(
     texts: Texts, a: Int64s, b: Int64s, least: float, hopeful: NDArray[np.bool_] | None = None
 ) -> tuple[NDArray[np.bool_], Floats]:
-    """Tell which pairs of documents say the same, and how similar they are.
+    """Return which pairs of documents are near-duplicates by their texts, and how similar they are.
 
-    Their words as written reach the edit similarity ``least``; or (1 + least)/2 of their canonical tokens
-    stand in both, wherever: other endings or another order are no other text, if little else differs. Facts,
-    where they count, must be equal in any case.
+    A pair needs the edit similarity ``least`` of the words as written, or the share (1 + least)/2 of common
+    canonical tokens in any order. The second way accepts other endings or moved passages, if little else
+    differs. Facts, if they count, must be equal.
 
     Args:
-        hopeful: bool (P,), for which pairs the second way is looked at; None means all.
+        hopeful: bool (P,), the pairs to which the second way applies; None means all.
 
     Returns:
-        bool (P,), and the similarities, float64 (P,): 0 for less than ``least`` where a pair is none, NaN
-        where a text is too long to be asked; these are no pairs.
+        bool (P,), and the similarities, float64 (P,): 0 for rejected pairs below ``least``, NaN for pairs
+        with a text that is too long, which are rejected, too.
     """
     similarity = texts.written.similarities(a, b, least)
     kept = np.nan_to_num(similarity) >= least
@@ -166,11 +167,11 @@ def alike_by_text(
 
 
 def least_estimate(similar: float, width: int, options: SketchOptions) -> float:
-    """Return the estimate below which no pair of texts need be asked for its edit similarity.
+    """Return the estimated resemblance below which no pair can have an edit similarity.
 
-    Of two texts of n words and similarity s, (1 − s)·n words of each are in no match, and each of them spoils
-    up to w shingles. So the resemblance is at least (1 − w(1 − s))/(1 + w(1 − s)), where no edit stands
-    beside another; three standard errors are taken off for the estimate.
+    In two texts of n words with similarity s, (1 − s)·n words of each have no match, and each affects up to w
+    shingles. So the resemblance is at least (1 − w(1 − s))/(1 + w(1 − s)), if no two edits are adjacent.
+    Three standard errors are subtracted for the estimate.
     """
     spoiled = min(1.0, width * (1 - similar))
     worst = (1 - spoiled) / (1 + spoiled)
@@ -178,7 +179,7 @@ def least_estimate(similar: float, width: int, options: SketchOptions) -> float:
 
 
 class PairVerdicts(NamedTuple):
-    """Of P candidates, which are pairs and how alike they are."""
+    """The verdicts on P candidates: which are pairs, and how similar they are."""
 
     kept: NDArray[np.bool_]
     resemblance: Floats
@@ -187,7 +188,7 @@ class PairVerdicts(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairVerifier:
-    """Decides on candidates as a scheme's decision says."""
+    """Verifies candidates by the decision of a scheme."""
 
     signatures: Bytes
     shingles: Int64s
@@ -195,14 +196,14 @@ class PairVerifier:
     decision: Decision
     texts: Texts | None
 
-    def near(self, a: Int64s, b: Int64s) -> NDArray[np.bool_]:
-        """Tell which pairs of documents are near enough in length."""
+    def similar_length(self, a: Int64s, b: Int64s) -> NDArray[np.bool_]:
+        """Return which pairs of documents reach the length ratio."""
         if self.decision.verify == "keywords":
             return np.ones(len(a), np.bool_)
         return length_ratio(self.shingles[a], self.shingles[b]) >= self.decision.min_length_ratio
 
-    def verified(self, a: Int64s, b: Int64s) -> PairVerdicts:
-        """Decide on pairs of documents of a length."""
+    def verify(self, a: Int64s, b: Int64s) -> PairVerdicts:
+        """Return the verdicts on pairs of documents of similar length."""
         options, decision = self.options, self.decision
         rows = self.signatures[a], self.signatures[b]
         agreeing = agreement_rows(*rows, options.bits, options.values)
@@ -219,11 +220,11 @@ class PairVerifier:
     def _by_text(
         self, texts: Texts, a: Int64s, b: Int64s, resemblance: Floats, similarity: Floats
     ) -> NDArray[np.bool_]:
-        """Ask the texts of the pairs that may be alike; write what they tell to ``similarity``."""
+        """Compare the texts of pairs that may be similar, and write the results to ``similarity``."""
         least = self.decision.min_similarity
-        asked = self._may_reach(least, resemblance)
-        similarity[~asked] = 0.0
-        rows = np.flatnonzero(asked)
+        possible = self._may_reach(least, resemblance)
+        similarity[~possible] = 0.0
+        rows = np.flatnonzero(possible)
         hopeful = self._may_reach((1 + least) / 2, resemblance[rows])
         alike, similarity[rows] = alike_by_text(texts, a[rows], b[rows], least, hopeful)
         kept = np.zeros(len(a), np.bool_)

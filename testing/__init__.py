@@ -1,1 +1,1 @@
-"""Conformance kits: what every language plugin and every engine must keep, for yours as for ours."""
+"""Conformance kits for language plugins and engines, built-in ones and your own."""

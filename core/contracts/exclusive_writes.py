@@ -6,30 +6,30 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from shinglefold.contracts.engine import JSON, Document
 
-#: The words of texts of a document, by text.
+#: The canonical words of each text of a document.
 WordsOf = dict[str, str]
-#: A document as JSON: its source with null for each object at the top level, and these objects.
+#: A document as JSON: the source with null for each top-level object, and the head with these objects.
 SourceAndHead = tuple[bytes, bytes]
 
 
 class PreparedDocument(NamedTuple):
-    """What a worker prepared of a document; if ``source_and_head`` is None, the engine makes the JSON."""
+    """The words and the JSON of a document, from a worker; without JSON the engine encodes it itself."""
 
     words: WordsOf
     source_and_head: SourceAndHead | None = None
 
     def of(self, texts: Mapping[Any, Any]) -> "PreparedDocument":
-        """Return the same with other texts as keys, given new texts by old ones."""
+        """Return the document with other texts as keys, given the new texts by the old ones."""
         return self._replace(words={texts.get(text, text): made for text, made in self.words.items()})
 
 
-#: Prepares documents for an engine, many at once.
+#: Prepares a block of documents for an engine.
 PrepareDocuments = Callable[[Sequence[Document]], list[PreparedDocument]]
 
 
 @runtime_checkable
 class ExclusiveWrites(Protocol):
-    """Implemented by engines whose indices one process at a time may write."""
+    """Implemented by engines whose indices only one process at a time may write."""
 
     def exclusive(self, index: str) -> AbstractContextManager[None]:
         """Hold the write lock of an index; all earlier writes are visible to searches.
@@ -42,7 +42,7 @@ class ExclusiveWrites(Protocol):
         ...
 
     def deciding(self, index: str, fields: Collection[str]) -> AbstractContextManager[None]:
-        """Hold the write lock of an index for one decision of many.
+        """Hold the write lock of an index for one of many decisions.
 
         Writes inside are durable when the context is left. Searches see them about a second later, or when
         the index is released; until then ``pending_by_value`` returns them.
@@ -63,7 +63,7 @@ class ExclusiveWrites(Protocol):
         ...
 
     def lease(self, index: str) -> AbstractContextManager[None]:
-        """Keep other processes from writing to an index for longer than a batch; other threads go on.
+        """Hold the write lock of an index across batches; other threads of this process may still write.
 
         Raises:
             EngineUnavailable: another process writes to it.
@@ -71,11 +71,11 @@ class ExclusiveWrites(Protocol):
         ...
 
     def request_lease(self, index: str) -> None:
-        """Ask the process that holds an index to release it."""
+        """Ask the process with the lease of an index to release it."""
         ...
 
     def lease_requested(self, index: str) -> bool:
-        """Return whether another process asked for an index since the last call."""
+        """Return whether another process asked for the index since the last call."""
         ...
 
     def get_all(self, index: str, ids: Sequence[str]) -> list[JSON | None]:
@@ -87,13 +87,13 @@ class ExclusiveWrites(Protocol):
 class PreparesDocuments(Protocol):
     """Implemented by engines that let ingest workers prepare documents.
 
-    A bulk action may bring the result as ``_ready``; the engine makes what is missing there.
+    A bulk action may have the result as ``_ready``; the engine computes the missing parts.
     """
 
     def document_preparer(self, index: str, mappings: Mapping[str, Any]) -> PrepareDocuments:
         """Return a function that prepares documents, here or in a process forked from this one.
 
         Args:
-            mappings: of the index, if it is created later.
+            mappings: those of the index, if it does not exist yet.
         """
         ...

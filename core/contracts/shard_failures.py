@@ -42,7 +42,7 @@ def refuse_small_windows(answer: Mapping[str, Any]) -> None:
     for failure in (answer.get("_shards") or {}).get("failures") or ():
         if any(_WINDOW in reason for reason in _reason_texts(failure.get("reason"))):
             raise WindowTooLarge(
-                f"the index {failure.get('index')!r} allows fewer hits at a time than asked for: ask for "
+                f"the index {failure.get('index')!r} allows fewer hits than requested: request "
                 "fewer, or raise its index.max_result_window"
             )
 

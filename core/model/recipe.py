@@ -230,64 +230,45 @@ def retargeted(definition: Any, old: str, new: str) -> Any:  # noqa: ANN401 - JS
     return changed
 
 
-def stores_passages(definition: Any, field: str) -> bool:  # noqa: ANN401 - JSON
+def stores_passages(definition: object, field: str) -> bool:
     """Return whether a pipeline stores the elements of passages with the fingerprints in a field."""
-    if isinstance(definition, list):
-        return any(stores_passages(one, field) for one in definition)
-    if not isinstance(definition, Mapping):
-        return False
-    if (made := _made_in(definition, field)) is not None and made.get(PASSAGES) is True:
-        return True
-    return any(stores_passages(one, field) for one in definition.values())
+    return any(made.get(PASSAGES) is True for made in _fingerprint_options(definition, field))
 
 
-def with_passages(definition: Any, field: str) -> Any:  # noqa: ANN401 - JSON
+def with_passages(definition: Mapping[str, Any], field: str) -> dict[str, Any]:
     """Return a pipeline that stores the elements of passages with the fingerprints in a field."""
-    if isinstance(definition, list):
-        return [with_passages(one, field) for one in definition]
-    if not isinstance(definition, Mapping):
-        return definition
-    changed = {name: with_passages(one, field) for name, one in definition.items()}
-    if (made := _made_in(changed, field)) is not None:
-        changed["supershingle"] = {**made, PASSAGES: True}
+    changed: dict[str, Any] = copy.deepcopy(dict(definition))
+    for made in _fingerprint_options(changed, field):
+        made[PASSAGES] = True
     return changed
-
-
-def _made_in(step: Mapping[str, Any], field: str) -> Mapping[str, Any] | None:
-    """Return the options of a step that writes the fingerprints of a field; None for other steps."""
-    made = step.get("supershingle")
-    return made if isinstance(made, Mapping) and made.get("target_field", FIELD) == field else None
 
 
 def stores_keywords(definition: object, field: str) -> bool:
     """Return whether a pipeline stores the supershingles of the fingerprints in a field."""
-    return not any(
-        made.get("keywords") is False and made.get("target_field", FIELD) == field
-        for made in _makers(definition)
-    )
+    return all(made.get("keywords") is not False for made in _fingerprint_options(definition, field))
 
 
 def with_keywords(definition: Mapping[str, Any], field: str, stored: bool) -> dict[str, Any]:
     """Return a pipeline that stores or omits the supershingles of the fingerprints in a field."""
     changed: dict[str, Any] = copy.deepcopy(dict(definition))
-    for made in _makers(changed):
-        if made.get("target_field", FIELD) == field:
-            made.pop("keywords", None)
-            if not stored:
-                made["keywords"] = False
+    for made in _fingerprint_options(changed, field):
+        made.pop("keywords", None)
+        if not stored:
+            made["keywords"] = False
     return changed
 
 
-def _makers(value: object) -> Iterator[dict[str, Any]]:
-    """Yield the options of every step that writes fingerprints."""
+def _fingerprint_options(value: object, field: str) -> Iterator[dict[str, Any]]:
+    """Yield the options of every step that writes fingerprints to a field."""
     if isinstance(value, list):
         for one in value:
-            yield from _makers(one)
+            yield from _fingerprint_options(one, field)
     elif isinstance(value, Mapping):
-        if isinstance(made := value.get("supershingle"), dict):
+        made = value.get("supershingle")
+        if isinstance(made, dict) and made.get("target_field", FIELD) == field:
             yield made
         for one in value.values():
-            yield from _makers(one)
+            yield from _fingerprint_options(one, field)
 
 
 def first_difference(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, str]:

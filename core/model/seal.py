@@ -103,14 +103,13 @@ def check_seal(seal: object) -> None:
     check_type("seal", seal, Seal, "Seal(key) (from shinglefold.model.seal), or None", optional=True)
 
 
-def check_sealed(found: str, seal: Seal | None, where: str, remedy: str = "") -> None:
+def check_sealed(found: str, seal: Seal | None, where: str) -> None:
     """Check that a seal has the key with which an index is sealed.
 
     Args:
         found: the id of the index's key; empty if the index is not sealed.
         seal: the given seal, or None.
         where: the index, for the message.
-        remedy: how to seal the index, for the message.
 
     Raises:
         ConfigError: the keys differ, or only one side is sealed.
@@ -120,8 +119,8 @@ def check_sealed(found: str, seal: Seal | None, where: str, remedy: str = "") ->
         return
     if not found:
         raise ConfigError(
-            f"{where} is not sealed, but a seal is asked for (key {given}). "
-            f"{remedy or 'Seal it (setup --seal, then backfill), or give no seal.'}"
+            f"{where} is not sealed, but a seal is given (key {given}). "
+            "Seal it (setup --seal, then backfill), or give no seal."
         )
     what = f"the one given is {given}" if given else "none is given"
     raise ConfigError(

@@ -52,10 +52,10 @@ def check_choice(name: str, value: object, known: Sequence[str]) -> None:
         raise ConfigError.unknown(name, shorten(value), known)
 
 
-def check_str(name: str, value: object, *, empty: bool = False, error: ErrorClass = ConfigError) -> str:
+def check_str(name: str, value: object, *, empty: bool = False) -> str:
     """Return a string; it must not be empty unless ``empty`` is true."""
     if not isinstance(value, str) or not (value or empty):
-        raise expected(name, "text" if empty else "text that is not empty", value, error)
+        raise expected(name, "text" if empty else "text that is not empty", value)
     return value
 
 
@@ -75,13 +75,7 @@ def check_options(value: object, kind: type, more: Iterable[str] = ()) -> None:
     check_known("option", more, [one.name for one in fields(kind)])
 
 
-def check_path(name: str, value: object, *, optional: bool = False) -> None:
-    """Raise ``ConfigError`` unless a value is a non-empty path, or None if optional."""
-    if value is not None or not optional:
-        check_path_of(name, value)
-
-
-def check_path_of(name: str, value: object) -> Path:
+def check_path(name: str, value: object) -> Path:
     """Return a path; raise if it is empty, as an unset shell variable makes it."""
     if not isinstance(value, str | PathLike) or not str(value):
         raise expected(name, "a path that is not empty", value)

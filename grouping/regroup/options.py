@@ -67,7 +67,8 @@ class RegroupOptions:
         for name in ("by_scheme", "dry_run"):
             check_bool(name, getattr(self, name))
         check_str("order", self.order, empty=True)
-        check_path("checkpoint", self.checkpoint, optional=True)
+        if self.checkpoint is not None:
+            check_path("checkpoint", self.checkpoint)
         if self.order == "-":
             raise ConfigError("order '-' names no field: write -FIELD, or leave it out")
         check_number("requests_per_second", self.requests_per_second)

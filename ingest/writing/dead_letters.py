@@ -16,7 +16,7 @@ from shinglefold.errors import ConfigError, InputError, OutputError
 from shinglefold.ingest.readers.jsonl import parse_line
 from shinglefold.ingest.readers.record import ReadOptions, Record, to_document
 from shinglefold.ingest.readers.streams import Line, detect_encoding, lines
-from shinglefold.options.validation import check_options, check_path_of
+from shinglefold.options.validation import check_options, check_path
 
 #: Different reasons counted; a file of garbage must not fill the memory with them.
 _REASONS = 1_000
@@ -61,7 +61,7 @@ class DeadLetters:
 
     def __init__(self, path: str | Path | None) -> None:
         # Rejects an empty path, which an unset shell variable gives.
-        self.path = None if path is None else check_path_of("dead_letters", path)
+        self.path = None if path is None else check_path("dead_letters", path)
         self.reasons: Counter[str] = Counter()
         #: The first document for each reason: source, line and stage.
         self.first: dict[str, tuple[str, int, str]] = {}
@@ -201,7 +201,7 @@ def replay(path: str | Path, options: ReadOptions | None = None) -> Iterator[Rec
     Raises:
         InputError: the file can't be opened, or was saved in UTF-16.
     """
-    path = check_path_of("path", path)
+    path = check_path("path", path)
     check_options(options, ReadOptions)
     options = replace(options or ReadOptions(), encoding="utf-8")
     try:

@@ -220,9 +220,9 @@ class PairJudge:
 
     def verified(self, a: Int64s, b: Int64s) -> PairVerdicts:
         """Return the verdicts on pairs that share enough supershingles."""
-        near = self.judge.near(a, b)
+        near = self.judge.similar_length(a, b)
         rows = np.flatnonzero(near)
-        found = self.judge.verified(a[rows], b[rows])
+        found = self.judge.verify(a[rows], b[rows])
         if len(rows) == len(a):
             return found
         whole = PairVerdicts(np.zeros(len(a), np.bool_), np.zeros(len(a)), np.full(len(a), np.nan))

@@ -83,7 +83,7 @@ class _Decide:
             texts = _texts(batch) if "written_a" in batch.schema.names else None
             judge = PairVerifier(signatures, shingles, sketch, decision, texts)
             ones = np.arange(pairs, dtype=np.int64)
-            told = judge.verified(ones, ones + pairs)
+            told = judge.verify(ones, ones + pairs)
             kept = pa.array(told.kept)
             resemblance = pa.array(told.resemblance).filter(kept)
             similarity = pa.array(told.similarity, from_pandas=True).filter(kept)

@@ -1,11 +1,11 @@
-"""Any language: words as they are."""
+"""The words that no other language takes, unchanged."""
 
 from shinglefold.contracts.language import Language
 from shinglefold.model.values import Sample
 
 
 class AnyLanguage(Language):
-    """Any language, and numbers: canon's own folds (case, width, apostrophes) and nothing else."""
+    """Words of other scripts, and numbers: canon folds case, width and apostrophes, nothing else."""
 
     code = "any"
     scripts = frozenset({"Zyyy"})

@@ -12,7 +12,7 @@ _LONGEST = 64
 
 
 class English(Language):
-    """English, for the words and passages of it inside other texts as well as for whole ones."""
+    """English texts, and English words within other texts."""
 
     code = "en"
     scripts = frozenset({"Latn"})
@@ -37,7 +37,7 @@ class English(Language):
         self._stemmer = Snowball("english")
 
     def canonical(self, word: str) -> str | None:
-        """Return the stem or the word itself, or None for a function word where they are to be dropped."""
+        """Return the stem or the word itself; None for a function word if they are dropped."""
         if word in self._dropped:
             return None
         if not self._stems or len(word) > _LONGEST or not word.replace("'", "").isalpha():

@@ -15,12 +15,12 @@ _RULES = "1"
 _NEEDED = ("ru", "Russian", "pymorphy3", "pymorphy3_dicts_ru")
 _FUNCTIONAL = frozenset({"PREP", "CONJ", "PRCL", "NPRO", "INTJ", "Apro"})
 _ADJECTIVES = frozenset({"ADJF", "ADJS"})
-# Longer "words" are no words, and analysis is not bounded by a line's length.
+# Longer strings are not words; the limit bounds the time of an analysis.
 _WORD = re.compile(r"[а-я'-]{1,64}")
 
 
 class Russian(Language):
-    """Russian. The dictionary has probabilities, so the first parse decides."""
+    """Russian. The dictionary has probabilities, so the first reading decides."""
 
     code = "ru"
     scripts = frozenset({"Cyrl"})
@@ -58,7 +58,7 @@ class Russian(Language):
         return f"{_RULES}+{distribution_version('ru', 'Russian', 'pymorphy3-dicts-ru')}"
 
     def canonical(self, word: str) -> str | None:
-        """Return the lemma, the stem or the word itself, or None for what the options drop."""
+        """Return the lemma, the stem or the word itself; None if the options drop it."""
         if not _WORD.fullmatch(word):
             return word
         if self._dropped or self._mode == "lemma":

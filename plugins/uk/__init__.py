@@ -16,7 +16,7 @@ _RULES, _FIRST_RULES = "2", "1"
 _NEEDED = ("uk", "Ukrainian", "pymorphy3", "pymorphy3_dicts_uk")
 _FUNCTIONAL = frozenset({"PREP", "CONJ", "PRCL", "NPRO", "INTJ"})
 _PARTICIPLES = frozenset({"actv", "pssv"})
-#: Marks of readings that few texts mean: names, archaic, colloquial and indeclinable words, abbreviations.
+#: Grammemes of rare readings: names, archaic, colloquial and indeclinable words, abbreviations.
 _RARE = frozenset(
     {"Name", "Surn", "Patr", "Geox", "Infr", "Arch", "Fixd", "Abbr", "Slng", "Orgn", "Erro", "Dist"}
 )
@@ -26,7 +26,7 @@ _WORD = re.compile(r"[а-щьюяґєії'-]{1,64}")
 
 
 class Ukrainian(Language):
-    """Ukrainian. All readings of a word have one score, so their parts of speech decide, not the first."""
+    """Ukrainian. All readings of a word have the same score, so parts of speech decide, not the order."""
 
     code = "uk"
     scripts = frozenset({"Cyrl"})
@@ -61,7 +61,7 @@ class Ukrainian(Language):
 
     @classmethod
     def made_as(cls, version: str) -> type[Language] | None:
-        """Return what made tokens under a version: what was stored by the first rules is made by them."""
+        """Return the class for a version: the first rules, or these."""
         return _Ukrainian1 if version == cls._version(_FIRST_RULES) else super().made_as(version)
 
     @classmethod
@@ -70,12 +70,12 @@ class Ukrainian(Language):
         return f"{rules}+{distribution_version('uk', 'Ukrainian', 'pymorphy3-dicts-uk')}"
 
     def canonical(self, word: str) -> str | None:
-        """Return the lemma or the word itself, or None for what the options drop."""
+        """Return the lemma or the word itself; None if the options drop it."""
         if word in self._listed:
             return None
         if not _WORD.fullmatch(word):
             return word
-        # The dictionary tells ґ from г and finds both for г; folded, the lemmas of both count together.
+        # For г the dictionary finds words with г and with ґ; folded, their lemmas are the same.
         parses = [Parse(lemma.replace("ґ", "г"), tags) for lemma, tags in self._morphology.parses(word)]
         if self.options.drop_function_words and any(tags & _FUNCTIONAL for _, tags in parses):
             return None
@@ -89,7 +89,7 @@ class Ukrainian(Language):
 
 
 class _Ukrainian1(Ukrainian):
-    """Ukrainian as the first rules had it: the lemma of most readings, the longest of several."""
+    """Ukrainian by the first rules: the lemma of most readings; the longest of several."""
 
     @classmethod
     def version(cls) -> str:
@@ -101,10 +101,12 @@ class _Ukrainian1(Ukrainian):
 
 
 def likeliest_lemma(word: str, parses: Sequence[Parse], common: Set[str] = frozenset()) -> str:
-    """Return the lemma of the likeliest reading: of equals a common one, the word itself, the longest.
+    """Return the lemma of the likeliest reading.
 
-    How likely a reading is depends on its lemma, mostly, and hardly on the form, so that the forms of a word
-    agree: counted readings would not, as forms differ in how many cases they stand for. Infinitives are
+    Of equally likely ones, a common word wins, then the word itself, then the longest.
+
+    The rank of a reading depends mostly on its lemma, so all forms of a word get the same lemma. Counting
+    readings would not achieve this, because forms stand for different numbers of cases. Infinitives are
     longer than the nouns that share forms with them.
     """
     likely: dict[str, int] = {}
@@ -114,7 +116,7 @@ def likeliest_lemma(word: str, parses: Sequence[Parse], common: Set[str] = froze
 
 
 def _likeliness(parse: Parse) -> int:
-    """Rank a reading by its part of speech and what marks it as rare."""
+    """Return the rank of a reading, by part of speech and rare grammemes."""
     tags = parse.grammemes
     if tags & _RARE:
         return 0
@@ -124,10 +126,10 @@ def _likeliness(parse: Parse) -> int:
         return 1
     if "Pltm" in tags or "ADVB" in tags:
         return 2
-    # Adjectives stand before their substantives (новий, нова), closed classes before everything.
+    # Adjectives rank above nouns made from them (новий, нова), function words above everything.
     return 3 if tags & _CONTENT and not adjective else 4
 
 
 def _is_adjective(parse: Parse) -> bool:
-    """Tell adjectives from the participles that share their tag."""
+    """Return whether a reading is an adjective, and not a participle with the same tag."""
     return "ADJF" in parse.grammemes and not parse.grammemes & _PARTICIPLES

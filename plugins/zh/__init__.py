@@ -13,10 +13,10 @@ from shinglefold.plugins.resources import distribution_version, read_lines, read
 
 @cache
 def simplified() -> Mapping[int, str]:
-    """Return code point → Simplified character, about 4.1 k entries; no value is itself a key.
+    """Return a map from code points to Simplified characters, about 4,100 entries; no value is a key.
 
-    Regional forms go through the Traditional form they vary. Where the choice depends on the word, the first
-    candidate is taken: which one matters little, as long as both prints of a text take the same.
+    Regional variants are mapped through the Traditional form. If the choice depends on the word, the first
+    candidate is taken; any will do, as long as it is the same for both versions of a text.
 
     Source: OpenCC's character tables, and ``variants.txt``. Cost: about 3 ms, once a process.
     """
@@ -52,7 +52,7 @@ _NEEDED = ("zh", "Chinese", "opencc")
 
 
 class Chinese(Language):
-    """Chinese by characters: no segmentation, so nothing depends on a word list's version."""
+    """Chinese by characters: without word segmentation, results do not depend on a word list."""
 
     code = "zh"
     scripts = frozenset({"Hani"})
@@ -82,5 +82,5 @@ class Chinese(Language):
         return f"{_RULES}+{distribution_version('zh', 'Chinese', 'opencc-python-reimplemented')}"
 
     def canonical(self, word: str) -> str | None:
-        """Return the character, or None for a function character where they are to be dropped."""
+        """Return the character; None for a function character if they are dropped."""
         return None if word in self._dropped else word

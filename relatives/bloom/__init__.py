@@ -1,4 +1,4 @@
-"""Bloom filters: sets of shingles in a few bits each, which never deny what they hold."""
+"""Bloom filters: compact sets of shingles with false positives, but without false negatives."""
 
 from shinglefold.relatives.bloom.matrix import (
     BitSlicedRows,

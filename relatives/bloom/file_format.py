@@ -1,4 +1,4 @@
-"""Filters on disk: one file each, mapped into memory, every byte under a checksum."""
+"""The file format of filters: one memory-mapped file each, with checksums over every byte."""
 
 import json
 import os
@@ -16,14 +16,14 @@ from shinglefold.errors import InputError
 
 Array = NDArray[np.unsignedinteger[Any]]
 _MAGIC = b"sfbloom1"
-#: Arrays begin at a multiple of this, so that they can be mapped.
+#: Arrays begin at a multiple of this, so they can be memory-mapped.
 _PAGE = 4096
 _HEAD = np.dtype([("magic", "S8"), ("length", "<u8"), ("checksum", "<u8")])
 
 
 @dataclass(slots=True)
 class Stored:
-    """A filter's file, mapped: ``header`` is checked, an array when ``check`` is called for it, once."""
+    """The memory-mapped file of a filter. ``header`` is verified; ``check`` verifies an array, once."""
 
     path: Path
     header: Mapping[str, Any]
@@ -31,14 +31,14 @@ class Stored:
     _checked: set[int] = field(default_factory=set)
 
     def check(self, number: int) -> None:
-        """Compare an array with its checksum, unless that was done before.
+        """Verify the checksum of an array, unless it is verified already.
 
         Raises:
-            InputError: the file was changed.
+            InputError: the file is damaged.
 
         Cost: reads the array once, at several GB/s from memory.
         """
-        # Arrays that came later are in memory only.
+        # Arrays added later exist in memory only.
         if number in self._checked or number >= len(self.header["checksums"]):
             return
         if xxh3_64_intdigest(self.arrays[number].data) != self.header["checksums"][number]:
@@ -47,20 +47,20 @@ class Stored:
 
 
 def save(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Sequence[Array]) -> None:
-    """Write a filter; the file is there whole or as it was before.
+    """Write a filter to a file, atomically.
 
     Args:
-        header: what JSON can hold.
-        arrays: unsigned, all of one type and length.
+        header: JSON values.
+        arrays: unsigned, of the same type and length.
     """
     target = Path(path)
-    told = {
+    complete = {
         **header,
         "type": arrays[0].dtype.newbyteorder("<").str if arrays else "<u8",
         "length": len(arrays[0]) if arrays else 0,
         "checksums": [xxh3_64_intdigest(np.ascontiguousarray(array).data) for array in arrays],
     }
-    body = json.dumps(told).encode()
+    body = json.dumps(complete).encode()
     head = np.array([(_MAGIC, len(body), xxh3_64_intdigest(body))], _HEAD).tobytes()
     descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
@@ -77,10 +77,10 @@ def save(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Sequen
 
 
 def load(path: str | os.PathLike[str], kind: str) -> Stored:
-    """Map a filter's file; its arrays can be read and not written.
+    """Memory-map the file of a filter, read-only.
 
     Raises:
-        InputError: it can't be read, is a filter of another kind, or was changed.
+        InputError: the file can't be read, is damaged, or is a filter of another kind.
     """
     target = Path(path)
     try:
@@ -94,12 +94,12 @@ def load(path: str | os.PathLike[str], kind: str) -> Stored:
 
 
 def damaged(path: Path, how: str) -> InputError:
-    """Return the error for a file that was changed."""
+    """Return the error for a damaged file."""
     return InputError(f"the filter in {path} is damaged: {how}. Restore it from a copy, or make it again")
 
 
 def _begin(length: int) -> int:
-    """Return where the arrays begin behind a header of this length."""
+    """Return the start of the arrays for a header of this length."""
     return -(-(_HEAD.itemsize + length) // _PAGE) * _PAGE
 
 

@@ -1,4 +1,4 @@
-"""The matrix filter: one row a document, all rows of one shape."""
+"""The matrix filter: a Bloom filter for each document, all of one size, stored bit-sliced."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -13,16 +13,19 @@ from shinglefold.model.values import Int64s, Uint64s
 from shinglefold.relatives.bloom.file_format import load, save
 
 _LOW = np.uint64(0xFFFFFFFF)
-#: Bits of a filter at most: a place is drawn from 32 bits of the hash.
+#: The most bits of a filter: a place is computed from 32 bits of the hash.
 _MOST_BITS = 2**31
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The size of a filter, or of a row of one.
+    """The size of a filter, or of a row of a filter.
 
-    ``elements``: n, distinct elements it is made for. ``false_positives``: p, the share of strangers it takes
-    for its own when it holds n. ``bits``: m = −n·ln p/(ln 2)². ``hashes``: k = m/n·ln 2, places an element.
+    Attributes:
+        elements: n, the capacity in distinct elements.
+        false_positives: p, the rate of false positives with n elements.
+        bits: m = −n·ln p/(ln 2)².
+        hashes: k = m/n·ln 2, places for each element.
     """
 
     elements: int
@@ -32,10 +35,10 @@ class Shape:
 
     @classmethod
     def of(cls, elements: int, false_positives: float) -> "Shape":
-        """Return the smallest filter for so many elements.
+        """Return the smallest filter for a number of elements and a rate of false positives.
 
         Raises:
-            ConfigError: no elements, no probability, or a filter of more than 2³¹ bits.
+            ConfigError: a value is out of range, or the filter has more than 2³¹ bits.
 
         Source: Bloom 1970; the optimum as in Broder, Mitzenmacher 2004, "Network applications of Bloom
         filters".
@@ -51,11 +54,11 @@ class Shape:
         return cls(elements, false_positives, bits, max(1, round(bits / elements * log(2))))
 
     def rate(self, held: int) -> float:
-        """Return the share of strangers taken for its own when it holds so many distinct elements."""
+        """Return the rate of false positives with so many distinct elements."""
         return float(self.rates(np.array(held)))
 
     def rates(self, held: Int64s) -> NDArray[np.float64]:
-        """Return ``rate`` for each number of elements."""
+        """Return ``rate`` for several numbers of elements."""
         empty = np.exp(-self.hashes * held / self.bits)
         return np.asarray((1.0 - empty) ** self.hashes, np.float64)
 
@@ -65,8 +68,9 @@ class Shape:
         Args:
             elements: uint64 (E,), well mixed hashes, such as shingles.
 
-        Source: Kirsch, Mitzenmacher 2006, "Less hashing, same performance": two hashes make all k. Deviation:
-        the second is odd, and a place is taken from the high bits by a product, not by a slow remainder.
+        Source: Kirsch, Mitzenmacher 2006, "Less hashing, same performance": all k places come from two
+            hashes.
+        Deviation: the second is odd, and a product replaces the slower remainder.
         """
         first, second = elements & _LOW, (elements >> np.uint64(32)) | np.uint64(1)
         steps = np.arange(self.hashes, dtype=np.uint64)
@@ -75,7 +79,7 @@ class Shape:
 
 
 def pseudo_matrix_rows(lengths: Iterable[int], elements: int) -> int:
-    """Return the rows of a pseudo-matrix filter that are enough: n elements each, of whichever documents."""
+    """Return the rows that a pseudo-matrix filter needs, at n elements a row."""
     return ceil(sum(lengths) / elements)
 
 
@@ -84,23 +88,23 @@ ROWS = 64
 
 
 class BitSlicedRows:
-    """Bit rows in blocks of 64; each block is an array of words, one for each bit of the rows.
+    """Bit rows in blocks of 64; a block is an array with a word for each bit of its rows.
 
-    Whether an element is in any of 64 rows takes k words and k − 1 conjunctions. Rows are numbered from 0;
-    they are made empty, 64 at a time.
+    A lookup in 64 rows reads k words and computes k − 1 conjunctions. Rows are numbered from 0, and are added
+    64 at a time, empty.
     """
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
         self.blocks: list[Uint64s] = []
-        #: Looks at a block before it is read, for blocks on disk.
+        #: Called before a block is read; verifies blocks on disk.
         self.before_reading: Callable[[int], None] = _nothing
 
     def __len__(self) -> int:
         return len(self.blocks) * ROWS
 
     def adopt(self, blocks: list[Uint64s], before_reading: Callable[[int], None]) -> None:
-        """Take over blocks that were stored; one that may not be written is copied when it has to be."""
+        """Use stored blocks; a read-only block is copied before it is changed."""
         self.blocks = blocks
         self.before_reading = before_reading
 
@@ -113,16 +117,16 @@ class BitSlicedRows:
         self.blocks.pop()
 
     def add(self, row: int, elements: Uint64s) -> None:
-        """Take elements into a row.
+        """Add elements to a row.
 
-        Cost: k words each, about 10 ns a word.
+        Cost: k words an element, about 10 ns a word.
         """
         block = self._writable(row // ROWS)
-        # Equal places set the same bit of the same row, so that none gets lost.
+        # Duplicate places are harmless: they set the same bit.
         block[self.shape.places(elements).ravel()] |= np.uint64(1 << row % ROWS)
 
     def clear(self, row: int) -> None:
-        """Empty a row; the other rows of its block stay as they are.
+        """Empty a row.
 
         Cost: one pass over a block, m words.
         """
@@ -151,7 +155,7 @@ class BitSlicedRows:
         return sum(block.nbytes for block in self.blocks)
 
     def _together(self, number: int, places: Int64s) -> Uint64s:
-        """Return a word for each element whose bit r says whether row r of the block has it."""
+        """Return a word for each element; its bit r says whether row r of the block has the element."""
         self.before_reading(number)
         block = self.blocks[number]
         together = block[places[:, 0]]
@@ -173,14 +177,14 @@ class BitSlicedRows:
 
 
 def _nothing(_: int) -> None:
-    """Look at nothing: a block in memory is as it was written."""
+    """Do nothing: blocks in memory need no check."""
 
 
 _KIND = "matrix"
 
 
 class MatrixFilter:
-    """A row for each document, made for the longest of them."""
+    """A Bloom filter row for each document, with room for the longest."""
 
     def __init__(self, shape: Shape) -> None:
         self.bit_rows = BitSlicedRows(shape)
@@ -191,13 +195,13 @@ class MatrixFilter:
         return len(self._rows)
 
     def insert(self, name: str, elements: Uint64s) -> None:
-        """Take a document in.
+        """Add a document.
 
         Args:
             elements: uint64 (E,), distinct.
 
         Raises:
-            ConfigError: it is there already, or has more elements than a row takes.
+            ConfigError: the document exists already, or has more elements than fit into a row.
         """
         if name in self._rows:
             raise ConfigError(f"{name!r} is in the filter already; delete it first")
@@ -213,17 +217,17 @@ class MatrixFilter:
         self.bit_rows.add(row, elements)
 
     def delete(self, name: str) -> None:
-        """Take a document out; its row is free again.
+        """Remove a document; its row becomes free.
 
         Raises:
-            KeyError: there is none of this name.
+            KeyError: there is no such document.
         """
         row = self._rows.pop(name)
         self.bit_rows.clear(row)
         self._free.append(row)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the filter into a file; see ``load``."""
+        """Write the filter to a file; see ``load``."""
         for number in range(len(self.bit_rows.blocks)):
             self.bit_rows.before_reading(number)
         header = {"kind": _KIND, "shape": asdict(self.bit_rows.shape), "rows": self._rows}
@@ -231,10 +235,10 @@ class MatrixFilter:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "MatrixFilter":
-        """Map a filter into memory; it can be changed, which changes nothing on disk until it is saved.
+        """Memory-map a filter from a file; changes stay in memory until they are saved.
 
         Raises:
-            InputError: there is no such filter, or it was changed.
+            InputError: there is no such filter, or the file is damaged.
         """
         stored = load(path, _KIND)
         found = cls(Shape(**stored.header["shape"]))

@@ -1,4 +1,4 @@
-"""The pseudo-matrix filter: rows of one size, several documents a row, a long document over several rows."""
+"""The pseudo-matrix filter: rows of one size; short documents share a row, long ones span several."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -16,7 +16,7 @@ from shinglefold.relatives.bloom.matrix import ROWS, BitSlicedRows, Shape
 
 @dataclass(frozen=True, slots=True)
 class RowPiece:
-    """Elements ``begin`` … ``end`` − 1 of a document, in the order of its text, and the row they are in."""
+    """The elements ``begin`` … ``end`` − 1 of a document, in the order of its text, and their row."""
 
     row: int
     begin: int
@@ -27,7 +27,7 @@ class RowPiece:
 
 
 def pieces_of(begin: int, placed: list[tuple[int, int]]) -> tuple[RowPiece, ...]:
-    """Return the pieces for pairs of row and length, from ``begin`` on."""
+    """Return the consecutive pieces for pairs of row and length, from ``begin`` on."""
     bounds = [begin]
     for _, length in placed:
         bounds.append(bounds[-1] + length)
@@ -37,13 +37,13 @@ def pieces_of(begin: int, placed: list[tuple[int, int]]) -> tuple[RowPiece, ...]
 
 
 def place(length: int, free: Int64s, capacity: int, whole: bool) -> list[tuple[int, int]] | None:
-    """Return rows and how many elements each takes, or None where there is too little room.
+    """Return rows and the number of elements for each, or None if there is too little space.
 
     Args:
-        length: elements to place.
-        free: int64 (rows,), elements each row still takes.
-        capacity: elements an empty row takes.
-        whole: a document that fits into one row is kept in one; else it fills up what room there is.
+        length: the number of elements.
+        free: int64 (rows,), the free space of each row, in elements.
+        capacity: the space of an empty row.
+        whole: keep a document in one row if it fits into one; else fill the rows in order.
     """
     if not length:
         return []
@@ -51,7 +51,7 @@ def place(length: int, free: Int64s, capacity: int, whole: bool) -> list[tuple[i
 
 
 def _whole(length: int, free: Int64s, capacity: int) -> list[tuple[int, int]] | None:
-    """Place full rows first, then the rest in the fullest row that takes it (best fit)."""
+    """Fill whole rows first, then put the rest into the fullest row with enough space (best fit)."""
     placed = []
     while length > 0:
         part = min(length, capacity)
@@ -66,7 +66,7 @@ def _whole(length: int, free: Int64s, capacity: int) -> list[tuple[int, int]] | 
 
 
 def _split(length: int, free: Int64s) -> list[tuple[int, int]] | None:
-    """Fill up rows in their order."""
+    """Fill the rows in order."""
     filled = np.cumsum(free)
     if not len(free) or filled[-1] < length:
         return None
@@ -77,19 +77,19 @@ def _split(length: int, free: Int64s) -> list[tuple[int, int]] | None:
     return list(zip(rows.tolist(), taken.tolist(), strict=True))
 
 
-#: Gives the elements of a document by its name, as they were inserted.
+#: Returns the elements of a document by its name, as they were inserted.
 Elements = Callable[[str], Uint64s]
 _KIND = "pseudo-matrix"
 
 
 class PseudoMatrixFilter:
-    """Many documents in rows of one shape, each filled up to what it was made for.
+    """Many documents in rows of one shape, each filled to its capacity.
 
-    Beside the bits it keeps the free space of each row, and which documents are in it. The elements
-    themselves it does not keep: what rebuilds a row asks for them.
+    The filter knows the free space and the documents of each row. It does not store elements, so methods that
+    rebuild a row ask for them.
 
     Args:
-        whole: keep a document in one row where it fits into one; else documents fill rows up in their order.
+        whole: keep a document in one row if it fits into one; else fill the rows in order.
     """
 
     def __init__(self, shape: Shape, whole: bool = True) -> None:
@@ -107,12 +107,12 @@ class PseudoMatrixFilter:
 
     @property
     def rows(self) -> int:
-        """The rows with a document in them."""
+        """How many rows have a document."""
         return sum(1 for held in self._held if held)
 
     @property
     def free(self) -> Int64s:
-        """Return how many elements each row still takes, int64 (rows,)."""
+        """The free space of each row in elements, int64 (rows,)."""
         return self._free.copy()
 
     def documents(self, row: int) -> frozenset[str]:
@@ -120,14 +120,14 @@ class PseudoMatrixFilter:
         return frozenset(self._held[row])
 
     def pieces(self, name: str) -> tuple[RowPiece, ...]:
-        """Return where the elements of a document are."""
+        """Return the pieces of a document."""
         return self._pieces[name]
 
     def insert(self, name: str, elements: Uint64s) -> None:
-        """Take a document in; repeated elements count once.
+        """Add a document; repeated elements count once.
 
         Raises:
-            ConfigError: it is there already.
+            ConfigError: the document exists already.
         """
         if name in self._pieces:
             raise ConfigError(f"{name!r} is in the filter already; delete it first")
@@ -135,14 +135,14 @@ class PseudoMatrixFilter:
         self._add(name, distinct, pieces_of(0, self._placed(len(distinct))))
 
     def delete(self, name: str, elements: Elements) -> None:
-        """Take a document out, which rebuilds the rows it was in and no other.
+        """Remove a document, and rebuild the rows it was in.
 
         Args:
-            elements: asked for the other documents of those rows, before anything is changed.
+            elements: called for the other documents of those rows, before any change.
 
         Raises:
             KeyError: there is no such document.
-            ConfigError: another document has other elements than when it was inserted; nothing is changed.
+            ConfigError: another document has different elements than at its insertion; nothing is changed.
         """
         rows = {piece.row for piece in self._pieces[name]}
         others = {other for row in rows for other in self._held[row]} - {name}
@@ -158,10 +158,10 @@ class PseudoMatrixFilter:
                     self.bit_rows.add(piece.row, distinct[piece.begin : piece.end])
 
     def compact(self, elements: Elements) -> Iterator[int]:
-        """Empty the last row into the others, a row a step, as long as they have room; yield the rows left.
+        """Move the last row into the others while they have space; yield the remaining rows after each step.
 
-        Between two steps the filter can be used and changed as ever: what moves is in its new row before it
-        leaves its old one.
+        Between two steps the filter can be used and changed: elements are added to their new row before the
+        old one is emptied.
         """
         while (last := max((row for row, held in enumerate(self._held) if held), default=0)) > 0:
             moved = self._moved(last)
@@ -175,14 +175,14 @@ class PseudoMatrixFilter:
             yield self.rows
 
     def counts(self, elements: Uint64s) -> Int64s:
-        """Return how many of the distinct elements each row may have, int64 (rows,); it has no more."""
+        """Return an upper bound of the distinct elements that each row has, int64 (rows,)."""
         return self.bit_rows.counts(_distinct(elements))
 
     def row_shares(self, elements: Uint64s) -> NDArray[np.float64]:
         """Return for each row the estimated share of the elements it has, float64 (rows,), 0 to 1.
 
-        From its count comes off what it takes for its own by mistake: with r the rate at its filling, c of E
-        counted mean (c/E − r)/(1 − r). For a stranger the standard error is about √(r/E).
+        The estimate corrects for false positives: with their rate r, c of E elements counted mean (c/E −
+        r)/(1 − r). For unrelated elements the standard error is about √(r/E).
         """
         distinct = _distinct(elements)
         counted = self.bit_rows.counts(distinct) / max(1, len(distinct))
@@ -190,9 +190,9 @@ class PseudoMatrixFilter:
         return np.clip((counted - rates) / (1.0 - rates), 0.0, 1.0)
 
     def shares(self, elements: Uint64s) -> Mapping[str, float]:
-        """Return for each document the estimated share of the elements its rows have, 0 to 1.
+        """Return for each document the estimated share of the elements in its rows, 0 to 1.
 
-        The rows of a document add up. Documents of one row can't be told apart: each has what the row has.
+        The shares of several rows add up. Documents in the same row get the same share.
         """
         rows = self.row_shares(elements)
         return {
@@ -201,7 +201,7 @@ class PseudoMatrixFilter:
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the filter into a file; see ``load``."""
+        """Write the filter to a file; see ``load``."""
         for number in range(len(self.bit_rows.blocks)):
             self.bit_rows.before_reading(number)
         pieces = {name: [[p.row, p.begin, p.end] for p in found] for name, found in self._pieces.items()}
@@ -210,13 +210,13 @@ class PseudoMatrixFilter:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "PseudoMatrixFilter":
-        """Map a filter into memory; it can be changed, which changes nothing on disk until it is saved.
+        """Memory-map a filter from a file; changes stay in memory until they are saved.
 
-        A block of 64 rows is compared with its checksum when it is first needed.
+        The checksum of a block of 64 rows is verified at its first use.
 
         Raises:
-            InputError: there is no such filter, or its header was changed; asking it raises this where its
-                rows were.
+            InputError: there is no such filter, or its header is damaged. Later methods raise it for damaged
+                rows.
         """
         stored = load(path, _KIND)
         found = cls(Shape(**stored.header["shape"]), stored.header["whole"])
@@ -227,7 +227,7 @@ class PseudoMatrixFilter:
         return found
 
     def _placed(self, length: int) -> list[tuple[int, int]]:
-        """Return where a new document goes; rows are made until there is room."""
+        """Return the place for a new document; add rows until there is space."""
         capacity = self.bit_rows.shape.elements
         while (placed := place(length, self._free, capacity, self.whole)) is None:
             self.bit_rows.extend()
@@ -235,7 +235,7 @@ class PseudoMatrixFilter:
         return placed
 
     def _moved(self, last: int) -> dict[str, tuple[RowPiece, ...]] | None:
-        """Return where the documents of a row can go among the rows before it; None where not all can."""
+        """Return places for the documents of a row among the rows before it; None if not all fit."""
         free = self._free[:last].copy()
         moved: dict[str, tuple[RowPiece, ...]] = {}
         for name in sorted(self._held[last]):

@@ -1,4 +1,4 @@
-"""What filters of a single set have in common: bytes for its shape, saved and loaded as one array."""
+"""Bloom filters of a single set: the classic one, and the counting one, which can remove elements."""
 
 import os
 from dataclasses import asdict
@@ -13,11 +13,11 @@ from shinglefold.relatives.bloom.matrix import Shape
 
 
 class SingleFilter:
-    """The bytes of a filter of one set.
+    """The base of filters of one set.
 
     Attributes:
-        kind: what its files say they are.
-        cells: places of the shape that one byte holds.
+        kind: the kind that its files name.
+        cells: places of the shape in one byte.
     """
 
     kind: ClassVar[str]
@@ -33,15 +33,15 @@ class SingleFilter:
         return self._held.nbytes
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the filter into a file; see ``load``."""
+        """Write the filter to a file; see ``load``."""
         save(path, {"kind": self.kind, "shape": asdict(self.shape)}, [self._held])
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a filter.
+        """Read a filter from a file.
 
         Raises:
-            InputError: there is no such filter, or it was changed.
+            InputError: there is no such filter, or the file is damaged.
         """
         stored = load(path, cls.kind)
         stored.check(0)
@@ -51,20 +51,20 @@ class SingleFilter:
 
 
 class ClassicFilter(SingleFilter):
-    """A set of elements that may say yes to strangers and never says no to its own."""
+    """A Bloom filter of a set: false positives, no false negatives."""
 
     kind = "classic"
     cells = 8
 
     def add(self, elements: Uint64s) -> None:
-        """Take elements in; those it has already change nothing."""
+        """Add elements."""
         places = self.shape.places(elements).ravel()
-        # Places that share a byte must all be set, so each bit of a byte has its turn.
+        # Bit by bit, because an assignment sets only one of several places in the same byte.
         for bit in range(8):
             self._held[places[places & 7 == bit] >> 3] |= np.uint8(1 << bit)
 
     def contains(self, elements: Uint64s) -> NDArray[np.bool_]:
-        """Tell for each element whether it may have been taken in, bool (E,)."""
+        """Return for each element whether it may be in the set, bool (E,)."""
         places = self.shape.places(elements)
         bits = self._held[places >> 3] >> (places & 7).astype(np.uint8) & 1
         held: NDArray[np.bool_] = np.all(bits, axis=1)
@@ -75,26 +75,25 @@ _FULL = 255
 
 
 class CountingFilter(SingleFilter):
-    """A multiset of elements that may say yes to strangers and never says no to its own.
+    """A Bloom filter of a multiset, with counters, so elements can be removed.
 
-    A counter that has once been full stays so: its true value is unknown, and too much errs
-    on the side of false positives.
+    A full counter is never decreased: its true value is unknown, and keeping it causes only false positives.
     """
 
     kind = "counting"
     cells = 1
 
     def add(self, elements: Uint64s) -> None:
-        """Take elements in; an element given twice is in it twice."""
+        """Add elements; repeated ones count."""
         places, times = self._counted(elements)
         counters = self._held[places].astype(np.int64) + times
         self._held[places] = np.minimum(counters, _FULL)
 
     def remove(self, elements: Uint64s) -> None:
-        """Take elements out that were taken in before, each as often as it is given.
+        """Remove elements, each as often as it is given.
 
         Raises:
-            KeyError: one was never taken in; nothing is taken out then.
+            KeyError: one is not in the filter; none is removed then.
         """
         places, times = self._counted(elements)
         before = self._held[places].astype(np.int64)
@@ -104,7 +103,7 @@ class CountingFilter(SingleFilter):
         self._held[places] = np.where(stays, before, before - times)
 
     def contains(self, elements: Uint64s) -> NDArray[np.bool_]:
-        """Tell for each element whether it may be in, bool (E,)."""
+        """Return for each element whether it may be in the multiset, bool (E,)."""
         counters = self._held[self.shape.places(elements)]
         held: NDArray[np.bool_] = np.all(counters > 0, axis=1)
         return held

@@ -1,7 +1,6 @@
-"""Graded edits of texts with exact truth, to see what folds on your own site, too.
+"""Edits of texts, graded and reproducible, to measure which copies a detector of near-duplicates finds.
 
-``edited`` makes a copy of a text that differs from it in one way, to a degree, by a seed: what a detector of
-near-duplicates says of the two can then be held against what was done.
+``edited`` returns a copy of a text that differs in one way, to a given degree, by a seed.
 """
 
 import random
@@ -23,8 +22,11 @@ LANGUAGES = ("ru", "uk", "zh", "en")
 class EditKind:
     """A kind of edit.
 
-    ``edit``: from a text, a share, a source of chance and a language to the new text and the words touched.
-    ``languages``: those it does anything in. ``format``: of the new text.
+    Attributes:
+        edit: takes a text, a share, a random generator and a language; returns the new text and the number of
+            changed words.
+        languages: the languages to which it applies.
+        format: the format of the new text.
     """
 
     edit: _Edit
@@ -34,9 +36,11 @@ class EditKind:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """A copy of a text.
+    """An edited copy of a text.
 
-    ``changed``: words touched, added or left out (characters, in Chinese); ``words``: those of the original.
+    Attributes:
+        changed: how many words were changed, added or deleted; in Chinese characters.
+        words: how many words the original has.
     """
 
     text: str
@@ -69,7 +73,7 @@ KINDS: Mapping[str, EditKind] = {
 
 
 def kinds_of(language: str) -> list[str]:
-    """Return the names of the kinds that do anything in a language."""
+    """Return the names of the kinds of edit that apply to a language."""
     check_choice("language", language, LANGUAGES)
     return [name for name, kind in KINDS.items() if language in kind.languages]
 
@@ -79,13 +83,13 @@ def edited(text: str, kind: str, share: float, language: str, seed: int = 84) ->
 
     Args:
         kind: one of ``KINDS``.
-        share: how much, 0 to 1, of the words the kind can do something to; for ``boilerplate`` and ``pages
-            joined`` of all words, as many being added.
+        share: the share of applicable words to edit, 0 to 1; ``boilerplate`` and ``pages joined`` add this
+            share of all words.
         language: ``ru``, ``uk``, ``zh`` or ``en``.
         seed: the same seed makes the same copy of the same text.
 
     Raises:
-        ConfigError: no such kind or language, or the share is none.
+        ConfigError: an unknown kind or language, or the share is out of range.
     """
     check_str("text", text, empty=True)
     check_choice("kind of edit", kind, tuple(KINDS))

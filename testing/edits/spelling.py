@@ -1,4 +1,4 @@
-"""Edits of how a text is spelled: variants of letters, look-alikes, invisible characters, misreading."""
+"""Edits of spelling: variants of letters, homoglyphs, invisible characters, misread letters."""
 
 import random
 import re
@@ -13,13 +13,13 @@ _WORD = re.compile(rf"([{HAN}]|[^\W_{HAN}]+(?:['’ʼ`][^\W_{HAN}]+)*)")
 
 @dataclass(frozen=True, slots=True)
 class EditedPassage:
-    """``pieces``: words at odd places, what is between them at even ones."""
+    """A text as ``pieces``: words at odd places, the text between them at even ones."""
 
     pieces: tuple[str, ...]
 
     @classmethod
     def of(cls, text: str) -> "EditedPassage":
-        """Split a text; Han characters are words of their own."""
+        """Split a text into words; each Han character is a word."""
         return cls(tuple(_WORD.split(text)))
 
     @property
@@ -28,7 +28,7 @@ class EditedPassage:
         return self.pieces[1::2]
 
     def text(self, words: Sequence[str] | None = None) -> str:
-        """Return the text, with other words in the places of its own."""
+        """Return the text, optionally with its words replaced by others."""
         pieces = list(self.pieces)
         if words is not None:
             pieces[1::2] = words
@@ -36,7 +36,7 @@ class EditedPassage:
 
 
 def picked(eligible: Sequence[int], share: float, chance: random.Random) -> list[int]:
-    """Return as many of some places as a share of them is, in order."""
+    """Return a random share of some places, in order."""
     return sorted(chance.sample(eligible, round(share * len(eligible))))
 
 
@@ -46,10 +46,10 @@ def rewritten(
     chance: random.Random,
     change: Callable[[str], str],
 ) -> tuple[str, int]:
-    """Change a share of the words that a change does something to; return the text and how many these are.
+    """Apply a change to a share of the words it affects; return the text and how many changed.
 
     Args:
-        change: what becomes of a word; itself where it is not of the kind.
+        change: returns the new word, or the same word if it does not apply.
     """
     words = list(passage.words)
     changed = {place: new for place, word in enumerate(words) if (new := change(word)) != word}
@@ -59,10 +59,10 @@ def rewritten(
     return passage.text(words), len(chosen)
 
 
-_TWINS = str.maketrans("аеорсухікјАВЕКМНОРСТХ", "aeopcyxikjABEKMHOPCTX")
-_LATIN_TWINS = str.maketrans("aeopcyxijABEKMHOPCTX", "аеорсухіјАВЕКМНОРСТХ")
+_HOMOGLYPHS = str.maketrans("аеорсухікјАВЕКМНОРСТХ", "aeopcyxikjABEKMHOPCTX")
+_LATIN_HOMOGLYPHS = str.maketrans("aeopcyxijABEKMHOPCTX", "аеорсухіјАВЕКМНОРСТХ")
 _APOSTROPHES = "'’ʼ`"
-#: Pairs a reader of printed letters takes for each other.
+#: Pairs of letters that OCR confuses.
 _MISREAD = (
     "н и",
     "ш щ",
@@ -110,12 +110,12 @@ def apostrophes(text: str, share: float, chance: random.Random, language: str) -
 
 
 def look_alikes(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
-    """Hide a letter of the other alphabet in a share of the words that have a twin of one."""
-    table = _LATIN_TWINS if language == "en" else _TWINS
+    """Replace a letter by a homoglyph of the other alphabet in a share of the words that have one."""
+    table = _LATIN_HOMOGLYPHS if language == "en" else _HOMOGLYPHS
 
     def change(word: str) -> str:
         places = [p for p, letter in enumerate(word) if letter.translate(table) != letter]
-        # A word all of twins is a word of the other alphabet, which nobody can tell.
+        # If all letters have homoglyphs, the word could belong to the other alphabet.
         if not places or len(places) == len(word):
             return word
         place = chance.choice(places)
@@ -125,18 +125,18 @@ def look_alikes(text: str, share: float, chance: random.Random, language: str) -
 
 
 def invisible(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
-    """Hide characters of no width in a share of the words."""
+    """Insert a zero-width character into a share of the words."""
     return rewritten(
-        EditedPassage.of(text), share, chance, lambda word: _parted(word, chance.choice(_INVISIBLE), chance)
+        EditedPassage.of(text), share, chance, lambda word: _insert(word, chance.choice(_INVISIBLE), chance)
     )
 
 
 def soft_hyphens(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
-    """Hyphenate a share of the words by soft hyphens."""
-    return rewritten(EditedPassage.of(text), share, chance, lambda word: _parted(word, _SOFT_HYPHEN, chance))
+    """Insert a soft hyphen into a share of the words."""
+    return rewritten(EditedPassage.of(text), share, chance, lambda word: _insert(word, _SOFT_HYPHEN, chance))
 
 
-def _parted(word: str, by: str, chance: random.Random) -> str:
+def _insert(word: str, by: str, chance: random.Random) -> str:
     if len(word) < 2:
         return f"{word}{by}"
     place = chance.randrange(1, len(word))
@@ -151,7 +151,7 @@ def traditional(text: str, share: float, chance: random.Random, language: str) -
 
 @cache
 def _traditional() -> Mapping[str, str]:
-    """Return Simplified → Traditional; the first form of OpenCC's table."""
+    """Return a map from Simplified to Traditional; the first form in OpenCC's table."""
     lines = files("opencc").joinpath("dictionary", "STCharacters.txt").read_text("utf-8").splitlines()
     pairs = (line.split()[:2] for line in lines if line.strip())
     return {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
@@ -167,7 +167,7 @@ def full_width(text: str, share: float, chance: random.Random, language: str) ->
 
 
 def misread(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
-    """Misread a letter, as software for scanned pages does, in a share of the words where it may."""
+    """Misread a letter, as OCR does, in a share of the words that have a confusable one."""
     pairs = [pair.split() for pair in _MISREAD]
 
     def change(word: str) -> str:

@@ -1,4 +1,4 @@
-"""Edits of what a text says: words replaced, inserted, deleted, swapped, inflected."""
+"""Edits of words (replaced, deleted, inflected …) and of pages (markup, menus, a cut-off end)."""
 
 import random
 from collections.abc import Callable
@@ -14,24 +14,24 @@ _SYLLABLES = {
     "uk": "ба ве го ду жи зі ка ле ми но пу ра си то фі ха це щу",
     "en": "ba ve go du ji zo ka le mi no pu ra si to fi ha ce shu",
 }
-#: Beyond the common characters, so that a replaced one stands nowhere else by chance.
+#: Rare characters, so a replaced one does not occur elsewhere by chance.
 _RARE_HAN = (0x8C00, 0x9300)
 
 
 def new_word(chance: random.Random, language: str) -> str:
-    """Return a word that no text has: of three to five syllables, or a rare character."""
+    """Return a made-up word of three to five syllables, or a rare character."""
     if language == "zh":
         return chr(chance.randrange(*_RARE_HAN))
     return "".join(chance.choices(_SYLLABLES[language].split(), k=chance.randrange(3, 6)))
 
 
 def replaced(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
-    """Put new words in the place of a share of all words."""
+    """Replace a share of all words by new ones."""
     return rewritten(EditedPassage.of(text), share, chance, lambda _: new_word(chance, language))
 
 
 def inserted(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
-    """Insert new words, as many as a share of all words is."""
+    """Insert new words before a share of all words."""
     gap = "" if language == "zh" else " "
     passage = EditedPassage.of(text)
     words = list(passage.words)
@@ -47,7 +47,7 @@ def deleted(text: str, share: float, chance: random.Random, language: str) -> tu
 
 
 def swapped(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
-    """Let a share of all words change places with their neighbours."""
+    """Swap a share of all words with their neighbours."""
     passage = EditedPassage.of(text)
     words = list(passage.words)
     chosen = picked(range(0, len(words) - 1, 2), share, chance)
@@ -57,7 +57,7 @@ def swapped(text: str, share: float, chance: random.Random, language: str) -> tu
 
 
 def function_words_changed(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
-    """Put other function words in the place of a share of them."""
+    """Replace a share of the function words by others."""
     known = function_words(language)
 
     def change(word: str) -> str:
@@ -69,16 +69,16 @@ def function_words_changed(text: str, share: float, chance: random.Random, langu
 
 @cache
 def function_words(language: str) -> tuple[str, ...]:
-    """Return the function words that are exchanged in a language, the commonest ones."""
+    """Return the commonest function words of a language."""
     text = files("shinglefold.testing.edits").joinpath(f"function_words_{language}.txt").read_text("utf-8")
     return tuple(text.split())
 
 
 def inflected(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
-    """Put a share of the nouns into another form; Chinese has none, and stays as it is.
+    """Replace a share of the nouns by another form of them; Chinese texts stay unchanged.
 
-    The forms are of pymorphy3 in Russian and Ukrainian; in English the number of what ends like a noun
-    changes.
+    Russian and Ukrainian forms come from pymorphy3. In English, words that end like nouns change their
+    number.
     """
     forms = _forms(language)
 
@@ -123,7 +123,7 @@ _INLINE = ("b", "i", "em", "span class='x'", "a href='/p?id=1'")
 
 
 def marked_up(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
-    """Return an HTML page: inline tags in a share of the words, scripts, comments and styles between them."""
+    """Return an HTML page with inline tags in a share of the words, and with scripts, comments and styles."""
     passage = EditedPassage.of(text)
     pieces = [escape(piece) for piece in passage.pieces]
     chosen = picked(range(len(passage.words)), share, chance)
@@ -142,7 +142,7 @@ def marked_up(text: str, share: float, chance: random.Random, language: str) -> 
 
 
 def framed(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
-    """Put menus before and after a text, as many words as a share of its own, half and half."""
+    """Add menus before and after a text, with a share of its number of words, half and half."""
     gap = "" if language == "zh" else " "
     count = round(share * len(EditedPassage.of(text).words))
     menu = [new_word(chance, language) for _ in range(count)]
@@ -151,7 +151,7 @@ def framed(text: str, share: float, chance: random.Random, language: str) -> tup
 
 
 def truncated(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
-    """Cut a share of the words off at the end."""
+    """Cut off a share of the words at the end."""
     passage = EditedPassage.of(text)
     count = round(share * len(passage.words))
     kept = passage.pieces[: len(passage.pieces) - 2 * count]
@@ -159,7 +159,7 @@ def truncated(text: str, share: float, chance: random.Random, language: str) -> 
 
 
 def joined(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
-    """Append another page, as many new words as a share of the text's own."""
+    """Append another page, with a share of the text's number of words."""
     gap = "" if language == "zh" else " "
     count = round(share * len(EditedPassage.of(text).words))
     other = gap.join(new_word(chance, language) for _ in range(count))

@@ -19,7 +19,7 @@ from shinglefold.testing.engines.writing import Indices, Writing
 
 
 class EngineConformance(Writing, Indices, Queries, Pages, Hits, Groups):
-    """What every engine must do alike, so that whatever is built on one works on all.
+    """The checks that every engine must pass, so that code for one engine works on all.
 
-    A subclass gives the fixture ``engine``, and the ``tiebreaker`` where it is not ``_shard_doc``.
+    A subclass defines the fixture ``engine``, and the ``tiebreaker`` if it is not ``_shard_doc``.
     """

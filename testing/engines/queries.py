@@ -1,4 +1,4 @@
-"""Checks of the query DSL: what each query finds in the library."""
+"""Checks of the query DSL: which documents of the library each query matches."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from shinglefold.contracts.engine import Engine
 from shinglefold.errors import EngineError, IndexMissing, UnsupportedQuery
 from shinglefold.testing.engines.subject import IDS, found, ids, library, raises
 
-#: What is found is told by the documents' ids; they are indexed in the order f b e a d c.
+#: Queries and the ids of the documents they match; the documents are indexed in the order f b e a d c.
 _FINDS: tuple[tuple[dict[str, Any], str], ...] = (
     ({"match_all": {}}, "fbeadc"),
     ({"match_none": {}}, ""),
@@ -67,7 +67,7 @@ _FINDS: tuple[tuple[dict[str, Any], str], ...] = (
 
 
 class Queries:
-    """Each query finds what the servers' find, and scores it in the same order."""
+    """Checks that queries match the same documents as on servers, with scores in the same order."""
 
     def test_each_query_finds_its_documents(self, engine: Engine) -> None:
         """Check a table of queries."""
@@ -84,7 +84,7 @@ class Queries:
             assert ids(response)[0] == "b"
 
     def test_several_searches_are_answered_as_each_alone(self, engine: Engine) -> None:
-        """Check the answers' order and content, and that what one can't have is told in its place."""
+        """Check order and content of the responses, and that errors stand in the place of their search."""
         with library(engine) as index:
             pit = engine.open_pit(index)
             searches: list[tuple[str | None, dict[str, Any]]] = [
@@ -110,7 +110,7 @@ class Queries:
                 assert {**answer, "took": 0} == {**alone, "took": 0}
 
     def test_boosts_change_the_order(self, engine: Engine) -> None:
-        """Check boosts of fields, of clauses, and that filters do not score."""
+        """Check boosts of fields and clauses, and that filters do not score."""
         with library(engine) as index:
             for fields, first in ((["title^10", "body"], "a"), (["title", "body^10"], "d")):
                 query = {"multi_match": {"query": "desert", "fields": fields}}

@@ -1,4 +1,4 @@
-"""Checks of what a hit gives back: its shape, source, single fields, highlights; and aggregations."""
+"""Checks of responses: hits, sources, fields, highlights, aggregations; order and pages; collapsed groups."""
 
 from typing import Any, ClassVar
 
@@ -8,10 +8,10 @@ from shinglefold.testing.engines.subject import IDS, document, empty, hits, ids,
 
 
 class Hits:
-    """A response looks as the servers' do, and a hit holds what was asked for, no more."""
+    """Checks that responses have the shape of the servers', and hits exactly the requested parts."""
 
     def test_a_response_has_the_servers_shape(self, engine: Engine) -> None:
-        """Check the keys around and in the hits."""
+        """Check the keys of the response and of its hits."""
         with library(engine) as index:
             response = engine.search(index, {"query": {"match": {"title": "birds"}}})
             assert response.keys() >= {"took", "timed_out", "_shards", "hits"}
@@ -25,9 +25,9 @@ class Hits:
             assert (nothing["hits"]["max_score"], hits(nothing)) == (None, [])
 
     def test_sources_are_filtered(self, engine: Engine) -> None:
-        """Check the ways to ask for parts of a source."""
+        """Check the forms of ``_source``."""
         whole = document(0)
-        asked: tuple[tuple[Any, Any], ...] = (
+        cases: tuple[tuple[Any, Any], ...] = (
             (True, whole),
             (False, None),
             ("title", {"title": whole["title"]}),
@@ -41,7 +41,7 @@ class Hits:
             ({"excludes": ["dedup", "t*", "p*", "body", "lent"]}, {"shelf": "south"}),
         )
         with library(engine) as index:
-            for given, expected in asked:
+            for given, expected in cases:
                 body = {"query": {"ids": {"values": ["f"]}}, "_source": given}
                 assert hits(engine.search(index, body))[0].get("_source") == expected, given
 
@@ -74,13 +74,13 @@ class Hits:
             }
 
     def test_missing_fields_are_left_out(self, engine: Engine) -> None:
-        """Check that a hit without any of the fields has no fields at all."""
+        """Check that a hit without any of the fields has no ``fields``."""
         with library(engine) as index:
             body = {"query": {"ids": {"values": ["d"]}}, "docvalue_fields": ["dedup.*", "pages"]}
             assert "fields" not in hits(engine.search(index, body))[0]
 
     def test_highlights_what_was_found(self, engine: Engine) -> None:
-        """Check that the words found are marked, with the tags asked for, in their own field only."""
+        """Check that matched words are marked, with the requested tags, only in the field that matched."""
         with library(engine) as index:
             options: dict[str, Any] = {"fields": {"body": {"number_of_fragments": 0}, "title": {}}}
             body = {"query": {"match": {"body": "slow heron"}}, "highlight": options}
@@ -94,7 +94,7 @@ class Hits:
             assert "[heron]" in hits(engine.search(index, body))[0]["highlight"]["body"][0]
 
     def test_counts_the_terms_of_a_keyword(self, engine: Engine) -> None:
-        """Check a terms aggregation over all that was found, whatever the page."""
+        """Check that a terms aggregation counts all hits, whatever the page."""
         with library(engine) as index:
             body = {"size": 0, "aggs": {"shelves": {"terms": {"field": "shelf", "size": 2}}}}
             counted = engine.search(index, body)["aggregations"]["shelves"]
@@ -106,13 +106,13 @@ class Hits:
 
 
 class Pages:
-    """Whatever the order, pages neither repeat nor skip."""
+    """Checks that pages neither repeat nor skip documents, in any order."""
 
     #: The sort key that makes an order total under a point in time.
     tiebreaker: ClassVar[str] = "_shard_doc"
 
     def test_sorts_by_fields(self, engine: Engine) -> None:
-        """Check numbers, dates, strings, several keys, and where documents without a value go."""
+        """Check numbers, dates, strings, several keys, and the place of documents without a value."""
         orders: tuple[tuple[Any, str], ...] = (
             (["price"], "fbeadc"),
             ([{"price": "desc"}], "cdaebf"),
@@ -130,19 +130,19 @@ class Pages:
                 assert "".join(ids(engine.search(index, {"sort": sort}))) == expected, sort
 
     def test_sort_values_come_with_the_hits(self, engine: Engine) -> None:
-        """Check the sort values: numbers as they are, dates as milliseconds, no score unless asked for."""
+        """Check the sort values: numbers unchanged, dates as milliseconds, no score unless requested."""
         with library(engine) as index:
             response = engine.search(index, {"sort": [{"printed": "asc"}, {"shelf": "asc"}], "size": 1})
             assert hits(response)[0]["sort"] == [1705320000000, "south"]
             assert hits(response)[0]["_score"] is None
             assert response["hits"]["max_score"] is None
-            # By score alone is the order without a sort, so servers give no sort values then.
+            # With ``_score`` alone, which is the default order, servers return no sort values.
             query = {"match": {"title": "fish"}}
             scored = engine.search(index, {"sort": ["_score", {"price": "asc"}], "query": query})
             assert hits(scored)[0]["sort"] == [hits(scored)[0]["_score"], 3.0]
 
     def test_pages_make_up_the_whole(self, engine: Engine) -> None:
-        """Check from and size, and that a page beyond the end is empty."""
+        """Check ``from`` and ``size``, and that a page beyond the end is empty."""
         with library(engine) as index:
             for size in (1, 2, 4, 100):
                 read: list[str] = []
@@ -154,7 +154,7 @@ class Pages:
             assert response["hits"]["total"] == {"value": 6, "relation": "eq"}
 
     def test_a_cursor_reads_on(self, engine: Engine) -> None:
-        """Check search_after on a unique key, without a point in time."""
+        """Check ``search_after`` on a unique key, without a point in time."""
         with library(engine) as index:
             for sort, expected in (({"price": "asc"}, "fbeadc"), ({"title.exact": "desc"}, "efdbac")):
                 read: list[str] = []
@@ -165,7 +165,7 @@ class Pages:
                 assert "".join(read) == expected
 
     def test_a_point_in_time_stays_as_it_was(self, engine: Engine) -> None:
-        """Check that a snapshot does not see what is written afterwards."""
+        """Check that a point in time does not show later writes."""
         with library(engine) as index:
             pit = engine.open_pit(index)
             engine.bulk(
@@ -185,7 +185,7 @@ class Pages:
                 engine.search(None, {"pit": {"id": pit}})
 
     def test_equal_keys_neither_repeat_nor_skip_under_a_point_in_time(self, engine: Engine) -> None:
-        """Check that the tiebreaker makes the order total, whatever is sorted by, and repeatable."""
+        """Check that the tiebreaker makes any order total and repeatable."""
         count = 57
         with empty(engine) as index:
             sources = ({"shelf": "same", "pages": number % 3} for number in range(count))
@@ -209,16 +209,16 @@ class Pages:
         return read
 
     def test_totals_are_counted_as_asked(self, engine: Engine) -> None:
-        """Check track_total_hits: exact, up to a number, not at all."""
+        """Check ``track_total_hits``: exact, up to a number, not at all."""
         with library(engine) as index:
-            asked: tuple[tuple[Any, Any], ...] = (
+            cases: tuple[tuple[Any, Any], ...] = (
                 (True, {"value": 6, "relation": "eq"}),
                 (100, {"value": 6, "relation": "eq"}),
                 (2, {"value": 2, "relation": "gte"}),
                 (False, None),
             )
-            for given, expected in asked:
-                # A size below the total, or an engine may know it all the same.
+            for given, expected in cases:
+                # The size is below the total, else an engine may know the total anyway.
                 response = engine.search(index, {"track_total_hits": given, "size": 1})
                 assert response["hits"].get("total") == expected, given
 
@@ -238,7 +238,7 @@ class Groups:
     """Checks of ``collapse`` and ``cardinality``."""
 
     def test_collapses_on_a_number_with_the_others_beside(self, engine: Engine) -> None:
-        """Check that the first of each group is shown, in order, with its group's number and members."""
+        """Check that a page has the first document of each group, in order, with group number and members."""
         with empty(engine, _MAPPINGS) as index:
             _fill(engine, index)
             others = {"name": "all", "size": 2, "sort": [{"rank": "desc"}], "_source": ["rank"]}
@@ -253,7 +253,7 @@ class Groups:
             assert [hit["_source"] for hit in inner["hits"]] == [{"rank": 5}, {"rank": 1}]
 
     def test_collapses_what_is_ranked_by_score(self, engine: Engine) -> None:
-        """Check that a group stands where its best-ranked member does."""
+        """Check that a group has the rank of its best member."""
         with empty(engine, _MAPPINGS) as index:
             _fill(engine, index)
             boosted = [{"constant_score": {"filter": {"term": {"rank": 5}}, "boost": 3}}]
@@ -262,7 +262,7 @@ class Groups:
             assert [(hit["_id"], hit["_score"]) for hit in hits(answer)] == [("5", 4.0)]
 
     def test_counts_distinct_numbers_overall_and_by_keyword(self, engine: Engine) -> None:
-        """Check ``cardinality``, alone and within the terms of a keyword."""
+        """Check ``cardinality``, alone and within a terms aggregation."""
         with empty(engine, _MAPPINGS) as index:
             _fill(engine, index)
             groups = {"cardinality": {"field": "dedup.group", "precision_threshold": 1000}}
@@ -276,7 +276,7 @@ class Groups:
             ]
 
     def test_counts_the_documents_of_some_groups(self, engine: Engine) -> None:
-        """Check a terms aggregation of a number, over those documents that a query finds."""
+        """Check a terms aggregation of a number, over the documents that match a query."""
         with empty(engine, _MAPPINGS) as index:
             _fill(engine, index)
             counted = {"terms": {"field": "dedup.group", "size": 2}}

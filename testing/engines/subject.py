@@ -1,4 +1,4 @@
-"""What the engine checks share: a small library of documents, and how to put it into an engine."""
+"""The documents and helpers of the engine checks."""
 
 import uuid
 from collections.abc import Iterator, Mapping
@@ -7,7 +7,7 @@ from typing import Any
 
 from shinglefold.contracts.engine import Engine
 
-#: Field types every engine must have; the object is as fingerprints are stored.
+#: Field types that every engine must support; the object has the form of stored fingerprints.
 MAPPINGS: Mapping[str, Any] = {
     "properties": {
         "title": {"type": "text", "fields": {"exact": {"type": "keyword"}}},
@@ -38,7 +38,7 @@ _BODIES = (
     "stars over the high desert",
     "heron and eagle share the high lake",
 )
-#: Ids are in another order than anything else, so that no order passes by chance.
+#: The ids have another order than all other fields, so no order is right by chance.
 IDS = ("f", "b", "e", "a", "d", "c")
 
 
@@ -56,7 +56,7 @@ def document(number: int) -> dict[str, Any]:
             "scheme": "sf1-kit",
             "shingles": 40 + number,
             "supershingles": [f"00{number % 2}aaaa", f"01{number}bbbb"],
-            # A multiple of three bytes: OpenSearch gives base64 from doc values without its padding.
+            # A multiple of three bytes, because OpenSearch omits the padding in doc values.
             "signature": "AAECAwQFBgcICQoL",
         },
     }
@@ -72,7 +72,7 @@ def actions(index: str) -> list[dict[str, Any]]:
 
 @contextmanager
 def empty(engine: Engine, mappings: Mapping[str, Any] = MAPPINGS) -> Iterator[str]:
-    """Make an index for one check and delete it afterwards."""
+    """Create an index for one check, and delete it afterwards."""
     index = f"conformance-{uuid.uuid4().hex[:12]}"
     engine.create_index(index, mappings, {})
     try:
@@ -84,7 +84,7 @@ def empty(engine: Engine, mappings: Mapping[str, Any] = MAPPINGS) -> Iterator[st
 
 @contextmanager
 def library(engine: Engine) -> Iterator[str]:
-    """Make an index with all six documents in it, refreshed."""
+    """Create an index with all six documents, refreshed."""
     with empty(engine) as index:
         result = engine.bulk(actions(index))
         assert result.indexed == len(IDS), (
@@ -96,14 +96,14 @@ def library(engine: Engine) -> Iterator[str]:
 
 @contextmanager
 def raises(expected: type[Exception], of: str) -> Iterator[None]:
-    """Check that something raises an error with a message, and none but the one expected."""
-    said = None
+    """Check that the block raises the expected error, with a message."""
+    message = None
     try:
         yield
     except expected as error:
-        said = str(error)
-    assert said is not None, f"{of}: expected {expected.__name__}, nothing was raised"
-    assert said, f"{of}: the error has no message"
+        message = str(error)
+    assert message is not None, f"{of}: expected {expected.__name__}, nothing was raised"
+    assert message, f"{of}: the error has no message"
 
 
 def hits(response: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -118,5 +118,5 @@ def ids(response: Mapping[str, Any]) -> list[str]:
 
 
 def found(engine: Engine, index: str, query: Mapping[str, Any]) -> set[str]:
-    """Return the ids a query finds."""
+    """Return the ids of the documents that match a query."""
     return set(ids(engine.search(index, {"query": query, "size": 100})))

@@ -1,4 +1,4 @@
-"""Checks of indices and of writing to them."""
+"""Checks of indices and of writing to them: bulk actions, replacing, deleting by query, mappings."""
 
 from typing import Any
 
@@ -18,28 +18,28 @@ from shinglefold.testing.engines.subject import (
 
 
 class Writing:
-    """Indices come and go; actions are done in order; what is refused comes back."""
+    """Checks that indices can be created and deleted, and that bulk actions are done in order."""
 
     def test_says_what_it_is(self, engine: Engine) -> None:
-        """Check that distribution and version are told."""
+        """Check that ``info`` has distribution and version."""
         assert engine.info().keys() >= {"distribution", "version"}
 
     def test_creates_and_deletes_an_index(self, engine: Engine) -> None:
-        """Check that an index is there from its creation until it is deleted."""
+        """Check that an index exists from its creation to its deletion."""
         with empty(engine) as index:
             assert engine.index_exists(index)
             engine.delete_index(index)
             assert not engine.index_exists(index)
 
     def test_an_index_is_created_once(self, engine: Engine) -> None:
-        """Check that creating an index again raises IndexExists and leaves it as it was."""
+        """Check that creating an index again raises IndexExists and does not change it."""
         with library(engine) as index:
             with raises(IndexExists, of="creating an index that is there"):
                 engine.create_index(index, {}, {})
             assert found(engine, index, {"match_all": {}}) == set(IDS)
 
     def test_a_missing_index_is_told(self, engine: Engine) -> None:
-        """Check that whatever needs an index raises IndexMissing without one."""
+        """Check that methods raise IndexMissing if there is no index."""
         absent = "conformance-absent"
         assert not engine.index_exists(absent)
         with raises(IndexMissing, of="deleting an index that is not there"):
@@ -60,7 +60,7 @@ class Writing:
             assert mappings["properties"]["dedup"]["properties"]["signature"]["doc_values"] is True
 
     def test_learns_fields_from_documents(self, engine: Engine) -> None:
-        """Check that fields not in the mappings are mapped by their first value, and searchable."""
+        """Check that unmapped fields are mapped by their first value, and searchable."""
         new = {"words": "grey heron", "count": 7, "ratio": 0.5, "open": True, "inner": {"deep": "lake"}}
         with empty(engine) as index:
             assert engine.bulk([{"_index": index, "_id": "1", "_source": new}]).indexed == 1
@@ -84,7 +84,7 @@ class Writing:
                 assert found(engine, index, query) == {"1"}, query
 
     def test_documents_are_seen_after_a_refresh(self, engine: Engine) -> None:
-        """Check that a refresh makes all documents visible, and that get needs none."""
+        """Check that a refresh makes all documents visible, and that ``get`` needs none."""
         with empty(engine) as index:
             engine.bulk(actions(index))
             assert (engine.get(index, "f") or {}).get("_source") == document(0)
@@ -92,13 +92,13 @@ class Writing:
             assert found(engine, index, {"match_all": {}}) == set(IDS)
 
     def test_gets_a_document_or_none(self, engine: Engine) -> None:
-        """Check that a document comes back as it was given."""
+        """Check that ``get`` returns the document as it was indexed."""
         with library(engine) as index:
             assert engine.get(index, "f") == {"_index": index, "_id": "f", "_source": document(0)}
             assert engine.get(index, "absent") is None
 
     def test_index_replaces_a_document(self, engine: Engine) -> None:
-        """Check that the same id is one document, the last one written."""
+        """Check that a document replaces an earlier one with the same id."""
         with library(engine) as index:
             engine.bulk([{"_index": index, "_id": "f", "_source": {"title": "new"}}])
             engine.refresh(index)
@@ -107,7 +107,7 @@ class Writing:
             assert found(engine, index, {"match": {"body": "waits"}}) == set()
 
     def test_makes_ids_of_its_own(self, engine: Engine) -> None:
-        """Check that documents without an id are all kept."""
+        """Check that all documents without an id are kept."""
         with empty(engine) as index:
             assert engine.bulk([{"_index": index, "_source": document(0)}] * 3).indexed == 3
             engine.refresh(index)
@@ -135,7 +135,7 @@ class Writing:
             assert found(engine, index, {"term": {"pages": 2}}) == {"1"}
 
     def test_refused_actions_come_back_and_the_others_are_done(self, engine: Engine) -> None:
-        """Check that failures name their action and status, and do not stop the rest."""
+        """Check that failures have action and status, and do not stop the other actions."""
         with library(engine) as index:
             wrong: list[dict[str, Any]] = [
                 {"_index": index, "_id": "1", "_source": {"pages": "many"}},
@@ -154,10 +154,10 @@ class Writing:
 
 
 class Indices:
-    """Indices can be seen, exchanged and cleared; what an engine can do it says."""
+    """Checks that indices can be listed, replaced and emptied, and that capabilities are correct."""
 
     def test_says_what_it_can_do(self, engine: Engine) -> None:
-        """Check that the engine tells its capabilities, and keeps them."""
+        """Check that the engine has the capabilities it declares."""
         assert isinstance(engine.can, Capabilities)
         assert engine.can.bulks_at_once >= 1
         assert engine.can.seq_no == isinstance(engine, GuardedWrites)
@@ -190,15 +190,15 @@ class Indices:
                 engine.indices("conformance-absent")
 
     def test_an_index_takes_the_place_of_another(self, engine: Engine) -> None:
-        """Check that a name means the new index, again and again, and that the old one is gone."""
+        """Check that a name leads to the new index, several times, and that the old one is deleted."""
         with library(engine) as index:
-            # The second is what a server has under an alias.
+            # The second time, the name is an alias on servers.
             for number in range(2):
-                beside = f"{index}-{number}"
-                engine.create_index(beside, MAPPINGS, {})
-                engine.bulk([{"_index": beside, "_id": f"new{number}", "_source": document(number)}])
-                engine.refresh(beside)
-                engine.replace_index(index, by=beside)
+                replacement = f"{index}-{number}"
+                engine.create_index(replacement, MAPPINGS, {})
+                engine.bulk([{"_index": replacement, "_id": f"new{number}", "_source": document(number)}])
+                engine.refresh(replacement)
+                engine.replace_index(index, by=replacement)
                 assert found(engine, index, {"match_all": {}}) == {f"new{number}"}
                 engine.bulk([{"_index": index, "_id": "more", "_source": document(2)}])
                 engine.refresh(index)
@@ -212,7 +212,7 @@ class Indices:
             assert not engine.index_exists(index)
 
     def test_a_name_that_means_nothing_yet_is_taken(self, engine: Engine) -> None:
-        """Check that replacing needs no index to be replaced."""
+        """Check that ``replace_index`` works if there is no index to replace."""
         with library(engine) as index:
             name = f"{index}-named"
             engine.replace_index(name, by=index)
@@ -221,7 +221,7 @@ class Indices:
                 engine.delete_index(info.name)
 
     def test_what_a_query_finds_is_deleted(self, engine: Engine) -> None:
-        """Check that documents found are deleted at once, what was not refreshed too, and the others stay."""
+        """Check that matching documents are deleted, unrefreshed ones included, and others stay."""
         with library(engine) as index:
             engine.bulk([{"_index": index, "_id": "late", "_source": document(0)}])
             result = engine.delete_by_query(index, {"match": {"body": "river"}})
@@ -236,7 +236,7 @@ class Indices:
             assert found(engine, index, {"match_all": {}}) == set(IDS)
 
     def test_mappings_grow(self, engine: Engine) -> None:
-        """Check that fields and ``_meta`` can be added to an index, and by which names mappings are found."""
+        """Check that fields and ``_meta`` can be added to an index, and the names of ``all_mappings``."""
         with empty(engine) as index:
             engine.put_mappings(index, {"properties": {"tag": {"type": "keyword"}}, "_meta": {"of": "kit"}})
             mappings = engine.mappings(index)

@@ -34,7 +34,7 @@ _SECONDS = 1.0
 
 
 def declares_itself(subject: Subject) -> None:
-    """Check that what the class says of itself is well-formed."""
+    """Check that code, scripts, marks, version, folds and samples are well-formed."""
     cls, language = subject.cls, subject.language
     assert cls.code == subject.code, f"code is {cls.code!r}, the entry point is called {subject.code!r}"
     assert cls.scripts, "scripts is empty: no word would ever reach the language"
@@ -55,7 +55,7 @@ def declares_itself(subject: Subject) -> None:
 
 
 def is_total(subject: Subject) -> None:
-    """Check that any string has an answer, and a very long one soon."""
+    """Check that any string has a result, and a very long one soon."""
     for word in subject.fuzz(2000, seed=1):
         _answer(subject, word)
     letter = subject.words[0][0]
@@ -70,17 +70,17 @@ def is_total(subject: Subject) -> None:
 
 
 def is_pure(subject: Subject) -> None:
-    """Check that the answer depends on the word only: not on time, order, or the instance."""
+    """Check that the result depends on the word only: not on time, order, or the instance."""
     other = subject.fresh()
-    reverse = {word: other.canonical(word) for word in reversed(subject.asked)}
-    for word in subject.asked:
+    reverse = {word: other.canonical(word) for word in reversed(subject.test_words)}
+    for word in subject.test_words:
         first = subject.language.canonical(word)
         assert first == subject.language.canonical(word), f"{word!r} has two answers on two calls"
-        assert first == reverse[word], f"the answer for {word!r} depends on the words asked before"
+        assert first == reverse[word], f"the answer for {word!r} depends on earlier words"
 
 
 def is_idempotent_or_says_so(subject: Subject) -> None:
-    """Check that canonical forms are their own canonical form, if the language says so."""
+    """Check that canonical forms are their own canonical form, if the language declares it."""
     if not subject.cls.idempotent:
         return
     for word in (*subject.words, *subject.new_words(500, seed=4)):
@@ -90,7 +90,7 @@ def is_idempotent_or_says_so(subject: Subject) -> None:
 
 
 def drops_only_what_options_ask(subject: Subject) -> None:
-    """Check that no word is dropped when no option asks for it."""
+    """Check that words are dropped only if an option asks for it."""
     keeping = subject.fresh(replace(subject.options, drop_function_words=False, drop_adjectives=False))
     lost = [word for word in subject.words if keeping.canonical(word) is None]
     assert not lost, f"dropped although no option asks for it: {', '.join(lost[:10])}"
@@ -112,15 +112,15 @@ def _answer(subject: Subject, word: str) -> None:
 
 
 _APOSTROPHES = "’ʼ`‘"
-#: Share of common tokens above which two texts are not "unrelated".
+#: Two texts with a greater share of common tokens are related.
 _RELATED = 0.3
 
 
 def folds_and_tells_apart(subject: Subject) -> None:
-    """Check the samples: pairs to fold have equal tokens, the others hardly a token in common.
+    """Check the samples: pairs with ``same`` have equal tokens, other pairs hardly any in common.
 
-    Pairs to stay apart must do so under any options. Pairs to fold must do so in the default mode: all with
-    function words dropped, so that none differ in more than those, and at least one with every word kept.
+    Different pairs must differ under any options. Equal pairs must be equal in the default mode: all of them
+    with function words dropped, and at least one with every word kept.
     """
     for sample in subject.cls.samples:
         if not sample.same:
@@ -139,7 +139,7 @@ def ignores_normalization_form(subject: Subject) -> None:
 
 
 def ignores_apostrophe_variant(subject: Subject) -> None:
-    """Check that it does not matter which apostrophe was typed."""
+    """Check that all apostrophes have the same effect."""
     for word in (word for word in subject.words if len(word) > 3 and "'" not in word):
         plain = f"{word[:2]}'{word[2:]}"
         for apostrophe in _APOSTROPHES:
@@ -154,7 +154,7 @@ def ignores_case(subject: Subject) -> None:
 
 
 def has_two_agreeing_faces(subject: Subject) -> None:
-    """Check that the hashes of the fast path are those of the tokens, for samples and fuzz."""
+    """Check that the hashes of ``hash_batch`` are those of ``tokens``, for samples and fuzzed texts."""
     texts = [*subject.texts, *(" ".join(subject.fuzz(20, seed)) for seed in range(20))]
     batch = subject.canonicalizer.hash_batch(texts, [subject.code] * len(texts))
     for number, text in enumerate(texts):
@@ -189,18 +189,18 @@ def _common_share(a: list[str], b: list[str]) -> float:
 
 _THREADS = 4
 _WARM_UP, _NEW_WORDS = 2000, 4000
-#: Bytes a new word may leave behind: an entry of a dict costs about 100.
+#: The most bytes that a new word may leave behind; an entry of a dict costs about 100.
 _BYTES_LEFT = 48
 
 
 def is_thread_safe(subject: Subject) -> None:
-    """Check that threads sharing an instance get a single thread's answers, from the very first word on."""
-    expected = {word: subject.language.canonical(word) for word in subject.asked}
+    """Check that threads sharing an instance get the results of a single thread, from the first word on."""
+    expected = {word: subject.language.canonical(word) for word in subject.test_words}
     shared = subject.fresh()
     barrier = threading.Barrier(_THREADS)
 
     def ask(seed: int) -> Answers:
-        words = random.Random(seed).sample(list(subject.asked), len(subject.asked))
+        words = random.Random(seed).sample(list(subject.test_words), len(subject.test_words))
         barrier.wait()
         return {word: shared.canonical(word) for word in words}
 
@@ -216,8 +216,8 @@ def is_thread_safe(subject: Subject) -> None:
 
 
 def is_the_same_in_every_process(subject: Subject) -> None:
-    """Check that answers and version do not depend on the process or its hash seed."""
-    expected = {word: subject.language.canonical(word) for word in subject.asked}
+    """Check that results and version do not depend on the process or its hash seed."""
+    expected = {word: subject.language.canonical(word) for word in subject.test_words}
     for process in subject.processes:
         _expect_same(expected, process.answers, "in a process with another hash seed")
         here = subject.cls.version()
@@ -227,20 +227,20 @@ def is_the_same_in_every_process(subject: Subject) -> None:
 
 
 def is_fork_safe(subject: Subject) -> None:
-    """Check that a forked process gets its parent's answers; nothing to check where there is no fork."""
+    """Check that a forked process gets the results of its parent, if the system can fork."""
     for process in subject.processes:
         for what, answers in process.forked.items():
             _expect_same(process.answers, answers, f"in a forked process, {what}")
 
 
 def uses_no_network(subject: Subject) -> None:
-    """Check that neither loading the language nor asking it opens a socket."""
+    """Check that loading and using the language opens no socket."""
     for process in subject.processes:
         assert not process.network, f"tried to use the network: {', '.join(process.network)}"
 
 
 def has_bounded_memory(subject: Subject) -> None:
-    """Check that new words leave nothing behind: canon caches, a plugin need not, and must not for good."""
+    """Check that new words leave no memory behind: canon caches them, so a plugin must not."""
     language = subject.fresh()
     for word in subject.new_words(_WARM_UP, seed=5):
         language.canonical(word)
@@ -252,7 +252,7 @@ def has_bounded_memory(subject: Subject) -> None:
 
 
 def is_fast_enough(subject: Subject) -> None:
-    """Check that new words are taken at the floor's rate or faster."""
+    """Check that new words are processed at least at the rate of ``floor``."""
     rate = subject.words_per_second
     assert rate >= subject.floor, (
         f"{rate:,.0f} new words a second of CPU time, fewer than {subject.floor:,.0f}"
@@ -304,7 +304,7 @@ CHECKS = {
 
 @dataclass(frozen=True, slots=True)
 class ConformanceReport:
-    """What a language passed, under which version, and how many new words it took a second of CPU time."""
+    """The checks that a language passed, its version, and its rate of new words per second of CPU time."""
 
     code: str
     version: str
@@ -320,10 +320,10 @@ def check_language(
 
     Args:
         code: as in the entry-point group ``shinglefold.languages``.
-        floor: new words a second of CPU time it must reach.
+        floor: the least rate, in new words per second of CPU time.
 
     Raises:
-        AssertionError: some checks failed; the message tells all of them.
+        AssertionError: some checks failed; the message lists them.
         UnknownLanguage: no installed plugin has this code.
         MissingExtra: its optional part is not installed.
 
@@ -345,7 +345,7 @@ class LanguageConformance:
 
     code: ClassVar[str]
     options: ClassVar[CanonOptions] = CanonOptions()
-    #: New words a second of CPU time the language must reach.
+    #: The least rate, in new words per second of CPU time.
     floor: ClassVar[float] = 1000.0
     subject: ClassVar[Subject]
 
@@ -356,7 +356,7 @@ class LanguageConformance:
 
     @classmethod
     def teardown_class(cls) -> None:
-        """Let the language go, with its dictionary."""
+        """Release the language with its dictionary."""
         del cls.subject
 
 

@@ -1,6 +1,6 @@
-"""A language asked in processes of their own: fresh, forked, without a network.
+"""Results of a language in new and in forked processes, without a network.
 
-Run as a module it is the other end: it reads a request from standard input and prints its answers.
+Run as a module, it reads a request from standard input and prints the results.
 """
 
 import json
@@ -22,7 +22,7 @@ _SECONDS = 60
 
 @dataclass(frozen=True, slots=True)
 class ProcessAnswers:
-    """What one process answered, also after forking (by what was forked), and the sockets it tried."""
+    """The results of one process, of its forks, and the socket events it caused."""
 
     version: str
     answers: Answers
@@ -33,7 +33,7 @@ class ProcessAnswers:
 def ask_process(
     code: str, options: CanonOptions, words: Sequence[str], seeds: Sequence[int]
 ) -> tuple[ProcessAnswers, ...]:
-    """Return the answers of one new process a hash seed; they run at the same time."""
+    """Return the results of a new process for each hash seed; they run in parallel."""
     request = json.dumps({"code": code, "options": asdict(options), "words": list(words)})
     processes = [_start(seed) for seed in seeds]
     for process in processes:
@@ -66,7 +66,7 @@ def _finish(process: subprocess.Popen[bytes]) -> ProcessAnswers:
 
 
 def main() -> None:
-    """Answer one request."""
+    """Process one request."""
     network: list[str] = []
     sys.addaudithook(lambda event, _: _refuse(event, network))
     request = json.load(sys.stdin)
@@ -94,7 +94,7 @@ def _ask(language: Language, words: Sequence[str]) -> dict[str, str | None]:
 
 
 def _ask_forked(language: Language, words: Sequence[str]) -> Answers:
-    """Return the answers of a forked child; none when it dies."""
+    """Return the results of a forked child; none if it dies."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -109,7 +109,7 @@ def _ask_forked(language: Language, words: Sequence[str]) -> Answers:
 
 
 def _answer_and_exit(language: Language, words: Sequence[str], writing: int) -> NoReturn:
-    # A child that waits for a lock nobody holds any more dies of the alarm, and its answers are missed.
+    # The alarm ends a child that waits for a lock of a thread that was not forked.
     signal.alarm(_SECONDS // 3)
     try:
         answers = json.dumps(_ask(language, words))

@@ -1,4 +1,4 @@
-"""The language under test, and the words and texts it is tested with."""
+"""The language under test, with the words and texts for its checks."""
 
 import random
 import unicodedata
@@ -14,12 +14,12 @@ from shinglefold.registry import language_class, references
 from shinglefold.testing.languages.process import ProcessAnswers, ask_process
 
 _REST = "any"
-#: What fuzzed words are made of, besides the language's own letters: each of these upset some analyzer once.
+#: Characters of fuzzed words, besides the letters of the language; each has broken some analyzer.
 _STRANGE = "\0\ud800\u0301\u0308\u200d\ufeff\uffff\U0001f600\U000e0001'’-_.,09 \t\nßİıǅﬁ٣가あ文ж"
 
 
 class Subject:
-    """An installed language with options. Loads lazily and keeps what several checks need."""
+    """An installed language with options, and lazily computed data that several checks share."""
 
     def __init__(self, code: str, options: CanonOptions, floor: float) -> None:
         self.code = code
@@ -29,12 +29,12 @@ class Subject:
         self.language = self.fresh()
 
     def fresh(self, options: CanonOptions | None = None) -> Language:
-        """Return another instance, that has not seen a word."""
+        """Return another, unused instance."""
         return self.cls(options or self.options)
 
     @cached_property
     def canonicalizer(self) -> Canonicalizer:
-        """A canonicalizer with this language and the one that takes the rest."""
+        """A canonicalizer with this language and ``any``."""
         return Canonicalizer(references({self.code, _REST}, self.options))
 
     @cached_property
@@ -58,7 +58,7 @@ class Subject:
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """The words of the samples, as canon hands them to ``canonical``."""
+        """The words of the samples, folded as canon folds them."""
         folded = unicodedata.normalize("NFKC", " ".join(self.texts).casefold())
         for apostrophe in "’ʼ`‘":
             folded = folded.replace(apostrophe, "'")
@@ -76,7 +76,7 @@ class Subject:
         ]
 
     def new_words(self, count: int, seed: int) -> list[str]:
-        """Return words nobody has seen: random letters, with the endings of real words."""
+        """Return made-up words: random letters with the endings of real words."""
         chance = random.Random(seed)
         own = sorted(set("".join(self.words)) - {"'"})
         if self.cls.unit == "char":
@@ -89,17 +89,17 @@ class Subject:
 
     @cached_property
     def processes(self) -> tuple[ProcessAnswers, ...]:
-        """The answers of other processes, each with its own hash seed, to ``asked``."""
-        return ask_process(self.code, self.options, self.asked, seeds=(0, 4711))
+        """The results of other processes for ``test_words``, each with its own hash seed."""
+        return ask_process(self.code, self.options, self.test_words, seeds=(0, 4711))
 
     @cached_property
-    def asked(self) -> Sequence[str]:
-        """The words asked in threads and processes: real ones and fuzzed ones."""
+    def test_words(self) -> Sequence[str]:
+        """The words for threads and processes: real, fuzzed and made-up ones."""
         return [*self.words, *self.fuzz(300, seed=2), *self.new_words(100, seed=3)]
 
     @cached_property
     def words_per_second(self) -> float:
-        """New words a second of CPU time: the best of three rounds, since other work only ever slows it."""
+        """New words per second of CPU time: the best of three rounds, because other work only slows it."""
         count = 500
         self.language.canonical(self.words[0])
         rates = []

@@ -137,9 +137,9 @@ def test_the_policy_may_number_copies_instead(folder):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"text": ["headline"]}, "text fields title, body, but headline"),
-        ({"languages": ["ru"]}, "languages any, en, ru, uk, zh, but any, ru"),
-        ({"fingerprint_field": "copies"}, "fingerprint field dedup, but copies"),
+        ({"text": ["headline"]}, "text fields title, body, not headline"),
+        ({"languages": ["ru"]}, "languages any, en, ru, uk, zh, not any, ru"),
+        ({"fingerprint_field": "copies"}, "fingerprint field dedup, not copies"),
     ],
 )
 def test_what_contradicts_the_index_is_refused(folder, given, message):

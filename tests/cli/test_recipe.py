@@ -89,8 +89,8 @@ def test_a_setting_that_names_another_field_is_refused_with_both(run, own, comma
     refused = run(*arguments.get(command, [command, own]), stdin=lines(1))
     assert refused.code == 1
     assert (
-        "index 'pages' was made with fingerprints in the field near, but copies (SHINGLEFOLD_FIELD) is asked "
-        "for. Leave it out, or change the index: shinglefold setup pages --dedup-field copies && "
+        "index 'pages' was made with fingerprints in the field near, not copies (SHINGLEFOLD_FIELD). "
+        "Leave it out, or change the index: shinglefold setup pages --dedup-field copies && "
         "shinglefold backfill pages"
     ) in refused.err
 

@@ -39,12 +39,12 @@ def test_a_recipe_says_what_is_known_and_nothing_else(given):
 @pytest.mark.parametrize(
     ("ours", "theirs", "said"),
     [
-        ({"field": "near"}, {}, "the field near, but dedup"),
-        ({"sealed": "a1"}, {"sealed": "b2"}, "of key a1, but of key b2"),
-        ({"sealed": "b2"}, {"sealed": "a1"}, "of key b2, but of key a1"),
-        ({"sealed": "a1"}, {}, "of key a1, but of no key"),
-        ({}, {"sealed": "a1"}, "of no key, but of key a1"),
-        ({"pipeline": {"a": 1}}, {"pipeline": {"a": 2}}, "a 1, but a 2"),
+        ({"field": "near"}, {}, "the field near, not dedup"),
+        ({"sealed": "a1"}, {"sealed": "b2"}, "of key a1, not of key b2"),
+        ({"sealed": "b2"}, {"sealed": "a1"}, "of key b2, not of key a1"),
+        ({"sealed": "a1"}, {}, "of key a1, not of no key"),
+        ({}, {"sealed": "a1"}, "of no key, not of key a1"),
+        ({"pipeline": {"a": 1}}, {"pipeline": {"a": 2}}, "a 1, not a 2"),
     ],
 )
 def test_documents_of_another_recipe_are_refused_with_both_named(ours, theirs, said):

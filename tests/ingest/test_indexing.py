@@ -130,7 +130,7 @@ def test_an_index_that_was_not_made_for_fingerprints_is_refused(
     with pytest.raises(ConfigError, match="not made for fingerprints"):
         index_documents(engine, "plain", sources(1), pages, workers=1)
     engine.create_index("other-field", mappings(scheme, "copies"), {})
-    with pytest.raises(RecipeMismatch, match="field copies, but dedup is asked for"):
+    with pytest.raises(RecipeMismatch, match="field copies, not dedup"):
         index_documents(engine, "other-field", sources(1), pages, workers=1)
 
 

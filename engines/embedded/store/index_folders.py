@@ -30,7 +30,7 @@ from shinglefold.engines.embedded.store.record_files import Heads, addresses, re
 from shinglefold.engines.embedded.store.snapshots import Reader
 from shinglefold.engines.embedded.store.source_codec import stored_source
 from shinglefold.errors import ConfigError, EngineUnavailable, UnsupportedQuery
-from shinglefold.options.validation import check_path_of
+from shinglefold.options.validation import check_path
 from shinglefold.runtime.durable_files import is_same_file, lock, sync_folder
 
 #: The least memory that tantivy needs to open a writer, in bytes.
@@ -43,7 +43,7 @@ def folder_of(path: str | Path) -> Path:
     Raises:
         ConfigError: it is a file.
     """
-    folder = check_path_of("path", path)
+    folder = check_path("path", path)
     if folder.exists() and not folder.is_dir():
         raise ConfigError(f"{folder} is a file: name the folder of the indices")
     return folder
