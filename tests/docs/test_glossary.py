@@ -7,9 +7,8 @@ from pathlib import Path
 GLOSSARY = (Path(__file__).parents[2] / "docs" / "glossary.md").read_text("utf-8")
 ROWS = [line.strip("|").split("|") for line in GLOSSARY.splitlines() if line.startswith("| **")]
 NEEDED = (
-    "token, shingle, signature, supershingle, megashingle, resemblance, containment, candidate pair, "
-    "verified pair, group, representative, member, scheme, processor, pipeline, oversample, collapse, "
-    "on_failure, tag, analyzer, char filter"
+    "token, shingle, signature, supershingle, resemblance, containment, candidate, group, representative, "
+    "member, scheme, processor, pipeline, oversample, collapse"
 )
 
 
