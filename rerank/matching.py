@@ -120,9 +120,10 @@ class QueryText:
 class TextMatch(FoundDocument):
     """A document that has passages of a text.
 
-    ``share``: of the text's words that stand five in a row in the document, too; ``of_document``: of the
-    document's in the text. ``passages``: in the order of the text, each with ``equal_tokens`` and, under
-    ``text`` and ``document``, ``field``, ``start`` and ``end`` in characters, ``text`` and ``differing``.
+    ``share``: of the text's words that are, five in a row, in the document, too; ``of_document``: the same
+    share of the document's words. ``passages``: in the order of the text, each with ``equal_tokens`` and,
+    under ``text`` and ``document``, ``field``, ``start`` and ``end`` in characters, ``text`` and
+    ``differing``.
     """
 
     share: float
@@ -136,7 +137,7 @@ class TextMatch(FoundDocument):
         return self.share
 
     def to_json(self) -> JSON:
-        """Return the match as JSON, with ``_source`` where it was asked for."""
+        """Return the match as JSON, with ``_source`` where it was requested."""
         result = FoundDocument.to_json(self) | {
             "share": round(self.share, 4),
             "of_document": round(self.of_document, 4),

@@ -83,7 +83,7 @@ class PartialAnswer:
         """Record what an answer lacks and return whether it is partial.
 
         Args:
-            cut: hits missing besides.
+            cut: further hits that are missing.
         """
         lacks = missing(answer) | ({CUT: cut} if cut else {})
         for name, value in lacks.items():
