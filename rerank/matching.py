@@ -314,10 +314,10 @@ class MatchSteps(Generic[Driven]):
 
 
 def _check_stored(recipe: IndexRecipe) -> None:
-    """Refuse an index that stores no elements of passages.
+    """Check that an index stores elements of passages.
 
     Raises:
-        ConfigError: no document could be found.
+        ConfigError: it does not store them.
     """
     for name, mappings in recipe.mappings.items():
         if mapped_at(mappings, f"{recipe.field}.{PASSAGES}") is None:

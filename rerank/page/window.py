@@ -1,4 +1,4 @@
-"""Reads hits until the page is full, the results end or the cap is reached; notes what answers lack."""
+"""Reads hits until the page is full, the results end or the cap is reached; records what answers lack."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

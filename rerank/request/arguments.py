@@ -1,4 +1,4 @@
-"""Checks and parses what callers pass, before any request is sent; ``inner_hits`` among it."""
+"""Checks and parses what callers pass, before any request is sent; ``inner_hits`` included."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
