@@ -261,7 +261,7 @@ class IndexKnowledge:
     def __init__(self, scheme: Scheme, field: str, seal: Seal | None) -> None:
         self.mappings: dict[str, Mappings] = {}
         self._scheme, self._field, self._seal = scheme, field, seal
-        #: The mappings of each index, by a name that stands for several recipes.
+        #: The mappings of each index, by a name that matches several recipes.
         self._mappings_by_index: dict[str, Mapping[str, Mappings]] = {}
 
     def check(self, index: str | None, options: FoldOptions) -> Steps[None]:
@@ -323,7 +323,7 @@ class IndexKnowledge:
 class IndexRecipe(NamedTuple):
     """The scheme and the field of fingerprints of an index.
 
-    ``mappings``: of each index that the name stands for, by its own name.
+    ``mappings``: of each index that the name matches, by its own name.
     """
 
     scheme: Scheme
@@ -397,7 +397,7 @@ class IndexRecipes:
 
 
 def _mappings_of_each(name: str, *, required: bool = False) -> Steps[Mapping[str, Mappings] | None]:
-    """Return the mappings of each index that a name stands for; None where a role may not read them.
+    """Return the mappings of each index that a name matches; None where a role may not read them.
 
     Raises:
         PermissionDenied: a role may not read them, and they are required.

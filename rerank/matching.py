@@ -127,9 +127,10 @@ class QueryText:
 class TextMatch(FoundDocument):
     """A document that has passages of a text.
 
-    ``share``: of the text's words that stand five in a row in the document, too; ``of_document``: of the
-    document's in the text. ``passages``: in the order of the text, each with ``equal_tokens`` and, under
-    ``text`` and ``document``, ``field``, ``start`` and ``end`` in characters, ``text`` and ``differing``.
+    ``share``: of the text's words that are, five in a row, in the document, too; ``of_document``: the same
+    share of the document's words. ``passages``: in the order of the text, each with ``equal_tokens`` and,
+    under ``text`` and ``document``, ``field``, ``start`` and ``end`` in characters, ``text`` and
+    ``differing``.
     """
 
     share: float
@@ -143,7 +144,7 @@ class TextMatch(FoundDocument):
         return self.share
 
     def to_json(self) -> JSON:
-        """Return the match as JSON, with ``_source`` where it was asked for."""
+        """Return the match as JSON, with ``_source`` where it was requested."""
         result = FoundDocument.to_json(self) | {
             "share": round(self.share, 4),
             "of_document": round(self.of_document, 4),
@@ -320,10 +321,10 @@ class MatchSteps(Generic[Driven]):
 
 
 def _check_stored(recipe: IndexRecipe) -> None:
-    """Refuse an index that stores no elements of passages.
+    """Check that an index stores elements of passages.
 
     Raises:
-        ConfigError: no document could be found.
+        ConfigError: it does not store them.
     """
     for name, mappings in recipe.mappings.items():
         if mapped_at(mappings, f"{recipe.field}.{PASSAGES}") is None:

@@ -1,1 +1,1 @@
-"""The response: representatives as hits, their members, totals and counters."""
+"""One page: how its hits are read and fetched, the response built of them, members, cursors, native pages."""

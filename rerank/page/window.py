@@ -1,4 +1,4 @@
-"""Reads hits until the page is full, the results end or the cap is reached; notes what answers lack."""
+"""Reads hits until the page is full, the results end or the cap is reached; records what answers lack."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -83,7 +83,7 @@ class PartialAnswer:
         """Record what an answer lacks and return whether it is partial.
 
         Args:
-            cut: hits missing besides.
+            cut: further hits that are missing.
         """
         lacks = missing(answer) | ({CUT: cut} if cut else {})
         for name, value in lacks.items():

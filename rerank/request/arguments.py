@@ -1,4 +1,4 @@
-"""Checks and parses what callers pass, before any request is sent; ``inner_hits`` among it."""
+"""Checks and parses what callers pass, before any request is sent; ``inner_hits`` included."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -217,8 +217,8 @@ class InnerHits:
             query: matches all of them.
             source: the ``_source`` of the request; None where it has none.
         """
-        asked = {"query": query, "from": self.start, "size": self.size, "track_total_hits": False}
-        return asked | ({} if source is None else {"_source": source}) | dict(self.search or {})
+        body = {"query": query, "from": self.start, "size": self.size, "track_total_hits": False}
+        return body | ({} if source is None else {"_source": source}) | dict(self.search or {})
 
 
 def read_inner_hits(given: object) -> tuple[InnerHits, ...]:

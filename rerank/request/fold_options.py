@@ -285,12 +285,8 @@ def _check_allowed(given: Mapping[str, Any]) -> None:
             raise ConfigError(
                 f"{quote(name)} is reserved for the application; a request may set {', '.join(VISITORS)}"
             )
-    _check_members(given.get("members"))
-
-
-def _check_members(given: object) -> None:
     for name in ("from", "filter"):
-        if isinstance(given, Mapping) and name in given:
+        if isinstance(given.get("members"), Mapping) and name in given["members"]:
             raise ConfigError(
                 f"{name} of members is reserved for the application; a request may set their size"
             )

@@ -114,7 +114,7 @@ class CandidateBlocks:
         hits: of the block read last.
         after: the sort values after which the next block begins, None where there is none.
         read: the number of candidates read.
-        size: candidates asked for at a time.
+        size: candidates requested at a time.
         shards: the number of shards searched.
     """
 

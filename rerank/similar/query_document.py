@@ -112,7 +112,7 @@ class Match(FoundDocument):
         return self.resemblance
 
     def to_json(self) -> JSON:
-        """Return the match as JSON, with ``_source`` where it was asked for."""
+        """Return the match as JSON, with ``_source`` where it was requested."""
         result = FoundDocument.to_json(self) | {
             "resemblance": round(self.resemblance, 4),
             "standard_error": round(self.standard_error, 4),

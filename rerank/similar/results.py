@@ -238,7 +238,7 @@ class PagedSearch(ABC, Generic[Wanted, Options, Page]):
 
     @abstractmethod
     def _page(self, index: str, wanted: Wanted, options: Options | None, place: str | None) -> Steps[Page]:
-        """Return a page of the results of one."""
+        """Return a page of the results of one query."""
 
     @abstractmethod
     def _batch(

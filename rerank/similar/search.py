@@ -36,7 +36,7 @@ class SimilarSteps(Generic[Driven]):
     Args:
         engine: any ``Engine``, or for ``AsyncSimilarSearch`` one whose methods are awaited.
         scheme: the scheme of the index; None reads it from the index.
-        field: the object field of the fingerprints, likewise.
+        field: the object field of the fingerprints; None reads it from the index.
         seal: of the key the index is sealed with.
         canonicalizer: of the scheme, for text verification; None creates one on first use.
     """
@@ -229,7 +229,7 @@ class SimilarSearch(SimilarSteps[Engine], SyncPagedSearch[Wanted, SimilarOptions
 
         Like ``find`` without sources and pages, for callers that decide on many documents a second.
         ``options.window`` bounds the candidates of each; ``LookupResult.complete`` says whether it cut them.
-        Each match has its group number and, on servers, what guards a write (``seq_no``, ``primary_term``).
+        Each match has its group number and, on servers, ``seq_no`` and ``primary_term``, which guard writes.
 
         Args:
             parameters: URL parameters, such as ``preference``.

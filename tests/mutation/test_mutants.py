@@ -16,7 +16,7 @@ import json, sys
 from support.mutation.mutants import sample
 from support.mutation.trial import prepare, try_out
 prepare()
-order = [one for one in sample("rerank/page", 400, 7) if one.path == "rerank/page/fetch.py"]
+order = [one for one in sample("passages", 400, 7) if one.path == "passages/shingle_positions.py"]
 for mutant in (None, *order[:2]):
     print(json.dumps([mutant and mutant.path, try_out(mutant, sys.argv[1:], 2.0).word]))
 """
@@ -77,9 +77,9 @@ def test_tests_of_every_package_pass_without_a_mutant_wherever_trials_are_begun(
 
 @pytest.mark.long
 def test_tests_that_pass_let_a_mutant_survive_and_those_that_notice_kill_it():
-    before = (_ROOT / "rerank" / "page" / "fetch.py").read_bytes()
-    noticed, missed = _tried("tests/rerank/test_seq_no.py"), _tried("tests/core/test_errors.py")
-    assert (_ROOT / "rerank" / "page" / "fetch.py").read_bytes() == before
+    before = (_ROOT / "passages" / "shingle_positions.py").read_bytes()
+    noticed, missed = _tried("tests/passages/test_shingle_positions.py"), _tried("tests/core/test_errors.py")
+    assert (_ROOT / "passages" / "shingle_positions.py").read_bytes() == before
     assert noticed[0] == missed[0] == [None, "survived"]
     assert [word for _, word in noticed[1:]] == ["killed"] * 2
     assert [word for _, word in missed[1:]] == ["survived"] * 2

@@ -1,6 +1,6 @@
 """Code written for a native collapse reads a folded answer: clients of both products, and one in JavaScript.
 
-A small server folds what it is asked for and answers without our key, as a proxy would.
+A small server folds searches and answers without our key, as a proxy would.
 """
 
 import json

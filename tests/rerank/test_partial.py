@@ -1,4 +1,6 @@
-"""An answer that lacks something: the page says so, and is filled as far as there are hits."""
+"""Partial answers: the page says so, and is filled as far as there are hits."""
+
+import json
 
 import pytest
 from support.hits import SCHEME, ids, leader_groups
@@ -67,3 +69,28 @@ def test_members_that_lack_something_are_told(library, lacks):
     assert ids(answer["hits"]["hits"]) == ids(whole["hits"]["hits"])
     assert "partial" not in whole["dedup"]
     assert answer["dedup"]["partial"]
+
+
+class Sharded:
+    """A real engine whose answers say how many shards gave them; it keeps what it was asked."""
+
+    def __init__(self, engine, shards):
+        self.engine, self.shards, self.asked = engine, shards, []
+
+    def __getattr__(self, name):
+        return getattr(self.engine, name)
+
+    def search(self, index, body, **more):
+        self.asked.append(body)
+        answer = self.engine.search(index, body, **more)
+        return {**answer, "_shards": {"total": self.shards, "successful": self.shards}}
+
+
+@pytest.mark.parametrize(("shards", "told_apart"), [(1, False), (2, True), (3, True)])
+def test_hits_of_several_shards_are_asked_for_by_index_and_routing_too(library, shards, told_apart):
+    engine = Sharded(library.engine, shards)
+    FoldedSearch(engine, SCHEME).search("pages", library.body(0, size=5))
+    read, fetched = map(json.dumps, engine.asked)
+    assert "_routing" not in read
+    assert '"0-0"' in fetched
+    assert ("_routing" in fetched) == told_apart

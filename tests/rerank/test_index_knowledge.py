@@ -1,10 +1,17 @@
-"""Fields of ext.dedup are held against the mappings: none is taken in silence that no document can have."""
+"""Fields of ext.dedup are checked against the mappings, some of which a role may not read."""
+
+from dataclasses import replace
 
 import pytest
+from support.hits import SCHEME
 
-from shinglefold.errors import ConfigError
-from shinglefold.rerank import FoldOptions
-from shinglefold.rerank.index_knowledge import check_fields, check_scopes, knows, named_fields
+from shinglefold.engines.embedded import EmbeddedEngine
+from shinglefold.errors import ConfigError, PermissionDenied
+from shinglefold.ingest import default_recipe
+from shinglefold.ingest.index_mapping import recipe_mappings
+from shinglefold.rerank import FoldedSearch, FoldOptions
+from shinglefold.rerank.index_knowledge import IndexRecipes, check_fields, check_scopes, knows, named_fields
+from shinglefold.runtime.sans_io import run
 
 MAPPINGS = {
     "runtime": {"day": {"type": "keyword"}},
@@ -75,3 +82,30 @@ def test_a_scope_of_nested_documents_is_refused_as_nothing_would_fold():
     check_scopes([MAPPINGS, mappings], "pages", ["host", "meta.author", "parts.name", "page.other"])
     with pytest.raises(ConfigError, match=r"'page\.parts\.name' is a field of nested documents"):
         check_scopes([MAPPINGS, mappings], "pages", ["host", "page.parts.name"])
+
+
+READABLE = recipe_mappings(replace(default_recipe(SCHEME), fields=("headline",)))
+
+
+def _answer(call):
+    """Answer a call as a server does where the role may not look at the mappings of ``secret``."""
+    (name,) = call.arguments
+    if name == "secret":
+        raise PermissionDenied("403")
+    return READABLE if call.method == "mappings" else {name: READABLE}
+
+
+@pytest.mark.parametrize("names", ["secret,open", "open,secret"])
+def test_copies_are_looked_for_by_the_mappings_that_may_be_read(names):
+    known = run(IndexRecipes(SCHEME, None, None).read(names), _answer)
+    assert known.fields_by_index == {"open": ("headline",)}
+
+
+@pytest.mark.parametrize("names", ["secret,open", "open,secret"])
+def test_texts_decide_by_the_fields_of_the_mappings_that_may_be_read(tmp_path, names):
+    options = FoldOptions(verify="text")
+    with EmbeddedEngine(tmp_path, str.split) as engine:
+        search = FoldedSearch(engine, SCHEME)
+        run(search._knowledge.check(names, options), _answer)
+        stage = run(search._stage(names, options), _answer)
+    assert stage.fields == ("headline",)

@@ -6,7 +6,16 @@ from hypothesis import strategies as st
 from support.servers.choose import examples
 from support.sketches import random_tokens
 
-from shinglefold.passages.shingle_positions import NONE, SURE, WINDOW, keywords, stored_elements, winnow
+from shinglefold.model.values import Token
+from shinglefold.passages.shingle_positions import (
+    NONE,
+    SURE,
+    WINDOW,
+    elements_of,
+    keywords,
+    stored_elements,
+    winnow,
+)
 
 numbers = st.lists(st.integers(0, 10**6), max_size=80)
 
@@ -48,3 +57,11 @@ def test_keywords_stay_as_they_are():
 
 
 GOLDEN = ["AAAAAA", "njd5uX", "gAAAAA", "gBybi6"]
+
+
+def test_tokens_of_a_list_keep_their_order_and_their_characters():
+    tokens = [Token(text, 3 * at, 3 * at + 2, "uk") for at, text in enumerate(("а", "б", "а"))]
+    elements = elements_of(tokens, width=2)
+    assert len(elements) == 2
+    assert elements.words[0] == elements.words[2] != elements.words[1]
+    assert (elements.starts.tolist(), elements.ends.tolist()) == ([0, 3, 6], [2, 5, 8])
