@@ -76,15 +76,11 @@ def language_class(code: str, among: Mapping[str, EntryPoint] | None = None) -> 
     points = installed() if among is None else among
     if not isinstance(code, str) or code not in points:
         raise UnknownLanguage.unknown("language", code, points)
-    plugin = points[code].value
-    try:
-        loaded = points[code].load()
-    except ShinglefoldError:
-        raise
-    except Exception as error:
-        raise ConfigError(f"the plugin {plugin} can't be imported: {error!r}; reinstall it") from error
+    loaded = _load(points[code], "plugin")
     if not (isinstance(loaded, type) and issubclass(loaded, Language)):
-        raise ConfigError(f"the plugin {plugin} is no subclass of shinglefold.contracts.language.Language")
+        raise ConfigError(
+            f"the plugin {points[code].value} is no subclass of shinglefold.contracts.language.Language"
+        )
     return loaded
 
 
@@ -106,14 +102,16 @@ def load_plugin(group: str, kind: str, name: str, built_in: Iterable[str] = ()) 
     if len(found) > 1:
         values = " and ".join(point.value for point in found)
         raise ConfigError(f"two plugins claim the {kind} {name!r}: {values}; uninstall one of them")
+    return _load(found[0], kind)
+
+
+def _load(point: EntryPoint, kind: str) -> Any:  # noqa: ANN401 - whatever a plugin is
     try:
-        return found[0].load()
+        return point.load()
     except ShinglefoldError:
         raise
     except Exception as error:
-        raise ConfigError(
-            f"the {kind} {found[0].value} can't be imported: {error!r}; reinstall it"
-        ) from error
+        raise ConfigError(f"the {kind} {point.value} can't be imported: {error!r}; reinstall it") from error
 
 
 def usable() -> tuple[dict[str, type[Language]], dict[str, MissingExtra]]:
@@ -207,7 +205,7 @@ def _classes_of(references: Iterable[LanguageRef]) -> Iterator[tuple[LanguageRef
         if ref.code not in points:
             raise UnknownLanguage(
                 f"the language {ref.code!r}, which the scheme was made with, is not installed: install its "
-                f"plugin ({suggest('plugins')} lists what is there), or index again without it"
+                f"plugin ({suggest('plugins')} lists the installed ones), or index again without it"
             )
         cls = language_class(ref.code, points)
         made = cls.made_as(ref.version)

@@ -113,7 +113,7 @@ def ssdeep_similarity(one: str, other: str) -> float:
     try:
         return float(_ppdeep().compare(one, other)) / 100.0
     except ValueError as error:
-        raise InputError(f"no hash of ssdeep's: {error}") from error
+        raise InputError(f"not an ssdeep hash: {error}") from error
 
 
 def _ppdeep() -> ModuleType:

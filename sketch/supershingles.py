@@ -143,7 +143,7 @@ def from_letters(found: Bytes, slots: int) -> Uint32s:
     named = _digits(np.arange(found.shape[1], dtype=np.uint64), slots, alphabet)
     digits = values[found[:, :, slots:]]
     if (found[:, :, :slots] != named).any() or (digits == _NO_DIGIT).any():
-        raise InputError("its supershingles are none that this version makes; sign it anew")
+        raise InputError("its supershingles do not have the form of this version; sign it again")
     result = np.zeros(found.shape[:2], np.uint32)
     for place in range(HASHED):
         result <<= np.uint32(6)

@@ -169,7 +169,7 @@ def check_field(name: str, field: object, texts: Iterable[str] = ()) -> str:
     if not all(step.strip() for step in steps):
         raise expected(name, "the name of a field, with points between its parts", field)
     if steps[0].startswith("_"):
-        raise ConfigError(f"{name}: {path!r} is not for fingerprints: engines keep names that begin with _")
+        raise ConfigError(f"{name}: engines reserve names that begin with _, such as {path!r}; name another")
     for text in texts:
         if text == path or text.startswith(f"{path}.") or path.startswith(f"{text}."):
             raise ConfigError(

@@ -146,7 +146,7 @@ class Decision:
         check_choice("facts", self.facts, get_args(Facts))
         if self.facts == "numbers" and self.verify != "text":
             raise ConfigError(
-                f"facts: numbers stand in the texts, and {self.verify} decides: say verify text, too"
+                f"facts: numbers are compared in the texts, but {self.verify} decides; set verify to text"
             )
         check_int("min_shared", self.min_shared, 1, 1024)
         check_number("min_resemblance", self.min_resemblance, 0, 1)
@@ -240,9 +240,7 @@ def _verifying(options: Mapping[str, Any]) -> dict[str, Verify]:
     if "verify" in options or not given:
         return {}
     if len(given) > 1:
-        raise ConfigError(
-            f"{' and '.join(given)}: one of them decides; say which by verify: signature or text"
-        )
+        raise ConfigError(f"{' and '.join(given)}: one of them decides; set verify to signature or text")
     return {"verify": _THRESHOLDS[given[0]]}
 
 

@@ -63,7 +63,7 @@ class Seal:
             return cls(text.strip().encode())
         except (ValueError, NotBase64):
             # Without its cause, which would quote the key.
-            raise ConfigError(f"the seal's key is not what it says, {form if colon else 'text'}") from None
+            raise ConfigError(f"the seal's key is not valid {form if colon else 'text'}; {_MADE}") from None
 
     def of(self, head: str, signature: bytes) -> bytes:
         """Return the seal of a fingerprint in base64, as it is stored.

@@ -202,7 +202,7 @@ def split_digest(stored: str) -> DigestParts:
 
 def _text(name: str, value: object, most: int = LONGEST_DIGEST) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"its {name} is no text")
+        raise TypeError(f"its {name} is not a string")
     if len(value) > most:
         raise ValueError(f"its {name} has {len(value)} characters")
     return value

@@ -96,7 +96,7 @@ def check_engine(given: object, *, awaited: bool = False) -> None:
     if iscoroutinefunction(search) and not awaited:
         raise ConfigError(
             f"engine: the methods of {type(given).__name__} are awaited; give an engine that blocks, or "
-            "take what is awaited itself (AsyncFoldedSearch, AsyncSimilarSearch, AsyncGate …)"
+            "use the async classes (AsyncFoldedSearch, AsyncSimilarSearch, AsyncGate …)"
         )
 
 

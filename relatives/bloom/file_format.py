@@ -86,7 +86,7 @@ def load(path: str | os.PathLike[str], kind: str) -> Stored:
     try:
         mapped = np.memmap(target, np.uint8, "r")
     except (OSError, ValueError) as error:
-        raise InputError(f"no filter can be read from {target}: {error}") from error
+        raise InputError(f"cannot read a filter from {target}: {error}") from error
     header = _header(target, mapped)
     if header["kind"] != kind:
         raise InputError(f"{target} holds a {header['kind']} filter, not a {kind} one")
@@ -108,7 +108,7 @@ def _header(path: Path, mapped: NDArray[np.uint8]) -> dict[str, Any]:
         raise damaged(path, "it is too short")
     head = mapped[: _HEAD.itemsize].view(_HEAD)[0]
     if head["magic"] != _MAGIC:
-        raise InputError(f"{path} is no filter of shinglefold's, or a damaged one")
+        raise InputError(f"{path} is not a filter of shinglefold, or is damaged; make it again")
     length = int(head["length"])
     begin = _begin(length)
     body = mapped[_HEAD.itemsize : _HEAD.itemsize + length].tobytes()

@@ -281,7 +281,9 @@ class PseudoMatrixFilter:
     def _known(self, name: str, elements: Elements) -> Uint64s:
         distinct = _distinct(elements(name))
         if len(distinct) != sum(map(len, self._pieces[name])):
-            raise ConfigError(f"{name!r} has other elements than when it was inserted; give those of then")
+            raise ConfigError(
+                f"{name!r} has other elements than when it was inserted; pass the inserted ones"
+            )
         return distinct
 
 

@@ -99,7 +99,7 @@ class CountingFilter(SingleFilter):
         before = self._held[places].astype(np.int64)
         stays = before == _FULL
         if not (stays | (before >= times)).all():
-            raise KeyError("an element that was never taken in can't be taken out")
+            raise KeyError("an element that is not in the filter can't be removed")
         self._held[places] = np.where(stays, before, before - times)
 
     def contains(self, elements: Uint64s) -> NDArray[np.bool_]:

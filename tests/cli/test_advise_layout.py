@@ -49,7 +49,7 @@ def test_the_curve_is_drawn(run, tmp_path):
         (("--changed", 1, "--of", 10, "--resemblance", 0.5), "one of them"),
         (
             ("--resemblance", 0.1, "--miss", 0.001, "--documents", 10**9, "--strangers", 1e-6),
-            "raise strangers",
+            "raise miss",
         ),
     ],
 )

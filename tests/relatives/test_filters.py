@@ -175,5 +175,5 @@ def test_a_filter_of_another_kind_is_told_by_its_name(tmp_path):
     ClassicFilter(Shape.of(5, 0.1)).save(tmp_path / "filter")
     with pytest.raises(InputError, match="a classic filter, not a matrix one"):
         MatrixFilter.load(tmp_path / "filter")
-    with pytest.raises(InputError, match="no filter can be read"):
+    with pytest.raises(InputError, match="cannot read a filter"):
         MatrixFilter.load(tmp_path / "none")

@@ -101,5 +101,5 @@ def test_letters_can_be_read_again_and_only_in_their_slots():
     found = letters(values)
     assert (from_letters(found, 1) == values & np.uint64(2**30 - 1)).all()
     for damaged in (found[:, ::-1], np.where(found == ord("A"), ord("?"), found).astype(np.uint8)):
-        with pytest.raises(InputError, match="sign it anew"):
+        with pytest.raises(InputError, match="sign it again"):
             from_letters(damaged, 1)
