@@ -187,10 +187,11 @@ class EmbeddedEngine(ExclusiveAccess):
             EngineUnavailable: another process writes to the index.
         """
         with self._lock:
-            own = self._index(index)
-            return BulkResult(
-                own.delete_found(lambda: compile_query(Context(own.snapshot, self._analysis), query))
+            opened = self._index(index)
+            deleted = opened.delete_found(
+                lambda: compile_query(Context(opened.snapshot, self._analysis), query)
             )
+            return BulkResult(deleted)
 
     def mappings(self, index: str) -> JSON:
         """Return the mappings of an index, including fields that were added by dynamic mapping."""
@@ -330,7 +331,7 @@ class EmbeddedEngine(ExclusiveAccess):
         """Run an action and return whether it replaced a document; ``known`` caches indices."""
         index = known.get(action.index)
         # An index that we write to can't be deleted or replaced, and looking it up is a tenth of the work.
-        if index is None or not index.writes or self._indices.get(action.index) is not index:
+        if index is None or not index.is_writing or self._indices.get(action.index) is not index:
             try:
                 index = known[action.index] = self._index(action.index)
             except (IndexMissing, UnsupportedQuery) as error:
@@ -377,8 +378,8 @@ class EmbeddedEngine(ExclusiveAccess):
             if not isinstance(error, ValueError | OSError) and not is_panic(error):
                 raise
             with self._lock:
-                if own := self._opened(index):
-                    own.check()
+                if opened := self._opened(index):
+                    opened.check()
             if is_panic(error):
                 raise EngineError(f"searching {index}: tantivy failed: {error}") from error
             raise

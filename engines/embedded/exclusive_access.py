@@ -42,16 +42,16 @@ class ExclusiveAccess:
             EngineUnavailable: another process writes to the index.
         """
         with self._lock:
-            own = self._index(index)
-            had = own.writes
-            own.begin()
+            opened = self._index(index)
+            was_writing = opened.is_writing
+            opened.acquire()
             try:
-                own.refresh()
+                opened.refresh()
                 yield
-                own.refresh()
+                opened.refresh()
             finally:
-                if not had:
-                    own.end()
+                if not was_writing:
+                    opened.release()
 
     @contextmanager
     def deciding(self, index: str, fields: Collection[str]) -> Iterator[None]:
@@ -64,15 +64,15 @@ class ExclusiveAccess:
             EngineUnavailable: another process writes to the index, or its files can't be written.
         """
         with self._lock:
-            own = self._index(index)
-            had = own.writes
+            opened = self._index(index)
+            was_writing = opened.is_writing
             try:
-                own.watch(fields)
+                opened.watch(fields)
                 yield
-                own.log_changes()
+                opened.log_changes()
             finally:
-                if not had:
-                    own.end()
+                if not was_writing:
+                    opened.release()
 
     def pending_by_value(self, index: str, field: str, values: Collection[object]) -> dict[object, list[str]]:
         """Return pending documents by value; see ``ExclusiveWrites``."""
@@ -89,15 +89,15 @@ class ExclusiveAccess:
             EngineUnavailable: another process writes to the index.
         """
         with self._lock:
-            own = self._index(index)
-            had = own.writes
-            own.begin()
+            opened = self._index(index)
+            was_writing = opened.is_writing
+            opened.acquire()
         try:
             yield
         finally:
             with self._lock:
-                if not had and self._opened(index) is own:
-                    own.end()
+                if not was_writing and self._opened(index) is opened:
+                    opened.release()
 
     def request_lease(self, index: str) -> None:
         """Ask the process that holds an index to release it; see ``ExclusiveWrites``."""

@@ -44,8 +44,8 @@ def product_of(connection: Connection) -> str:
     if answer.status == 404:
         raise EngineError(
             f"server at {connection.address}: {reason(answer.body) or 'nothing is there'} (404). Check the "
-            "address, and the path in it where a proxy stands before the server; where nobody may ask there, "
-            "say which it is: opensearch+http://… or elasticsearch+http://…"
+            "address, and its path if a proxy is in front of the server; if that path is closed, name the "
+            "product: opensearch+http://… or elasticsearch+http://…"
         )
     if answer.status >= 400:
         raise refusal(answer.status, answer.body, f"server at {connection.address}")

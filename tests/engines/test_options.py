@@ -51,7 +51,7 @@ def pages(engine: EmbeddedEngine) -> EmbeddedEngine:
         ({"from": 1, "sort": ["n"], "search_after": [1]}, "leave it out"),
         ({"sort": ["n"], "search_after": [1, 2]}, "one for each of the 1"),
         ({"search_after": [1]}, "one for each of the 0"),
-        ({"sort": ["title"]}, "no keyword beside it"),
+        ({"sort": ["title"]}, "no keyword multi-field"),
         ({"sort": ["tags"]}, "did you mean 'tag'"),
         ({"sort": [{"n": {"mode": "max"}}]}, "unmapped_type"),
         ({"sort": [{"n": "up"}]}, "'asc'|asc, desc"),

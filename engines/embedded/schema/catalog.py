@@ -199,7 +199,7 @@ class NoColumnLeft(ValueError):
         super().__init__(
             f"no column left for the new field {path!r}: more than {_MOST:,} columns would be needed, two "
             "for each new field with text. Leave fields out in the pipeline (processor remove), or let a "
-            'mapping of the index say {"type": "object", "enabled": false} of the object they stand in '
+            'mapping of the index say {"type": "object", "enabled": false} of the object that contains them '
             "(index --recreate --mapping FILE)"
         )
         self.pools = pools

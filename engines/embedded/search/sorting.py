@@ -134,10 +134,10 @@ def _sort_field(key: SortKey, snapshot: Snapshot) -> Field | None:
         names = [path for path, field in fields if field.kind.pool not in ("t", "") and field.has_order]
         raise unsupported("field to sort by", key.name, names)
     if found.kind is FieldKind.TEXT:
-        beside = f"{key.name}.keyword"
-        how = "it has no keyword beside it, sort by another field"
-        if beside in snapshot.catalog.fields:
-            how = f"sort by a keyword, such as {beside}"
+        keyword = f"{key.name}.keyword"
+        how = "it has no keyword multi-field, sort by another field"
+        if keyword in snapshot.catalog.fields:
+            how = f"sort by a keyword, such as {keyword}"
         raise UnsupportedQuery(f"sort by the text field {key.name!r}: {how}")
     if found.searched_only:
         raise UnsupportedQuery(

@@ -54,7 +54,7 @@ class Index:
     =========  =====================  ============================================================
     reading    None                   any process may write; ``snapshot`` follows its commits
     writing    set by ``run``         only this process may write, until ``close``
-    exclusive  set by ``begin``       the same, until ``end``; see ``ExclusiveAccess``
+    exclusive  set by ``acquire``     the same, until ``release``; see ``ExclusiveAccess``
     =========  =====================  ============================================================
     """
 
@@ -121,15 +121,15 @@ class Index:
         return self._writer is None and self._reader.stamp()[0] != self._stamp[0]
 
     @property
-    def writes(self) -> bool:
+    def is_writing(self) -> bool:
         """Whether this process holds the write lock."""
         return self._writer is not None
 
-    def begin(self) -> None:
+    def acquire(self) -> None:
         """Take the write lock."""
         self._open_writer()
 
-    def end(self) -> None:
+    def release(self) -> None:
         """Commit all writes and release the write lock."""
         self._finish_commit(wait=True)
         writer, self._writer = self._writer, None
@@ -261,7 +261,7 @@ class Index:
             return
         with suppress(EngineError):
             self._open_writer()
-            self.end()
+            self.release()
 
     def _open_writer(self) -> IndexWriter:
         if self._writer is None:

@@ -99,8 +99,8 @@ def _head(id_: str, parts: bytes) -> bytes:
 
 def parse_source(main: bytes) -> dict[str, Any]:
     """Parse the JSON of a source."""
-    said: dict[str, Any] = json.loads(main.decode("utf-8", "surrogatepass"))
-    return said
+    source: dict[str, Any] = json.loads(main.decode("utf-8", "surrogatepass"))
+    return source
 
 
 def stored_main(searcher: tantivy.Searcher, heads: Heads, address: tantivy.DocAddress) -> bytes:

@@ -69,7 +69,7 @@ def test_each_product_is_known_by_its_answer(listening, status, headers, body, p
             404,
             b"<html>404 nginx</html>",
             EngineError,
-            r"nginx.* \(404\)\. Check the address, and the path in it",
+            r"nginx.* \(404\)\. Check the address, and its path",
         ),
         (404, b"", EngineError, "404"),
         (503, b"", EngineUnavailable, "Try again later"),
