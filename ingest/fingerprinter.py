@@ -21,65 +21,6 @@ from shinglefold.model.values import Bytes, Fingerprint, Int64s, TokenBatch, Uin
 from shinglefold.options.validation import check_texts
 from shinglefold.sketch import Pairs, Sketcher, Sketches, Texts, Words, find_pairs, letters
 
-
-def sketch_json(sketcher: Sketcher, sketches: Sketches) -> Iterator[bytes]:
-    """Yield the keywords and the signature of each document that has one, as the last part of its JSON."""
-    keywords = _lists(letters(sketcher.supershingles(sketches)[sketches.valid]))
-    signatures = _base64(sketcher.signatures(sketches)[sketches.valid])
-    for words, signature in zip(keywords, signatures, strict=True):
-        yield b',"supershingles":[%b],"signature":"%b"}' % (words, signature)
-
-
-def fields_json(
-    scheme: str,
-    sketcher: Sketcher,
-    batch: TokenBatch,
-    sketches: Sketches,
-    signed_json: Callable[[Sketcher, Sketches], Iterator[bytes]] = sketch_json,
-) -> list[bytes]:
-    """Return ``Fingerprint.to_field`` of each document of a block as JSON.
-
-    Args:
-        scheme: the scheme's id.
-        signed_json: ``sketch_json`` or its compiled equivalent.
-    """
-    digests = sketcher.digests(batch.hashes, batch.offsets)
-    rest = signed_json(sketcher, sketches)
-    # A language code may need escapes; digests and ids never do.
-    codes = {code: json.dumps(code, ensure_ascii=False)[1:-1] for code in set(batch.languages)}
-    rows = zip(batch.languages, sketches.shingles.tolist(), digests, sketches.valid.tolist(), strict=True)
-    return [
-        (
-            f'{{"scheme":"{scheme}","lang":"{(lang := codes[code])}","shingles":{count},'
-            f'"digest":"{scheme}.{lang}.{count}.{digest}"'
-        ).encode()
-        + (next(rest) if good else b"}")
-        for code, count, digest, good in rows
-    ]
-
-
-def _lists(found: Bytes) -> Iterator[bytes]:
-    """Yield the keywords of each document as the items of a JSON list, without brackets."""
-    documents, groups, length = found.shape
-    quoted = np.full((documents, groups, length + 3), ord('"'), np.uint8)
-    quoted[:, :, 1:-2] = found
-    quoted[:, :, -1] = ord(",")
-    joined, size = quoted.tobytes(), groups * (length + 3)
-    for start in range(0, len(joined), size):
-        yield joined[start : start + size - 1]
-
-
-def _base64(signatures: Bytes) -> Iterator[bytes]:
-    documents, size = signatures.shape
-    if size % 3:
-        yield from (b64encode(one.tobytes()) for one in signatures)
-        return
-    # Three bytes make exactly four characters, so one call encodes all signatures.
-    joined, length = b64encode(signatures.tobytes()), size // 3 * 4
-    for start in range(0, documents * length, length):
-        yield joined[start : start + length]
-
-
 #: Characters from which on compiled code saves more time than it takes to load: 10,000 texts of 500 words.
 _WORTH_COMPILING = 1 << 25
 
@@ -393,3 +334,61 @@ def _joined(parts: Sequence[FingerprintArrays]) -> FingerprintArrays:
         tuple(language for part in parts for language in part.languages),
         np.concatenate([part.repairs for part in parts]),
     )
+
+
+def sketch_json(sketcher: Sketcher, sketches: Sketches) -> Iterator[bytes]:
+    """Yield the keywords and the signature of each document that has one, as the last part of its JSON."""
+    keywords = _lists(letters(sketcher.supershingles(sketches)[sketches.valid]))
+    signatures = _base64(sketcher.signatures(sketches)[sketches.valid])
+    for words, signature in zip(keywords, signatures, strict=True):
+        yield b',"supershingles":[%b],"signature":"%b"}' % (words, signature)
+
+
+def fields_json(
+    scheme: str,
+    sketcher: Sketcher,
+    batch: TokenBatch,
+    sketches: Sketches,
+    signed_json: Callable[[Sketcher, Sketches], Iterator[bytes]] = sketch_json,
+) -> list[bytes]:
+    """Return ``Fingerprint.to_field`` of each document of a block as JSON.
+
+    Args:
+        scheme: the scheme's id.
+        signed_json: ``sketch_json`` or its compiled equivalent.
+    """
+    digests = sketcher.digests(batch.hashes, batch.offsets)
+    rest = signed_json(sketcher, sketches)
+    # A language code may need escapes; digests and ids never do.
+    codes = {code: json.dumps(code, ensure_ascii=False)[1:-1] for code in set(batch.languages)}
+    rows = zip(batch.languages, sketches.shingles.tolist(), digests, sketches.valid.tolist(), strict=True)
+    return [
+        (
+            f'{{"scheme":"{scheme}","lang":"{(lang := codes[code])}","shingles":{count},'
+            f'"digest":"{scheme}.{lang}.{count}.{digest}"'
+        ).encode()
+        + (next(rest) if good else b"}")
+        for code, count, digest, good in rows
+    ]
+
+
+def _lists(found: Bytes) -> Iterator[bytes]:
+    """Yield the keywords of each document as the items of a JSON list, without brackets."""
+    documents, groups, length = found.shape
+    quoted = np.full((documents, groups, length + 3), ord('"'), np.uint8)
+    quoted[:, :, 1:-2] = found
+    quoted[:, :, -1] = ord(",")
+    joined, size = quoted.tobytes(), groups * (length + 3)
+    for start in range(0, len(joined), size):
+        yield joined[start : start + size - 1]
+
+
+def _base64(signatures: Bytes) -> Iterator[bytes]:
+    documents, size = signatures.shape
+    if size % 3:
+        yield from (b64encode(one.tobytes()) for one in signatures)
+        return
+    # Three bytes make exactly four characters, so one call encodes all signatures.
+    joined, length = b64encode(signatures.tobytes()), size // 3 * 4
+    for start in range(0, documents * length, length):
+        yield joined[start : start + length]

@@ -18,6 +18,14 @@ _REMEDY = (
     "Change the index (setup, then backfill), use what it was made with, or index all documents again into a "
     "new one."
 )
+#: The parts of a stored fingerprint.
+FINGERPRINT_PARTS = frozenset(
+    {"scheme", "lang", "shingles", "digest", "supershingles", "signature", PASSAGES}
+)
+#: What groups and gates store in the same field: group number, leader flag, and placeholders of gates.
+BOOKKEEPING_PARTS = frozenset({"group", "leader", PENDING, ATTEMPT})
+#: Names shown in a message.
+_SHOWN = 3
 #: Searched only. Norms make ``exists`` queries possible, as for supershingles.
 _PASSAGES = {"type": "keyword", "doc_values": False, "norms": True}
 
@@ -190,16 +198,6 @@ def check_index(found: Mapping[str, Any], index: str, recipe: Recipe, remedy: st
                 f"index {index!r} has no field {recipe.field!r}; set it up first: "
                 f"{suggest('setup', index, dedup_field=recipe.field)}"
             )
-
-
-#: The parts of a stored fingerprint.
-FINGERPRINT_PARTS = frozenset(
-    {"scheme", "lang", "shingles", "digest", "supershingles", "signature", PASSAGES}
-)
-#: What groups and gates store in the same field: group number, leader flag, and placeholders of gates.
-BOOKKEEPING_PARTS = frozenset({"group", "leader", PENDING, ATTEMPT})
-#: Names shown in a message.
-_SHOWN = 3
 
 
 def foreign_content(document: Mapping[str, Any], field: str) -> str:

@@ -36,6 +36,10 @@ _NEEDED_FOR_GROUPS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = Mapp
     }
 )
 _OFF_BY_DEFAULT = (("binary", "doc_values"),)
+#: Settings that block writes.
+_BLOCKS = ("index.blocks.read_only", "index.blocks.write")
+_SNAPSHOTS = ("snapshot", "remote_snapshot")
+_SYNTHETIC_MODES = ("logsdb", "time_series")
 #: Keys of a template that a message lists; more are counted.
 _SHOWN = 8
 
@@ -193,12 +197,6 @@ def _flat(settings: Mapping[str, Any], path: str = "") -> Iterator[str]:
 def _few(names: list[str]) -> str:
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more
-
-
-#: Settings that block writes.
-_BLOCKS = ("index.blocks.read_only", "index.blocks.write")
-_SNAPSHOTS = ("snapshot", "remote_snapshot")
-_SYNTHETIC_MODES = ("logsdb", "time_series")
 
 
 def check_updatable(engine: Engine, index: str, field: str) -> None:

@@ -12,16 +12,28 @@ from shinglefold.errors import ConfigError, ProcessorError
 from shinglefold.ingest.field_paths import MISSING, get, json_type, put
 from shinglefold.ingest.processors.context import DocumentProcessor, FieldProcessor, Options, Tools
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+#: Letters of Java date patterns, which servers use, longest first, and their ``strptime`` equivalents.
+_LETTERS = (
+    ("yyyy", "%Y"), ("uuuu", "%Y"), ("yy", "%y"), ("uu", "%y"),
+    ("MMMM", "%B"), ("MMM", "%b"), ("MM", "%m"), ("M", "%m"),
+    ("dd", "%d"), ("d", "%d"),
+    ("EEEE", "%A"), ("EEE", "%a"), ("E", "%a"),
+    ("HH", "%H"), ("H", "%H"), ("hh", "%I"), ("h", "%I"),
+    ("mm", "%M"), ("m", "%M"), ("ss", "%S"), ("s", "%S"),
+    ("SSSSSSSSS", "%f"), ("SSSSSS", "%f"), ("SSS", "%f"), ("SS", "%f"), ("S", "%f"),
+    ("a", "%p"), ("XXX", "%z"), ("XX", "%z"), ("X", "%z"), ("Z", "%z"),
+)  # fmt: skip
+_PIECE = re.compile(
+    "|".join([*(letters for letters, _ in _LETTERS), "'(?:[^']|'')*'", "[a-zA-Z]+", "."]), re.DOTALL
+)
+
+_Reader = Callable[[str], datetime]
 _TRUTH = {"true": True, "false": False}
 
 
 class ValueProcessor(FieldProcessor):
-    """Convert the value of one field.
-
-    Options: ``field``, ``target_field`` (default the field), ``ignore_missing`` (false).
-    """
-
-    type: ClassVar[str]
+    """Convert the value of one field. Options: those of ``FieldProcessor``."""
 
     @abstractmethod
     def _convert(self, value: Any) -> Any:  # noqa: ANN401 - JSON
@@ -59,7 +71,7 @@ class _TextProcessor(ValueProcessor):
 
 
 class Lowercase(_TextProcessor):
-    """Convert to lower case. Options: those of ``ValueProcessor``."""
+    """Convert to lower case. Options: those of ``FieldProcessor``."""
 
     type: ClassVar[str] = "lowercase"
 
@@ -68,7 +80,7 @@ class Lowercase(_TextProcessor):
 
 
 class Uppercase(_TextProcessor):
-    """Convert to upper case. Options: those of ``ValueProcessor``."""
+    """Convert to upper case. Options: those of ``FieldProcessor``."""
 
     type: ClassVar[str] = "uppercase"
 
@@ -77,7 +89,7 @@ class Uppercase(_TextProcessor):
 
 
 class Trim(_TextProcessor):
-    """Strip white space from both ends. Options: those of ``ValueProcessor``."""
+    """Strip white space from both ends. Options: those of ``FieldProcessor``."""
 
     type: ClassVar[str] = "trim"
 
@@ -88,7 +100,7 @@ class Trim(_TextProcessor):
 class Gsub(_TextProcessor):
     """Replace every match of a pattern.
 
-    Options: those of ``ValueProcessor``, ``pattern`` (a Python regular expression), ``replacement``
+    Options: those of ``FieldProcessor``, ``pattern`` (a Python regular expression), ``replacement``
     (``\\1`` or ``$1`` stands for the first group).
     """
 
@@ -113,7 +125,7 @@ class Gsub(_TextProcessor):
 class Split(ValueProcessor):
     """Split a text into a list.
 
-    Options: those of ``ValueProcessor``, ``separator`` (a regular expression), ``preserve_trailing``
+    Options: those of ``FieldProcessor``, ``separator`` (a regular expression), ``preserve_trailing``
     (false: empty pieces at the end are left out, as on the servers).
     """
 
@@ -138,7 +150,7 @@ class Split(ValueProcessor):
 
 
 class Join(ValueProcessor):
-    """Join the values of a list into a text. Options: those of ``ValueProcessor``, ``separator``."""
+    """Join the values of a list into a text. Options: those of ``FieldProcessor``, ``separator``."""
 
     type: ClassVar[str] = "join"
 
@@ -157,7 +169,7 @@ class Join(ValueProcessor):
 class Convert(ValueProcessor):
     """Convert a value, or the values of a list, to another type.
 
-    Options: those of ``ValueProcessor``, ``type``: ``integer``, ``long``, ``float``, ``double``, ``boolean``,
+    Options: those of ``FieldProcessor``, ``type``: ``integer``, ``long``, ``float``, ``double``, ``boolean``,
     ``string``, or ``auto`` (guesses the type of a text).
     """
 
@@ -238,25 +250,6 @@ def _pattern(options: Options, name: str) -> re.Pattern[str]:
         return re.compile(source)
     except (re.error, OverflowError, RecursionError) as error:
         raise ConfigError(f"{options.place}: {name!r} is no regular expression: {error}") from error
-
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-#: Letters of Java date patterns, which servers use, longest first, and their ``strptime`` equivalents.
-_LETTERS = (
-    ("yyyy", "%Y"), ("uuuu", "%Y"), ("yy", "%y"), ("uu", "%y"),
-    ("MMMM", "%B"), ("MMM", "%b"), ("MM", "%m"), ("M", "%m"),
-    ("dd", "%d"), ("d", "%d"),
-    ("EEEE", "%A"), ("EEE", "%a"), ("E", "%a"),
-    ("HH", "%H"), ("H", "%H"), ("hh", "%I"), ("h", "%I"),
-    ("mm", "%M"), ("m", "%M"), ("ss", "%S"), ("s", "%S"),
-    ("SSSSSSSSS", "%f"), ("SSSSSS", "%f"), ("SSS", "%f"), ("SS", "%f"), ("S", "%f"),
-    ("a", "%p"), ("XXX", "%z"), ("XX", "%z"), ("X", "%z"), ("Z", "%z"),
-)  # fmt: skip
-_PIECE = re.compile(
-    "|".join([*(letters for letters, _ in _LETTERS), "'(?:[^']|'')*'", "[a-zA-Z]+", "."]), re.DOTALL
-)
-
-_Reader = Callable[[str], datetime]
 
 
 class Date(DocumentProcessor):

@@ -85,7 +85,7 @@ def index_documents(
         accounting = RunAccounting(engine, index, letters, interrupts)
         patience = backoff or Backoff()
         in_flight = InFlightBatches(accounting, patience)
-        run = _Indexing(accounting, in_flight, target, pipeline, recipe.field, progress, groups, patience)
+        run = _IndexRun(accounting, in_flight, target, pipeline, recipe.field, progress, groups, patience)
         try:
             stopped = _stopped_by(lambda: run.all_blocks(records, workers))
         finally:
@@ -117,7 +117,9 @@ def _stopped_by(work: Callable[[], None]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Indexing:
+class _IndexRun:
+    """One run of ``index_documents``: reads, processes and sends blocks, and commits."""
+
     accounting: RunAccounting
     in_flight: InFlightBatches
     target: TargetIndex

@@ -35,7 +35,7 @@ def pages(scheme: Scheme, canonicalizer: Canonicalizer) -> Pipeline:
 
 
 class Moody:
-    """A real engine before which a script of moods goes: each is asked for the next bulk request."""
+    """A real engine with a list of moods, one for each bulk request."""
 
     def __init__(self, engine: Engine, *moods: Callable[[list[Any]], BulkResult | None]) -> None:
         self._engine = engine

@@ -334,7 +334,7 @@ def test_dead_letters_that_cannot_be_kept_any_more_end_the_run_at_once(engine, p
     dead = tmp_path / "dead.jsonl"
 
     def documents() -> Iterator[dict[str, Any]]:
-        # Nobody knew at the start that there would be no room.
+        # The lack of space shows during the run only.
         dead.symlink_to("/dev/full")
         yield from endless()
 

@@ -65,7 +65,7 @@ def test_mutable_values_and_long_lines_are_pickled_as_dictionaries(tmp_path, lin
 
 
 def test_garbage_is_looked_for_among_what_is_new_and_afterwards_everywhere():
-    # Python 3.12 sets some hundred objects aside by itself.
+    # Python 3.12 freezes some hundred objects by itself.
     assert gc.get_freeze_count() < 1_000
     with infrequent_gc():
         assert gc.get_freeze_count() > 1_000
@@ -76,7 +76,7 @@ def test_frozen_objects_stay_frozen():
     gc.freeze()
     try:
         before = gc.get_freeze_count()
-        # Some of what was set aside may go meanwhile, in other threads.
+        # Other threads may free some frozen objects meanwhile.
         with infrequent_gc():
             assert before - 1_000 < gc.get_freeze_count() <= before
         assert before - 1_000 < gc.get_freeze_count() <= before

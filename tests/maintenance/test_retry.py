@@ -88,7 +88,7 @@ def test_an_engine_that_is_gone_loses_no_letter(engine, failed, pipeline, monkey
 def test_a_run_stopped_before_its_first_letter_leaves_them_all(engine, failed, pipeline, monkeypatch):
     before = failed.read_bytes()
     with monkeypatch.context() as patch:
-        patch.setattr("shinglefold.ingest.writing.indexer._Indexing.all_blocks", _interrupted)
+        patch.setattr("shinglefold.ingest.writing.indexer._IndexRun.all_blocks", _interrupted)
         summary = retry(engine, "pages", failed, pipeline, workers=1)
     assert (summary.stopped, summary.read) == ("interrupted", 0)
     assert failed.read_bytes() == before
@@ -222,7 +222,7 @@ def test_what_takes_the_place_of_the_letters_is_on_the_disk_before(engine, faile
 
     monkeypatch.setattr(os, "fsync", sync)
     monkeypatch.setattr(shutil, "copymode", look)
-    monkeypatch.setattr("shinglefold.ingest.writing.indexer._Indexing.all_blocks", _interrupted)
+    monkeypatch.setattr("shinglefold.ingest.writing.indexer._IndexRun.all_blocks", _interrupted)
     retry(engine, "pages", failed, pipeline, workers=1)
     assert there == [before]
 

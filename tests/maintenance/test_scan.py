@@ -117,10 +117,10 @@ def test_a_point_in_time_that_lost_a_shard_for_good_is_given_up_where_the_index_
         return ids
 
     assert sorted(restart_on_expiry(read)) == sorted(page["id"] for page in pages(250))
-    # The lost one, the one that told so, and the one that was read.
+    # The lost one, the one of the probe, and the one that was read.
     assert len(losing.opened) == 3
     with pytest.raises(PitExpired):
-        # Those that only told something are closed.
+        # Those of probes are closed.
         engine.search(None, {"pit": {"id": losing.opened[1]}})
 
 
