@@ -93,6 +93,7 @@ class IndexOptions:
         Raises:
             RecipeMismatch: one does; the message says how to change the index.
         """
+        field = () if self.fingerprint_field is None else (self.fingerprint_field,)
         given = (
             ("the text fields", recipe.fields, self.text, "text"),
             (
@@ -101,7 +102,7 @@ class IndexOptions:
                 self.languages and tuple(sorted(self.languages)),
                 "languages",
             ),
-            ("the fingerprint field", (recipe.field,), self._fields(), "fingerprint_field"),
+            ("the fingerprint field", (recipe.field,), field, "fingerprint_field"),
         )
         for what, found, wanted, name in given:
             if wanted and tuple(found) != tuple(wanted):
@@ -136,9 +137,6 @@ class IndexOptions:
         secret = settings.cursor_key or self.seal_key or settings.seal_key or credentials
         made = hashlib.blake2b(f"{index} {scheme.id}".encode(), key=hashlib.sha256(secret.encode()).digest())
         return made.digest()[:32]
-
-    def _fields(self) -> tuple[str, ...]:
-        return () if self.fingerprint_field is None else (self.fingerprint_field,)
 
 
 def thresholds(similarity: float) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from shinglefold.cli.framework.output import remark
 
 if TYPE_CHECKING:
     from shinglefold.cli.framework.command import Invocation
-    from shinglefold.grouping.rules import Rules
     from shinglefold.model.scheme import Scheme
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -97,16 +96,6 @@ def text_options(whose: str, language: str) -> Callable[[Function], Function]:
     )
 
 
-passages_option = click.option(
-    "--passages",
-    type=click.IntRange(0),
-    default=5,
-    show_default=True,
-    metavar="N",
-    help="Matched passages to print; 0 prints all of them in full.",
-)
-
-
 def threshold_options(
     who: str, least_shared: int = 1, shared_by_default: str = "the scheme's"
 ) -> Callable[[Function], Function]:
@@ -176,7 +165,6 @@ def verify_options(who: str, nominated: str) -> Callable[[Function], Function]:
     )
 
 
-group_verify_options = verify_by_options("a document", "shares a supershingle with the leader of a group")
 decision_options = options(verify_options("a pair", "shares supershingles"), threshold_options("a pair"))
 engine_option = click.option(
     "--engine",
@@ -220,21 +208,3 @@ def note_missing_languages(scheme: "Scheme") -> None:
         f"note: left out because their dictionaries are not installed: {', '.join(missing)}; their words "
         f"are compared as written. pip install 'shinglefold[{extras}]' adds them, which makes another scheme"
     )
-
-
-def group_rules(verify: str | None, min_similarity: float | None, *, numbered: bool) -> "Rules":
-    """Return the rules for groups from ``--verify`` and ``--min-similarity``.
-
-    Raises:
-        UsageError: one of them is given, and no groups are numbered.
-    """
-    from shinglefold.grouping.rules import Rules
-
-    given = {"--verify": verify, "--min-similarity": min_similarity}
-    names = [name for name, value in given.items() if value is not None]
-    if names and not numbered:
-        decide = "decides" if len(names) == 1 else "decide"
-        raise click.UsageError(
-            f"{' and '.join(names)} {decide} on groups, and none are numbered: add --groups"
-        )
-    return Rules(verify=verify, min_similarity=min_similarity)  # type: ignore[arg-type]  # click knows the choices

@@ -184,14 +184,14 @@ def with_field_check(code: int, watch: "FieldWatch", *, named: bool) -> int:
 
 
 def text_warnings(
-    watch: "FieldWatch", unsigned: int, named: bool, other: Callable[[Sequence[str]], str]
+    watch: "FieldWatch", unsigned: int, named: bool, with_fields: Callable[[Sequence[str]], str]
 ) -> Iterator[str]:
     """Yield the warnings about missing fields and short texts.
 
     Args:
         unsigned: documents whose text is missing, or too short for a signature.
         named: the user named the fields, so that each of them is expected.
-        other: returns the command that takes the text from other fields.
+        with_fields: returns the command that takes the text from other fields.
     """
     if not watch.documents:
         return
@@ -210,4 +210,4 @@ def text_warnings(
     if elsewhere:
         kept = [name for name in watch.fields if name in watch.present and name not in elsewhere]
         fields = list(dict.fromkeys([*elsewhere, *kept]))
-        yield f"there is text in {', '.join(elsewhere)}; to take it from there: {other(fields)}"
+        yield f"there is text in {', '.join(elsewhere)}; to take it from there: {with_fields(fields)}"

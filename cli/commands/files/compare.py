@@ -19,7 +19,6 @@ from shinglefold.cli.options.definitions import (
     decision_options,
     engine_option,
     options,
-    passages_option,
     preset_option,
     text_options,
 )
@@ -51,7 +50,14 @@ _passage_options = options(
         help="Words that may differ within a passage, one after another.",
     ),
     click.option("--tolerant", is_flag=True, help="Also match words in another order; takes longer."),
-    passages_option,
+    click.option(
+        "--passages",
+        type=click.IntRange(0),
+        default=5,
+        show_default=True,
+        metavar="N",
+        help="Matched passages to print; 0 prints all of them in full.",
+    ),
     click.option("--html", metavar="FILE", help="Write both texts side by side as one HTML file."),
 )
 

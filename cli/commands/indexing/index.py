@@ -20,10 +20,9 @@ from shinglefold.cli.framework.output import (
 from shinglefold.cli.options.definitions import (
     engine_options,
     fields_option,
-    group_rules,
-    group_verify_options,
     pipeline_option,
     preset_option,
+    verify_by_options,
     workers_option,
 )
 from shinglefold.cli.options.sources import (
@@ -81,7 +80,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Give each document the number of its group. The index keeps this setting.",
 )
-@group_verify_options
+@verify_by_options("a document", "shares a supershingle with the leader of a group")
 @click.option(
     "--passages",
     is_flag=True,
@@ -166,7 +165,7 @@ def index(
         chosen, recipe = add_passages(target, chosen, recipe, fresh=recreate)
     numbered = groups or recipe.groups
     _check_groups(target, recipe, wanted=groups and not recreate)
-    rules = group_rules(verify, min_similarity, numbered=numbered)
+    rules = _group_rules(verify, min_similarity, numbered=numbered)
     replaced, leftovers = ReplacedIndex(), []
     if recreate:
         replaced = read_replaced_index(target, recipe, numbered=numbered)
@@ -233,6 +232,24 @@ def _check_replay(sources: Sequence[str] | None, dead_letters: str | None, *, re
         raise click.UsageError("--replay keeps what fails again in its file: leave --dead-letters out")
     if recreate:
         raise click.UsageError("--replay adds to an index: leave --recreate out")
+
+
+def _group_rules(verify: str | None, min_similarity: float | None, *, numbered: bool) -> "Rules":
+    """Return the rules for groups from ``--verify`` and ``--min-similarity``.
+
+    Raises:
+        UsageError: one of them is given, and no groups are numbered.
+    """
+    from shinglefold.grouping.rules import Rules
+
+    given = {"--verify": verify, "--min-similarity": min_similarity}
+    names = [name for name, value in given.items() if value is not None]
+    if names and not numbered:
+        decide = "decides" if len(names) == 1 else "decide"
+        raise click.UsageError(
+            f"{' and '.join(names)} {decide} on groups, and none are numbered: add --groups"
+        )
+    return Rules(verify=verify, min_similarity=min_similarity)  # type: ignore[arg-type]  # click knows the choices
 
 
 def _field_types(target: "Target", mapping: str | None, *, recreate: bool) -> dict[str, Any]:

@@ -107,7 +107,8 @@ def _change_scheme(target: Target, scheme: Scheme) -> Scheme:
         if "all" in target.languages:  # also those of the index whose dictionaries are missing
             codes = tuple({*codes, *({ref.code for ref in scheme.languages} & installed().keys())})
         scheme = with_languages(scheme, codes, target.settings.canon_options())
-    return replace(scheme, languages=tuple(_with_options(target, ref) for ref in scheme.languages))
+    languages = sorted(scheme.languages, key=lambda ref: ref.code)
+    return replace(scheme, languages=tuple(_with_options(target, ref) for ref in languages))
 
 
 def _with_options(target: Target, ref: LanguageRef) -> LanguageRef:
