@@ -326,7 +326,7 @@ def _read_texts(
     from shinglefold.offline.sign.signer import SignOptions
 
     prefixes = page_prefixes(asked.sources, asked.reading)
-    tasks = text_tasks(asked.sources, asked.reading, prefixes, table.failures)
+    tasks = text_tasks(asked.sources, asked.reading, prefixes)
     options = SignOptions(
         asked.fields, asked.language_field, asked.html, only_ids=True, reading=asked.reading
     )
