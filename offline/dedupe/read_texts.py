@@ -21,12 +21,12 @@ from shinglefold.offline.dedupe.fingerprint_table import (
     DIGEST,
     DIGESTED,
     SIGNED,
-    Failures,
     FingerprintBlock,
     id_columns,
 )
 from shinglefold.offline.sign.signer import ParsedLine, Signer, SignOptions, SignTally
 from shinglefold.offline.sign.tasks import (
+    LineRange,
     RangeRead,
     RowGroup,
     Task,
@@ -119,14 +119,11 @@ def _block(made: FingerprintArrays, lines: Sequence[ParsedLine]) -> FingerprintB
     )
 
 
-def text_tasks(
-    sources: Sequence[str], options: ReadOptions, prefixes: Mapping[int, str], failures: Failures
-) -> Iterator[Task]:
+def text_tasks(sources: Sequence[str], options: ReadOptions, prefixes: Mapping[int, str]) -> Iterator[Task]:
     """Return an iterator over the tasks of all sources, in order.
 
     Args:
         prefixes: prefixes of the ids of pages, by the number of their source.
-        failures: gets a source that holds other JSON than an object a line.
 
     Raises:
         InputError: a source does not exist.
@@ -135,23 +132,20 @@ def text_tasks(
     own = [replace(options, prefix=prefixes.get(number, "")) for number in range(len(sources))]
     # All are looked for before the first is read: a mistyped name costs no hour.
     streams = [read(source, one) for source, one in zip(sources, own, strict=True)]
-    return _tasks(sources, streams, own, failures)
+    return _tasks(sources, streams, own)
 
 
 def _tasks(
     sources: Sequence[str],
     streams: Sequence[Iterator[Record]],
     options: Sequence[ReadOptions],
-    failures: Failures,
 ) -> Iterator[Task]:
     for number, (source, records, own) in enumerate(zip(sources, streams, options, strict=True)):
-        for task in _source_tasks(source, records, own, failures):
+        for task in _source_tasks(source, records, own):
             yield replace(task, fraction=(number + task.fraction) / len(sources))
 
 
-def _source_tasks(
-    source: str, records: Iterator[Record], options: ReadOptions, failures: Failures
-) -> Iterator[Task]:
+def _source_tasks(source: str, records: Iterator[Record], options: ReadOptions) -> Iterator[Task]:
     first = next(records, None)
     if first is None:
         return
@@ -160,6 +154,7 @@ def _source_tasks(
     if not Path(source).is_file() or format_of(source, options) != "jsonl":
         yield from record_tasks(source, chain([first], records))
     elif first.reason.startswith(WHOLE):
-        failures.add(f"{first.source}:{first.line}: {first.reason}")
+        # The whole source is other JSON than an object a line.
+        yield LineRange(first.source, (), "utf-8", 1.0, (first,))
     else:
         yield from source_tasks(source, options)

@@ -21,7 +21,7 @@ _DOCUMENTS, _TOKENS = 1000, 1 << 17
 _SAMPLE = b'{"id":"1","body":"one two three four five six"}\n'
 
 
-class QuickLines(NamedTuple):
+class FastLines(NamedTuple):
     """The lines of a range: signed ones, as pieces by line number, and odd ones, which are not plain.
 
     ``present``: whether any signed line has each field; the last is the field of languages.
@@ -33,7 +33,7 @@ class QuickLines(NamedTuple):
     present: list[bool]
 
 
-class Quick:
+class FastPath:
     """Signs plain lines of JSON.
 
     Args:
@@ -57,7 +57,7 @@ class Quick:
         self.sign(_SAMPLE, 0, len(_SAMPLE))
         self._tools.meter.take()
 
-    def sign(self, data: bytes, begin: int, end: int) -> QuickLines:
+    def sign(self, data: bytes, begin: int, end: int) -> FastLines:
         """Sign the lines of a stretch of bytes, each ended by a newline."""
         whole, view = np.frombuffer(data, np.uint8)[:end], memoryview(data)
         odd: list[Line] = []
@@ -86,7 +86,7 @@ class Quick:
             number: (view[first:last], self._target, one, b"}\n")
             for (number, first, last), one in zip(spans, prints, strict=True)
         }
-        return QuickLines(signed, odd, count, [*present.tolist(), declared])
+        return FastLines(signed, odd, count, [*present.tolist(), declared])
 
     def _hashed(self, found: Scanned, data: bytes) -> HashedBlock:
         with self._tools.meter.stage("canon"):
@@ -121,11 +121,11 @@ def _is_enough(hashed: list[HashedBlock]) -> bool:
     return documents >= _DOCUMENTS or sum(len(block.hashes) for block in hashed) >= _TOKENS
 
 
-def in_order(quick: QuickLines, others: Mapping[int, tuple[bytes, ...]]) -> Iterator[bytes | memoryview]:
+def in_order(lines: FastLines, others: Mapping[int, tuple[bytes, ...]]) -> Iterator[bytes | memoryview]:
     """Yield the pieces of all signed lines, in the order of the lines."""
     if not others:
-        for pieces in quick.signed.values():
+        for pieces in lines.signed.values():
             yield from pieces
         return
-    for number in range(1, quick.lines + 2):
-        yield from quick.signed.get(number) or others.get(number, ())
+    for number in range(1, lines.lines + 2):
+        yield from lines.signed.get(number) or others.get(number, ())

@@ -39,11 +39,11 @@ def sign_rows(signer: Signer, task: RowGroup, path: str, tally: SignTally, *, as
         for batch in batches:
             rows = rows_of(batch.select(read))
             plain = list(_documents(signer, task, rows, number, tally))
-            made = signer.prints([one for _, one in plain], tally)
+            made = signer.signed([one for _, one in plain], tally)
             places = {id(one): place for place, one in plain}
             if sink is None:
                 for one, fingerprint in made:
-                    part.writelines(signer.written(one, fingerprint, tally))
+                    part.writelines(signer.line_of(one, fingerprint, tally))
             else:
                 kept = [(places[id(one)], one, fingerprint) for one, fingerprint in made]
                 sink.add(signer, batch, kept, tally)

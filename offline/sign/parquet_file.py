@@ -204,7 +204,7 @@ def _period(nanoseconds: int) -> str:
     return f"{sign}{whole}T{f'{seconds}.{fraction:09}'.rstrip('0').rstrip('.')}S"
 
 
-def said(value: Any) -> str:  # noqa: ANN401 - anything
+def encode_special(value: Any) -> str:  # noqa: ANN401 - anything
     """Encode a value that msgspec does not know, such as the times of pandas within lists.
 
     Raises:

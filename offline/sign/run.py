@@ -378,8 +378,8 @@ class _Signing:
             # Code loaded in the parent is shared by the workers that are forked afterwards.
             yield from answers(islice(requests, _FIRST))
             tools.fingerprinter.compile()
-            if quick := self.job.signer.quick():
-                quick.warm()
+            if fast := self.job.signer.fast_path():
+                fast.warm()
         yield from answers(requests)
 
     def _alone(self, make: PartWriter, requests: Iterator[PartTask]) -> Generator[SignTally, None, None]:

@@ -21,11 +21,11 @@ from shinglefold.model.recipe import FIELD, LANGUAGE, check_field
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import without_fingerprint
-from shinglefold.offline.sign.parquet_file import said
+from shinglefold.offline.sign.parquet_file import encode_special
 from shinglefold.offline.sign.tasks import ByteRange, LineRange, RangeRead, read_lines, read_stretch
 
 if TYPE_CHECKING:
-    from shinglefold.offline.sign.fast_path import Quick
+    from shinglefold.offline.sign.fast_path import FastPath
 
 _BOM = b"\xef\xbb\xbf"
 #: Documents of the sample in which warnings look for other fields with text.
@@ -106,10 +106,10 @@ class Signer:
         self.tools = Tools(scheme, canonicalizer or Canonicalizer.of(scheme), seal=seal)
         self.options = options
         self._decode = msgspec.json.Decoder().decode
-        self._encode = msgspec.json.Encoder(enc_hook=said).encode
+        self._encode = msgspec.json.Encoder(enc_hook=encode_special).encode
         self._simple = "." not in options.target
         self._named = options.only_ids or bool(options.reading.id_field)
-        self._quick: Quick | None = None
+        self._fast: FastPath | None = None
         self._flat = not any("." in name for name in options.fields)
         usual = options.language_field == LANGUAGE
         self._watched = options.fields if usual else (*options.fields, options.language_field)
@@ -126,33 +126,33 @@ class Signer:
             isinstance(task, ByteRange)
             and task.encoding == "utf-8"
             and not sample
-            and (quick := self.quick())
+            and (fast := self.fast_path())
         ):
-            return self._signed_quickly(quick, task, tally)
+            return self._signed_fast(fast, task, tally)
         read = read_lines(task, self.options.reading.max_bytes)
         tally.lines = read.count
         return [piece for _, pieces in self._signed(read, tally) for piece in pieces]
 
-    def quick(self) -> "Quick | None":
+    def fast_path(self) -> "FastPath | None":
         """Return the compiled signer of plain lines; None where options or missing code exclude it."""
         options, tools = self.options, self.tools
         looked_at = options.html or options.only_ids or options.reading.id_field or tools.seal is not None
-        if self._quick is None and tools.fingerprinter.is_compiled and not looked_at:
-            from shinglefold.offline.sign.fast_path import Quick
+        if self._fast is None and tools.fingerprinter.is_compiled and not looked_at:
+            from shinglefold.offline.sign.fast_path import FastPath
             from shinglefold.offline.sign.json_scanner import FieldNames
 
             names = FieldNames.of(options.fields, options.language_field, options.target)
             if names is not None:
-                self._quick = Quick(tools, names, options.target, options.reading.max_bytes)
-        return self._quick
+                self._fast = FastPath(tools, names, options.target, options.reading.max_bytes)
+        return self._fast
 
-    def _signed_quickly(
-        self, quick: "Quick", task: ByteRange, tally: SignTally
+    def _signed_fast(
+        self, fast: "FastPath", task: ByteRange, tally: SignTally
     ) -> Sequence[bytes | memoryview]:
         from shinglefold.offline.sign.fast_path import in_order
 
         data, begin, end, last = read_stretch(task, self.options.reading.max_bytes)
-        found = quick.sign(data, begin, end)
+        found = fast.sign(data, begin, end)
         odd = found.odd if last is None else [*found.odd, last._replace(number=found.lines + 1)]
         tally.lines = found.lines + (last is not None)
         tally.signed += len(found.signed)
@@ -167,14 +167,14 @@ class Signer:
         """Yield the line numbers of signed documents, and their lines with fingerprints as pieces."""
         tally.refused += [("read", record.reason, record) for record in read.refused]
         tally.meter.counts["replaced"] += read.replaced
-        for one, fingerprint in self.prints(list(self._documents(read, tally)), tally):
-            yield one.line, self.written(one, fingerprint, tally)
+        for one, fingerprint in self.signed(list(self._documents(read, tally)), tally):
+            yield one.line, self.line_of(one, fingerprint, tally)
 
-    def prints(self, plain: Sequence[ParsedLine], tally: SignTally) -> list[tuple[ParsedLine, bytes]]:
+    def signed(self, plain: Sequence[ParsedLine], tally: SignTally) -> list[tuple[ParsedLine, bytes]]:
         """Return the documents that have a text, each with its fingerprint as JSON."""
-        self._see(plain, tally)
+        self._record_fields(plain, tally)
         kept, texts, languages = self.texts(plain, tally)
-        made = list(zip(kept, self.made(texts, languages), strict=True))
+        made = list(zip(kept, self.fingerprint_json(texts, languages), strict=True))
         tally.meter.add(self.tools.meter.take())
         return made
 
@@ -195,7 +195,7 @@ class Signer:
             kept.append(one)
         return kept, texts, languages
 
-    def made(self, texts: Sequence[str], languages: Sequence[str | None]) -> list[bytes]:
+    def fingerprint_json(self, texts: Sequence[str], languages: Sequence[str | None]) -> list[bytes]:
         """Return the fingerprint of each text as JSON."""
         seal = self.tools.seal
         if seal is None:
@@ -222,7 +222,7 @@ class Signer:
                 return "\n".join(texts)
         return joined_text(document, options.fields, True) or ""
 
-    def _see(self, plain: Sequence[ParsedLine], tally: SignTally) -> None:
+    def _record_fields(self, plain: Sequence[ParsedLine], tally: SignTally) -> None:
         """Record in a tally which fields documents have, and a sample of the documents."""
         heads = {name: name.partition(".")[0] for name in self._watched}
         absent = set(heads.values())
@@ -238,13 +238,13 @@ class Signer:
         """Yield the documents of lines; lines that can't stay as they are are read as ``read`` does."""
         spliced = read.encoding == "utf-8" and self._simple and not read.named
         for line in read.lines:
-            found = self._plain(line, read) if spliced else None
+            found = self._kept_line(line, read) if spliced else None
             if found is None:
-                found = self._anew(line, read, tally)
+                found = self._parsed_line(line, read, tally)
             if found is not None:
                 yield found
 
-    def _plain(self, line: Line, read: RangeRead) -> ParsedLine | None:
+    def _kept_line(self, line: Line, read: RangeRead) -> ParsedLine | None:
         """Return a document whose line can be kept and appended to; None for any other."""
         raw = line.raw.strip()
         try:
@@ -269,7 +269,7 @@ class Signer:
             value.get("_id"),
         )
 
-    def _anew(self, line: Line, read: RangeRead, tally: SignTally) -> ParsedLine | None:
+    def _parsed_line(self, line: Line, read: RangeRead, tally: SignTally) -> ParsedLine | None:
         raw = line.raw.removeprefix(_BOM) if read.encoding == "utf-8" else line.raw
         if not raw.strip() and not line.reason:
             return None
@@ -296,7 +296,7 @@ class Signer:
             return document
         return {name: value for name, value in document.items() if name != "_id"}
 
-    def written(self, one: ParsedLine, fingerprint: bytes, tally: SignTally) -> tuple[bytes, ...]:
+    def line_of(self, one: ParsedLine, fingerprint: bytes, tally: SignTally) -> tuple[bytes, ...]:
         """Return the line of a document with its fingerprint, as pieces; none where it fails."""
         target = self.options.target
         if self.options.only_ids:

@@ -106,7 +106,7 @@ class _Sign:
             }
             made = dict(zip(others, _fields(self.scheme, found), strict=True))
         else:
-            for one, print_ in zip(kept, signer.made(texts, languages), strict=True):
+            for one, print_ in zip(kept, signer.fingerprint_json(texts, languages), strict=True):
                 made[one.line] = msgspec.json.decode(print_)
         problems = {record.line: why for _, why, record in tally.refused}
         rows = range(batch.num_rows)

@@ -149,3 +149,19 @@ def test_bad_lines_are_told_and_the_others_compared(run):
 def test_ids_with_tabs_do_not_break_the_columns(run):
     lines = "".join(json.dumps({"id": f"a\tb\n{n}", "body": _TEXT}) + "\n" for n in range(2))
     assert _lines(run("groups", "--pairs", "-", stdin=lines).out) == [("a b 0", "a b 1", 1.0)]
+
+
+def test_texts_of_a_nested_field_are_compared(run):
+    lines = "".join(json.dumps({"id": n, "page": {"text": _TEXT}}) + "\n" for n in range(2))
+    ran = run("groups", "--pairs", "-", "--field", "page.text", stdin=lines)
+    assert (ran.err, _lines(ran.out)) == ("", [("0", "1", 1.0)])
+
+
+def test_the_first_failure_is_told_though_a_later_file_is_refused_as_a_whole(run):
+    good = json.dumps({"id": "a", "body": _TEXT})
+    Path("bad.jsonl").write_text(f"{good}\n{{broken\n")
+    Path("array.jsonl").write_text(f"[{good},{good}]\n")
+    ran = run("groups", "--pairs", "bad.jsonl", "array.jsonl")
+    assert ran.err.startswith("2 documents left out; first: bad.jsonl:2: invalid JSON")
+    alone = run("groups", "--pairs", "array.jsonl")
+    assert (alone.code, "the input holds an array, not an object a line" in alone.err) == (1, True)

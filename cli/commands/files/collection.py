@@ -317,7 +317,7 @@ def _read_texts(
     from shinglefold.offline.sign.signer import SignOptions
 
     prefixes = page_prefixes(spec.sources, spec.reading)
-    tasks = text_tasks(spec.sources, spec.reading, prefixes, table.failures)
+    tasks = text_tasks(spec.sources, spec.reading, prefixes)
     options = SignOptions(spec.fields, spec.language_field, spec.html, only_ids=True, reading=spec.reading)
     reader = TextReader(table.scheme, options, watch.language)
     reader.warm(spec.sources, invocation.settings().lexicon_file)

@@ -43,7 +43,7 @@ def write(path: Path, texts: list[str]) -> None:
 
 def read(table: FingerprintTable, path: Path, workers: int = 1, reader: TextReader | None = None) -> None:
     reader = reader or TextReader(table.scheme, _OPTIONS)
-    every = text_tasks([str(path)], ReadOptions(), {}, table.failures)
+    every = text_tasks([str(path)], ReadOptions(), {})
     collect(every, reader, table, workers, lambda fraction: None)
 
 
@@ -92,6 +92,6 @@ def test_fields_of_all_documents_and_a_sample_are_told(scheme, tmp_path, texts, 
     write(tmp_path / "texts.jsonl", texts)
     watch = FieldWatch(("title", "body"))
     with closing(FingerprintTable(scheme, whole=True)) as table:
-        every = partial(text_tasks, [str(tmp_path / "texts.jsonl")], ReadOptions(), {}, table.failures)
+        every = partial(text_tasks, [str(tmp_path / "texts.jsonl")], ReadOptions(), {})
         collect(every(), TextReader(scheme, _OPTIONS), table, 2, lambda fraction: None, watch)
     assert (watch.documents, watch.present, len(watch.sample)) == (300, {"body"}, 200)

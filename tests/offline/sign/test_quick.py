@@ -98,7 +98,7 @@ def signers(scheme):
     options = SignOptions(("title", "body"))
     one, other = (Signer(scheme, options, Canonicalizer.of(scheme)) for _ in range(2))
     assert other.tools.fingerprinter.compile()
-    assert one.quick() is None
+    assert one.fast_path() is None
     return one, other
 
 
@@ -204,4 +204,4 @@ def test_a_run_signs_quickly_from_the_first_compiled_task_on(scheme, tmp_path, m
     )
     assert out.getvalue() == b"".join(plain.signed_lines(task, SignTally()))
     assert made.signed == 9 * 30
-    assert signer.quick() is not None
+    assert signer.fast_path() is not None
