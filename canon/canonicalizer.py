@@ -231,7 +231,8 @@ class Canonicalizer:
         # One a thread, which reuses its memory: fresh memory costs more than the work done in it.
         run: CanonRun | None = getattr(self._runs, "run", None)
         if run is None:
-            run = self._runs.run = CanonRun(self._kernel, self)
+            # Pyright knows this module by two paths.
+            run = self._runs.run = CanonRun(self._kernel, self)  # pyright: ignore[reportArgumentType]
         return run
 
     @property

@@ -15,7 +15,6 @@ from shinglefold.errors import ConfigError, nearest, reason_of
 from shinglefold.model.recipe import check_field
 from shinglefold.model.scheme import CanonOptions, Scheme
 from shinglefold.options.validation import check_known, check_path, check_str
-from shinglefold.registry import make_scheme
 
 _PREFIX = "SHINGLEFOLD_"
 _FILE = "shinglefold.toml"
@@ -62,6 +61,9 @@ class Settings:
 
     def scheme(self) -> Scheme:
         """Return the scheme these settings describe."""
+        # Imported here: it needs numpy, and an address is read without it.
+        from shinglefold.registry import make_scheme
+
         return make_scheme(self.preset, self.languages or None, self.canon_options(), dict(self.language))
 
 

@@ -72,7 +72,7 @@ def test_other_writers_are_locked_out_during_a_batch_only(engine, pipeline, monk
     engine.close()
     late = {"host": "late", "dedup": fingerprint_of(SPECS[USUAL[0]]).to_field()}
     action = {"_index": "pages", "_id": f"p{USUAL[0]}", "_source": late}
-    read_again, refused = plan.read_again, []
+    read_again, refused = plan.reread, []
 
     def read(*given):
         hits = list(read_again(*given))
@@ -82,7 +82,7 @@ def test_other_writers_are_locked_out_during_a_batch_only(engine, pipeline, monk
             refused.append(len(hits))
         return hits
 
-    monkeypatch.setattr(plan, "read_again", read)
+    monkeypatch.setattr(plan, "reread", read)
     with EmbeddedEngine(engine.path, pipeline.tools.canonicalizer) as own:
         assert regroup(own, "pages").settled
         assert refused == [len(USUAL)]

@@ -196,7 +196,7 @@ def test_a_second_one_waits_for_no_answer(engine, plain, tmp_path: Path, at_once
     def twice() -> None:
         ask()
         run = signal.getsignal(signal.SIGINT).__self__
-        while not run.asked:
+        while not run.signal:
             time.sleep(0.05)
         # One that follows at once counts as the same.
         time.sleep(0.5)
@@ -257,7 +257,7 @@ def test_a_signal_at_the_end_of_the_block_starts_nothing():
     before = _thread._count()
     with run._reminding:
         handler(signal.SIGINT, None)
-        assert (run.asked, _thread._count()) == (signal.SIGINT, before)
+        assert (run.signal, _thread._count()) == (signal.SIGINT, before)
 
 
 def test_where_no_thread_is_to_be_had_the_note_is_taken(monkeypatch):
