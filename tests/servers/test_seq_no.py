@@ -27,7 +27,8 @@ def search(request, engine, new_index):
     summary = index_documents(engine, index, articles(), pipeline, settings=settings, workers=1)
     assert summary.indexed == summary.read > 0
     with_ids = FoldedSearch(engine, pipeline.scheme)
-    with_ids._numbers = False
+    assert with_ids._strategies.numbers
+    with_ids._strategies.numbers = False
     return index, FoldedSearch(engine, pipeline.scheme), with_ids
 
 
