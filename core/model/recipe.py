@@ -165,7 +165,7 @@ def check_field(name: str, field: object, texts: Iterable[str] = ()) -> str:
         texts: the text fields that fingerprints are made of.
     """
     path = check_str(name, field)
-    steps = path.removeprefix("_source.").split(".")
+    steps = path.split(".")
     if not all(step.strip() for step in steps):
         raise expected(name, "the name of a field, with points between its parts", field)
     if steps[0].startswith("_"):

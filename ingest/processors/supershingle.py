@@ -33,7 +33,8 @@ class Supershingle:
 
     def __init__(self, options: Options, tools: Tools) -> None:
         self.fields = options.names("field", "fields")
-        target = options.text("target_field", FIELD)
+        # In a pipeline ``_source.dedup`` is ``dedup``, as on the servers.
+        target = options.text("target_field", FIELD).removeprefix("_source.")
         self.target = check_field(f"{options.place}: 'target_field'", target, self.fields)
         self.language_field = options.optional("language_field")
         self.language = tools.check(options.optional("language"), options.place)

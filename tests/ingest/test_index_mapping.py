@@ -43,6 +43,17 @@ def test_a_target_inside_a_text_field_is_refused_and_a_sibling_is_not():
         assert check_field("field", name, ["article.body"]) == name
 
 
+def test_a_field_named_by_its_place_in_the_source_is_that_field_in_pipelines_only():
+    given = {"processors": [{"supershingle": {"fields": ["body"], "target_field": "_source.print"}}]}
+    pipeline = Pipeline.from_json(given)
+    (outcome,) = pipeline.run([{"body": "The bridge is closed until the middle of July for repairs."}])
+    assert outcome.document["print"]["digest"]
+    assert pipeline.recipe().field == "print"
+    with pytest.raises(ConfigError, match="engines reserve names that begin with _"):
+        check_field("field", "_source.print")
+
+
+
 @pytest.mark.parametrize(
     ("held", "said"),
     [
