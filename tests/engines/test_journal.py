@@ -289,7 +289,7 @@ def test_on_a_full_disk_nothing_is_told_as_done_and_nothing_that_was_is_lost(eng
                 raise OSError(28, "No space left on device")
 
             patched.setattr(journals.os, "fsync", full)
-            with pytest.raises(IndexReadOnly, match=r"the disk is full .*what a gate let in stays") as told:
+            with pytest.raises(IndexReadOnly, match=r"the disk is full .*what a gate accepted stays") as told:
                 decided(engine, put(2))
         # The first one is in the journal.
         assert told.value.lost == 1

@@ -95,7 +95,7 @@ def test_a_disk_that_is_really_full_loses_nothing_that_was_told(
         with suppress(IndexReadOnly), engine.lease("pages"):
             decided(engine, put(0))
             filling = _fill(small_disk, left)
-            with pytest.raises(IndexReadOnly, match=r"the disk is full .*what a gate let in stays"):
+            with pytest.raises(IndexReadOnly, match=r"the disk is full .*what a gate accepted stays"):
                 decide_on(engine)
         filling.unlink()
         decided(engine, put(1000))

@@ -141,7 +141,7 @@ def width(invocation: Invocation, /, *, shingles: int, probability: float) -> in
     print_table(head, [_cells(row, *odds[row.bits]) for row in rows])
     write_line(
         f"\n{shingles:,} shingles: {bits} bits are enough, "
-        f"a collision has a probability of {odds[bits][1]:.2g} (borne: {probability:g})"
+        f"a collision has a probability of {odds[bits][1]:.2g} (at most {probability:g} is accepted)"
     )
     return DONE
 
@@ -149,7 +149,7 @@ def width(invocation: Invocation, /, *, shingles: int, probability: float) -> in
 def _json(row: "Width", collisions: float, chance: float) -> dict[str, object]:
     from shinglefold.relatives.collision_odds import PROBABILITIES
 
-    most = {str(borne): int(count) for borne, count in zip(PROBABILITIES, row.shingles, strict=True)}
+    most = {str(chance): int(count) for chance, count in zip(PROBABILITIES, row.shingles, strict=True)}
     return {
         "bits": row.bits,
         "root": int(row.root),

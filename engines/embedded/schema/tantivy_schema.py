@@ -112,8 +112,8 @@ def _full_disk(doing: str, folder: Path, error: BaseException, lost: bool) -> En
     if getattr(error, "errno", None) not in _FULL and free >= _LEAST_FREE:
         return None
     remedy = (
-        "index the documents again: what was written since the last commit is not stored; what a gate let in "
-        "stays"
+        "index the documents again: what was written since the last commit is not stored; what a gate "
+        "accepted stays"
         if lost
         else "try it again; all documents stored before are there"
     )

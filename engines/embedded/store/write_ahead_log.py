@@ -204,7 +204,7 @@ def journal_damage_error(folder: Path, problem: str) -> EngineUnavailable:
     """Return the error for an index with a damaged journal."""
     return EngineUnavailable(
         f"the journal of the index in {folder} is damaged: {problem}. Restore the folder from a copy; or "
-        "give up what gates let in during the last seconds of a killed writer, and index that again: "
+        "give up what gates accepted during the last seconds of a killed writer, and index that again: "
         f"rm -r {shlex.quote(str(folder / FOLDER))}"
     )
 
