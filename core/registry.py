@@ -205,7 +205,7 @@ def _classes_of(references: Iterable[LanguageRef]) -> Iterator[tuple[LanguageRef
         if ref.code not in points:
             raise UnknownLanguage(
                 f"the language {ref.code!r}, which the scheme was made with, is not installed: install its "
-                f"plugin ({suggest('plugins')} lists the installed ones), or index again without it"
+                f"plugin ({suggest('info')} lists the installed ones), or index again without it"
             )
         cls = language_class(ref.code, points)
         made = cls.made_as(ref.version)

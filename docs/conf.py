@@ -15,6 +15,7 @@ html_title = f"shinglefold {release}"
 # Pages link to headings of other pages.
 myst_heading_anchors = 4
 autodoc_member_order = "bysource"
+autodoc_default_options = {"members": True, "exclude-members": "engine, name, recipe, options, settings"}
 autodoc_typehints_format = "short"
 # Sessions and answers are shown as they are typed and printed, which is no language that has a lexer.
 suppress_warnings = ["misc.highlighting_failure"]

@@ -1,11 +1,13 @@
 """Every command and option stands on the page, and nothing else does."""
 
+import ast
 import re
 from pathlib import Path
 
 import click
 import pytest
 
+import shinglefold
 from shinglefold.cli.main import cli
 
 _PAGE = (Path(__file__).resolve().parents[2] / "docs" / "cli.md").read_text("utf-8")
@@ -52,3 +54,23 @@ def test_every_option_has_help(name):
     for parameter in cli.commands[name].params:
         if isinstance(parameter, click.Option):
             assert parameter.help
+
+
+def _suggested(path: Path) -> set[str]:
+    calls = (node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call))
+    return {
+        call.args[0].value
+        for call in calls
+        if getattr(call.func, "id", getattr(call.func, "attr", "")) == "suggest"
+        and call.args
+        and isinstance(call.args[0], ast.Constant)
+    }
+
+
+def test_every_command_that_a_message_suggests_is_one():
+    modules = [
+        path for path in Path(shinglefold.__file__).parent.rglob("*.py") if "_template" not in path.parts
+    ]
+    suggested = set().union(*map(_suggested, modules))
+    assert len(suggested) > 5
+    assert {name.split()[0] for name in suggested} - cli.commands.keys() == set()
