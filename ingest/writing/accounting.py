@@ -269,9 +269,9 @@ class RunAccounting:
                 "final_pipeline"
             )
         for name, count in self.redirected.most_common():
-            are = "1 document is" if count == 1 else f"{count:,} documents are"
+            went = "1 document" if count == 1 else f"{count:,} documents"
             yield (
-                f"{are} in the index {name!r}, to which an ingest pipeline of the server sent them: see the "
+                f"an ingest pipeline of the server sent {went} to the index {name!r}: see the "
                 f"default_pipeline and final_pipeline of {self.index!r}"
             )
         if count := self.meter.counts["written_over"]:

@@ -97,6 +97,6 @@ def test_documents_that_the_server_sends_to_another_index_are_told_with_its_name
     for name in (piped, f"{piped}-alias"):
         summary = index_documents(engine, name, pages(5), pipeline, workers=1)
         assert (summary.indexed, summary.counts["sent_elsewhere"]) == (5, 1)
-        assert f"1 document is in the index {other!r}, where" in summary.notes[0]
+        assert f"sent 1 document to the index {other!r}: see" in summary.notes[0]
     assert set(stored(engine, other)) == {"page-3"}
     assert len(stored(engine, piped)) == 4
