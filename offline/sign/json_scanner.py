@@ -33,7 +33,10 @@ _LANGUAGE, _FORMAT, _ID, _GIVEN_ID, _SOURCE, _TARGET = range(6)
 
 
 class FieldNames(NamedTuple):
-    """Names of fields as bytes without separators, and the end of each; the first ``texts`` are of texts."""
+    """Names of fields as bytes without separators, and the end of each.
+
+    The first ``texts`` names are those of text fields.
+    """
 
     joined: Bytes
     ends: Int64s

@@ -191,7 +191,7 @@ class ParquetSink:
         self._fresh: list[Path] = []
 
     def resume(self, state: State | None) -> None:
-        """Remove the parts made after the last note.
+        """Remove the parts made after the last entry of the journal.
 
         Raises:
             InputError: an earlier part is missing.

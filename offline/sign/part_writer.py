@@ -56,9 +56,11 @@ class PartWriter:
     _held: tuple[Pieces, SignTally] = field(default=((), SignTally()), init=False)
 
     def __call__(self, request: PartTask | OutputPosition) -> SignTally:
-        """Make a part, or write the held one; return its tally, with an error as its ``problem``.
+        """Sign the documents of a task, or write the part in memory at the position that is now known.
 
-        The tally of a part that is held has its size only.
+        Returns:
+            The tally of the part. Its ``problem`` is the error, if there was one. A part that stays in memory
+            has a tally with its size only.
         """
         tally = SignTally()
         try:
@@ -216,7 +218,7 @@ class Sink(Protocol):
         ...
 
     def resume(self, state: State | None) -> None:
-        """Discard what was written after the last note of the journal."""
+        """Discard the output after the last entry of the journal."""
         ...
 
     def take(self, part: Path, tally: SignTally) -> None:
@@ -256,10 +258,10 @@ class FileSink:
         return OutputPosition(str(self._path), self._end)
 
     def resume(self, state: State | None) -> None:
-        """Cut off what was written after the last note.
+        """Cut off the output after the last entry of the journal.
 
         Raises:
-            InputError: the file is shorter than noted.
+            InputError: the file is shorter than the journal says.
         """
         noted = state["bytes"] if state else 0
         if is_named(self._journal.target):

@@ -101,7 +101,7 @@ class RunStats:
     sample: tuple[Mapping[str, Any], ...] = ()
 
     def take_over(self, state: State) -> None:
-        """Take over the counts of an earlier run from its last note."""
+        """Take over the counts of an earlier run from its last journal entry."""
         self.signed, self.failed, self.tasks = state["signed"], state["failed"], state["tasks"]
         self.source, self.lines = state["source"], state["lines"]
         self.meter.counts.update(state["counts"])
@@ -111,7 +111,7 @@ class RunStats:
         self.resumed = self.signed + self.failed
 
     def state(self, size: int) -> State:
-        """Return the counts as a note of the journal."""
+        """Return the counts as an entry of the journal."""
         return {
             "tasks": self.tasks,
             "bytes": size,
@@ -279,7 +279,7 @@ class _Signing:
         except OutputError as error:
             stopped = str(error)
         try:
-            # Syncing first cuts off half a part, which may make room for the note on a full disk.
+            # Syncing first cuts off an incomplete part, which may make room for the entry on a full disk.
             self._note()
         except OutputError as error:
             return stopped or str(error)
