@@ -32,7 +32,7 @@ def one_mapping(index: str, answer: Mapping[str, Any], who: str) -> JSON:
     together: JSON = {"properties": {}}
     for mappings in found:
         _merge_properties(together["properties"], mappings.get("properties") or {})
-        # If one of them stores unmapped fields, so may all.
+        # The combined mapping is as open to unmapped fields as any single one.
         together |= {key: mappings[key] for key in ("dynamic", "runtime") if mappings.get(key)}
     metas = [_without_product(mappings.get("_meta") or {}) for mappings in found]
     common = {key: value for key, value in metas[0].items() if all(meta.get(key) == value for meta in metas)}

@@ -31,7 +31,7 @@ from shinglefold.engines.embedded.store.source_codec import StoredSource
 from shinglefold.errors import EngineUnavailable
 from shinglefold.runtime.durable_files import sync_folder
 
-#: The folder of the log in that of an index.
+#: The name of the folder with the log, inside the folder of an index.
 FOLDER = "journal"
 _NAME = re.compile(r"\d{8}\.batches")
 #: Magic bytes, checksum of the rest, length of the batch.
