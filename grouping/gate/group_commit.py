@@ -92,10 +92,10 @@ class DecisionJob:
         return bool(self.callers) and all(caller.given_up or caller.done for caller in self.callers)
 
     def until_pause(self, error: BaseException | None = None) -> Steps[int | None]:
-        """Go on to the next pause, and return its milliseconds; None at the end.
+        """Run the job to its next pause and return how long it lasts in ms; None at the end of the job.
 
         Args:
-            error: ends the job, which releases its placeholders first.
+            error: is raised in the job, which then releases its placeholders and ends.
         """
         go: Callable[[], Request] = partial(self._steps.send, None)
         if error is not None:
@@ -316,7 +316,7 @@ class LoopThread:
         """Start a coroutine and return its future.
 
         Raises:
-            EngineError: the thread is of another process, or was stopped.
+            EngineError: the thread was stopped, or this process is a fork, which lacks it.
         """
         if self.forked:
             raise EngineError("gates don't survive fork(): open one in the child")
@@ -336,7 +336,7 @@ class LoopThread:
         """Run a coroutine and return its result; cancel it where the caller is interrupted.
 
         Raises:
-            EngineError: the thread is of another process, or was stopped.
+            EngineError: the thread was stopped, or this process is a fork, which lacks it.
         """
         future = self.submit(work, *args, **options)
         try:

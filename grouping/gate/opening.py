@@ -103,7 +103,7 @@ class FingerprintJudge:
 def _distinct(
     pairs: Sequence[tuple[Member, Any]],
 ) -> tuple[list[QueryDocument], list[JSON], list[tuple[int, int]]]:
-    """Return the members and the hits of pairs, each once, and the positions of both for each pair."""
+    """Return distinct members, distinct hits, and each pair as a position in either list."""
     members: dict[int, int] = {}
     sources: dict[int, int] = {}
     documents: list[QueryDocument] = []
@@ -222,7 +222,7 @@ def open_gate(  # noqa: PLR0917 - as gates are opened
     """Check and prepare an index for a gate.
 
     Args:
-        canonicalizer: of the index's scheme, for texts that decide; None makes one when it is first needed.
+        canonicalizer: for the index's scheme, to compare texts; None makes one when it is first needed.
 
     Raises:
         ConfigError: the index was not set up for gates, or the engine does not support them.

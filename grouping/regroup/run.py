@@ -89,7 +89,9 @@ def find_groups(
     seal: Seal | None = None,
     canonicalizer: Canonicalizer | None = None,
 ) -> IndexGroups:
-    """Return the groups that ``regroup`` would make; nothing is written, and the index may have no numbers.
+    """Return the groups that ``regroup`` would make, without writing them.
+
+    The documents need no group numbers.
 
     Args:
         seal, canonicalizer: see ``regroup``.

@@ -22,9 +22,10 @@ class DocumentJudge(Protocol):
         ...
 
     def possible(self, pairs: Sequence[tuple[Member, Any]]) -> list[bool]:
-        """Return whether members and the prints of intents may match; true wherever the documents match.
+        """Return whether members may match the documents of intents, by the parts that ``print`` returns.
 
-        It refuses nothing: a writer waits for such an intent, and compares the stored document afterwards.
+        False positives do no harm: a writer waits for such an intent, then compares the stored document.
+        There are no false negatives.
         """
         ...
 
