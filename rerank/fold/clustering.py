@@ -228,7 +228,10 @@ class LeaderFolding(_Folding):
         self._waiting = prints, base
 
     def _leave_out_earlier(self, hits: Sequence[Hit], free: bytearray) -> None:
-        """Leave out hits of earlier pages by identity: those without a signature do not match themselves."""
+        """Leave out hits that earlier pages showed.
+
+        They are recognized by index and id, because a hit without a signature does not match itself.
+        """
         for place, hit in enumerate(hits):
             if free[place] and mark(hit) in self._earlier_marks:
                 free[place] = 0

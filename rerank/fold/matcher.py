@@ -90,7 +90,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Matcher:
-    """The decision of one request under one scheme.
+    """Decides which hits of one request match, under one scheme.
 
     Two hits match when their digests are equal. They also match when both have a signature, one language and
     similar lengths, share ``min_shared`` supershingles and agree in at least ``need`` of their values. In
@@ -107,7 +107,7 @@ class Matcher:
 
     @classmethod
     def of(cls, scheme: Scheme, options: FoldOptions) -> "Matcher":
-        """Return the decision of a request; the scheme has the defaults.
+        """Return the matcher of a request; options that are None follow the scheme.
 
         Raises:
             ConfigError: neither resemblance nor supershingles are required, so everything would match.

@@ -46,7 +46,7 @@ class WindowStrategies:
         self._several: dict[tuple[str | None, str], bool] = {}
 
     def read(self, reading: WindowReader, index: str | None, routing: str) -> Steps[None]:
-        """Read until ``reading.stopped_by`` has a reason.
+        """Read hits until ``reading.stopped_by`` says why no more are needed.
 
         The page is fetched under a point in time that is opened here. The caller closes it where
         ``reading.owns_pit``, also after an exception.
