@@ -149,7 +149,10 @@ class _Search:
         self._add(_rows(a[kept], b[kept], found.resemblance[kept], found.similarity[kept]))
 
     def _of_large_buckets(self) -> Skipped:
-        """Compare a few documents of each large bucket with those that matched none of them before."""
+        """Compare ``LEADERS`` documents of each large bucket with the others.
+
+        A document that matched one of these leaders is not compared with further ones.
+        """
         skipped, found = Skipped(), [np.zeros((0, 2), np.int64)]
         for slot, documents in self._large:
             left, looked = documents, 0

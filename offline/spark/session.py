@@ -165,7 +165,7 @@ def _first_line(error: BaseException) -> str:
 
 
 _OURS = re.compile(r"shinglefold\.errors\.(\w+): (.+)")
-#: Conditions of Spark that are about files somebody named.
+#: Error conditions of Spark that mean a wrong path, or a file that can't be read.
 _FILES = ("PATH_NOT_FOUND", "PATH_ALREADY_EXISTS", "UNABLE_TO_INFER_SCHEMA", "FAILED_READ_FILE")
 _LOST = re.compile(r"Job aborted|Job \d+ cancelled|SparkContext was shut down")
 
@@ -175,8 +175,9 @@ def translated() -> Iterator[None]:
     """Raise an error of the library in place of one of Spark.
 
     Raises:
-        ShinglefoldError: what a worker raised, as near as that can be told; ``InputError`` for a file that
-            can't be read or written; ``EngineError`` for all else that Spark says.
+        ShinglefoldError: a worker raised it; recognized by the class name in Spark's message.
+        InputError: a file can't be read or written.
+        EngineError: any other error of Spark.
     """
     pyspark, gateway = import_module("pyspark.errors"), import_module("py4j.protocol")
     try:
