@@ -95,7 +95,7 @@ def _without_invisible(block: CleanBlock) -> CleanBlock:
 
 
 def _without(column: NDArray[_Number], gone: NDArray[np.int64]) -> NDArray[_Number]:
-    """Return a column without some places, which are in order."""
+    """Return a column without the rows at the positions ``gone``, which ascend."""
     if len(gone) > len(column) // _FEW:
         return np.delete(column, gone)
     bounds = [-1, *gone.tolist(), len(column)]

@@ -188,7 +188,7 @@ def _between(last: MatchRun, run: MatchRun, gap: int) -> int:
 
 
 def _after(last: MatchRun, run: MatchRun) -> MatchRun:
-    """Return the part of a run after another in both texts."""
+    """Return a run without the words that the last run covers in either text."""
     shared = max(last.a + last.length - run.a, last.b + last.length - run.b, 0)
     return MatchRun(run.a + shared, run.b + shared, run.length - shared)
 
@@ -268,9 +268,10 @@ def passages_between(a: Elements, b: Elements, *, gap: int = GAP, tolerant: bool
 
 
 def passages_of(pairs: Int64s, a: Elements, b: Elements, gap: int = GAP) -> list[Passage]:
-    """Return the passages that pairs of equal elements, int64 (P, 2), make, in the order of the first text.
+    """Return the passages made of pairs of equal elements, int64 (P, 2), in the order of the first text.
 
-    A passage with both sides inside larger ones is left out, as each pair of repetitions would give one.
+    A passage is left out if both its sides are inside larger passages. Otherwise texts that repeat themselves
+    would have one passage for each pair of repetitions.
     """
     return _passages(runs_of(pairs, a.width), a, b, gap)
 

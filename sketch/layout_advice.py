@@ -86,7 +86,7 @@ class Advice:
         return packed_size(self.values, self.bits) + self.groups * (slot_characters(self.groups) + HASHED)
 
     def curve(self, steps: int = 20) -> tuple[Floats, Floats]:
-        """Return resemblances 0…1 in equal steps, and the probability that such a pair is nominated."""
+        """Return resemblances 0…1 in equal steps, and the probability that such pairs are found."""
         resemblance = np.linspace(0.0, 1.0, steps + 1)
         return resemblance, probability(resemblance, self.groups, self.group_size, self.min_shared)
 

@@ -61,7 +61,7 @@ class Target:
             return found
         if not self.fields:
             return None
-        # Imported here because most commands need no pipeline, or that of the index.
+        # Imported here because few commands make a default pipeline.
         from shinglefold.ingest import default_definition
 
         return default_definition(field, self.fields)
