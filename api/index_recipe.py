@@ -24,7 +24,7 @@ def codes_with_any(languages: Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 def mappings_or_none(engine: Engine, index: str) -> dict[str, JSON]:
-    """Return the mappings of each index behind a name; none where there is no such index."""
+    """Return the mappings of each index behind a name; none if there is no such index."""
     try:
         return engine.all_mappings(index)
     except IndexMissing:

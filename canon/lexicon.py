@@ -248,7 +248,7 @@ class TokenStrings(NamedTuple):
 
 
 class StringLexicon:
-    """A bounded map from the key of a word form to its canonical word; empty where the word is dropped.
+    """A bounded map from the key of a word form to its canonical word; empty if the word is dropped.
 
     Args:
         capacity: the most words kept; a full lexicon forgets all. A word takes some 150 bytes.

@@ -130,7 +130,7 @@ class Values:
         return sorted(set(comparable))
 
     def stored(self, path: str, values: Sequence[Any]) -> list[Any]:
-        """Return the comparable values of a stored document; none where they have another type."""
+        """Return the comparable values of a stored document; none if they have another type."""
         try:
             comparable = {self._forms[path](value) for value in values}
         except (ValueError, TypeError, KeyError, OverflowError):

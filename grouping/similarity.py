@@ -35,7 +35,7 @@ class Pair(NamedTuple):
 
     Attributes:
         likeness: by signature, 0 to 1.
-        similarity: the edit similarity of the texts, where these decided.
+        similarity: the edit similarity of the texts, if these decided.
     """
 
     one: int
@@ -69,7 +69,7 @@ class SimilarityModel:
 
     Args:
         stage: decides by texts about pairs that signatures leave in doubt; None keeps the estimate.
-        values: brings the values of scopes into one form; None where all are as the index has them.
+        values: brings the values of scopes into one form; None if all are as the index has them.
 
     Attributes:
         parts: the parts of the fingerprint field that are compared.

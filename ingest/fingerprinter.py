@@ -60,7 +60,7 @@ class FingerprintArrays:
     """The fingerprints of D documents as arrays, to compare them without an index.
 
     ``supershingles``: uint64 (D, K // N), of which an index stores the first M. ``signatures``: uint8 (D, B).
-    ``shingles``: int64 (D,). ``valid``: bool (D,), False where a text has too few shingles for a signature.
+    ``shingles``: int64 (D,). ``valid``: bool (D,), False if a text has too few shingles for a signature.
     ``digests``, ``languages``: D strings. ``repairs``: int64 (D,). ``texts``: the words of the texts if the
     scheme verifies by text, else None.
     """

@@ -53,7 +53,7 @@ class Comparison:
 
     ``containment``: the share of A found in B, and of B found in A. ``same_text``: the canonical tokens are
     the same, and there are some. ``similarity``: the edit similarity of the words as they are written, None
-    where a text is too long for it.
+    if a text is too long for it.
     ``folds``: the verdict.
     """
 

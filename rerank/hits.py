@@ -106,7 +106,7 @@ class FingerprintColumns:
     """The fingerprints of n hits as columns; equal texts have equal codes.
 
     ``signatures``: uint8 (n, B), zero where not ``signed``. ``shingles``: int64 (n,).
-    ``languages``, ``digests``: int32 (n,), a code each, digest −1 where there is none.
+    ``languages``, ``digests``: int32 (n,), a code each, digest −1 if there is none.
     ``scopes``: float64 (n, S), a code or seconds; NaN where the hit has no value.
     ``keywords``: the supershingles of each hit.
     """

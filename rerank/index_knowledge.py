@@ -105,7 +105,7 @@ def check_scopes(mappings: Iterable[Mapping[str, Any]], index: str, names: Itera
 
 
 def mapped_at(mappings: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
-    """Return the mapping of a field by its dotted name; None where there is none, as for multi-fields."""
+    """Return the mapping of a field by its dotted name; None if there is none, as for multi-fields."""
     node: Any = mappings
     for part in name.split("."):
         node = (node.get("properties") or {}).get(part)
@@ -397,7 +397,7 @@ class IndexRecipes:
 
 
 def _mappings_of_each(name: str, *, required: bool = False) -> Steps[Mapping[str, Mappings] | None]:
-    """Return the mappings of each index that a name matches; None where a role may not read them.
+    """Return the mappings of each index that a name matches; None if a role may not read them.
 
     Raises:
         PermissionDenied: a role may not read them, and they are required.

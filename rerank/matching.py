@@ -109,7 +109,7 @@ class QueryText:
         return cls(own, elements, tuple(keywords(chosen)), len(sample))
 
     def queries(self, field: str, options: MatchOptions) -> CandidateQueries | None:
-        """Return the queries for documents that may have passages; None where none can.
+        """Return the queries for documents that may have passages; None if none can.
 
         A shared element covers five words, and an edit destroys the elements around it. So half of the
         expected number of shared elements is required.

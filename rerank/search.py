@@ -177,7 +177,7 @@ class SearchSteps(Generic[Driven]):
         )
 
     def _texts(self, index: str | None, body: Mapping[str, Any], options: FoldOptions) -> PassageTexts | None:
-        """Return what compares the texts of hits; None where no passages are wanted. Loads dictionaries once.
+        """Return what compares the texts of hits; None if no passages are wanted. Loads dictionaries once.
 
         Raises:
             ConfigError: the request's own ``_source`` does not show these texts.
@@ -266,7 +266,7 @@ class FoldedSearch(SearchSteps[Engine]):
         else, such as ``hits.total`` and aggregations, is the engine's.
 
         Args:
-            index: one name or several with commas; None where the body names a point in time.
+            index: one name or several with commas; None if the body names a point in time.
             body: a search request; ``from`` and ``size`` count representatives; ``ext.dedup`` has options.
             options: the options that ``ext.dedup`` does not set.
             params: URL parameters of the engines (``routing``, ``preference``, ``search_type`` …), in an

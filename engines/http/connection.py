@@ -114,7 +114,7 @@ class Connection:
         return ", ".join(self.urls)
 
     def authorization(self) -> str:
-        """Return the value of the ``Authorization`` header; empty where there is none, or AWS signs."""
+        """Return the value of the ``Authorization`` header; empty if there is none, or AWS signs."""
         if self.user:
             return f"Basic {_base64(f'{self.user}:{self.password}')}"
         if self.api_key:

@@ -146,7 +146,7 @@ class HttpRequests(ABC):
             return plain((yield lambda: self._client.search(index=index, body=dict(body))))
 
     def _msearch_steps(self, searches: Sequence[Search]) -> Steps[list[JSON | EngineError]]:
-        """Return the answer to each of several searches, in one request where that is possible."""
+        """Return the answer to each of several searches, in one request if that is possible."""
         refusals, sent = check_searches(searches)
         if not sent:
             return insert_refusals(refusals, [])

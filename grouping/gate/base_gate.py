@@ -140,7 +140,7 @@ class BaseGate:
         return Member(document_key(id_, routing), source, query, numbers, match_keys_of(query))
 
     def _routing(self, given: object) -> str | None:
-        """Return the routing of a document; None where it has none.
+        """Return the routing of a document; None if it has none.
 
         Raises:
             InputError: it is invalid, or the engine has no routing.
@@ -215,7 +215,7 @@ def accepted_or_raise(verdict: Verdict) -> Verdict:
 
 
 def document_id(document: Mapping[str, Any]) -> str:
-    """Return the id of a document, or a random one where it has none."""
+    """Return the id of a document, or a random one if it has none."""
     given = document.get("_id", document.get("id"))
     if given is not None and given != "":
         return str(given)

@@ -156,7 +156,7 @@ class ExclusiveStore:
         return [next(answers) if done is None else done for done in results]
 
     def _answer_here(self, action: Action, held: VersionedDocument | None) -> WriteResult | None:
-        """Answer an action on a placeholder or with a wrong guard; None where the engine must run it."""
+        """Answer an action on a placeholder or with a wrong guard; None if the engine must run it."""
         if isinstance(action, Put) and action.create:
             if held is not None:
                 return WriteResult(CONFLICT)

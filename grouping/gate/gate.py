@@ -84,7 +84,7 @@ class Gate(BaseGate):
         """Add a document and return the verdict, which is ``accepted``.
 
         Args:
-            document: its fields, with ``_id`` or ``id`` where it has an id of its own.
+            document: its fields, with ``_id`` or ``id`` if it has an id of its own.
 
         Raises:
             Refused: it resembles a stored document, or is invalid; the error names the document and the
@@ -281,7 +281,7 @@ class BulkRun:
     Attributes:
         verdicts: the verdict on each document, in order, as JSON with its line.
         unknown: documents that are being decided; where the run ends then, some may have been stored.
-        stopped: why the run ended early; "" where it did not.
+        stopped: why the run ended early; "" if it did not.
     """
 
     verdicts: list[JSON] = field(default_factory=list)

@@ -41,7 +41,7 @@ class FingerprintJudge:
     model: SimilarityModel
 
     def likenesses(self, pairs: Sequence[tuple[Member, Any]]) -> list[Similarity | None]:
-        """Return the similarity of members and stored sources; None where they do not match.
+        """Return the similarity of members and stored sources; None if they do not match.
 
         Cost: about 10 ns a pair, and some 200 µs for each text that is compared for the first time.
         """

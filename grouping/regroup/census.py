@@ -134,7 +134,7 @@ class Census:
         return len(self.keys)
 
     def digest(self, place: int) -> str:
-        """Return the digest of a document's text, "" where it has none."""
+        """Return the digest of a document's text, "" if it has none."""
         code = int(self.texts[place])
         return "" if code < 0 else bytes(self.digests[code]).decode("utf-8", "surrogatepass")
 
@@ -231,7 +231,7 @@ class CensusReader:
         return -(-self.scheme.sketch.values * self.scheme.sketch.bits // 8)
 
     def _readable(self, parts: Mapping[str, Any]) -> Fingerprint | None:
-        """Return the fingerprint of the scheme, None where there is none or it can't be trusted."""
+        """Return the fingerprint of the scheme, None if there is none or it can't be trusted."""
         if parts.get("scheme") != self.scheme.id:
             return None
         try:
@@ -276,7 +276,7 @@ class CensusReader:
 
 
 def digest_of(parts: Mapping[str, Any]) -> str:
-    """Return the text digest of a stored fingerprint, "" where it has none."""
+    """Return the text digest of a stored fingerprint, "" if it has none."""
     stored = parts.get("digest", "")
     return split_digest(stored).digest if isinstance(stored, str) else ""
 

@@ -183,7 +183,7 @@ class RegroupSummary:
         resumed: whether the run went on from a checkpoint.
         verify: what decided.
         missing: why texts could not be read though they should decide; "" where they could.
-        stopped: why the run ended early; "" where it did not.
+        stopped: why the run ended early; "" if it did not.
         anew: whether the index was deleted or replaced, so that the next run starts from the beginning.
     """
 

@@ -159,7 +159,7 @@ class PlanJournal:
     job: Mapping[str, Any]
 
     def load(self) -> ResumePoint | None:
-        """Return where an earlier run of this job ended, None where there was none.
+        """Return where an earlier run of this job ended, None if there was none.
 
         Raises:
             ConfigError: the checkpoint belongs to another job.

@@ -52,7 +52,7 @@ def regroup(
     canonicalizer: Canonicalizer | None = None,
     report: Report | None = None,
 ) -> RegroupSummary:
-    """Group all documents of an index anew, by their stored fingerprints and, where these decide, texts.
+    """Group all documents of an index anew, by their stored fingerprints and, if these decide, texts.
 
     Thresholds, scope and linkage are noted in the recipe before anything is read. Documents may be written
     meanwhile: a number is never written to a document whose text has changed since it was read. The next pass

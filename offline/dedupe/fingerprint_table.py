@@ -28,7 +28,7 @@ class FingerprintBlock:
     """The fingerprints of n documents, in order.
 
     ``words``: supershingles, uint64 (n, M) whole or uint32 (n, M) what keywords name of them; ``signatures``:
-    uint8 (n, B), both zeros where there is none; ``shingles``: int64 (n,); ``digests``: uint8 (n, 9);
+    uint8 (n, B), both zeros if there is none; ``shingles``: int64 (n,); ``digests``: uint8 (n, 9);
     ``flags``: uint8 (n,), ``SIGNED`` and ``DIGESTED``. ``ids``: one after another, in UTF-8; ``id_sizes``:
     their bytes, int64 (n,), 0 for none; ``id_hashes``: uint64 (n,). ``sources``, ``lines``: their places.
     ``written``, ``canonical``: their words, from ``Words.bytes_of``, where texts decide. ``facts``: uint64

@@ -168,7 +168,7 @@ _DOT = ord(".")
 
 
 def holds_fingerprints(source: str, field: str) -> bool | None:
-    """Tell whether a file has a column of fingerprints; None where it has no rows.
+    """Tell whether a file has a column of fingerprints; None if it has no rows.
 
     By its type, else by its first row, which may have none: Spark's is null where a document failed.
     """
@@ -298,7 +298,7 @@ def _strings(array: Any) -> tuple[Bytes, Int64s]:  # noqa: ANN401 - Arrow's
 
 
 def _digests(array: Any) -> tuple[NDArray[np.bool_], bytes] | None:  # noqa: ANN401 - Arrow's
-    """Return which rows have a digest, and the digests; None where some are sealed or of another form."""
+    """Return which rows have a digest, and the digests; None if some are sealed or of another form."""
     data, sizes = _strings(array)
     ends = np.cumsum(sizes)
     dots = np.flatnonzero(data == _DOT)

@@ -43,7 +43,7 @@ class TextReader:
     """Fingerprints the texts of tasks.
 
     Args:
-        watched: the field named for languages, of which the absence is reported; empty where none was named.
+        watched: the field named for languages, of which the absence is reported; empty if none was named.
     """
 
     def __init__(self, scheme: Scheme, options: SignOptions, watched: str = "") -> None:

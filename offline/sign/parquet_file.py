@@ -97,7 +97,7 @@ def common(schemas: Sequence[Any]) -> Any:  # noqa: ANN401 - pyarrow's
 
 
 def _common(one: Any, other: Any) -> Any:  # noqa: ANN401 - pyarrow's
-    """Return the type that holds the values of two types unchanged; None where there is none."""
+    """Return the type that holds the values of two types unchanged; None if there is none."""
     import pyarrow as pa
 
     kinds = pa.types

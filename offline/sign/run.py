@@ -403,7 +403,7 @@ class _Signing:
                 worker.close()
 
     def _tally_of(self, worker: WorkerProcess) -> SignTally | None:
-        """Return the tally of a worker's part once that is written; None where the worker died before."""
+        """Return the tally of a worker's part once that is written; None if the worker died before."""
         tally: SignTally | None = worker.answer()
         if tally is None or not tally.held:
             return tally

@@ -317,7 +317,7 @@ class Signer:
         return self._encode(whole), b"\n"
 
     def has_id(self, one: ParsedLine, tally: SignTally) -> bool:
-        """Tell whether a document has an id, and count it as failed where it has none."""
+        """Tell whether a document has an id, and count it as failed if it has none."""
         if one.document.get("_id") is not None:
             return True
         reason = "no id: name the field that has it with --id-field, or leave --only-ids out"

@@ -125,7 +125,7 @@ class _Folding:
         self._repeated = 0
 
     def _free(self, hits: Sequence[Hit]) -> bytearray:
-        """Add the next hits; return a byte for each: 0 where the document is in the list already."""
+        """Add the next hits; return a byte for each: 0 if the document is in the list already."""
         begin = len(self.hits)
         self.hits.extend(hits)
         free = bytearray(b"\1") * len(hits)

@@ -124,7 +124,7 @@ class UncertaintyBand(NamedTuple):
 
     @classmethod
     def of(cls, scheme: Scheme, options: FoldOptions) -> "UncertaintyBand | None":
-        """Return the band of a decision; None where no resemblance is required."""
+        """Return the band of a decision; None if no resemblance is required."""
         given = options.min_resemblance
         least = scheme.decision.min_resemblance if given is None else given
         return None if least <= 0 else _band(Matcher.of(scheme, options), scheme, scheme.decision, least)

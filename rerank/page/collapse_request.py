@@ -361,7 +361,7 @@ def _read_distinct(answer: Mapping[str, Any]) -> int | None:
 
 
 def _is_few(answer: Mapping[str, Any]) -> bool | None:
-    """Return whether a sample holds all results of an answer; None where the answer has no total."""
+    """Return whether a sample holds all results of an answer; None if the answer has no total."""
     total = answer["hits"].get("total")
     return None if total is None else total["relation"] == "eq" and total["value"] < SAMPLE_SIZE
 

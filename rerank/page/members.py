@@ -134,7 +134,7 @@ def with_copies(
 def _query_documents(
     reading: WindowReader, groups: Sequence[Group], index: str | None
 ) -> Steps[list[QueryDocument | None]]:
-    """Return each representative as query document; None where it can have no copies."""
+    """Return each representative as query document; None if it can have no copies."""
     shown = [reading.hits[group.representative] for group in groups]
     if not shown:
         return []

@@ -54,7 +54,7 @@ class GroupCoverage:
         self.sizes = ResultSizes()
 
     def obstacle(self, index: str | None, mappings: Mapping[str, Mapping[str, Any]]) -> Steps[str]:
-        """Return why an index can't be searched by group number; empty where it can.
+        """Return why an index can't be searched by group number; empty if it can.
 
         Args:
             mappings: by each name in the index expression.

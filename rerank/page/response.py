@@ -267,7 +267,7 @@ def groups_total(first: Sequence[int], read: int, total: object, *, ended: bool)
     Args:
         first: for each group seen, the rank of its best-ranked member, from 0.
         read: how many hits were read, from the first one on.
-        total: ``hits.total`` of the answer; None where it does not count these hits.
+        total: ``hits.total`` of the answer; None if it does not count these hits.
         ended: whether these are all hits.
 
     Returns:

@@ -28,12 +28,12 @@ class WindowStrategies:
     """Chooses the cheapest way to read a window, and remembers what an engine refused.
 
     Args:
-        tiebreaker: the sort key that makes an order total under a point in time; None where there is none.
+        tiebreaker: the sort key that makes an order total under a point in time; None if there is none.
         keep_alive: how long a point in time lives after each request.
 
     Attributes:
         numbers: whether hits can be identified by sequence number instead of id.
-        own_order: the sort key of the engine's own order of equal hits; None where it has none.
+        own_order: the sort key of the engine's own order of equal hits; None if it has none.
     """
 
     def __init__(self, can: Capabilities, tiebreaker: str | None, keep_alive: str) -> None:
@@ -120,7 +120,7 @@ class WindowStrategies:
             reading.use_pit(pit["id"], dict(pit))
 
     def _read_under_pit(self, index: str | None, reading: WindowReader, tie: str) -> Steps[None]:
-        """Read on under a new point in time; do nothing where the engine opens none."""
+        """Read on under a new point in time; do nothing if the engine opens none."""
         try:
             pit = yield Call("open_pit", (index, self._keep_alive))
         except EngineError:
@@ -196,7 +196,7 @@ def read_page(reading: WindowReader, index: str | None, cursor: Cursor, key: byt
 
 
 def next_cursor(cursor: Cursor, reading: WindowReader) -> Cursor | None:
-    """Return the cursor of the page after the one just read; None where there is none.
+    """Return the cursor of the page after the one just read; None if there is none.
 
     It points to the beginning of the block in which the next group begins. So the following pages have the
     same blocks and groups as one long page.

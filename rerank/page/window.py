@@ -199,7 +199,7 @@ class WindowReader:
 
     @property
     def stopped_by(self) -> StoppedBy | None:
-        """Why reading stops; None where there is more to read."""
+        """Why reading stops; None if there is more to read."""
         if self._full():
             return "page_full"
         if self.ended:
@@ -278,7 +278,7 @@ class WindowReader:
         yield from self.read_on(None)
 
     def under_pit(self, index: str | None, body: JSON) -> tuple[str | None, JSON]:
-        """Return index and body of a request: those given, or under the point in time where there is one."""
+        """Return index and body of a request: those given, or under the point in time if there is one."""
         if self.pit is None:
             return index, body
         return None, {**body, "pit": {**self.keep, "id": self.pit}}
@@ -344,7 +344,7 @@ class WindowReader:
         self.pit = answer.get("pit_id", self.pit)
 
     def _search_run(self, index: str | None, size: int) -> Steps[JSON | None]:
-        """Return the answer to a request; None where the index allows only smaller windows."""
+        """Return the answer to a request; None if the index allows only smaller windows."""
         window = self._window(size + 1) | {"sort": total_order(self.body, str(self.tie))}
         window |= self._after or after_hit(self.body, str(self.tie))
         try:

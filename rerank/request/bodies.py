@@ -21,7 +21,7 @@ Limit = Literal["k", "rank_window_size"]
 
 
 def limit_of(body: Mapping[str, Any]) -> Limit | None:
-    """Return which number of a request limits its hits; None where none does."""
+    """Return which number of a request limits its hits; None if none does."""
     if rank_window(body) is not None:
         return "rank_window_size"
     beside = [body.get("knn"), *_knn_of(body.get("retriever"))]
@@ -80,7 +80,7 @@ def with_rank_window(body: Mapping[str, Any], size: int) -> Mapping[str, Any]:
 
 
 def rank_window(body: Mapping[str, Any]) -> int | None:
-    """Return the ``rank_window_size`` of a request; None where it names none."""
+    """Return the ``rank_window_size`` of a request; None if it names none."""
     for name in ("retriever", "rank"):
         for spec in (body.get(name) or {}).values():
             size = spec.get("rank_window_size") if isinstance(spec, Mapping) else None
@@ -152,7 +152,7 @@ def complete_tie_groups(hits: Sequence[Mapping[str, Any]], most: int) -> int:
 
     Returns:
         all where there are at most ``most``: the results end. Else at most ``most``: the next hit's sort
-        values differ from those of the last one taken. 0 where all are equal: request more.
+        values differ from those of the last one taken. 0 if all are equal: request more.
     """
     if len(hits) <= most:
         return len(hits)

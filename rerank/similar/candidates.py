@@ -112,7 +112,7 @@ class CandidateBlocks:
 
     Attributes:
         hits: of the block read last.
-        after: the sort values after which the next block begins, None where there is none.
+        after: the sort values after which the next block begins, None if there is none.
         read: the number of candidates read.
         size: candidates requested at a time.
         shards: the number of shards searched.
@@ -208,7 +208,7 @@ class SimilarQuery:
     verify: Verify = "signature"
 
     def queries(self, document: QueryDocument) -> CandidateQueries | None:
-        """Return the queries for the candidates of a document; None where it can have none."""
+        """Return the queries for the candidates of a document; None if it can have none."""
         return candidate_queries(
             document,
             self.recipe.scheme,

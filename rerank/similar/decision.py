@@ -233,7 +233,7 @@ class TextSource:
 
     Args:
         stage: None fetches no texts.
-        index: None where the body names a point in time.
+        index: None if the body names a point in time.
         shards: the number of shards searched for candidates.
         extra: further parts of the request body.
     """
@@ -263,7 +263,7 @@ class TextSource:
 
 
 def _texts(hits: Iterable[Hit], stage: TextStage, source: TextSource) -> Steps[dict[Any, str]]:
-    """Return the texts of hits by identity; empty where a hit has none."""
+    """Return the texts of hits by identity; empty if a hit has none."""
     each = {identity(hit): hit for hit in hits}
     texts = {name: stage.text_of(hit) for name, hit in each.items()}
     lacking = [each[name] for name, text in texts.items() if not text]

@@ -92,9 +92,9 @@ class Match(FoundDocument):
     """A stored document that matches the query document.
 
     ``resemblance`` is 1 where the canonical texts are equal (``same_text``), else the estimate, with its
-    ``standard_error``. ``group`` is the number of its group, None where it has none. ``seq_no`` and
-    ``primary_term`` guard writes; None where the engine numbers no changes. ``hit`` is the document as the
-    engine returned it. ``similarity``: the edit similarity of the texts, where these decided.
+    ``standard_error``. ``group`` is the number of its group, None if it has none. ``seq_no`` and
+    ``primary_term`` guard writes; None if the engine numbers no changes. ``hit`` is the document as the
+    engine returned it. ``similarity``: the edit similarity of the texts, if these decided.
     """
 
     resemblance: float
@@ -163,7 +163,7 @@ def candidate_queries(
     scopes: Sequence[Scope] = (),
     filters: Sequence[Mapping[str, Any]] = (),
 ) -> CandidateQueries | None:
-    """Return the queries for the candidates of a document; None where it can have no copy.
+    """Return the queries for the candidates of a document; None if it can have no copy.
 
     Equal texts have equal supershingles; those too short for a signature are found by their digest.
 

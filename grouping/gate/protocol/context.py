@@ -15,7 +15,7 @@ class DocumentJudge(Protocol):
     """Compares members with stored documents, with intents, and with each other."""
 
     def likenesses(self, pairs: Sequence[tuple[Member, Any]]) -> list[Similarity | None]:
-        """Return the similarity of members and stored sources; None where they do not match.
+        """Return the similarity of members and stored sources; None if they do not match.
 
         The measure is symmetric.
         """

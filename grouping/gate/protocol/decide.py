@@ -103,7 +103,7 @@ def choose(member: Member, policy: Policy) -> Choice:
 
 
 def wait_or_withdraw(member: Member, others: Sequence[Intent]) -> Stay | None:
-    """Return whether a member waits or withdraws while matching intents are open; None where none is."""
+    """Return whether a member waits or withdraws while matching intents are open; None if none is."""
     if any(other.order < member.order for other in others):
         return Stay.WITHDRAW
     return Stay.WAIT if others or member.earlier_duplicates else None

@@ -19,7 +19,7 @@ class Intent:
 
     Attributes:
         document: id and routing of the document, see ``document_key``.
-        guard: the version of the document that is changed; None where a placeholder reserves the id of a new
+        guard: the version of the document that is changed; None if a placeholder reserves the id of a new
             one.
         order: of two documents that match, the one with the lower order goes first.
         until: when the lease expires, so that others may clear it.

@@ -21,7 +21,7 @@ class Similarity(NamedTuple):
 
     Attributes:
         likeness: by the measure of the policy, 0 to 1.
-        similarity: the edit similarity of the texts, where these decided.
+        similarity: the edit similarity of the texts, if these decided.
     """
 
     likeness: float
@@ -34,7 +34,7 @@ class SimilarDocument:
 
     Attributes:
         likeness, similarity: as in ``Similarity``.
-        group: the number of its group, None where it has none.
+        group: the number of its group, None if it has none.
         leads: whether it leads that group.
     """
 
@@ -202,7 +202,7 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Delete a document, under a guard where there is one."""
+    """Delete a document, under a guard if there is one."""
 
     where: Where
     id: str

@@ -35,7 +35,7 @@ class GateFields:
         return intent_id if isinstance(intent_id, str) else None
 
     def group(self, source: Mapping[str, Any]) -> int | None:
-        """Return the number of a document's group, None where it has none."""
+        """Return the number of a document's group, None if it has none."""
         number = stored_parts(source, self.field).get(GROUP)
         return number if isinstance(number, int) else None
 
@@ -75,7 +75,7 @@ def is_open(intent: Intent, held: VersionedDocument | None, gate_fields: GateFie
     """Return whether an intent is open: its document still has the guard.
 
     Args:
-        held: the newest version of its document, None where there is none.
+        held: the newest version of its document, None if there is none.
     """
     if held is None:
         return False
