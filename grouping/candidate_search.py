@@ -72,7 +72,7 @@ class CandidateLookup:
     def find(
         self, documents: Sequence[QueryDocument], filters: Sequence[JSON], field: str, numbers: Sequence[int]
     ) -> tuple[list[JSON], set[int]]:
-        """Return all documents that may match, and which of some group numbers are taken.
+        """Return all documents that may match, and which of the group numbers are taken.
 
         Args:
             filters: clauses that documents must meet.
@@ -93,7 +93,7 @@ class CandidateLookup:
     def find_candidates(
         self, documents: Sequence[QueryDocument], field: str, numbers: Sequence[int]
     ) -> Steps[tuple[Candidates, set[int]]]:
-        """Return the documents that may match, and which of some group numbers are taken, by one request."""
+        """Return the documents that may match, and which group numbers are taken, by one request."""
         found, taken = yield from self._with_numbers(documents, (), field, numbers)
         return self._paired(documents, found), taken
 
@@ -120,7 +120,7 @@ class CandidateLookup:
         return found, (yield from self._numbers(field, numbers, numbered))
 
     def _numbers(self, field: str, numbers: Sequence[int], hits: Sequence[Hit]) -> Steps[set[int]]:
-        """Return the numbers that are taken, given some hits that have one of them."""
+        """Return the numbers that are taken, given the first hits that have one of them."""
         found = {value for hit in hits for value in (hit.get("fields") or {}).get(field, ())}
         rest = sorted(set(numbers) - found)
         if len(hits) < _NUMBERS or not rest:
@@ -131,7 +131,7 @@ class CandidateLookup:
         return found | {value for hit in more for value in (hit.get("fields") or {}).get(field, ())}
 
     def with_texts(self, hits: Sequence[JSON], places: Iterable[int]) -> list[JSON]:
-        """Return all hits, those at some positions with the texts of their sources.
+        """Return all hits; add the texts of their sources to those at the given positions.
 
         Cost: one request for each hundred positions of an index and routing.
         """

@@ -65,7 +65,7 @@ class Rules:
 
     @classmethod
     def of(cls, recipe: Recipe) -> "Rules":
-        """Return the rules that an index notes.
+        """Return the rules that an index stores.
 
         Raises:
             ConfigError: the notes are invalid.
@@ -87,7 +87,7 @@ class Rules:
         )
 
     def or_noted(self, recipe: Recipe) -> "Rules":
-        """Return these rules, completed by those that an index notes."""
+        """Return these rules, completed by those that an index stores."""
         noted = Rules.of(recipe)
         return replace(
             self,
@@ -121,7 +121,7 @@ class Rules:
         return verified_by(decision, self.verify, self.min_resemblance, self.min_similarity)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the rules as an index notes them: those that differ from the scheme."""
+        """Return the rules as an index stores them: those that differ from the scheme."""
         rules = {**asdict(self), "scope": list(self.scope)}
         del rules["measure"]
         return {name: value for name, value in rules.items() if value not in (None, [], False)}
@@ -174,7 +174,7 @@ class Policy:
         across_languages: whether texts of different languages may match.
         verify: what decides about documents that share a supershingle. ``keywords``: they match.
             ``signature``: the estimate decides. ``text``: the texts decide about pairs that signatures leave
-            in doubt. None follows a threshold given here, then the rules that the index notes for groups,
+            in doubt. None follows a threshold given here, then the rules that the index stores for groups,
             then the scheme.
         min_similarity: the edit similarity that texts must reach.
         facts: with ``numbers`` texts whose words with digits differ do not match.

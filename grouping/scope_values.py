@@ -70,7 +70,7 @@ class Values:
 
     @classmethod
     def of(cls, mappings: JSON, paths: Sequence[str], index: str) -> "Values":
-        """Return the reader of some fields of an index.
+        """Return the reader of these fields of an index.
 
         Raises:
             ConfigError: a field is not mapped, or has a type whose values can't be compared here.
@@ -79,7 +79,7 @@ class Values:
 
     @classmethod
     def of_all(cls, engine: Engine, index: str, paths: Sequence[str]) -> "Values":
-        """Return the reader of some fields of all indices of a name; it drops invalid values.
+        """Return the reader of these fields in all indices that a name matches; it drops invalid values.
 
         Raises:
             ConfigError: as for ``of``, or a field has different types in these indices.
@@ -200,9 +200,9 @@ _FORMATS = (
 
 
 def date_doc_values(several: Iterable[Mapping[str, Any]], names: Sequence[str]) -> list[JSON]:
-    """Return the ``docvalue_fields`` that read the dates of some fields, in UTC.
+    """Return the ``docvalue_fields`` that read the date fields among ``names``, in UTC.
 
-    Fields that are not dates in every mapping that has them are left out: read them from ``_source``.
+    A field is left out if a mapping has another type for it: read such a field from ``_source``.
     """
     mappings = list(several)
     return [request for name in dict.fromkeys(names) if (request := _date_doc_value(mappings, name))]

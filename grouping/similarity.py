@@ -176,7 +176,7 @@ class SimilarityModel:
 
         Args:
             hits: with the texts in ``_source``, unless ``read`` is given.
-            read: adds the texts to the hits at some positions.
+            read: adds the texts to the hits at the positions that it gets.
         """
         if not batch.documents or not hits:
             return []

@@ -60,7 +60,7 @@ class WaitingCaller:
 
 
 class DecisionJob:
-    """Decides about the documents of some callers, pausing where it waits for other writers.
+    """Decides about the documents of several callers; pauses while it waits for other writers.
 
     While a job pauses, another may go on: a caller that waits for another writer's lease delays nobody else.
 
@@ -171,7 +171,7 @@ class GroupCommit:
 
     Args:
         index: for errors.
-        new_job: returns the job for some callers.
+        new_job: returns a job for the waiting callers.
     """
 
     def __init__(

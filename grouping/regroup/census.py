@@ -46,7 +46,7 @@ class Keys:
         return len(self._ids)
 
     def several(self, places: Sequence[int]) -> list[DocumentKey]:
-        """Return the keys of the documents at some places."""
+        """Return the keys of the documents at these positions."""
         known = list(self._known)
         pairs = ((known[self._codes[place]], self._ids[place]) for place in places)
         return [DocumentKey(index, id_, routing) for (index, routing), id_ in pairs]
@@ -56,7 +56,7 @@ class Keys:
         return key
 
     def by_id(self) -> Int64s:
-        """Return all places in the order of ids, then of index and routing: int64 (D,)."""
+        """Return the positions of all documents, ordered by id, then by index and routing: int64 (D,)."""
         named = sorted(self._known, key=lambda one: (one[0], one[1] or ""))
         rank = np.empty(len(named), np.int64)
         rank[[self._known[one] for one in named]] = np.arange(len(named))

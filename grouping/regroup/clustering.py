@@ -114,7 +114,7 @@ class _Pairs:
         return np.flatnonzero(candidates[self._first] & candidates[self._second] & (self.verdicts == UNKNOWN))
 
     def lead(self, role: Int64s, candidates: Flags) -> None:
-        """Set the role of candidates, as far as it is known by now."""
+        """Set the role of the candidates whose role the verdicts so far decide."""
         live = (role[self._first] != _FOLLOWS) & (self.verdicts != APART)
         before = np.bincount(self._second[live], minlength=self._count)
         role[candidates & (before == 0)] = _LEADS
@@ -138,7 +138,7 @@ def _concerned(sure: tuple[Int64s, Int64s], doubt: tuple[Int64s, Int64s], count:
 
 
 class _Alike(NamedTuple):
-    """Pairs of documents that match, by places, and their resemblance."""
+    """Pairs of documents that match, as positions in the census, and their resemblance."""
 
     a: Int64s
     b: Int64s
@@ -197,7 +197,7 @@ class _Thresholds(NamedTuple):
 
 
 def leaders(census: Census, scheme: Scheme, options: RegroupOptions, decide: Decide | None = None) -> Int64s:
-    """Return for each document the place of its leader: int64 (D,).
+    """Return for each document the position of its leader in the census: int64 (D,).
 
     Args:
         scheme: with the similarity that texts must reach.
@@ -224,7 +224,7 @@ def leaders(census: Census, scheme: Scheme, options: RegroupOptions, decide: Dec
 
 
 def places_in_order(census: Census, options: RegroupOptions) -> Int64s:
-    """Return all places in the order in which documents may lead."""
+    """Return the positions of all documents, in the order in which they may lead."""
     ids = census.keys.by_id()
     if not options.order:
         return ids[np.argsort(~census.leads[ids], kind="stable")]

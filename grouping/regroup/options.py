@@ -28,7 +28,7 @@ _REASONS = 100
 
 @dataclass(frozen=True, slots=True)
 class RegroupOptions:
-    """How to regroup an index. Rules that are None follow those that the index notes, then the scheme.
+    """How to regroup an index. Rules that are None follow those that the index stores, then the scheme.
 
     Attributes:
         linkage: ``leader``: each member resembles the leader of its group, and no two leaders resemble each
@@ -39,7 +39,7 @@ class RegroupOptions:
         scope: fields whose values must be equal.
         verify: what decides about pairs that share a supershingle, see ``Policy``.
         min_similarity: the edit similarity that texts must reach.
-        by_scheme: forget the rules that the index notes.
+        by_scheme: forget the rules that the index stores.
         requests_per_second: how many documents are read, and written, a second; 0 sets no limit.
         checkpoint: the file by which a later run can resume.
         dry_run: count the changes and write nothing.
@@ -79,7 +79,7 @@ class RegroupOptions:
         return Rules.of_options(self)
 
     def completed(self, recipe: Recipe) -> "RegroupOptions":
-        """Return the options, completed by the rules that an index notes."""
+        """Return the options, completed by the rules that an index stores."""
         noted = replace(recipe, grouping={}) if self.by_scheme else recipe
         rules = asdict(self.rules.or_noted(noted))
         del rules["measure"]

@@ -152,7 +152,7 @@ def one_recipe(engine: Engine, index: str) -> Recipe:
 
 
 def _check_one_grouping(engine: Engine, index: str) -> None:
-    """Raise ``ConfigError`` where indices note different rules, so that none overrides another unnoticed."""
+    """Raise ``ConfigError`` where indices store different rules, so that none overrides another unnoticed."""
     noted = {name: Recipe.of(found, name).grouping for name, found in engine.all_mappings(index).items()}
     first = min(noted)
     for name in sorted(noted):

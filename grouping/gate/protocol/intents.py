@@ -156,7 +156,7 @@ class KnownIntents:
                     self._ids[key] = others
 
     def sharing(self, keys: Sequence[str]) -> list[Intent]:
-        """Return the intents that have one of some match keys, in the order of their ids."""
+        """Return the intents that have one of these match keys, in the order of their ids."""
         ids = {id_ for key in keys for id_ in self._ids.get(key, ())}
         return [self._intents[id_] for id_ in sorted(ids)]
 
