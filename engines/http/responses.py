@@ -241,7 +241,7 @@ def parse_msearch(searches: Sequence[Search], answer: JSON, who: str) -> list[JS
 def insert_refusals(
     refusals: Sequence[UnsupportedQuery | None], answers: Sequence[JSON | EngineError]
 ) -> list[JSON | EngineError]:
-    """Return the answers with each refusal at the place of its search."""
+    """Return one result for each search: its refusal, or else the next of the answers."""
     others = iter(answers)
     return [next(others) if refusal is None else refusal for refusal in refusals]
 

@@ -312,7 +312,7 @@ def _sorted_by_tantivy(
         order = tantivy.Order.Desc if descending else tantivy.Order.Asc
         result = snapshot.searcher.search(query, wanted, order_by_field=column, order=order)
         count, keyed = hit_count(result), result.hits
-    # Any further sort keys are the place.
+    # Any further sort keys are the position in the index.
     rest = len(request.sort) - 1
     chosen = keyed[request.start : request.start + request.size]
     return (

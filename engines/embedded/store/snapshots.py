@@ -80,7 +80,7 @@ class SortColumn:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Hits in order: places in the index, scores, sort keys, and the best score."""
+    """Hits in order: positions in the index, scores, sort keys, and the best score."""
 
     places: Places
     scores: npt.NDArray[np.float32]
@@ -89,7 +89,7 @@ class Order:
 
     @classmethod
     def of(cls, places: Places, scores: npt.NDArray[np.float32], columns: Sequence[SortColumn]) -> Self:
-        """Return hits sorted by columns, then by place."""
+        """Return hits sorted by columns, then by position in the index."""
         rows = np.lexsort((places, *(column.ranks for column in reversed(columns))))
         sorted_columns = tuple(
             SortColumn(one.ranks[rows], one.distinct, one.sign, one.gap, one.number) for one in columns
