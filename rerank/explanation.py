@@ -75,7 +75,7 @@ class _Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StoredText:
-    """The joined texts of some fields; passages stay within a field."""
+    """The texts of several fields, joined; passages stay within a field."""
 
     parts: tuple[_Part, ...]
     tokenize: Tokenize

@@ -123,7 +123,7 @@ class FingerprintColumns:
         return len(self.signed)
 
     def take(self, rows: Sequence[int]) -> "FingerprintColumns":
-        """Return the fingerprints of some rows."""
+        """Return the fingerprints of the given rows."""
         index = np.asarray(rows, np.int64)
         return FingerprintColumns(
             self.signatures[index],

@@ -148,7 +148,7 @@ class _Folding:
         return free
 
     def columns(self, places: Sequence[int]) -> FingerprintColumns:
-        """Return the fingerprints of some hits."""
+        """Return the fingerprints of the given hits."""
         # Hits must not be counted twice.
         seen, self._reader.counts = self._reader.counts, FingerprintCounts()
         prints = self._reader.read([self.hits[place] for place in places])
@@ -209,7 +209,7 @@ class LeaderFolding(_Folding):
         return Collapsed(groups, self._reader.counts)
 
     def columns(self, places: Sequence[int]) -> FingerprintColumns:
-        """Return the fingerprints of some hits; those of the last block are still in memory."""
+        """Return the fingerprints of the given hits; those of the last block are still in memory."""
         if self._waiting is not None and all(place >= self._waiting[1] for place in places):
             prints, base = self._waiting
             return prints.take([place - base for place in places])

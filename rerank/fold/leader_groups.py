@@ -55,7 +55,7 @@ class Neighbours:
         return places(group)
 
     def _decide(self, waiting: list[int]) -> tuple[Int64s, int, Mask]:
-        """Compare the first of some free hits with all after them.
+        """Compare the first of the waiting hits with all hits after them.
 
         Returns:
             these hits; the first position compared; and bool (R, m): which of the m hits from there match.

@@ -70,7 +70,7 @@ class Compared:
         return len(set(texts)) < len(texts)
 
     def take(self, rows: list[int]) -> "Compared":
-        """Return the fingerprints of some rows, with their derived columns."""
+        """Return the fingerprints of the given rows, with their derived columns."""
         taken = Compared(self.prints.take(rows), self.bits)
         made = taken.__dict__
         for name in _PLANES:

@@ -297,7 +297,7 @@ class GroupCounter:
         return count_request(self._body, _distinct(self._dedup))
 
     def _members_request(self, groups: Sequence[int]) -> JSON:
-        """Return the request that counts the results of some groups, which are few documents."""
+        """Return the request that counts the results in these groups, which have few documents."""
         field = group_field(self._dedup)
         chosen = {"terms": {field: list(groups)}}
         query = query_parts(self._body).get("query")

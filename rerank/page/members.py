@@ -63,7 +63,7 @@ def _ranked_here(reading: WindowReader, one: InnerHits) -> bool:
 
 
 def _query(reading: WindowReader, hits: Sequence[Hit]) -> JSON:
-    """Return the request's query narrowed to some hits, which keeps its scores and highlights."""
+    """Return the request's query narrowed to these hits, with its scores and highlights."""
     chosen = hits_query(hits, reading.shards)
     query = reading.body.get("query")
     if query is None or not narrowable(reading.body):

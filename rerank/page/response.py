@@ -160,7 +160,7 @@ def _add_texts(  # noqa: PLR0917 - of one page
     pairs: "Sequence[Pair]",
     texts: dict[int, str],
 ) -> "Steps[None]":
-    """Add the texts of the hits in some pairs; fetch those that the request does not return."""
+    """Add the texts of the hits in these pairs; fetch those that the request does not return."""
     places = sorted({at for pair in pairs for at in pair} - texts.keys())
     if not places:
         return

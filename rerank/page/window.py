@@ -215,7 +215,7 @@ class WindowReader:
         return self._folding.collapsed()
 
     def columns(self, places: Sequence[int]) -> FingerprintColumns:
-        """Return the fingerprints of some hits."""
+        """Return the fingerprints of the given hits."""
         return self._folding.columns(places)
 
     def block_start(self, place: int) -> int:

@@ -342,7 +342,7 @@ def _bare(body: Mapping[str, Any]) -> bool:
 
 
 def hits_query(hits: Sequence[Mapping[str, Any]], shards: int) -> JSON:
-    """Return a query for some hits; with several shards, by index and routing as well as id."""
+    """Return a query that finds these hits: by id, with several shards also by index and routing."""
     if shards <= 1:
         return {"ids": {"values": [hit["_id"] for hit in hits]}}
     names: dict[tuple[Any, Any], list[Any]] = {}
