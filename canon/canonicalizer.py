@@ -228,7 +228,7 @@ class Canonicalizer:
         """
         if self._kernel is None:
             raise RuntimeError("compile() comes before run()")
-        # One a thread, which reuses its memory: fresh memory costs more than the work done in it.
+        # Each thread has a run of its own and reuses its memory: fresh memory costs more than the work.
         run: CanonRun | None = getattr(self._runs, "run", None)
         if run is None:
             # Pyright knows this module by two paths.
@@ -360,7 +360,7 @@ class Canonicalizer:
         return keys
 
     def _words(self, segments: Segments, chosen: Int64s, tokens: Int64s) -> list[str]:
-        """Return the canonical forms of some tokens; empty for dropped ones."""
+        """Return the canonical forms of the given tokens; empty for dropped ones."""
         mixed = self._router.mixed(segments.traits[tokens]).tolist()
         rows = zip(segments.words_at(tokens), chosen[tokens].tolist(), mixed, strict=True)
         return [self._form(word, language, mix).canonical or "" for word, language, mix in rows]

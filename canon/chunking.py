@@ -133,12 +133,12 @@ class HashedBlock(NamedTuple):
 
 
 def merge_blocks(most: HashedBlock, others: HashedBlock, places: Int64s) -> HashedBlock:
-    """Fill into a block the texts that another path processed.
+    """Insert into a block the texts that the other path processed.
 
     Args:
         most: the block; it has no tokens for those texts.
         others: the tokens of those texts, in order.
-        places: int64, the numbers of those texts in the block.
+        places: int64, the positions of those texts in the block.
     """
     counts, votes, repairs = most.counts.copy(), most.votes.copy(), most.repairs.copy()
     counts[places], votes[places], repairs[places] = others.counts, others.votes, others.repairs

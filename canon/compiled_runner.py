@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 class Missing(NamedTuple):
-    """Words that the lexicon lacks: place in the text, key, language, and whether they mix scripts.
+    """Words that the lexicon lacks: offsets, key, language, and whether they mix scripts.
 
-    ``places``: their places among the hashes of the block, where a 0 stands.
+    ``places``: their positions in the hashes of the block, which have a 0 there.
     """
 
     starts: Int64s
@@ -228,7 +228,7 @@ def _filled(made: HashedBlock, missing: Missing, learned: LexiconEntries, origin
 
 
 def _texts(codes: NDArray[np.uint32], origins: Int64s, places: Sequence[int]) -> list[str]:
-    """Return some texts of a block as strings."""
+    """Return the texts at these positions of a block as strings."""
     ends = [*(origins[1:] - 1).tolist(), len(codes) - 1]
     return [
         codes[origins[place] : ends[place]].tobytes().decode("utf-32-le", "surrogatepass") for place in places

@@ -235,7 +235,7 @@ def _insert(slots: LexiconSlots, keys: Uint64s, values: Uint64s, repairs: NDArra
     return count
 
 
-#: Returns the words at some places, int64 (N,).
+#: Returns the words at the given positions, int64 (N,).
 WordsAt = Callable[[Int64s], Sequence[str]]
 _UNBOUNDED = 1 << 62
 
@@ -264,7 +264,7 @@ class StringLexicon:
 
         Args:
             keys: uint64 (T,), not 0.
-            words: returns the words at the places of unknown keys.
+            words: returns the words at the positions of unknown keys.
 
         Cost: about 20 ns a known key.
         """

@@ -63,7 +63,7 @@ class Segments:
         return self._spans(self.starts, self.ends)
 
     def words_at(self, tokens: Int64s) -> Iterator[str]:
-        """Yield the folded characters of some tokens."""
+        """Yield the folded characters of the tokens at these positions."""
         if len(tokens) < _FEW:
             return map(self.word, tokens.tolist())
         return self._spans(self.starts[tokens], self.ends[tokens])

@@ -151,7 +151,7 @@ def _shingles(canonicalizer: Canonicalizer, scheme: Scheme, language: str, hashe
 
 
 def _same(batch: TokenBatch) -> bool:
-    """Tell whether both texts have the same tokens, and any at all; a digest wants two of them."""
+    """Return whether both texts have the same tokens, and any at all; a digest wants two of them."""
     one, other = (batch.hashes[batch.offsets[d] : batch.offsets[d + 1]] for d in (0, 1))
     return one.size > 0 and np.array_equal(one, other)
 

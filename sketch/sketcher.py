@@ -169,7 +169,7 @@ def _blocks(offsets: Int64s, tokens: int) -> Iterator[slice]:
 
 
 def _select(hashes: Uint64s, offsets: Int64s, chosen: Int64s) -> tuple[Uint64s, Int64s]:
-    """Return the tokens of some documents, and their offsets."""
+    """Return the tokens of the given documents, and their offsets."""
     first, last = int(chosen[0]), int(chosen[-1])
     if last - first + 1 == len(chosen):
         return hashes[offsets[first] : offsets[last + 1]], offsets[first : last + 2] - offsets[first]

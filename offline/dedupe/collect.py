@@ -39,7 +39,7 @@ _MOST_CRASHES = 3
 
 
 def are_signed(sources: Sequence[str], field: str, options: ReadOptions) -> bool:
-    """Tell whether sources hold fingerprints, by the first document of each that can be read twice.
+    """Return whether sources hold fingerprints, by the first document of each that can be read twice.
 
     Raises:
         ConfigError: only some do, or a Parquet file does not.

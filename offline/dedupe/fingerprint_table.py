@@ -163,7 +163,7 @@ class FingerprintTable:
         return self.has_texts and self.scheme.decision.facts == "numbers"
 
     def valid(self) -> NDArray[np.bool_]:
-        """Tell which documents have a signature, bool (D,)."""
+        """Return which documents have a signature, bool (D,)."""
         found: NDArray[Any] = (self.flags.read(0, len(self)) & SIGNED) > 0
         return found
 

@@ -137,7 +137,7 @@ class _Search:
         self._verify(a[kept], b[kept])
 
     def _met(self, a: Int64s, b: Int64s, slots: range) -> NDArray[np.bool_]:
-        """Tell which pairs share a supershingle of these slots in a bucket that is not large."""
+        """Return which pairs share a supershingle of these slots in a bucket that is not large."""
         equal = self._judge.equal(a, b, slots.start, slots.stop)
         if self._large:
             equal &= ~self._large.slots_of(a)[:, slots.start : slots.stop]

@@ -79,7 +79,7 @@ class MappedColumn:
         return np.asarray(np.memmap(self._file, self._dtype, "r", shape=shape))
 
     def read(self, begin: int, end: int) -> NDArray[Any]:
-        """Return a copy of some rows; no part of the file stays mapped."""
+        """Return a copy of the rows begin…end − 1; no part of the file stays mapped."""
         self._file.flush()
         self._file.seek(begin * self.row_bytes)
         data = np.frombuffer(self._file.read((end - begin) * self.row_bytes), self._dtype)

@@ -143,7 +143,7 @@ class SignedReader:
 
 
 def is_signed(source: str, field: str, options: ReadOptions) -> bool | None:
-    """Tell whether the first document of a file has a fingerprint; None for a file without documents."""
+    """Return whether the first document of a file has a fingerprint; None for a file without documents."""
     if is_parquet(source):
         return holds_fingerprints(source, field)
     if not Path(source).is_file() or format_of(source, options) != "jsonl":
@@ -168,7 +168,7 @@ _DOT = ord(".")
 
 
 def holds_fingerprints(source: str, field: str) -> bool | None:
-    """Tell whether a file has a column of fingerprints; None if it has no rows.
+    """Return whether a file has a column of fingerprints; None if it has no rows.
 
     By its type, else by its first row, which may have none: Spark's is null where a document failed.
     """

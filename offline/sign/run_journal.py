@@ -157,7 +157,7 @@ class RunJournal:
 
 
 def is_named(target: Path) -> bool:
-    """Tell whether a run was killed between renaming its output and removing its folder."""
+    """Return whether a run was killed between renaming its output and removing its folder."""
     folder = _unfinished_folder(target)
     if (folder / OUTPUT).exists() or not target.is_file() or not (folder / _NAME).is_file():
         return False

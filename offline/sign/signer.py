@@ -258,7 +258,7 @@ class Signer:
         return ParsedLine(document, raw[:-1], line.file or read.source, line.number)
 
     def _is_simple(self, value: Any) -> bool:  # noqa: ANN401 - JSON
-        """Tell whether a value is a document of strings only, without an empty id.
+        """Return whether a value is a document of strings only, without an empty id.
 
         ``to_document`` would accept it, and only add the ``_id``.
         """
@@ -317,7 +317,7 @@ class Signer:
         return self._encode(whole), b"\n"
 
     def has_id(self, one: ParsedLine, tally: SignTally) -> bool:
-        """Tell whether a document has an id, and count it as failed if it has none."""
+        """Return whether a document has an id, and count it as failed if it has none."""
         if one.document.get("_id") is not None:
             return True
         reason = "no id: name the field that has it with --id-field, or leave --only-ids out"

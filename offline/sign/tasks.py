@@ -81,12 +81,12 @@ def tasks(sources: Sequence[str], options: ReadOptions, prefixes: dict[int, str]
 
 
 def is_repeatable(source: str) -> bool:
-    """Tell whether a source can be read twice, which a pipe cannot."""
+    """Return whether a source can be read twice, which a pipe cannot."""
     return source != STANDARD_INPUT and (Path(source).is_file() or Path(source).is_dir())
 
 
 def is_parquet(source: str) -> bool:
-    """Tell whether a source is a Parquet file by its name."""
+    """Return whether a source is a Parquet file by its name."""
     return source.lower().endswith(PARQUET)
 
 
