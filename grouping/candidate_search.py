@@ -50,8 +50,8 @@ class CandidateLookup:
     Args:
         engine: blocking or awaited; an awaited one serves only the methods that return steps.
         doc_values: fields of the found documents to read in addition to those that decide.
-        sort: of the found documents, before how much they share.
-        parameters: of the searches.
+        sort: sort keys of the found documents, which come before the number of shared values.
+        parameters: the URL parameters of the searches.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class CandidateLookup:
 
         Args:
             filters: clauses that documents must meet.
-            field: of group numbers; a number is taken where any document has it.
+            field: the field of group numbers; a number is taken if any document has it.
 
         Raises:
             EngineError: a search failed or was incomplete.

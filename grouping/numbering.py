@@ -80,7 +80,7 @@ class Numbering:
         index: an index, or one that is still to be created.
         rules: when documents match. Options that are None follow the recipe; the others are noted in it, so
             that later runs agree.
-        canonicalizer: of the index's scheme, for texts that decide; None makes one.
+        canonicalizer: a canonicalizer of the index's scheme, to compare texts; None makes one.
 
     Attributes:
         marker: tells whether another run numbered the index at the same time.

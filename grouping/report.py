@@ -147,7 +147,7 @@ class GroupTally:
     """Counts documents by group; a document that does not lead its group is a copy.
 
     Args:
-        path: of the fingerprint field.
+        path: the path of the fingerprint field.
     """
 
     path: str

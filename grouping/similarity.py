@@ -301,7 +301,7 @@ def text_stage(
     """Return the stage in which the texts of an index decide.
 
     Args:
-        canonicalizer: of the index's scheme; None makes one when a text is first read.
+        canonicalizer: a canonicalizer of the index's scheme; None makes one when a text is first read.
         facts: other than ``any`` overrides the scheme.
         wanted: whether a missing dictionary is an error; else signatures decide in its place.
     """

@@ -42,7 +42,7 @@ class ExclusiveStore:
     index: str
     documents: StoredDocuments
     _lease: "ExclusiveLease" = field(init=False)
-    #: By key: version and source.
+    #: The placeholders by document key: version and source.
     _placeholders: dict[str, tuple[int, Mapping[str, Any]]] = field(default_factory=dict)
     _versions: dict[str, int] = field(default_factory=dict)
 

@@ -48,7 +48,7 @@ class Gate(BaseGate):
         engine: a server, or an embedded engine, to whose index one process at a time may write.
         index: an index that was set up for fingerprints; for ``tag`` and ``cap`` with groups.
         pipeline: makes fingerprints; by default that of the index.
-        seal: of the key that the index is sealed with.
+        seal: the seal with the key of the index.
         lease: seconds after which others clear what this gate has begun, should it die.
 
     Raises:
@@ -307,8 +307,8 @@ class BulkRun:
 
         Raises:
             Interrupted: a signal came; documents that were stored stay, and are counted.
-            EngineError: the engine failed; likewise.
-            InputError: the source could not be read any further; likewise.
+            EngineError: the engine failed; the same holds for stored documents.
+            InputError: the source could not be read any further; the same holds for stored documents.
         """
         with Interrupts() as interrupts:
             while True:

@@ -170,7 +170,7 @@ class GroupCommit:
     One job at a time sends requests to the store.
 
     Args:
-        index: for errors.
+        index: the name of the index, for error messages.
         new_job: returns a job for the waiting callers.
     """
 

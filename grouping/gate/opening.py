@@ -138,7 +138,7 @@ class GateSetup:
     Attributes:
         intents: the index of intents, "" on an embedded engine, which needs none.
         read_back: the fields of documents that a decision reads again.
-        identities: of both indices; another index of the same name has another one.
+        identities: the identity of each index by name; a new index of the same name has another one.
         given_name: the name that the gate was opened by, perhaps an alias.
     """
 
@@ -163,7 +163,7 @@ class GateSetup:
         to another index.
 
         Args:
-            identities: of all indices that the names in ``names`` mean.
+            identities: the current identities of all indices that the names in ``names`` mean.
 
         Raises:
             EngineError: an index was replaced or deleted, or the alias moved.
@@ -222,7 +222,7 @@ def open_gate(  # noqa: PLR0917 - as gates are opened
     """Check and prepare an index for a gate.
 
     Args:
-        canonicalizer: for the index's scheme, to compare texts; None makes one when it is first needed.
+        canonicalizer: one of the index's scheme, to compare texts; None makes one when it is first needed.
 
     Raises:
         ConfigError: the index was not set up for gates, or the engine does not support them.

@@ -25,7 +25,7 @@ class Uniqueness:
     ``on_failure`` or the dead letters.
 
     Options:
-        index: of the gate.
+        index: the index of the gate.
         engine: the address of a server, by default the setting ``data_dir``. The gate and the run can't both
             write to an embedded index.
         policy: ``refuse``, ``tag`` or ``cap``.

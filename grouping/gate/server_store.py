@@ -56,9 +56,9 @@ async def _call_awaited(method: Callable[[], Any]) -> Any:  # noqa: ANN401 - wha
     return await method()
 
 
-#: Of a blocking engine: its calls block the event loop, which is the gate's own.
+#: For a blocking engine, whose calls block the event loop; the loop belongs to the gate.
 BLOCKING = EngineCalls(_call_here, asyncio.to_thread)
-#: Of an awaited engine.
+#: For an engine with awaited methods.
 AWAITED = EngineCalls(_call_awaited, _call_awaited)
 
 

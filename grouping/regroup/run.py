@@ -59,8 +59,8 @@ def regroup(
     decides about new and changed documents. The run ends when a pass finds nothing to change, or after five.
 
     Args:
-        seal: of the key that the index is sealed with.
-        canonicalizer: of the index's scheme, for texts that decide; None makes one when a text is first read.
+        seal: the seal with the key of the index.
+        canonicalizer: a canonicalizer of the index's scheme, to compare texts; None makes one when needed.
 
     Raises:
         ConfigError: the index numbers no groups, lacks a field, or would lose fields by an update; or the

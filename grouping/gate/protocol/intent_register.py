@@ -63,12 +63,12 @@ class SharedRegister:
     name: str = ""
     _guard: Guard | None = None
     _until: int = 0
-    #: The own published batches by id, and the ids of their open intents.
+    #: This gate's published batches by id, and the ids of their open intents.
     _own: dict[str, tuple[Intent, ...]] = field(default_factory=dict)
     _open: set[str] = field(default_factory=set)
-    #: Own batches that nobody needs any more and that are still stored.
+    #: This gate's batches that nobody needs any more and that are still stored.
     _obsolete: tuple[str, ...] = ()
-    #: Of other gates: the records, their versions, and the batches.
+    #: The records of other gates, the versions of these records, and the batches of other gates.
     _others: dict[str, WriterRecord] = field(default_factory=dict)
     _guards: dict[str, Guard] = field(default_factory=dict)
     _batches: dict[str, tuple[Intent, ...]] = field(default_factory=dict)
@@ -115,7 +115,7 @@ class SharedRegister:
         """Run actions, and publish that intents were given up.
 
         Args:
-            intent_ids: of intents whose documents do not show that they were given up.
+            intent_ids: the ids of intents whose documents do not show that they were given up.
         """
         self.settle(intent_ids)
         if intent_ids:
@@ -172,7 +172,7 @@ class SharedRegister:
         (marked,) = yield Write((Put("intents", name, closed, self._guards[name]),))
         if marked.status != DONE:
             return
-        # From here on its gate publishes nothing under this name: no intent is missed below.
+        # Its gate publishes nothing more under this name, so the code below misses no intent.
         intents = [intent for batch in record.batches for intent in self._batches.get(batch, ())]
         documents: list[VersionedDocument | None] = yield ReadDocuments(
             tuple(sorted({intent.document for intent in intents}))
@@ -185,7 +185,7 @@ class SharedRegister:
             written = yield Write(tuple(guard_revocation(held[id_], gate_fields) for id_ in sorted(open_)))
             if any(one.status not in (DONE, MISSING) for one in written):
                 return
-        # Searches must see what it stored before its intents go.
+        # Its intents may go only when searches see the documents that it stored.
         yield Refresh()
         deleted = yield Write(_deletions(name, marked.guard, record.batches))
         if deleted[0].status == DONE:

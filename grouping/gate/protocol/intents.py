@@ -120,13 +120,13 @@ class KnownIntents:
 
     Attributes:
         withdrawn: ids of intents that were given up.
-        claims: by intent id, the group in which it claims a place.
+        claims: the group in which an intent claims a place, by intent id.
     """
 
     withdrawn: set[str] = field(default_factory=set)
     claims: dict[str, int] = field(default_factory=dict)
     _intents: dict[str, Intent] = field(default_factory=dict)
-    #: Ids by match key: mostly one.
+    #: The ids of intents by match key; most keys have one.
     _ids: dict[str, tuple[str, ...]] = field(default_factory=dict)
     #: How many batches each intent is in.
     _batches: Counter[str] = field(default_factory=Counter)

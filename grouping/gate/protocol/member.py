@@ -87,9 +87,9 @@ class SearchHits:
     """What a search found for a member.
 
     Attributes:
-        ids: of matching documents, leaders first, then the most similar.
-        taken: those of the member's numbers that some group has.
-        ungrouped: those of ``ids`` without a number, where groups have limited places.
+        ids: the ids of matching documents, leaders first, then the most similar.
+        taken: the numbers of the member that a group has already.
+        ungrouped: the ids of documents without a group number, if the size of groups is limited.
         truncated: whether there are more documents.
         ungrouped_beyond: whether some of these may have no number.
     """
@@ -109,7 +109,7 @@ class Member:
         id: id and routing of the document, see ``document_key``.
         document: the source to store, with its fingerprint.
         print: the parts by which it is compared; the protocol does not read them.
-        numbers: for a group of its own, in the order to try them.
+        numbers: the numbers for a new group, in the order to try them.
         match_keys: two members that match have one of them in common.
 
     Attributes:
@@ -120,9 +120,9 @@ class Member:
         changes: whether it changes a stored document.
         kept: group and leadership of the stored document, where that has the same text: both stay.
         claim: the group in which it claims a place.
-        intents: of other writers whose documents may match.
-        nominated: ids that searches found, those most likely to decide first.
-        related_ids: further ids to read: of intents, and of members of its batch.
+        intents: the intents of other writers whose documents may match.
+        nominated: the ids of candidates that searches found, those most likely to decide first.
+        related_ids: further ids to read: those of intents, and of members of its batch.
         likes: stored documents that match.
         pending: those of ``intents`` that are open.
         retried: whether the store failed once, so that the stored document may be this one.
