@@ -208,7 +208,7 @@ def explain_pair(
         hits: the documents with their sources.
         field: the field of their fingerprints.
         texts: the fields whose texts are aligned, one text after the other.
-        seal: of the key the index is sealed with.
+        seal: the seal with the key of the index.
 
     Raises:
         InputError: one of them has no fingerprint, or one without that seal.

@@ -255,7 +255,7 @@ class IndexKnowledge:
     """The mappings of the indices searched, checked against the scheme of the search.
 
     Attributes:
-        mappings: by the name under which an index was searched.
+        mappings: the mappings of each index by the name under which it was searched.
     """
 
     def __init__(self, scheme: Scheme, field: str, seal: Seal | None) -> None:
@@ -323,7 +323,7 @@ class IndexKnowledge:
 class IndexRecipe(NamedTuple):
     """The scheme and the field of fingerprints of an index.
 
-    ``mappings``: of each index that the name matches, by its own name.
+    ``mappings``: the mappings of each index that the name matches, by the name of that index.
     """
 
     scheme: Scheme
@@ -348,7 +348,7 @@ class IndexRecipes:
     Args:
         scheme: None takes that of the index.
         field: None takes that of the index.
-        seal: of the key that indices are sealed with.
+        seal: the seal with the key of the index.
     """
 
     def __init__(self, scheme: Scheme | None, field: str | None, seal: Seal | None) -> None:

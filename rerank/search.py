@@ -246,8 +246,8 @@ class FoldedSearch(SearchSteps[Engine]):
         keep_alive: how long a point in time may wait for the next request.
         cursor_key: encrypts cursors; processes that serve the same searches need the same key. None creates
             one.
-        canonicalizer: of the scheme, for matching passages; None creates one on first use.
-        seal: of the key the index is sealed with; fingerprints without that seal are unreadable.
+        canonicalizer: a canonicalizer of the scheme, for matching passages; None creates one on first use.
+        seal: the seal with the key of the index; fingerprints without that seal are unreadable.
     """
 
     def search(

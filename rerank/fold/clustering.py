@@ -71,7 +71,7 @@ def collapse(
             a whole response will do, too.
         scheme: the scheme of the index; hits of other schemes are counted and not folded.
         field: the object field of the fingerprint.
-        seal: of the key the index is sealed with; fingerprints without that seal are unreadable.
+        seal: the seal with the key of the index; fingerprints without that seal are unreadable.
 
     A document that is in the list twice, as after several searches, counts where it ranks best; its other
     positions are in no group. Equal ids of different indices are different documents.
@@ -185,7 +185,7 @@ class LeaderFolding(_Folding):
         self._lead = lead
         self._shown: list[int] = []
         self._members: list[list[int]] = []
-        #: Of earlier pages' hits and of representatives, except those of the last block.
+        #: The fingerprints of earlier pages' hits and of representatives, without those of the last block.
         self._prints = self._reader.read(earlier) if earlier else None
         self._reader.counts = FingerprintCounts()
         self._earlier = len(earlier)

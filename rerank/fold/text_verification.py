@@ -77,7 +77,7 @@ class _Dictionaries:
         """Return for each pair of texts whether they match, and their similarity; NaN where one is too long.
 
         Args:
-            texts: by their hashes.
+            texts: the texts by their hashes.
         """
         cache = self._verdicts
         verdicts = {pair: found for pair in pairs if (found := cache.get((pair, least))) is not None}
@@ -240,7 +240,7 @@ class TextStages:
     """Creates text stages that share the dictionaries of a scheme.
 
     Args:
-        canonicalizer: of the scheme; None creates one when a text is first read.
+        canonicalizer: a canonicalizer of the scheme; None creates one when a text is first read.
     """
 
     def __init__(self, canonicalizer: "Canonicalizer | None" = None) -> None:

@@ -223,7 +223,7 @@ class GroupCounter:
         samples: whether the engine can take samples.
 
     Attributes:
-        aggregations: of the request of the page.
+        aggregations: the aggregations of the request for the page.
         extra: requests to send together with it. With ``track_total_hits`` false groups are not counted
             either: the engine would visit every hit.
     """

@@ -57,7 +57,7 @@ class GroupCoverage:
         """Return why an index can't be searched by group number; empty if it can.
 
         Args:
-            mappings: by each name in the index expression.
+            mappings: the mappings by each name in the index expression.
 
         Cost: one count every half minute.
         """

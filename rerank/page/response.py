@@ -34,7 +34,7 @@ def duplicates(hit: Mapping[str, Any]) -> list[JSON]:
     own = identity(hit)
     inner = hit.get("inner_hits", {}).get(DUPLICATES, {}).get("hits", {}).get("hits", ())
     if own[1] is None:
-        # Without ids: the hit itself comes first.
+        # Hits without ids can't be compared, but the hit itself comes first.
         return list(inner[1:])
     return [other for other in inner if identity(other) != own]
 

@@ -148,7 +148,7 @@ def begin_cursor(
 
     Args:
         url: the URL parameters of the search.
-        keep_alive: of the point in time; None reads without a point in time.
+        keep_alive: how long the point in time is kept; None reads without a point in time.
 
     Raises:
         ConfigError: the search can't be paged by cursor, or the cursor belongs to another search.

@@ -111,7 +111,7 @@ class CandidateBlocks:
         after: sort values to begin after.
 
     Attributes:
-        hits: of the block read last.
+        hits: the hits of the block read last.
         after: the sort values after which the next block begins, None if there is none.
         read: the number of candidates read.
         size: candidates requested at a time.

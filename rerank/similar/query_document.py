@@ -1,4 +1,4 @@
-"""What a search for copies takes: the document, its options, and the queries that nominate candidates."""
+"""The arguments of a search for copies: the document, the options, and the queries for candidates."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -184,8 +184,8 @@ def candidate_queries(
 def stored_digests(made: Fingerprint, scheme: Scheme, seal: Seal | None) -> list[str]:
     """Return the digests that an equal text may have in the index.
 
-    A stored digest includes the language, which documents may declare. Texts with a signature are nominated
-    by supershingles in any language; for the others all languages are searched.
+    A stored digest includes the language, which documents may declare. The supershingles
+    find texts with a signature in any language; for texts without one, all languages are searched.
     """
     if not made.digest:
         return []

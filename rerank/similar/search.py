@@ -37,8 +37,8 @@ class SimilarSteps(Generic[Driven]):
         engine: any ``Engine``, or for ``AsyncSimilarSearch`` one whose methods are awaited.
         scheme: the scheme of the index; None reads it from the index.
         field: the object field of the fingerprints; None reads it from the index.
-        seal: of the key the index is sealed with.
-        canonicalizer: of the scheme, for text verification; None creates one on first use.
+        seal: the seal with the key of the index.
+        canonicalizer: a canonicalizer of the scheme, for text verification; None creates one on first use.
     """
 
     _awaited = False
