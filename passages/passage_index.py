@@ -17,8 +17,8 @@ from shinglefold.relatives.hamming_index import HammingIndex
 class PassageCoverage:
     """What a text and a document have in common.
 
-    ``share``: of the text's tokens that are in matched elements; ``of_document``: of the document's.
-    ``passages``: in the order of the text.
+    ``share``: the share of the text's tokens that are in matched elements. ``of_document``: the share of the
+    document's tokens. ``passages``: in the order of the text.
     """
 
     document: str
