@@ -39,7 +39,7 @@ def common_recipe(
     """Return the recipe that all of several indices have.
 
     Args:
-        mappings: by the names of the indices; at least one.
+        mappings: the mappings of each index by its name; at least one.
         not_set_up, different: return the message about an index without a recipe, and about two indices
             with different ones.
 
@@ -81,7 +81,7 @@ def with_languages(
     """Return a scheme with these languages, as they are installed; those it has keep their options.
 
     Args:
-        options, overrides: of the others, see ``shinglefold.registry.references``.
+        options, overrides: for new languages, see ``shinglefold.registry.references``.
 
     Raises:
         UnknownLanguage, MissingExtra: a language is not installed.

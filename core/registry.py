@@ -139,7 +139,7 @@ def references(
 
     Args:
         codes: the languages; None takes all usable ones.
-        options: for all languages but those in ``overrides``.
+        options: the options of all languages that are not in ``overrides``.
         overrides: options by language code.
 
     Raises:

@@ -205,7 +205,7 @@ def check_refreshed(answer: Mapping[str, Any], seconds: float, who: str) -> None
     counted the same way, but only after a minute, and its copies may answer searches.
 
     Args:
-        answer: of the server to the refresh.
+        answer: the answer of the server to the refresh.
         seconds: how long the answer took.
 
     Raises:

@@ -139,12 +139,12 @@ def _answers(
 
 
 def _read(reader: TaskReader, task: Task) -> tuple[Task, TaskAnswer]:
-    # Its lines need not travel back.
+    # The parent does not need the lines again, so they are not sent back.
     return replace(task, lines=()) if isinstance(task, LineRange) else task, reader(task)
 
 
 def _line_by_line(options: ReadOptions, worker: WorkerProcess, task: Task) -> tuple[Task, TaskAnswer]:
-    """Read a task of which a worker died again line by line, so that only the guilty lines are left out."""
+    """Read a task that killed a worker again, line by line; leave out only the lines that kill it."""
     if isinstance(task, RowGroup):
         return task, TaskAnswer(problem=f"{task.source}: a worker process died of it: {worker.exit_reason}")
     read, crashes = read_lines(task, options.max_bytes), 0

@@ -304,7 +304,7 @@ def _digests(array: Any) -> tuple[NDArray[np.bool_], bytes] | None:  # noqa: ANN
     dots = np.flatnonzero(data == _DOT)
     if len(dots) != DOTS * len(sizes) or (sizes <= LENGTH).any():
         return None
-    # As many in each as there are on average.
+    # The total is right; check that each digest has its own dots.
     firsts, lasts = dots[::DOTS], dots[DOTS - 1 :: DOTS]
     if not ((firsts >= ends - sizes) & (lasts < ends)).all():
         return None

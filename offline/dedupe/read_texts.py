@@ -130,7 +130,7 @@ def text_tasks(sources: Sequence[str], options: ReadOptions, prefixes: Mapping[i
         ConfigError: its format is not known; or, while it is read, it holds dead letters.
     """
     own = [replace(options, prefix=prefixes.get(number, "")) for number in range(len(sources))]
-    # All are looked for before the first is read: a mistyped name costs no hour.
+    # Look for all sources before the first is read, so that a mistyped name fails at once.
     streams = [read(source, one) for source, one in zip(sources, own, strict=True)]
     return _tasks(sources, streams, own)
 
@@ -154,7 +154,7 @@ def _source_tasks(source: str, records: Iterator[Record], options: ReadOptions) 
     if not Path(source).is_file() or format_of(source, options) != "jsonl":
         yield from record_tasks(source, chain([first], records))
     elif first.reason.startswith(WHOLE):
-        # The whole source is other JSON than an object a line.
+        # The source is JSON, but not one object a line.
         yield LineRange(first.source, (), "utf-8", 1.0, (first,))
     else:
         yield from source_tasks(source, options)

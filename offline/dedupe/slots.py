@@ -76,10 +76,10 @@ class Skipped:
 
 
 def slot_count(table: FingerprintTable) -> int:
-    """Return the number of slots that nominate candidates.
+    """Return the number of slots in which candidates are looked for.
 
-    These are all slots where one shared supershingle nominates a pair and something else decides. Else they
-    are the slots that an index stores.
+    If one shared supershingle makes a pair a candidate, and something else decides, these are all slots.
+    Otherwise they are the slots that an index stores.
     """
     sketch, decision = table.scheme.sketch, table.scheme.decision
     if not table.whole or decision.min_shared > 1 or decision.verify == "keywords":

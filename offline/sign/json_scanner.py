@@ -21,7 +21,7 @@ _QUOTE, _BACKSLASH, _LINE_END, _COMMA, _COLON = (ord(one) for one in '"\\\n,:')
 _OPEN, _CLOSE, _ZERO, _NINE, _MINUS, _DOT = (ord(one) for one in "{}09-.")
 _HTML = np.frombuffer(b"html", np.uint8)
 _LITERALS = np.frombuffer(b"true false null ", np.uint8)
-#: The code points of escapes of one letter, by it.
+#: The code points that one-letter escapes stand for, by the letter.
 _NAMED = np.zeros(256, np.uint8)
 _NAMED[list(b'bfnrt"\\/')] = list(b'\b\f\n\r\t"\\/')
 _HEXADECIMAL = ord("u")

@@ -161,7 +161,7 @@ class _ParquetTable:
             ids = [one.document["_id"] for _, one, _ in kept]
             table = _ids(ids, [msgspec.json.decode(made) for _, _, made in kept], target)
         else:
-            # Of no places at all the type can't be told by themselves.
+            # The type is named because an empty list has none.
             places = pa.array([place for place, _, _ in kept], pa.int64())
             table = pa.Table.from_batches([batch]).take(places)
             table = _with(table, [msgspec.json.decode(made) for _, _, made in kept], target)

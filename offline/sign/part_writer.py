@@ -151,7 +151,7 @@ _MOST_CRASHES = 3
 
 
 def line_by_line(options: SignOptions, parquet: bool, worker: WorkerProcess, request: PartTask) -> SignTally:
-    """Sign a task of which a worker died again line by line, so that only the guilty lines fail.
+    """Sign a task that killed a worker again, line by line, so that only the lines that kill it fail.
 
     Raises:
         InputError: the task is a row group, which has no lines.

@@ -151,8 +151,9 @@ class RunStats:
         """Return the progress of the run.
 
         Args:
-            since: share of the sources done when the clock began; ``already``: documents done then.
-            seconds: of the clock since.
+            since: the share of the sources that was done when the clock began.
+            already: the documents that were done then.
+            seconds: the time since then.
         """
         done = self.signed + self.failed
         share = task.fraction - since

@@ -56,7 +56,7 @@ def nominations(originals: Frame, scheme: Scheme, bounds: Bounds = _USUAL) -> Fr
 def candidates(nominations: Frame, scheme: Scheme) -> Frame:
     """Return the pairs (a, b) that share ``min_shared`` supershingles, each once.
 
-    Cost: a shuffle of the nominations.
+    Cost: a shuffle of what ``nominations`` returned.
     """
     pairs = nominations.where("held IS NULL").select("a", "b")
     if scheme.decision.min_shared == 1:
