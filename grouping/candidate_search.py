@@ -18,9 +18,10 @@ Result = TypeVar("Result")
 #: A generator that yields calls of the engine, is sent their (awaited) answers, and returns the result.
 Steps = Generator[Callable[[], Any], Any, Result]
 Hit = Mapping[str, Any]
-#: Hits read for a batch: for each document, and in addition. Where there are more, each has its own search.
+#: Hits read for a batch: for each document, and in addition. If there are more, each document is searched
+#: by itself.
 _FOR_EACH, _EXTRA = 4, 100
-#: Hits read for a document with its own search: at first, and where those did not decide.
+#: Hits read in the search of a single document: at first, and if those did not decide.
 _FEW, _MANY = 60, 1000
 #: Searches sent as one request.
 _SEARCHES = 50
@@ -36,7 +37,7 @@ class Candidates(NamedTuple):
     Attributes:
         truncated: positions of documents with more candidates than were read; those that share most were
             read.
-        pairs: those that match or are in doubt, where documents were compared.
+        pairs: the pairs that match or are in doubt, if documents were compared.
     """
 
     hits: list[JSON]

@@ -164,9 +164,8 @@ class Policy:
         action: ``refuse`` a document that resembles a stored one; ``tag``: store it with the number of its
             group; ``cap``: store it while its group has fewer than ``most`` documents.
         most: documents of a group under ``cap``.
-        min_resemblance: the resemblance from which on two documents match, above 0 to 1; None takes the
-            scheme's.
-        min_length_ratio: as in the scheme; None takes the scheme's.
+        min_resemblance: the least resemblance of documents that match, above 0 to 1; by default the scheme's.
+        min_length_ratio: as in the scheme; by default the scheme's.
         measure: ``containment`` compares with the shorter text alone, so that a text that holds another
             matches it; lengths then do not matter.
         scope: fields (host, language, collection …) whose values must be equal for documents to match.

@@ -323,8 +323,8 @@ def check_source_fields(mappings: JSON, index: str, paths: Iterable[str]) -> Non
 def check_updatable(engine: Engine, mappings: JSON, index: str) -> None:
     """Raise ``ConfigError`` for an index without placeholders, or that loses fields by an update.
 
-    A gate updates a stored document to make it the leader of a group, and to take away the guard of a writer
-    that died while it changed the document.
+    A gate updates a stored document to make it the leader of a group. It also updates a document to
+    revoke the guard of a writer that died while changing it.
     """
     settings = settings_of(engine, index).get(index, {})
     if (mode := settings.get("index.mode")) in _TIMED:

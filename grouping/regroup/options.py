@@ -98,7 +98,7 @@ class RegroupCounts:
 
     Attributes:
         read: documents of the last pass over the index.
-        left: documents of these without a readable fingerprint of the scheme, which are not changed.
+        left: documents among these without a readable fingerprint of the scheme; they are not changed.
         groups_before: groups before; −1 until they were counted.
         groups, shared: groups after, and those with more than one document.
         numbered, moved: documents that had no number, and that had another.
@@ -182,7 +182,7 @@ class RegroupSummary:
         settled: whether a pass after the last write found nothing more to change.
         resumed: whether the run went on from a checkpoint.
         verify: what decided.
-        missing: why texts could not be read though they should decide; "" where they could.
+        missing: why texts that should decide could not be read; "" if they could.
         stopped: why the run ended early; "" if it did not.
         anew: whether the index was deleted or replaced, so that the next run starts from the beginning.
     """
