@@ -123,9 +123,9 @@ def matched_passages(
         tokenize: ``placed`` or ``tokens`` of a canonicalizer.
 
     Returns:
-        for each passage ``equal_tokens`` and, under ``shown`` and ``member``, ``field``, ``start`` and
-        ``end`` in characters of the stored text, ``text``, and under ``differing`` the spans that the other
-        side lacks. Where a field is a list, ``value`` is the index of the text.
+        for each passage ``equal_tokens``, and under ``shown`` and ``member`` its two sides. A side has
+        ``field``, ``text``, ``start`` and ``end`` in characters of the stored text, and under ``differing``
+        the spans that the other side lacks. If a field is a list, ``value`` is the index of the text.
     """
     # Imported only by searches that show passages.
     from shinglefold.passages.alignment import find_passages

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from shinglefold.model.values import Int64s
 from shinglefold.rerank.fold.matcher import ROWS, Compared, Mask, Matcher, is_dense, nonzero
 
-#: Pairs compared at a time for candidates.
+#: How many pairs are compared at a time to find candidates.
 _PAIRS = 1 << 16
-#: Members of a set up to which extracting them one by one is faster than unpacking all bits.
+#: A set of at most this many members is faster to read one by one than by unpacking all bits.
 _FEW = 16
 #: Hits compared in the first round, where one leader may take most hits, and the growth of each round.
 _FIRST, _GROWTH = 16, 4

@@ -17,12 +17,12 @@ from shinglefold.sketch import agreement_rows, bit_planes, differing, estimate, 
 Mask = NDArray[np.bool_]
 #: Rows compared at a time, so that intermediate results stay in the processor's cache.
 ROWS = 64
-#: Pairs up to which lengths are compared pair by pair.
+#: With at most this many pairs, lengths are compared pair by pair.
 _FEW_PAIRS = 1 << 13
 #: Standard deviations by which unrelated pairs must exceed the bits in which matching pairs may differ. One
 #: false candidate costs as much as comparing one word of all pairs.
 _DEVIATIONS = 5
-#: Candidates per hit up to which they are decided one by one.
+#: With at most this many candidates per hit, they are decided one by one.
 _DENSE = 16
 #: Attributes derived from the signatures, a column for each hit.
 _PLANES = ("plane", "planes")

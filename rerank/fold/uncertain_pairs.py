@@ -20,7 +20,7 @@ from shinglefold.sketch import agreement_rows, least_estimate, standard_error
 
 #: Two hits of a page by their positions, in ascending order.
 Pair = tuple[int, int]
-#: Standard errors above the threshold up to which a pair is uncertain.
+#: A pair is uncertain if its estimate is at most this many standard errors above the threshold.
 UNCERTAIN_ERRORS = 2.0
 
 

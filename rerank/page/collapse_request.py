@@ -28,7 +28,7 @@ _DEFAULTS = {field.name: field.default for field in fields(FoldOptions)}
 _SORTS: Mapping[str, str] = {"newest": "desc", "oldest": "asc", "longest": "desc"}
 #: Names of the aggregations added to a request; removed from its answer, except ``groups`` in buckets.
 TOTAL, SAMPLE, FACET = "shinglefold_groups", "shinglefold_sample", "groups"
-#: Groups up to which engines count almost exactly; above, HyperLogLog++ is within a few per cent.
+#: Engines count this many groups almost exactly; above, HyperLogLog++ is within a few per cent.
 PRECISION = 3000
 #: Parts of a request that shape its hits, and its members as well.
 _SHOWN = (
@@ -169,7 +169,7 @@ def _with_groups(name: str, one: Any, distinct: JSON) -> Any:  # noqa: ANN401 - 
     return {**rest, "aggs": below} if below else rest
 
 
-#: Results of a shard below which the request of the page also counts their groups. A sampler allocates as
+#: If a shard has fewer results, the request for the page also counts their groups. A sampler allocates this
 #: many entries in advance, and a bucket of the answer takes some 40 bytes.
 SAMPLE_SIZE = 2000
 _SHARED = "shared"

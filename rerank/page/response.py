@@ -275,9 +275,9 @@ def groups_total(first: Sequence[int], read: int, total: object, *, ended: bool)
         ``estimate``, with its ``method``, the ``window`` it is based on, and ``of``, the total it is
         extrapolated to.
 
-    The estimate extrapolates the share of new groups in the second half of the window. Where copies rank near
-    each other, as they do when scored by their text, the mean of many estimates is 0.85 to 1.15 of the truth.
-    Where copies are scattered at random over a much longer list it is too high, at worst by the mean size of
+    The estimate extrapolates the share of new groups in the second half of the window. If copies rank near
+    each other, as when scored by their text, the mean of many estimates is 0.85 to 1.15 of the truth.
+    If copies are scattered at random over a much longer list it is too high, at worst by the mean size of
     a group. It is never below the groups seen and never above the total.
     """
     seen = len(first)

@@ -131,8 +131,8 @@ class CandidateQueries(NamedTuple):
     """The queries that find all candidates.
 
     ``quick`` finds them in any order; usually they are few. ``ordered`` adds 1 to the score for each value in
-    common, so the most similar come first and a value that half of the index has does not dominate. With
-    10⁶ documents it takes twice as long.
+    common, so the most similar come first. A frequent value adds as much as a rare one. With 10⁶ documents it
+    takes twice as long.
     """
 
     quick: JSON

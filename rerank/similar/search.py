@@ -211,10 +211,11 @@ def _among(
 class SimilarSearch(SimilarSteps[Engine], SyncPagedSearch[Wanted, SimilarOptions, SimilarPage]):
     """Finds the copies of documents in an index; reads the recipe of each index once.
 
-    ``wanted`` is the id of a stored document, (index, id) where several indices have it, a fingerprint, or a
-    ``QueryDocument``, which also has the values of scopes. ``find_each`` also compares the documents of the
-    batch with each other: ``SimilarPage.among``. Raises ``InputError`` where there is no such document, or it
-    can't be compared. An id costs one more request, and so do sources. Arguments: ``SimilarSteps``.
+    ``wanted`` is the id of a stored document, or (index, id) if several indices have it. It may also be a
+    fingerprint, or a ``QueryDocument``, which has the values of scopes. ``find_each`` also compares the
+    documents of the batch with each other: ``SimilarPage.among``. A document that is missing or can't be
+    compared raises ``InputError``. An id costs one more request, and so do sources. Arguments:
+    ``SimilarSteps``.
     """
 
     def look_up(
