@@ -182,7 +182,8 @@ class _PairCopies:
     """Lists the pairs of exact duplicates, which match whatever the first document of their text matches.
 
     Args:
-        most: duplicates of a text up to which all their pairs are listed; above, only those of the first.
+        most: if a text has at most this many duplicates, all their pairs are listed; else only those with the
+            first document.
 
     Attributes:
         left_out: pairs that were not listed.
@@ -198,7 +199,7 @@ class _PairCopies:
         self._owners = duplicates.first[self._duplicates].astype(np.int64)
 
     def of_equal_texts(self, only: NDArray[np.bool_] | None = None) -> Iterator[Rows]:
-        """Yield the pairs of documents with equal texts; of many documents, those with the first.
+        """Yield the pairs of documents with equal texts; if there are many, only those with the first.
 
         Args:
             only: bool (D,), the documents to pair.
@@ -237,7 +238,7 @@ class _PairCopies:
         return np.where(counts > self._most, 1, counts), counts
 
     def _copy(self, documents: Int64s, place: Int64s) -> Int64s:
-        """Return the document itself for place 0, else its duplicate of that number."""
+        """Return the document itself for 0, else its duplicate with this number."""
         if not len(self._duplicates):
             return documents
         behind = np.searchsorted(self._owners, documents, "left") + place - 1

@@ -186,8 +186,8 @@ class RunStats:
         )
 
 
-#: Bytes of sources above which compiled code saves more than it takes to load; and the tasks done before
-#: that, so that the first documents are out at once.
+#: For sources of more bytes, compiled code saves more time than it takes to load. It is loaded after this
+#: many tasks, so that the first documents are written at once.
 _LONG, _FIRST = 1 << 26, 4
 _REMEDY = "look after the disk and its limits (ulimit -f)"
 

@@ -76,7 +76,7 @@ class SignTally:
 
 
 class ParsedLine(NamedTuple):
-    """A document and its place; ``head`` is its line up to the closing brace, None to encode it anew."""
+    """A document and where it was read; ``head``: its line up to the closing brace, None to encode it."""
 
     document: Document
     head: bytes | None
