@@ -21,7 +21,7 @@ from shinglefold.model.values import Bytes, Fingerprint, Int64s, TokenBatch, Uin
 from shinglefold.options.validation import check_texts
 from shinglefold.sketch import Pairs, Sketcher, Sketches, Texts, Words, find_pairs, letters
 
-#: Characters from which on compiled code saves more time than it takes to load: 10,000 texts of 500 words.
+#: With more characters, compiled code saves more time than it takes to load: 10,000 texts of 500 words.
 _WORTH_COMPILING = 1 << 25
 
 
@@ -122,7 +122,7 @@ class Fingerprinter:
         self.languages = frozenset(ref.code for ref in scheme.languages)
         self._id = scheme.id
         self._written: Canonicalizer | None = None
-        #: Characters left until compiled code is loaded; None once that was tried.
+        #: How many more characters are read before compiled code is loaded; None after that was tried.
         self._until_compiled: int | None = _WORTH_COMPILING
 
     @property

@@ -45,10 +45,10 @@ _TICK = 0.2
 _GC_THRESHOLD = 10_000
 #: Objects that Python itself freezes at start: some hundred in 3.12, none in 3.11.
 _FROZEN_AT_START = 1_000
-#: Characters from which on a text is elided; its placeholder weighs as much as a short text.
+#: Texts of at least this many characters are elided; a placeholder takes as much space as a short text.
 _ELIDED_LENGTH = 200
 _Documents = list[Document]
-#: Crashes in one block after which its remaining documents fail without being tried one by one.
+#: After this many crashes in one block, its remaining documents fail without being tried.
 _MOST_CRASHES = 3
 
 
