@@ -1,8 +1,8 @@
 """The canonicalizer: text to canonical tokens, as strings or as hashes; all methods agree on every input.
 
-``tokens`` returns strings with offsets, for people. ``hash_batch`` returns hashes, for fingerprints: a
-lexicon maps the hash of a word form to the hash of its canonical token, and only new forms become Python
-strings and go through a language plugin. ``placed`` returns hashes with offsets. ``text_batch`` returns
+``tokens`` returns strings with offsets, for people. ``hash_batch`` returns hashes, for fingerprints. A
+lexicon maps the hash of a word form to the hash of its canonical token. Only new forms become Python strings
+and go through a language plugin. ``placed`` returns hashes with offsets. ``text_batch`` returns
 strings, for an engine that searches canonical words.
 """
 

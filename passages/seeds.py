@@ -39,8 +39,8 @@ class BoundedPairs(NamedTuple):
 def bounded_pairs(a: Elements, b: Elements, most: int = FREE_PAIRS) -> BoundedPairs:
     """Return pairs as ``pairs_between``, but at most ``MOST_PAIRS`` of a repeated element.
 
-    If an element has more, its first occurrences are paired with each other, then its second ones and so on,
-    because copies repeat in the same order. If that still makes more pairs than both texts have elements, the
+    If an element has more, its first occurrences are paired with each other, then its second ones, and so on:
+    copies repeat in the same order. If that still makes more pairs than both texts have elements, the
     limit is 16, 4 or one.
 
     Args:

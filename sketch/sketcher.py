@@ -106,8 +106,8 @@ class Sketcher:
 
         The sketch of a document does not depend on the rest of the batch.
 
-        Cost: 4 µs, 3 more if repeats count, and 0.11 µs a function (0.14 with ``both_ends``) for a document
-        of 500 tokens, in batches of at least 16,000 tokens.
+        Cost: for a document of 500 tokens, 4 µs, 3 more if repeats count, and 0.11 µs for each function (0.14
+        with ``both_ends``). This is for batches of at least 16,000 tokens.
         """
         width = self.options.word_width if widths is None else widths
         each = np.broadcast_to(np.asarray(width, np.int64), (len(offsets) - 1,))

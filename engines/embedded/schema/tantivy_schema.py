@@ -122,7 +122,7 @@ def _full_disk(doing: str, folder: Path, error: BaseException, lost: bool) -> En
 
 @dataclass(frozen=True, slots=True)
 class CommitLimits:
-    """When a writer commits by itself (``actions``, or bytes of sources), and the bytes tantivy may use.
+    """When a bulk commits (after ``actions``, or ``size`` bytes), and the bytes that tantivy may use.
 
     A crash loses at most the actions after the last commit.
     """

@@ -229,7 +229,7 @@ def _seconds(text: str) -> float:
 
 
 _LOCK = ".tantivy-meta.lock"
-#: The size in bytes up to which all contents are checked when an index is opened: 60 ms from memory.
+#: An index of at most this many bytes is checked completely when it is opened: 60 ms from memory.
 _CHECKED = 256_000_000
 #: Identifies a version of an index by its folder, list of segments and catalog.
 Stamp = tuple[tuple[int, int, int], ...]
