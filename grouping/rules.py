@@ -215,7 +215,7 @@ class Policy:
         return Rules.of_options(self)
 
     def misfit(self, characters: int) -> str:
-        """Return why a text of this length is refused; "" where it fits."""
+        """Return why a text of this length is refused; "" if it fits."""
         if self.min_characters is not None and characters < self.min_characters:
             return f"its text has {characters:,} characters, at least {self.min_characters:,} are wanted"
         if self.max_characters is not None and characters > self.max_characters:

@@ -144,7 +144,7 @@ def _mapped(mappings: JSON, path: str, index: str) -> _Field:
     source, node = found or ("", {})
     obstacle = _incomparable(node) or _copied(mappings, source)
     if not obstacle and is_nested(mappings, source):
-        # Searches return no values of it with a hit.
+        # Searches return no values of such a field with a hit.
         obstacle = "a field of nested documents"
     if obstacle or node.get("type") not in _FORMS:
         raise ConfigError(
@@ -158,7 +158,7 @@ def _mapped(mappings: JSON, path: str, index: str) -> _Field:
 
 
 def _incomparable(node: Mapping[str, Any]) -> str:
-    """Return why the index may have other values of a field than its documents; "" where it has the same."""
+    """Return why the index may have other values of a field than its documents; "" if it has the same."""
     if node.get("normalizer"):
         return "a keyword with a normalizer"
     if node.get("script") is not None:
@@ -167,7 +167,7 @@ def _incomparable(node: Mapping[str, Any]) -> str:
 
 
 def _copied(mappings: JSON, path: str) -> str:
-    """Return in words which other fields are copied into a field; "" where none is."""
+    """Return in words which other fields are copied into a field; "" if none is."""
     names = [name for name, targets in _copies(mappings) if path in targets]
     return f"filled by copy_to of {', '.join(sorted(names))}" if names else ""
 

@@ -142,7 +142,7 @@ class SimilarityModel:
         )
 
     def text(self, source: Mapping[str, Any]) -> str:
-        """Return the text of a document, "" where texts do not decide."""
+        """Return the text of a document, "" if texts do not decide."""
         return "" if self.stage is None else self.stage.text(source)
 
     def reader(self) -> FingerprintReader:

@@ -339,7 +339,7 @@ class BulkRun:
                 self.verdicts.append({**next(verdicts).to_json(), **position})
         if not passages:
             return
-        # After the verdicts, so that all are counted even where these requests fail.
+        # These requests may fail, so the verdicts are counted before.
         for record, verdict in zip(batch, self.verdicts[begin:], strict=True):
             if record.document is not None and "like" in verdict:
                 verdict["passages"] = gate.passages(record.document, verdict["like"]["_id"])

@@ -194,7 +194,7 @@ class GroupCommit:
     async def admit(self, documents: Sequence[Document]) -> list[Verdict]:
         """Decide about documents with fingerprints.
 
-        A caller that is cancelled stops waiting. Where others of its job still wait, its documents are
+        A caller that is cancelled stops waiting. If others of its job still wait, its documents are
         decided all the same; else their placeholders are released at the next pause.
         """
         if not documents:
@@ -333,7 +333,7 @@ class LoopThread:
         *args: Arguments.args,
         **options: Arguments.kwargs,
     ) -> Result:
-        """Run a coroutine and return its result; cancel it where the caller is interrupted.
+        """Run a coroutine and return its result; cancel it if the caller is interrupted.
 
         Raises:
             EngineError: the thread was stopped, or this process is a fork, which lacks it.

@@ -165,7 +165,7 @@ class SweepResult(NamedTuple):
 def sweep(engine: Engine, index: str, field: str) -> SweepResult:
     """Remove placeholders left by crashed writers, each under its guard.
 
-    A writer that only stalled decides about its document again.
+    If the writer only stalled, it finds its placeholder missing and decides about the document again.
     """
     if not isinstance(engine, GuardedWrites):
         return SweepResult()

@@ -107,7 +107,7 @@ class Census:
         signatures: uint8 (D, B).
         signed: whether a document has a signature, bool (D,).
         texts: a code for each canonical text, −1 for none; ``digests`` has the digests by code.
-        scopes: a code for equal values of the scope, −1 where one is missing; ``values`` has them by code.
+        scopes: a code for equal values of the scope, −1 if one is missing; ``values`` has them by code.
         groups: −1 for none.
         ordinals: the sort keys by which documents may lead.
 
@@ -258,7 +258,7 @@ class CensusReader:
             self._ordinals.append(_ordinal(field_values(hit, self.order)))
 
     def _scope(self, hit: Mapping[str, Any]) -> int:
-        """Return a code for the values of the scope, −1 where a field has none."""
+        """Return a code for the values of the scope, −1 if a field has none."""
         values = [self._values_of(hit, name) for name in self.scope]
         if not all(values):
             return -1

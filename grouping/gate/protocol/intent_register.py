@@ -9,7 +9,7 @@ refresh:
 * A batch exists before a record names it, never changes, and is deleted only when nobody needs it.
 * Other gates clear a record that was not written for long. They close it under the version they read, then
   take away the guards of its intents, then delete it. A gate reads its own record whenever it reads those of
-  others. Where its own is closed or gone, it publishes its open intents again under a fresh name.
+  others. If its own is closed or gone, it publishes its open intents again under a fresh name.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -269,7 +269,7 @@ class Refresh:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Wait about so many milliseconds, with jitter, for other writers.
+    """Wait about this many milliseconds, with jitter, for other writers.
 
     ``alone``: other jobs of the same gate may not go on meanwhile.
     """

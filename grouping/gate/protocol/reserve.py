@@ -82,7 +82,7 @@ def look(members: Sequence[Member], context: DecisionContext) -> Steps[None]:
 
 
 class Withdrawal(NamedTuple):
-    """The results of ``first``, and why the store kept some placeholders; "" where it deleted all."""
+    """The results of ``first``, and why the store kept some placeholders; "" if it deleted all."""
 
     written: list[WriteResult]
     busy: str
@@ -120,7 +120,7 @@ def not_deleted(reason: str) -> EngineUnavailable:
 def release(members: Sequence[Member], context: DecisionContext) -> Steps[None]:
     """Take guards away after a failure, when it is unknown which actions of the last request were done.
 
-    Where that fails, too, the intents stay open: a write that was sent may still be done under their guards.
+    If that fails, too, the intents stay open: a write that was sent may still be done under their guards.
 
     Raises:
         EngineUnavailable: the store was too busy to take some guards away.
