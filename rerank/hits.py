@@ -66,7 +66,7 @@ def stored_value(source: object, name: str) -> Any:  # noqa: ANN401 - JSON
 
 
 def moment(value: object) -> float | None:
-    """Return a date, ISO 8601 or milliseconds, in seconds since 1970; None where it is neither."""
+    """Return a date, ISO 8601 or milliseconds, in seconds since 1970; None if it is neither."""
     if isinstance(value, bool) or (isinstance(value, str) and len(value) > _LONGEST_DATE):
         return None
     try:
@@ -107,7 +107,7 @@ class FingerprintColumns:
 
     ``signatures``: uint8 (n, B), zero where not ``signed``. ``shingles``: int64 (n,).
     ``languages``, ``digests``: int32 (n,), a code each, digest −1 if there is none.
-    ``scopes``: float64 (n, S), a code or seconds; NaN where the hit has no value.
+    ``scopes``: float64 (n, S), a code or seconds; NaN if the hit has no value.
     ``keywords``: the supershingles of each hit.
     """
 

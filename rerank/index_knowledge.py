@@ -40,7 +40,7 @@ _BY_FIELD = frozenset(
 )  # fmt: skip
 #: Keys beside the field there.
 _NOT_FIELDS = frozenset({"boost", "_name"})
-#: Queries that name several fields, and the options that name one.
+#: Queries that name several fields, and options whose value is the name of a field.
 _SEVERAL = frozenset(
     {"multi_match", "query_string", "simple_query_string", "combined_fields", "more_like_this"}
 )
@@ -125,7 +125,7 @@ def is_nested(mappings: Mapping[str, Any], name: str) -> bool:
 
 
 def definition_of(mappings: Mapping[str, Any], name: str) -> tuple[str, Mapping[str, Any]] | None:
-    """Return the field in which documents have the values of a field, and its mapping; None where unmapped.
+    """Return the field in which documents have the values of a field, and its mapping; None if unmapped.
 
     A multi-field has the values of its parent, an alias those of its target.
     """
@@ -296,7 +296,7 @@ class IndexKnowledge:
         return signed_fields(self.mappings.get(name, {}) for name in index_names(index))
 
     def text_fields_by_index(self, index: str | None) -> Steps[dict[str, tuple[str, ...]]]:
-        """Return the fields of which the fingerprints of each index were made; {} where all have the same."""
+        """Return the fields of which the fingerprints of each index were made; {} if all have the same."""
         names = index_names(index)
         read = [self.mappings.get(name, {}) for name in names]
         same = len({signed_fields([one]) for one in read}) < 2

@@ -188,7 +188,7 @@ class SearchSteps(Generic[Driven]):
         return PassageTexts(fields, self._load_canonicalizer().placed)
 
     def _stage(self, index: str | None, options: FoldOptions) -> "Steps[TextStage | None]":
-        """Return what decides uncertain pairs by their texts; None where texts are not compared."""
+        """Return what decides uncertain pairs by their texts; None if texts are not compared."""
         copies = options.members_from == "index" and options.min_resemblance is None
         if options.verify != "text" and (options.verify is not None or not copies):
             return None

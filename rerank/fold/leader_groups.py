@@ -79,7 +79,7 @@ class Neighbours:
 def leader_groups(matcher: Matcher, block: Compared, waiting: list[int]) -> Iterator[LeaderGroups]:
     """Yield the groups of free hits in rank order. The leader of a group is the first free hit.
 
-    Most hits match no other. Where most hits are alike, a few leaders take most of them; so these are
+    Most hits match no other. If most hits are alike, a few leaders take most of them; so these are
     compared first, and then only the rest.
     """
     few, dense = _FIRST, False
@@ -196,5 +196,5 @@ def sets(rows: NDArray[np.bool_], begin: int = 0) -> list[int]:
 
 
 def rows_at_once(columns: int) -> int:
-    """Return how many rows to compare at a time with so many columns."""
+    """Return how many rows to compare at a time with this many columns."""
     return max(ROWS, _PAIRS // max(1, columns))

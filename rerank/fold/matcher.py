@@ -79,7 +79,7 @@ class Compared:
         return taken
 
     def join(self, other: "Compared") -> "Compared":
-        """Return these fingerprints and then the other ones, with derived columns that both have."""
+        """Return these fingerprints followed by the others, with the derived columns that both have."""
         joined = Compared(self.prints.join(other.prints), self.bits)
         made = joined.__dict__
         for name in _PLANES:
@@ -307,7 +307,7 @@ def _agreement_for(resemblance: float, values: int, bits: int) -> int:
 def _sufficient_words(values: int, bits: int, most: int) -> int | None:
     """Return how many words of 64 values rule out nearly all unrelated pairs: these differ in more bits.
 
-    None where even all values do not. Of n bits n/2 differ, ± √n/2.
+    None if even all values do not. Of n bits n/2 differ, ± √n/2.
 
     Args:
         most: bits in which matching pairs may differ.

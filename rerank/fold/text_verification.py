@@ -33,7 +33,7 @@ Value = TypeVar("Value")
 class TextVerdict(NamedTuple):
     """Whether the texts of a pair are alike, and their edit similarity.
 
-    The similarity is 0 where it is below the threshold. ``same_facts``: whether their numbers are equal,
+    The similarity is 0 if it is below the threshold. ``same_facts``: whether their numbers are equal,
     where facts count.
     """
 
@@ -74,7 +74,7 @@ class _Dictionaries:
     def alike(
         self, pairs: Sequence[_Names], texts: Mapping[bytes, str], least: float
     ) -> list[tuple[bool, float]]:
-        """Return for each pair of texts whether they match, and their similarity; NaN where one is too long.
+        """Return for each pair of texts whether they match, and their similarity; NaN if one is too long.
 
         Args:
             texts: the texts by their hashes.
@@ -170,7 +170,7 @@ class TextStage:
 
     @property
     def missing(self) -> str:
-        """Why texts were not compared; empty where they could be."""
+        """Why texts were not compared; empty if they could be."""
         return self._dictionaries.missing
 
     def decide_texts(
@@ -199,7 +199,7 @@ class TextStage:
         }
 
     def _same_facts(self, pairs: Sequence[Pair], texts: Mapping[int, str]) -> list[bool]:
-        """Return for each pair whether its numbers are equal; True where facts do not count."""
+        """Return for each pair whether its numbers are equal; True if facts do not count."""
         if self.scheme.decision.facts == "any":
             return [True] * len(pairs)
         from shinglefold.canon.numeric_facts import numbers_of
@@ -208,7 +208,7 @@ class TextStage:
         return [facts[a] == facts[b] for a, b in pairs]
 
     def similarity(self, one: str, other: str) -> float | None:
-        """Return the edit similarity of two texts, however small; None where one is too long, or empty."""
+        """Return the edit similarity of two texts, however small; None if one is too long, or empty."""
         if not (one and other and self.ready()):
             return None
         if one == other:

@@ -141,7 +141,7 @@ def _band(matcher: Matcher, scheme: Scheme, decision: Decision, least: float) ->
 def uncertain_range(scheme: Scheme, least: float) -> tuple[float, float]:
     """Return the range of estimates in which texts decide, for a threshold.
 
-    Where facts count it ends above 1: only equal texts are certain to have equal facts.
+    If facts count it ends above 1: only equal texts are certain to have equal facts.
     """
     decision, sketch = scheme.decision, scheme.sketch
     width = max(sketch.word_width, sketch.char_width)

@@ -24,7 +24,7 @@ _WINDOW_OPTIONS = {
     "members_from": "members from the index are attached to a window",
 }
 _DEFAULTS = {field.name: field.default for field in fields(FoldOptions)}
-#: Policies that engines can sort by: the field they name, or the number of shingles.
+#: Policies that engines can apply by sorting: by the field that they name, or the number of shingles.
 _SORTS: Mapping[str, str] = {"newest": "desc", "oldest": "asc", "longest": "desc"}
 #: Names of the aggregations added to a request; removed from its answer, except ``groups`` in buckets.
 TOTAL, SAMPLE, FACET = "shinglefold_groups", "shinglefold_sample", "groups"
@@ -180,7 +180,7 @@ _CHANGE_AFTER = 3
 class GroupCounts(NamedTuple):
     """Results by group number, and the number of groups of all results.
 
-    A group missing in ``members`` has one result. ``groups`` is None where they were not counted; ``exact``:
+    A group missing in ``members`` has one result. ``groups`` is None if they were not counted; ``exact``:
     whether it is no estimate.
     """
 
@@ -211,7 +211,7 @@ class ResultSizes:
 class GroupCounter:
     """Counts the groups of a page, with as few requests as possible.
 
-    Where members are attached, the engine returns their counts. Otherwise, for few results, a sampler
+    If members are attached, the engine returns their counts. Otherwise, for few results, a sampler
     aggregation in the request of the page counts their groups. For many results an aggregation takes as long
     as the page or longer, because without it the engine skips most of them. Then one more request counts all
     groups, which servers cache, and another one the members of the groups on the page.
@@ -340,7 +340,7 @@ def _sample(dedup: str) -> JSON:
 
 
 def _read_sample(answer: Mapping[str, Any]) -> GroupCounts | None:
-    """Return the counts of a sample; None where there may be more results than it has."""
+    """Return the counts of a sample; None if there may be more results than it has."""
     found = answer["aggregations"][SAMPLE]
     results: int = found["doc_count"]
     if results >= SAMPLE_SIZE:
@@ -355,7 +355,7 @@ def _distinct(dedup: str) -> JSON:
 
 
 def _read_distinct(answer: Mapping[str, Any]) -> int | None:
-    """Return the number of groups; None where it was not requested."""
+    """Return the number of groups; None if it was not requested."""
     found: int | None = (answer.get("aggregations") or {}).get(TOTAL, {}).get("value")
     return found
 

@@ -161,7 +161,7 @@ class _Page:
         )
 
     def answer(self) -> Steps[JSON | None]:
-        """Return the response; None where results lack a group number, which would make them one group."""
+        """Return the response; None if results lack a group number, which would make them one group."""
         start = page_bounds(self._body)[0]
         request = page_request(self._body, self._options, self._dedup, self._counting.aggregations)
         bodies = [request, *self._counting.extra]

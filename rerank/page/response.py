@@ -106,7 +106,7 @@ def _decide_by_text(
 ) -> "Steps[tuple[DecidedGroups | None, Mapping[Pair, TextVerdict]]]":
     """Return the groups of the page after the texts decided its uncertain pairs, and the verdicts by pair.
 
-    The groups are None where texts do not decide.
+    The groups are None if texts do not decide.
     """
     stage = reading.stage
     if stage is None or reading.options.verify != "text":

@@ -49,7 +49,7 @@ _MOST = 9_999
 
 
 def missing(answer: Mapping[str, Any]) -> JSON:
-    """Return what an answer lacks, by name; {} where it is complete.
+    """Return what an answer lacks, by name; {} if it is complete.
 
     Returns:
         ``failed_shards`` and ``skipped_clusters`` (numbers), ``timed_out`` and ``terminated_early`` (true).
@@ -69,7 +69,7 @@ class PartialAnswer:
     """What the answers to the requests of one search lack: the greatest of each number.
 
     Attributes:
-        header: the parts of partial answers in which the engine reports it; {} where all are complete.
+        header: the parts of partial answers in which the engine reports it; {} if all are complete.
     """
 
     def __init__(self) -> None:
@@ -379,7 +379,7 @@ class WindowReader:
     def _cut(self, answer: JSON, size: int) -> int:
         """Return the least number of counted hits that are missing, because a search pipeline removed them.
 
-        0 where totals do not bound the hits: where not only a query finds them, after ``search_after``, and
+        0 if totals do not bound the hits: if not only a query finds them, after ``search_after``, and
         in partial answers (Elasticsearch counts on after ``terminate_after``).
         """
         total = answer["hits"].get("total")

@@ -90,7 +90,7 @@ def rank_window(body: Mapping[str, Any]) -> int | None:
 
 
 def _only_knn(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the search for nearest neighbours of a request; None where something else finds hits, too."""
+    """Return the search for nearest neighbours of a request; None if something else finds hits, too."""
     if len(({"query"} | _BESIDE_QUERY) & body.keys()) != 1:
         return None
     if "knn" in body:

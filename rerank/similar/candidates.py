@@ -103,7 +103,7 @@ class CandidateSearch:
 class CandidateBlocks:
     """Reads the candidates of one document.
 
-    The first block is read in any order, and is usually the only one. Where there are more candidates, it is
+    The first block is read in any order, and is usually the only one. If there are more candidates, it is
     read again in the order of shared supershingles. Ties are broken by sequence number, or by index order on
     an engine without these, so that blocks neither overlap nor leave a gap.
 
@@ -226,7 +226,7 @@ class LookupResult:
 
     ``matches``: the most similar first. ``candidates``: how many documents were compared. ``complete``:
     whether these are all candidates; if not, they are those that share most supershingles. ``lacks``: what
-    the answer lacks (failed shards, a timeout); {} where it is complete.
+    the answer lacks (failed shards, a timeout); {} if it is complete.
     """
 
     matches: tuple[Match, ...] = ()

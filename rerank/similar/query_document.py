@@ -24,7 +24,7 @@ class QueryDocument:
         print: its fingerprint, with supershingles, signature and digest.
         values: a list of values for each field of a scope.
         own: index, id and routing of a stored document, which is not its own copy; else None.
-        text: its text, which decides uncertain pairs; empty where it is unknown.
+        text: its text, which decides uncertain pairs; empty if it is unknown.
     """
 
     print: Fingerprint
@@ -252,11 +252,10 @@ class SimilarOptions:
     """The options of a search for copies.
 
     ``min_shared``, ``min_resemblance``, ``min_length_ratio``, ``across_languages``, ``scope``: what decides,
-    as in ``FoldOptions``; None takes that of the scheme. At least one supershingle must be shared in any
-    case.
+    as in ``FoldOptions``; None means that of the scheme. At least one supershingle must always be shared.
     ``verify``: what decides on candidates: ``keywords`` accepts all, ``signature`` compares signatures,
-    ``text`` also the texts of uncertain pairs, where both are known. None takes what a given threshold is
-    for, else that of the scheme. ``min_similarity``: the edit similarity that texts must reach. ``facts``:
+    ``text`` also the texts of uncertain pairs, if both are known. None chooses by the thresholds that are
+    set, else by the scheme. ``min_similarity``: the edit similarity that texts must reach. ``facts``:
     ``numbers`` leaves out copies whose words with digits differ.
     ``filters``: queries that a copy must match, too.
     ``size``: copies on a page.

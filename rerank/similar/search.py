@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 #: A stored document by its id, or index and id; or a fingerprint; or a query document.
 Wanted = str | tuple[str, str] | Fingerprint | QueryDocument
 Driven = TypeVar("Driven", Engine, AsyncEngine)
-#: Documents fetched for one id: from several indices, and from one named index.
+#: How many documents are fetched for an id: if several indices may have it, and from one named index.
 _SAME_ID, _ALL = 10, 1000
 
 
