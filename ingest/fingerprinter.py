@@ -151,7 +151,7 @@ class Fingerprinter:
         return True
 
     def expect(self, characters: int) -> bool:
-        """Switch to compiled code if so many characters to come are worth loading it.
+        """Switch to compiled code if this many more characters are worth loading it.
 
         Returns:
             Whether this call switched.
@@ -351,7 +351,7 @@ def fields_json(
     sketches: Sketches,
     signed_json: Callable[[Sketcher, Sketches], Iterator[bytes]] = sketch_json,
 ) -> list[bytes]:
-    """Return ``Fingerprint.to_field`` of each document of a block as JSON.
+    """Return the fingerprint of each document of a block as JSON, like ``Fingerprint.to_field``.
 
     Args:
         scheme: the scheme's id.

@@ -49,7 +49,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Everything the scheme says of two texts; ``estimate`` is None where one has no signature.
+    """Everything the scheme says of two texts; ``estimate`` is None if one has no signature.
 
     ``containment``: the share of A found in B, and of B found in A. ``same_text``: the canonical tokens are
     the same, and there are some. ``similarity``: the edit similarity of the words as they are written, None

@@ -64,18 +64,18 @@ class MappedColumn:
         self._file.seek(0, 2)
 
     def fill(self, rows: int) -> None:
-        """Make an empty column one of so many rows of zeros."""
+        """Fill an empty column with this many rows of zeros."""
         self._size = rows * self.row_bytes
         self._file.truncate(self._size)
         self._file.seek(self._size)
 
     def mapped(self) -> NDArray[Any]:
-        """Return all rows, shape (N,) or (N, width); the file is read as they are used."""
+        """Return all rows, shape (N,) or (N, width); they are read from the file when they are used."""
         self._file.flush()
         shape = (len(self), self._width) if self._width else (len(self),)
         if not len(self):
             return np.zeros(shape, self._dtype)
-        # As a plain array: slices of a memmap are slow.
+        # A plain array, because slices of a memmap are slow.
         return np.asarray(np.memmap(self._file, self._dtype, "r", shape=shape))
 
     def read(self, begin: int, end: int) -> NDArray[Any]:
@@ -95,7 +95,7 @@ class Blobs:
         self._ends = MappedColumn(store, np.int64)
 
     def append(self, data: bytes, sizes: Int64s) -> None:
-        """Add pieces of so many bytes each, one after another in ``data``."""
+        """Add pieces of this many bytes each, one after another in ``data``."""
         ends = np.cumsum(sizes) + len(self._bytes)
         self._bytes.append(np.frombuffer(data, np.uint8))
         self._ends.append(ends)

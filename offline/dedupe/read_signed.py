@@ -246,7 +246,7 @@ def _row_by_row(  # noqa: PLR0917
 def _whole(  # noqa: PLR0917
     layout: SignatureLayout, batch: Any, wanted: list[str], head: str, source: str, first: int  # noqa: ANN401 - Arrow's
 ) -> FingerprintBlock | None:  # fmt: skip
-    """Return a batch decoded from its Arrow buffers; None where these are not in the usual form."""
+    """Return a batch decoded from its Arrow buffers; None if these are not in the usual form."""
     import pyarrow as pa
 
     column = batch.column(head)

@@ -147,7 +147,7 @@ def iter_slots(
 class LargeBuckets:
     """Buckets that are too large for all their pairs, kept until the small ones are done.
 
-    Cost: 4 bytes for each document of each, and a bit a document and slot.
+    Cost: 4 bytes for each document in each bucket, and a bit for each document and slot.
     """
 
     def __init__(self, documents: int, slots: int) -> None:

@@ -44,7 +44,7 @@ class FieldNames(NamedTuple):
 
     @classmethod
     def of(cls, fields: Sequence[str], language: str, target: str) -> "FieldNames | None":
-        """Return the names; None where they are ambiguous to the scanner."""
+        """Return the names; None if they are ambiguous to the scanner."""
         names = [*fields, language, "format", "id", "_id", "_source", target]
         if len(set(names)) < len(names) or any("." in name for name in names):
             return None
@@ -343,7 +343,7 @@ def _escape(data, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
 def _simple_end(data, at, whole):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, C901
     """Return the end of a number or literal, −1 for an odd one.
 
-    Odd are numbers that are long or have an exponent, and with ``whole`` all but integers.
+    A number is odd if it is long or has an exponent; with ``whole`` all but integers are odd.
     """
     if not whole:
         first = 0

@@ -214,7 +214,7 @@ class Sink(Protocol):
 
     @property
     def place(self) -> OutputPosition | None:
-        """Where the worker writes the next part; None where parts are files."""
+        """Where the worker writes the next part; None if parts are files."""
         ...
 
     def resume(self, state: State | None) -> None:
@@ -289,7 +289,7 @@ class FileSink:
     def sync(self) -> int:
         """Sync the file and return its bytes."""
         assert self._file is not None
-        # No worker has a position now; one that died may have written beyond the parts taken.
+        # No worker writes now, but one that died may have written beyond the last part.
         self._file.truncate(self._end)
         os.fsync(self._file.fileno())
         return self._end

@@ -134,7 +134,7 @@ class Signer:
         return [piece for _, pieces in self._signed(read, tally) for piece in pieces]
 
     def fast_path(self) -> "FastPath | None":
-        """Return the compiled signer of plain lines; None where options or missing code exclude it."""
+        """Return the compiled signer of plain lines; None if options or missing code exclude it."""
         options, tools = self.options, self.tools
         looked_at = options.html or options.only_ids or options.reading.id_field or tools.seal is not None
         if self._fast is None and tools.fingerprinter.is_compiled and not looked_at:
@@ -297,7 +297,7 @@ class Signer:
         return {name: value for name, value in document.items() if name != "_id"}
 
     def line_of(self, one: ParsedLine, fingerprint: bytes, tally: SignTally) -> tuple[bytes, ...]:
-        """Return the line of a document with its fingerprint, as pieces; none where it fails."""
+        """Return the line of a document with its fingerprint, as pieces; none if it fails."""
         target = self.options.target
         if self.options.only_ids:
             if not self.has_id(one, tally):

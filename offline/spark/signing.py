@@ -36,7 +36,7 @@ def sign(documents: Frame, scheme: Scheme, options: SignOptions, *, beside: bool
     Args:
         options: which columns hold text; ``reading`` and ``only_ids`` have no effect.
         beside: add the column ``beside``, so that ``groups`` finds what ``shinglefold groups`` finds in the
-            texts. It has all supershingles, not only those that an index stores. Where texts decide, it also
+            texts. It has all supershingles, not only those that an index stores. If texts decide, it also
             has their words as numbers, and a hash of their facts: some 8 bytes a word.
 
     Raises:
