@@ -16,7 +16,7 @@ MOST_NAMES = 100
 
 
 def codes_with_any(languages: Sequence[str] | None) -> tuple[str, ...] | None:
-    """Return language codes with ``any``, which takes the words of all other scripts; None for None."""
+    """Add ``any``, which takes the words of all other scripts, to language codes; return None for None."""
     if languages is None:
         return None
     codes = check_strings("languages", languages, MOST_NAMES)

@@ -14,7 +14,7 @@ from shinglefold.model.values import Int64s, Uint64s
 LONG = 1 << 21
 #: Characters of a piece; a longer text is cut here, at the next space or Chinese character.
 PIECE = 1 << 17
-#: Within so many characters there must be a good place for the cut; else it splits a word.
+#: A text is cut between words if one ends within this many characters, else inside a word.
 REACH = 1 << 13
 #: Characters of a block: large enough to hide the overhead of numpy calls, small enough for the cache.
 BLOCK = 1 << 16
@@ -89,7 +89,7 @@ def blocks(texts: Sequence[Cuttable]) -> Iterator[Block]:
     """Yield blocks of the pieces of all texts."""
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     if lengths.max(initial=0) <= PIECE + REACH:
-        # A ``Joined`` text is longer, so all are strings here.
+        # All texts are strings here, because a ``Joined`` text is longer than this limit.
         yield from _blocks_of_whole(cast(Sequence[str], texts), np.cumsum(lengths + 1))
         return
     block, size = Block([], [], []), 0

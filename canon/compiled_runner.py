@@ -51,7 +51,7 @@ class Workspace(NamedTuple):
 
     @classmethod
     def of(cls, codes: int) -> "Workspace":
-        """Return columns for a block of so many code points."""
+        """Return columns for a block of this many code points."""
         starts, ends, chosen, places = (np.empty(codes, np.int64) for _ in range(4))
         keys, hashes = (np.empty(codes, np.uint64) for _ in range(2))
         marks, groups = np.empty(codes, np.uint32), np.empty(codes, np.uint8)

@@ -115,7 +115,7 @@ def _load(point: EntryPoint, kind: str) -> Any:  # noqa: ANN401 - whatever a plu
 
 
 def usable() -> tuple[dict[str, type[Language]], dict[str, MissingExtra]]:
-    """Return by code the usable languages, and the missing extra of the others."""
+    """Return the usable languages, and the missing extra of each unusable one, by code."""
     ready: dict[str, type[Language]] = {}
     lacking: dict[str, MissingExtra] = {}
     points = installed()

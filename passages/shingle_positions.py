@@ -11,7 +11,7 @@ from shinglefold.model.values import Int64s, PlacedTokens, Token, Uint64s
 from shinglefold.relatives.simhash import window_simhashes
 from shinglefold.sketch.shingles import shingle_hashes
 
-#: Words of an element: so many that a match is no coincidence, so few that they fit between two edits.
+#: Words of an element: enough that a match is no coincidence, few enough to fit between two edits.
 WIDTH = 5
 
 

@@ -159,7 +159,7 @@ class Sketcher:
 
 
 def _blocks(offsets: Int64s, tokens: int) -> Iterator[slice]:
-    """Yield runs of documents with at most so many tokens, or single longer documents."""
+    """Yield runs of documents with at most this many tokens, or single longer documents."""
     begin, documents = 0, len(offsets) - 1
     while begin < documents:
         end = int(np.searchsorted(offsets, offsets[begin] + tokens, "right")) - 1

@@ -56,7 +56,7 @@ class Change(NamedTuple):
 class WriteAheadLog:
     """The log of the single writer of an index; ``size`` is in bytes.
 
-    The writer has committed the log of an earlier one before.
+    Before a writer starts its log, it commits the log of the writer before it.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -275,7 +275,7 @@ def _checksum(length: bytes, batch: bytes) -> int:
     return zlib.crc32(batch, zlib.crc32(length))
 
 
-#: By field and value, the ids of the documents that have the value or had it.
+#: The ids of documents that have a value or had it, by field and value.
 _Ids = dict[str, dict[object, list[str]]]
 
 
