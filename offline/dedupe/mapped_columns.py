@@ -111,14 +111,14 @@ class Blobs:
 
 
 class Pieces:
-    """Pieces of bytes by number, out of mapped files."""
+    """Reads pieces of bytes by number from mapped files."""
 
     def __init__(self, data: memoryview, ends: Int64s) -> None:
         self._data = data
         self._ends = ends
 
     def of(self, numbers: Int64s) -> list[bytes]:
-        """Return some pieces."""
+        """Return the pieces with these numbers."""
         data = self._data
         begins = np.where(numbers > 0, self._ends[numbers - 1], 0).tolist()
         ends = self._ends[numbers].tolist()

@@ -64,7 +64,7 @@ class SignedReader:
             kw_only=True,
         )
         self._decode = msgspec.json.Decoder(shape).decode
-        # By the length of a list in JSON, the step from keyword to keyword: with ", " or "," between them.
+        # The distance between two keywords, by the length of the list in JSON: with ", " or "," between them.
         width = layout.slots * (layout.letters + 3)
         self._lists = {width + 1: layout.letters + 3, width + layout.slots: layout.letters + 4}
 
@@ -162,7 +162,7 @@ def is_signed(source: str, field: str, options: ReadOptions) -> bool | None:
 
 
 _IDS = ("_id", "id")
-#: Rows that are Arrow's at a time.
+#: How many rows of an Arrow table are read at a time.
 _ROWS = 1 << 16
 _DOT = ord(".")
 
@@ -170,7 +170,8 @@ _DOT = ord(".")
 def holds_fingerprints(source: str, field: str) -> bool | None:
     """Return whether a file has a column of fingerprints; None if it has no rows.
 
-    By its type, else by its first row, which may have none: Spark's is null where a document failed.
+    A struct type decides by its fields, because the first row may be null: Spark writes null for a
+    document that failed. For other types the first row decides.
     """
     file = parquet_file(source)
     import pyarrow as pa

@@ -43,7 +43,7 @@ class TextReader:
     """Fingerprints the texts of tasks.
 
     Args:
-        watched: the field named for languages, of which the absence is reported; empty if none was named.
+        watched: the field that the user named for languages, to warn if no document has it; else empty.
     """
 
     def __init__(self, scheme: Scheme, options: SignOptions, watched: str = "") -> None:
@@ -52,11 +52,11 @@ class TextReader:
         self._watch = FieldWatch(options.fields, language=watched)
 
     def warm(self, sources: Sequence[str], lexicon_file: str) -> None:
-        """Load dictionaries, known words, and compiled code where it pays: forked workers share them."""
+        """Load dictionaries, known words and compiled code (if it pays): forked workers share them."""
         tools = self._signer.tools
         if lexicon_file:
             tools.canonicalizer.lexicon.load(lexicon_file)
-        # A character takes a byte or two, and markup and names of fields come on top.
+        # A character takes a byte or two; markup and names of fields are extra.
         tools.expect(known_size(sources) // 2)
         tools.warm()
 

@@ -46,8 +46,8 @@ _REASONS = 20
 class Signed:
     """The summary of a run: ``read == signed + failed``.
 
-    ``resumed``: documents read by the runs before. ``seconds``: ``total`` of the clock, stages added up over
-    the workers. ``failures``: the first place of each common reason. ``stopped``: why the run ended early.
+    ``resumed``: documents read by earlier runs. ``seconds``: ``total`` is wall time; stages are summed over
+    the workers. ``failures``: the first document of each common reason. ``stopped``: why the run ended early.
     ``present``: fields that some document has; ``sample``: a few documents.
     """
 
@@ -404,7 +404,7 @@ class _Signing:
                 worker.close()
 
     def _tally_of(self, worker: WorkerProcess) -> SignTally | None:
-        """Return the tally of a worker's part once that is written; None if the worker died before."""
+        """Wait until a worker's part is written, and return its tally; None if the worker died before."""
         tally: SignTally | None = worker.answer()
         if tally is None or not tally.held:
             return tally

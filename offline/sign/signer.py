@@ -227,7 +227,7 @@ class Signer:
         heads = {name: name.partition(".")[0] for name in self._watched}
         absent = set(heads.values())
         for one in plain:
-            # Mostly the first document has them all.
+            # Usually the first document has all fields.
             if not absent:
                 break
             absent -= {name for name in absent if one.document.get(name) is not None}
@@ -235,7 +235,7 @@ class Signer:
         tally.sample = tally.sample or [one.document for one in plain[:_SAMPLE]]
 
     def _documents(self, read: RangeRead, tally: SignTally) -> Iterator[ParsedLine]:
-        """Yield the documents of lines; lines that can't stay as they are are read as ``read`` does."""
+        """Yield the documents of lines; parse a line like ``read`` if it can't be kept as it is."""
         spliced = read.encoding == "utf-8" and self._simple and not read.named
         for line in read.lines:
             found = self._kept_line(line, read) if spliced else None
