@@ -47,7 +47,7 @@ class DecisionContext:
         lease: milliseconds after which others may clear an intent.
         max_wait: milliseconds after which a member gives up.
         first_reads: how many of the documents that a search found for a member are read first.
-        retry: how often to begin again where the store is unavailable.
+        retry: how often to begin again if the store is unavailable.
     """
 
     policy: Policy

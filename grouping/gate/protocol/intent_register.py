@@ -129,7 +129,7 @@ class SharedRegister:
         yield from self._write_record(())
 
     def settle(self, intent_ids: Iterable[str]) -> None:
-        """Note that intents are decided; they stay published until searches see their documents."""
+        """Mark intents as decided; they stay published until searches see their documents."""
         self._open -= set(intent_ids)
 
     def settled(self) -> tuple[str, ...]:
@@ -201,7 +201,7 @@ class SharedRegister:
         )
         own = written[len(first)]
         while own.status in (CONFLICT, MISSING):
-            # A request was sent twice, because its connection broke, or others have cleared the record.
+            # The connection broke and the request was sent twice, or others have cleared the record.
             (held,) = yield ReadDocuments((self.name,), "intents")
             if held is None or WriterRecord.from_json(held.source).closed:
                 yield from self._join()
@@ -298,7 +298,7 @@ def _names(writers: VersionedDocument | None) -> Iterable[str]:
 
 
 def _unlist(name: str) -> Steps[None]:
-    """Remove a deleted record from the list; where another write is faster, the next gate does it."""
+    """Remove a deleted record from the list; if another write is faster, the next gate removes it."""
     (writers,) = yield ReadDocuments((WRITERS,), "intents")
     names = set(_names(writers))
     if writers is not None and name in names:

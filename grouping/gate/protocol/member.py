@@ -118,13 +118,13 @@ class Member:
         intent_id: the id of its intent.
         guard: the version under which it is stored; None while it has not reserved its id.
         changes: whether it changes a stored document.
-        kept: group and leadership of the stored document, where that has the same text: both stay.
+        kept: group and leadership of the stored document, if it has the same text; both stay.
         claim: the group in which it claims a place.
         intents: the intents of other writers whose documents may match.
-        nominated: the ids of candidates that searches found, those most likely to decide first.
+        nominated: the ids of candidates that searches found, the most decisive first.
         related_ids: further ids to read: those of intents, and of members of its batch.
         likes: stored documents that match.
-        pending: those of ``intents`` that are open.
+        pending: the open ones among ``intents``.
         retried: whether the store failed once, so that the stored document may be this one.
         busy_reason: why the store was too busy to reserve its id.
         earlier_duplicates: positions of earlier, undecided members of its batch that it resembles.
@@ -160,7 +160,7 @@ class Member:
 
     @property
     def number(self) -> int:
-        """The number for a group of its own: the first that is not taken."""
+        """The number for a new group: the first one that no group has."""
         return next((one for one in self.numbers if one not in self.search_hits.taken), self.numbers[-1])
 
     @property
@@ -226,7 +226,7 @@ class Write:
 class ReadDocuments:
     """Read the newest version of documents, visible to searches or not; None for a missing one.
 
-    ``whole``: with all fields, not only those that decide.
+    ``whole``: read all fields, not only those that decide.
     """
 
     ids: tuple[str, ...]
@@ -238,7 +238,7 @@ class ReadDocuments:
 class FindDocuments:
     """Search the documents that match each member; answered by ``SearchHits`` for each.
 
-    ``deep``: beyond those that share most with the member, too.
+    ``deep``: search for more documents than those that share most with the member.
     """
 
     members: tuple[Member, ...]
