@@ -50,7 +50,7 @@ class Neighbours:
         return self._decided[place] & self.free
 
     def take(self, group: int) -> list[int]:
-        """Remove hits from the free ones and return their places."""
+        """Remove hits from the free ones and return their positions."""
         self.free &= ~group
         return places(group)
 
@@ -102,13 +102,13 @@ def _near(matcher: Matcher, block: Compared, few: int, dense: bool) -> tuple[Mas
     """Return which later hits each of the first hits matches, and whether most pairs were candidates.
 
     Args:
-        few: how many hits to compare where they have many candidates.
+        few: how many hits to compare if they have many candidates.
         dense: whether to treat all pairs as candidates.
     """
     count = len(block)
     most = rows_at_once(count)
     if dense:
-        # A small rest would cost as much in a round of its own.
+        # A small rest is compared now: a further round would cost as much.
         rows = np.arange(min(count if count <= 2 * few else few, most))
         return matcher.decide_dense(_later(rows, count), block, rows, block, 0), True
     near = np.zeros((min(most, count), count), np.bool_)
@@ -140,7 +140,7 @@ def _later(rows: Int64s, count: int) -> Mask:
 
 
 def _groups_of_sets(near: Mask) -> tuple[LeaderGroups, Sequence[int]]:
-    """Return the groups where leaders have many matches, and for each hit 1 where it stays free."""
+    """Return the groups, and for each hit 1 if it stays free; for leaders with many matches."""
     count = near.shape[1]
     free = (1 << count) - 1
     leaders, members = [], []
@@ -157,7 +157,7 @@ def _groups_of_sets(near: Mask) -> tuple[LeaderGroups, Sequence[int]]:
 
 
 def _groups_of_pairs(near: Mask) -> tuple[LeaderGroups, Sequence[int]]:
-    """Return the groups where leaders have few matches, and for each hit 1 where it stays free."""
+    """Return the groups, and for each hit 1 if it stays free; for leaders with few matches."""
     rows, count = near.shape
     free = bytearray(b"\1") * count
     members = [[place] for place in range(rows)]

@@ -134,9 +134,9 @@ class Matcher:
     def matches(self, ones: Compared, rows: Int64s, others: Compared, begin: int = 0) -> Mask:
         """Return bool (R, m − begin): which of the rows of ``ones`` match which of ``others`` from ``begin``.
 
-        Where ``ones`` is ``others``, no hit matches itself.
+        If ``ones`` is ``others``, no hit matches itself.
 
-        Cost: about 8 ns a pair, more where most are alike.
+        Cost: about 8 ns a pair, more if most are alike.
         """
         found = [np.zeros((0, len(others) - begin), np.bool_)]
         for at in range(0, len(rows), ROWS):
@@ -250,7 +250,7 @@ class Matcher:
         return near
 
     def at(self, resemblance: float) -> "Matcher":
-        """Return the same decision with another minimum resemblance."""
+        """Return the same matcher with another minimum resemblance."""
         return replace(self, need=_agreement_for(resemblance, self.values, self.bits))
 
     def _decide(
@@ -305,9 +305,9 @@ def _agreement_for(resemblance: float, values: int, bits: int) -> int:
 
 @lru_cache(64)
 def _sufficient_words(values: int, bits: int, most: int) -> int | None:
-    """Return how many words of 64 values rule out nearly all unrelated pairs: these differ in more bits.
+    """Return how many words of 64 values rule out nearly all unrelated pairs; None if even all values do not.
 
-    None if even all values do not. Of n bits n/2 differ, ± √n/2.
+    Of n bits of unrelated signatures n/2 differ, ± √n/2: more than in matching pairs.
 
     Args:
         most: bits in which matching pairs may differ.
