@@ -49,7 +49,7 @@ class Gate(BaseGate):
         index: an index that was set up for fingerprints; for ``tag`` and ``cap`` with groups.
         pipeline: makes fingerprints; by default that of the index.
         seal: the seal with the key of the index.
-        lease: seconds after which others clear what this gate has begun, should it die.
+        lease: if the gate dies, other gates clear its open intents after this many seconds.
 
     Raises:
         ConfigError: the index was not set up for gates, or the engine does not support them.
@@ -76,7 +76,7 @@ class Gate(BaseGate):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        # An error of the block must not be hidden by one of closing, which often has the same cause.
+        # An error of ``close`` must not hide the error of the block, which often has the same cause.
         with nullcontext() if kind is None else suppress(EngineError):
             self.close()
 
@@ -121,7 +121,7 @@ class Gate(BaseGate):
 
         Returns:
             For each passage ``equal_tokens``, and under ``shown`` (the stored document) and ``member`` the
-            field, the position and the text; [] where the stored document was deleted.
+            field, the position and the text; [] if the stored document was deleted.
         """
         check_str("like", like)
         (outcome,) = self.pipeline.run_block([without_fingerprint(document, self.recipe.field)])
@@ -134,7 +134,7 @@ class Gate(BaseGate):
         stored = self.engine.get(self.index, like)
         if stored is not None and (found := shared(stored)):
             return found
-        # Documents under other routings may have the id, too: the similar one shares most.
+        # Documents with other routings may have the same id: choose the one that shares most.
         return max(map(shared, self._with_id(like)), key=_equal_tokens, default=[])
 
     def _with_id(self, id_: str) -> list[JSON]:
@@ -169,7 +169,7 @@ def _equal_tokens(passages: Sequence[JSON]) -> int:
 class AsyncGate(BaseGate):
     """A ``Gate`` whose methods are awaited; tasks of one event loop may share it.
 
-    A task that is cancelled stops waiting; its documents may be accepted all the same. Make a gate with
+    A task that is cancelled stops waiting, but its documents may still be accepted. Make a gate with
     ``await AsyncGate.open(engine, index, policy)``.
     """
 
@@ -280,7 +280,7 @@ class BulkRun:
 
     Attributes:
         verdicts: the verdict on each document, in order, as JSON with its line.
-        unknown: documents that are being decided; where the run ends then, some may have been stored.
+        unknown: documents that are being decided; if the run ends now, some may have been stored.
         stopped: why the run ended early; "" if it did not.
     """
 

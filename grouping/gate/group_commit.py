@@ -88,7 +88,7 @@ class DecisionJob:
 
     @property
     def given_up(self) -> bool:
-        """Whether no caller waits for the job any more."""
+        """Whether all callers have stopped waiting for the job."""
         return bool(self.callers) and all(caller.given_up or caller.done for caller in self.callers)
 
     def until_pause(self, error: BaseException | None = None) -> Steps[int | None]:
@@ -115,11 +115,11 @@ class DecisionJob:
                 go = partial(self._steps.send, answer)
 
     def _yields_turn(self, pause: Pause) -> bool:
-        """Return whether other jobs may go on in a pause; between two batches they always may."""
+        """Return whether other jobs may run during a pause; between two batches they always may."""
         return not pause.milliseconds or (self._shared and not pause.alone)
 
     def deliver(self) -> None:
-        """Hand callers the verdicts that are final and durable by now."""
+        """Give callers the verdicts that are final and durable."""
         waiting: list[tuple[Member, WaitingCaller, int]] = []
         for member, caller, place in self._undecided:
             if member.verdict is None:
@@ -195,7 +195,7 @@ class GroupCommit:
         """Decide about documents with fingerprints.
 
         A caller that is cancelled stops waiting. If others of its job still wait, its documents are
-        decided all the same; else their placeholders are released at the next pause.
+        still decided; else their placeholders are released at the next pause.
         """
         if not documents:
             return []
@@ -289,12 +289,12 @@ class LoopThread:
 
     def __init__(self, name: str) -> None:
         self._loop = asyncio.new_event_loop()
-        # A blocking engine blocks it on purpose, which debug mode would report.
+        # A blocking engine blocks the loop on purpose; debug mode would report that.
         self._loop.slow_callback_duration = float("inf")
         self._process = os.getpid()
         self._thread = threading.Thread(target=_serve, args=(self._loop,), name=name, daemon=True)
         self._thread.start()
-        # Also before the interpreter ends: a thread that wakes during its shutdown may crash the process.
+        # Stop the thread before the interpreter ends: if it wakes during the shutdown, the process may crash.
         self._stop = weakref.finalize(self, _stop, self._loop, self._thread, self._process)
 
     @property
@@ -364,7 +364,7 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
 def _stop(loop: asyncio.AbstractEventLoop, thread: threading.Thread, process: int) -> None:
     if os.getpid() == process and thread.is_alive():
         loop.call_soon_threadsafe(loop.stop)
-        # The garbage collector may run this in that very thread.
+        # The garbage collector may run this in the thread itself, which can't join itself.
         if thread is not threading.current_thread():
             thread.join()
 

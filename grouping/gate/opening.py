@@ -36,7 +36,7 @@ from shinglefold.rerank.similar import QueryDocument
 
 @dataclass(frozen=True, slots=True)
 class FingerprintJudge:
-    """Compares members with stored documents and with the prints of intents."""
+    """Compares members with stored documents, and with the parts of documents that intents publish."""
 
     model: SimilarityModel
 
@@ -55,7 +55,7 @@ class FingerprintJudge:
         return [found.get(position) for position in positions]
 
     def possible(self, pairs: Sequence[tuple[Member, Any]]) -> list[bool]:
-        """Return whether members and the prints of intents may match.
+        """Return whether members may match the documents of intents, by the parts that ``print`` returns.
 
         The gate of an intent may have another policy and publish fewer parts. A missing part may match.
         """
@@ -66,11 +66,11 @@ class FingerprintJudge:
         return [position in found for position in positions]
 
     def _completed(self, member: Member, print_: JSON) -> JSON:
-        """Return the print of an intent, its missing parts taken from the member."""
+        """Return the published parts of an intent; missing ones are taken from the member."""
         field, model = self.model.field, self.model
         own, published = stored_parts(member.document, field), stored_parts(print_, field)
         missing = [name for name in model.parts if name in own and name not in published]
-        # A print has an empty list where its document has no values.
+        # A document without values publishes an empty list.
         unknown = [scope for scope in model.scopes if stored_value(print_, model.source_path(scope)) is None]
         if not missing and not unknown:
             return print_
@@ -239,7 +239,7 @@ def open_gate(  # noqa: PLR0917 - as gates are opened
     _check_groups(recipe, index, policy)
     rules = policy.rules.or_noted(recipe)
     if policy.action == "refuse":
-        # The index notes the rules of its groups, and this policy has no groups.
+        # The index stores the rules of its groups, and this policy has no groups.
         rules = replace(rules, verify=policy.verify, min_similarity=policy.min_similarity)
     values = Values.of(mappings, rules.scope, index)
     model = similarity_model(recipe, rules, seal, values, canonicalizer, facts=policy.facts)
@@ -265,7 +265,7 @@ def open_gate(  # noqa: PLR0917 - as gates are opened
         SharedRegister(_new_intent_id, milliseconds) if intents else NullRegister(),
         groups=recipe.groups,
         lease=milliseconds,
-        # Trying again does not help where an index fails for its only writer.
+        # Retries do not help if an index fails for its only writer.
         retry=Backoff() if intents else Backoff(retries=0),
     )
     read_back = (*parts, *scopes, *model.texts)

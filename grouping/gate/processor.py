@@ -58,7 +58,7 @@ class Uniqueness:
         self._gate: tuple[int, Gate] | None = None
 
     def apply(self, documents: Sequence[Document]) -> list[ProcessorResult]:
-        """Take documents through the gate, together."""
+        """Decide about documents by the gate, in one batch."""
         gate = self._open_gate()
         field = gate.recipe.field
         outcomes: list[ProcessorResult] = [

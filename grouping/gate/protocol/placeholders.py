@@ -85,7 +85,7 @@ def is_open(intent: Intent, held: VersionedDocument | None, gate_fields: GateFie
 
 
 def guard_revocation(held: VersionedDocument, gate_fields: GateFields) -> Action:
-    """Return the action that takes the guard of an open intent away, so that nothing is stored under it.
+    """Return the action that revokes the guard of an open intent, so that nothing is stored under it.
 
     A placeholder is deleted. A document that was to be changed gets a new version.
     """
@@ -99,7 +99,7 @@ _MARK = "\0"
 
 
 def document_key(id_: str, routing: str | None = None) -> str:
-    """Return id and routing as one key: the id itself where there is no routing.
+    """Return id and routing as one key: the id itself if there is no routing.
 
     An id is unique only under its routing, and a document can be read and written only by both.
     """
