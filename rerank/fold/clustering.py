@@ -67,8 +67,8 @@ def collapse(
     """Fold a list of hits in rank order, from any source.
 
     Args:
-        hits: with the stored fingerprint in ``fields`` (as ``docvalue_fields`` return it) or in ``_source``;
-            a whole response will do, too.
+        hits: hits with the stored fingerprint in ``fields`` (as ``docvalue_fields`` return it) or in
+            ``_source``; or a whole response.
         scheme: the scheme of the index; hits of other schemes are counted and not folded.
         field: the object field of the fingerprint.
         seal: the seal with the key of the index; fingerprints without that seal are unreadable.
@@ -104,7 +104,7 @@ def folding_of(
 
     Args:
         earlier: hits shown on earlier pages; hits that match them are left out. For ``leader`` linkage.
-        lead: groups hits by leader where no policy chooses the representative.
+        lead: groups hits by leader if no policy chooses the representative.
     """
     if options.linkage == "connected":
         return ConnectedFolding(scheme, options, field, seal)
@@ -134,7 +134,7 @@ class _Folding:
             # Hits without ids can't be compared.
             return free
         if len(self.hits) == len(ids):
-            # The first hits: their identities matter only when more follow.
+            # The identities of the first hits matter only when more hits follow.
             return free
         self._seen.update(map(identity, self.hits[self._identified : begin]))
         self._identified = len(self.hits)

@@ -181,7 +181,7 @@ class GroupCounts(NamedTuple):
     """Results by group number, and the number of groups of all results.
 
     A group missing in ``members`` has one result. ``groups`` is None if they were not counted; ``exact``:
-    whether it is no estimate.
+    whether it is exact, not an estimate.
     """
 
     members: Mapping[int, int]
@@ -257,7 +257,7 @@ class GroupCounter:
                 self.extra.append(self._total_request())
 
     def counted(self, answer: JSON, extra: Sequence[JSON], groups: Sequence[int]) -> Steps[GroupCounts]:
-        """Return the counts of a page from its answers, with further requests where they are needed."""
+        """Return the counts of a page from its answers, with further requests if necessary."""
         for one in extra:
             self._partial.note(one)
         if self._sampled:

@@ -85,7 +85,7 @@ def _answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:
         )
         counters["explain"] = [_explain_group(reading, places, sources, text_verdicts) for places in attached]
     if reading.partial:
-        # Fetching texts may have been the first to lack something.
+        # Fetching texts may have been the first request with a partial answer.
         counters["groups_total"] = _groups_total(reading, collapsed)
         counters["partial"] = dict(reading.partial.lacks)
     return _answer(reading, page) | {KEY: counters}
@@ -132,7 +132,7 @@ def _decide_by_text(
     text_verdicts |= stage.decide_texts(new, texts, hopes)
     verdicts |= {pair: one.alike for pair, one in text_verdicts.items()}
     sure |= certain
-    # In groups of chains a member need not match the representative.
+    # With connected linkage a member need not match the representative.
     may_leave = reading.options.linkage == "leader"
     verdicts = dict.fromkeys(sure, True) | verdicts
     decided = apply_text_verdicts(groups, verdicts, may_leave, lambda gone: _preferred(reading, gone))
@@ -271,7 +271,7 @@ def groups_total(first: Sequence[int], read: int, total: object, *, ended: bool)
         ended: whether these are all hits.
 
     Returns:
-        ``value`` and ``relation``: ``eq``; ``gte`` (groups seen; nothing is known of the rest); or
+        ``value`` and ``relation``: ``eq``; ``gte`` (groups seen; the rest is unknown); or
         ``estimate``, with its ``method``, the ``window`` it is based on, and ``of``, the total it is
         extrapolated to.
 

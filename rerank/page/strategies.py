@@ -42,14 +42,14 @@ class WindowStrategies:
         self._seq_no = can.seq_no
         self._tiebreaker = tiebreaker
         self._keep_alive = keep_alive
-        #: By index and routing searched: whether there are several shards.
+        #: Whether there are several shards, by index and routing.
         self._several: dict[tuple[str | None, str], bool] = {}
 
     def read(self, reading: WindowReader, index: str | None, routing: str) -> Steps[None]:
         """Read hits until ``reading.stopped_by`` says why no more are needed.
 
-        The page is fetched under a point in time that is opened here. The caller closes it where
-        ``reading.owns_pit``, also after an exception.
+        The page is fetched under a point in time that is opened here. If ``reading.owns_pit``, the caller
+        closes it, also after an exception.
 
         Raises:
             UnsupportedQuery: the request names both a point in time and an index.
@@ -71,7 +71,7 @@ class WindowStrategies:
         yield from reading.read_more(index)
 
     def _read_first(self, index: str | None, reading: WindowReader, routing: str) -> Steps[None]:
-        """Read the first window: with its ties broken where there are several shards.
+        """Read the first window; break its ties if there are several shards.
 
         One shard has one order of its own, and breaking ties costs a fifth of the window.
         """
