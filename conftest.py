@@ -13,8 +13,8 @@ _ROOT = Path(__file__).resolve().parent
 def pytest_configure() -> None:
     """Refuse to run when a module of the mapped folders can't be imported by its package name.
 
-    A strict editable install links each module when it is made, so a new one is invisible until it is made
-    again, and tests would pass or fail on what is not there.
+    A strict editable install links each module when it is installed. A new module can't be imported until the
+    next install, so tests would run without it.
     """
     linked = Path((find_spec("shinglefold") or ModuleSpec("", None)).origin or "").parent
     missing = [name for name in _modules() if not linked.joinpath(*name.split("/")).exists()]

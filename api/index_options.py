@@ -142,9 +142,9 @@ class IndexOptions:
 def thresholds(similarity: float) -> dict[str, Any]:
     """Return the thresholds of a decision for one similarity, 0 to 1.
 
-    Texts decide by their edit similarity s. The signature alone decides pairs above the resemblance
-    s/(2 - s), the most that texts of this similarity can have, and where a text can't be read. Texts of
-    similarity s have a length ratio of at least s.
+    Texts decide by their edit similarity s. Texts of
+    similarity s have a resemblance of at most s/(2 - s), and a length ratio of at least s. The signature
+    alone decides pairs with more resemblance, and pairs whose texts can't be read.
     """
     return {
         "verify": "text",

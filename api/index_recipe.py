@@ -16,7 +16,7 @@ MOST_NAMES = 100
 
 
 def codes_with_any(languages: Sequence[str] | None) -> tuple[str, ...] | None:
-    """Return language codes with ``any``, which takes the words of all other scripts; None for None."""
+    """Add ``any``, which takes the words of all other scripts, to language codes; return None for None."""
     if languages is None:
         return None
     codes = check_strings("languages", languages, MOST_NAMES)
@@ -24,7 +24,7 @@ def codes_with_any(languages: Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 def mappings_or_none(engine: Engine, index: str) -> dict[str, JSON]:
-    """Return the mappings of each index behind a name; none where there is no such index."""
+    """Return the mappings of each index behind a name; none if there is no such index."""
     try:
         return engine.all_mappings(index)
     except IndexMissing:
@@ -39,7 +39,7 @@ def common_recipe(
     """Return the recipe that all of several indices have.
 
     Args:
-        mappings: by the names of the indices; at least one.
+        mappings: the mappings of each index by its name; at least one.
         not_set_up, different: return the message about an index without a recipe, and about two indices
             with different ones.
 
@@ -81,7 +81,7 @@ def with_languages(
     """Return a scheme with these languages, as they are installed; those it has keep their options.
 
     Args:
-        options, overrides: of the others, see ``shinglefold.registry.references``.
+        options, overrides: for new languages, see ``shinglefold.registry.references``.
 
     Raises:
         UnknownLanguage, MissingExtra: a language is not installed.

@@ -73,7 +73,7 @@ def open(  # noqa: A001 - documented, each with a default
 def _open_with_recipe(where: Any, index: str, options: IndexOptions) -> tuple[Engine, Recipe]:  # noqa: ANN401
     """Return an open engine, ready to search, and the recipe of an index.
 
-    The embedded engine is opened twice, because its words depend on the recipe.
+    The embedded engine is opened twice: the recipe says how queries are split into words.
     """
     engine = open_engine(where)
     try:

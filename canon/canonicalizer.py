@@ -1,8 +1,8 @@
 """The canonicalizer: text to canonical tokens, as strings or as hashes; all methods agree on every input.
 
-``tokens`` returns strings with offsets, for people. ``hash_batch`` returns hashes, for fingerprints: a
-lexicon maps the hash of a word form to the hash of its canonical token, and only new forms become Python
-strings and go through a language plugin. ``placed`` returns hashes with offsets. ``text_batch`` returns
+``tokens`` returns strings with offsets, for people. ``hash_batch`` returns hashes, for fingerprints. A
+lexicon maps the hash of a word form to the hash of its canonical token. Only new forms become Python strings
+and go through a language plugin. ``placed`` returns hashes with offsets. ``text_batch`` returns
 strings, for an engine that searches canonical words.
 """
 
@@ -228,7 +228,7 @@ class Canonicalizer:
         """
         if self._kernel is None:
             raise RuntimeError("compile() comes before run()")
-        # One a thread, which reuses its memory: fresh memory costs more than the work done in it.
+        # Each thread has a run of its own and reuses its memory: fresh memory costs more than the work.
         run: CanonRun | None = getattr(self._runs, "run", None)
         if run is None:
             # Pyright knows this module by two paths.
@@ -360,7 +360,7 @@ class Canonicalizer:
         return keys
 
     def _words(self, segments: Segments, chosen: Int64s, tokens: Int64s) -> list[str]:
-        """Return the canonical forms of some tokens; empty for dropped ones."""
+        """Return the canonical forms of the given tokens; empty for dropped ones."""
         mixed = self._router.mixed(segments.traits[tokens]).tolist()
         rows = zip(segments.words_at(tokens), chosen[tokens].tolist(), mixed, strict=True)
         return [self._form(word, language, mix).canonical or "" for word, language, mix in rows]

@@ -14,7 +14,7 @@ from shinglefold.model.values import Int64s, Uint64s
 LONG = 1 << 21
 #: Characters of a piece; a longer text is cut here, at the next space or Chinese character.
 PIECE = 1 << 17
-#: Within so many characters there must be a good place for the cut; else it splits a word.
+#: A text is cut between words if one ends within this many characters, else inside a word.
 REACH = 1 << 13
 #: Characters of a block: large enough to hide the overhead of numpy calls, small enough for the cache.
 BLOCK = 1 << 16
@@ -89,7 +89,7 @@ def blocks(texts: Sequence[Cuttable]) -> Iterator[Block]:
     """Yield blocks of the pieces of all texts."""
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     if lengths.max(initial=0) <= PIECE + REACH:
-        # A ``Joined`` text is longer, so all are strings here.
+        # All texts are strings here, because a ``Joined`` text is longer than this limit.
         yield from _blocks_of_whole(cast(Sequence[str], texts), np.cumsum(lengths + 1))
         return
     block, size = Block([], [], []), 0
@@ -133,12 +133,12 @@ class HashedBlock(NamedTuple):
 
 
 def merge_blocks(most: HashedBlock, others: HashedBlock, places: Int64s) -> HashedBlock:
-    """Fill into a block the texts that another path processed.
+    """Insert into a block the texts that the other path processed.
 
     Args:
         most: the block; it has no tokens for those texts.
         others: the tokens of those texts, in order.
-        places: int64, the numbers of those texts in the block.
+        places: int64, the positions of those texts in the block.
     """
     counts, votes, repairs = most.counts.copy(), most.votes.copy(), most.repairs.copy()
     counts[places], votes[places], repairs[places] = others.counts, others.votes, others.repairs

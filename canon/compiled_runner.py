@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 class Missing(NamedTuple):
-    """Words that the lexicon lacks: place in the text, key, language, and whether they mix scripts.
+    """Words that the lexicon lacks: offsets, key, language, and whether they mix scripts.
 
-    ``places``: their places among the hashes of the block, where a 0 stands.
+    ``places``: their positions in the hashes of the block, which have a 0 there.
     """
 
     starts: Int64s
@@ -51,7 +51,7 @@ class Workspace(NamedTuple):
 
     @classmethod
     def of(cls, codes: int) -> "Workspace":
-        """Return columns for a block of so many code points."""
+        """Return columns for a block of this many code points."""
         starts, ends, chosen, places = (np.empty(codes, np.int64) for _ in range(4))
         keys, hashes = (np.empty(codes, np.uint64) for _ in range(2))
         marks, groups = np.empty(codes, np.uint32), np.empty(codes, np.uint8)
@@ -228,7 +228,7 @@ def _filled(made: HashedBlock, missing: Missing, learned: LexiconEntries, origin
 
 
 def _texts(codes: NDArray[np.uint32], origins: Int64s, places: Sequence[int]) -> list[str]:
-    """Return some texts of a block as strings."""
+    """Return the texts at these positions of a block as strings."""
     ends = [*(origins[1:] - 1).tolist(), len(codes) - 1]
     return [
         codes[origins[place] : ends[place]].tobytes().decode("utf-32-le", "surrogatepass") for place in places

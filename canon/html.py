@@ -7,7 +7,7 @@ from shinglefold.options.validation import check_str
 
 
 def _either_case(names: str) -> str:
-    """Return a pattern for names in either case, grouped by first letter: twice as fast as a flag."""
+    """Return a pattern for names in either case. Grouped by first letter it is twice as fast as a flag."""
     rests: dict[str, list[str]] = {}
     for name in names.split("|"):
         first, *rest = ("".join(dict.fromkeys((letter, letter.upper()))) for letter in name)

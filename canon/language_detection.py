@@ -83,7 +83,7 @@ class LanguageRouter:
 
 
 def make_language_router(languages: Sequence[Language]) -> LanguageRouter:
-    """Return the router of some languages.
+    """Return the router of the given languages.
 
     Raises:
         ConfigError: no language takes the words of other scripts, or there are more than 12 scripts or 16
@@ -164,7 +164,7 @@ def _script_of_mixed(
 
 
 def _confusable_bits(traits: NDArray[np.uint32], lowest: int) -> NDArray[np.bool_]:
-    """Return the bits of the confusable scripts in some traits, bool (3, T)."""
+    """Return which confusable scripts the traits have, bool (3, T)."""
     bits = np.arange(lowest, lowest + len(CONFUSABLE), dtype=np.uint32)[:, None]
     return (traits >> bits) & np.uint32(1) > 0
 
@@ -180,10 +180,10 @@ def _by_letters(
 
 
 def _by_paragraph(segments: Segments, text: int, own: Int64s, members: Sequence[int]) -> NDArray[np.uint8]:
-    """Return the languages of some words of a text, decided paragraph by paragraph.
+    """Return the languages of the given words of a text, decided paragraph by paragraph.
 
     Args:
-        own: the tokens.
+        own: positions of the words among the tokens.
         members: the candidate languages; the first takes paragraphs without distinctive letters.
     """
     clean = segments.clean
@@ -219,7 +219,7 @@ def _group_table(count: int) -> NDArray[np.uint8]:
 # Canonicalizers for fingerprints and for searches share their tables, of 6 MB each.
 @lru_cache(maxsize=2)
 def _tables(scripts: tuple[str, ...], languages: tuple[_LanguageFacts, ...]) -> Tables:
-    """Return the kinds and traits of code points for some languages, read-only. Cost: 15 ms."""
+    """Return the kinds and traits of code points for these languages, read-only. Cost: 15 ms."""
     facts = characters()
     traits = _script_traits(facts, scripts) | _own_traits(facts)
     traits |= _mark_traits(facts, [marks for marks, _, _ in languages])
@@ -307,7 +307,7 @@ def canonical_form(router: LanguageRouter, word: str, language: int, *, mixed: b
 
 
 def hash_forms(forms: Iterable[WordForm]) -> tuple[list[int], list[int]]:
-    """Return the hashes (0: dropped) and the repairs of some forms."""
+    """Return the hashes (0: dropped) and the repairs of the given forms."""
     pairs = [(token_hash(f.canonical) if f.canonical else 0, min(f.repaired, 255)) for f in forms]
     return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
 

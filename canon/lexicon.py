@@ -24,7 +24,7 @@ from shinglefold.model.values import Int64s, Uint64s
 _SMALLEST = 1 << 12
 #: A saved file begins with a header of 30 bytes and the name of the first array.
 _HEADER, _FIRST = 30, b"identity.npy"
-#: Errors of reading a file that holds no lexicon, or a damaged one.
+#: Errors that reading a damaged file, or one that is no lexicon, may raise.
 _LOAD_ERRORS = (OSError, ValueError, KeyError, EOFError, BadZipFile, RuntimeError)
 
 
@@ -235,7 +235,7 @@ def _insert(slots: LexiconSlots, keys: Uint64s, values: Uint64s, repairs: NDArra
     return count
 
 
-#: Returns the words at some places, int64 (N,).
+#: Returns the words at the given positions, int64 (N,).
 WordsAt = Callable[[Int64s], Sequence[str]]
 _UNBOUNDED = 1 << 62
 
@@ -248,7 +248,7 @@ class TokenStrings(NamedTuple):
 
 
 class StringLexicon:
-    """A bounded map from the key of a word form to its canonical word; empty where the word is dropped.
+    """A bounded map from the key of a word form to its canonical word; empty if the word is dropped.
 
     Args:
         capacity: the most words kept; a full lexicon forgets all. A word takes some 150 bytes.
@@ -264,7 +264,7 @@ class StringLexicon:
 
         Args:
             keys: uint64 (T,), not 0.
-            words: returns the words at the places of unknown keys.
+            words: returns the words at the positions of unknown keys.
 
         Cost: about 20 ns a known key.
         """

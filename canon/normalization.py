@@ -19,7 +19,7 @@ from shinglefold.model.values import Int64s
 #: Longer runs of marks, which no script needs, are composed in slices: reordering is quadratic.
 _LONGEST_RUN = 256
 _SEEN = np.uint8(INVISIBLE - 1)
-#: If fewer than one place in so many is deleted, copying the ranges between them is faster.
+#: If less than one row in this many is deleted, copying the ranges between them is faster.
 _FEW = 256
 _Number = TypeVar("_Number", bound=np.generic)
 
@@ -33,7 +33,7 @@ class CleanBlock:
         kind: uint8 (N,), the kind of each: ``WORD``, ``UNIT``, ``APOSTROPHE`` or 0.
         origins: int64 (P,), the start of each text.
         given: int64 (P,), the start of each text before normalization.
-        places: int64 (N,), the places of the code points before normalization; None if nothing changed.
+        places: int64 (N,), the positions of the code points before normalization; None if nothing changed.
         removed: int32 (P,), how many invisible characters were removed from within words.
         composed: whether any characters were composed.
     """
@@ -84,7 +84,7 @@ def clean_texts(texts: Sequence[str], kinds: NDArray[np.uint8]) -> CleanBlock:
 def _without_invisible(block: CleanBlock) -> CleanBlock:
     gone = np.flatnonzero((block.kind & INVISIBLE) > 0)
     kind = _without(block.kind, gone)
-    # The place of each removed character in the result.
+    # For each removed character, the position in the result of the character after it.
     after = gone - np.arange(len(gone))
     inside = _readable(kind[after - 1]) & _readable(kind[after])
     text_of = np.searchsorted(block.origins, gone[inside], "right") - 1
@@ -95,7 +95,7 @@ def _without_invisible(block: CleanBlock) -> CleanBlock:
 
 
 def _without(column: NDArray[_Number], gone: NDArray[np.int64]) -> NDArray[_Number]:
-    """Return a column without some places, which are in order."""
+    """Return a column without the rows at the positions ``gone``, which ascend."""
     if len(gone) > len(column) // _FEW:
         return np.delete(column, gone)
     bounds = [-1, *gone.tolist(), len(column)]

@@ -63,7 +63,7 @@ class Segments:
         return self._spans(self.starts, self.ends)
 
     def words_at(self, tokens: Int64s) -> Iterator[str]:
-        """Yield the folded characters of some tokens."""
+        """Yield the folded characters of the tokens at these positions."""
         if len(tokens) < _FEW:
             return map(self.word, tokens.tolist())
         return self._spans(self.starts[tokens], self.ends[tokens])
@@ -116,8 +116,8 @@ def _token_traits(traits: NDArray[np.uint32], starts: Int64s) -> NDArray[np.uint
 def _keys(codes: Int64s, starts: Int64s, ends: Int64s) -> Uint64s:
     """Return a 64-bit hash of each token's folded characters.
 
-    Method: with v the value of a character, the prefix sums of v·Bⁱ give the polynomial of any slice as a
-    difference, times B⁻ˢᵗᵃʳᵗ (a Rabin-Karp fingerprint modulo 2**64, over scattered values).
+    Method: a Rabin-Karp fingerprint modulo 2**64, over scattered values. With v the value of a character, the
+    prefix sums of v·Bⁱ are computed once. The hash of a slice is their difference times B⁻ˢᵗᵃʳᵗ.
     """
     power, inverse = _powers(1 << max(16, len(codes).bit_length()))
     terms = characters().value[codes]

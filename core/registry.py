@@ -115,7 +115,7 @@ def _load(point: EntryPoint, kind: str) -> Any:  # noqa: ANN401 - whatever a plu
 
 
 def usable() -> tuple[dict[str, type[Language]], dict[str, MissingExtra]]:
-    """Return by code the usable languages, and the missing extra of the others."""
+    """Return the usable languages, and the missing extra of each unusable one, by code."""
     ready: dict[str, type[Language]] = {}
     lacking: dict[str, MissingExtra] = {}
     points = installed()
@@ -139,7 +139,7 @@ def references(
 
     Args:
         codes: the languages; None takes all usable ones.
-        options: for all languages but those in ``overrides``.
+        options: the options of all languages that are not in ``overrides``.
         overrides: options by language code.
 
     Raises:

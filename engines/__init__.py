@@ -114,7 +114,7 @@ def open_blocking_twin(client: Any, loop: "asyncio.AbstractEventLoop") -> Any:  
 
 
 def folder_of(where: str) -> str | None:
-    """Return the folder that an address names, None where it names a server."""
+    """Return the folder that an address names, None if it names a server."""
     return None if is_server(where) else where.removeprefix(_EMBEDDED)
 
 

@@ -82,7 +82,7 @@ class _ElasticsearchRequests(HttpRequests):
 
     product: ClassVar[str] = "Elasticsearch"
     client_errors: ClassVar[ClientErrors] = ClientErrors((ApiError, TransportError), _translate, _status)
-    #: More slices than shards are cut by a document's place, which differs between copies.
+    #: With more slices than shards, the position of a document decides its slice, and replicas differ in it.
     can: Capabilities = replace(HttpRequests.can, slices="shards")
 
     def _search(self, index: str | None, body: JSON, parameters: dict[str, str]) -> Any:  # noqa: ANN401

@@ -109,7 +109,7 @@ class OpenSearchEngine(_OpenSearchRequests, AdminEngine):
     def info(self) -> JSON:
         """Return ``{"distribution": "opensearch", "version": …}``.
 
-        The version is empty where the server tells it only to users with the permission
+        The version is empty if the server tells it only to users with the permission
         ``cluster:monitor/main``, which a user who may only read lacks.
         """
         try:

@@ -1,4 +1,4 @@
-"""A small site in four languages to try the stage on: articles with near-copies, and searches over them.
+"""A small site in four languages for the demo: articles with near-copies, and searches over them.
 
 Every text was written for this purpose; hosts, places and people are fictional.
 """

@@ -18,9 +18,10 @@ Result = TypeVar("Result")
 #: A generator that yields calls of the engine, is sent their (awaited) answers, and returns the result.
 Steps = Generator[Callable[[], Any], Any, Result]
 Hit = Mapping[str, Any]
-#: Hits read for a batch: for each document, and in addition. Where there are more, each has its own search.
+#: Hits read for a batch: for each document, and in addition. If there are more, each document is searched
+#: by itself.
 _FOR_EACH, _EXTRA = 4, 100
-#: Hits read for a document with its own search: at first, and where those did not decide.
+#: Hits read in the search of a single document: at first, and if those did not decide.
 _FEW, _MANY = 60, 1000
 #: Searches sent as one request.
 _SEARCHES = 50
@@ -36,7 +37,7 @@ class Candidates(NamedTuple):
     Attributes:
         truncated: positions of documents with more candidates than were read; those that share most were
             read.
-        pairs: those that match or are in doubt, where documents were compared.
+        pairs: the pairs that match or are in doubt, if documents were compared.
     """
 
     hits: list[JSON]
@@ -50,8 +51,8 @@ class CandidateLookup:
     Args:
         engine: blocking or awaited; an awaited one serves only the methods that return steps.
         doc_values: fields of the found documents to read in addition to those that decide.
-        sort: of the found documents, before how much they share.
-        parameters: of the searches.
+        sort: sort keys of the found documents, which come before the number of shared values.
+        parameters: the URL parameters of the searches.
     """
 
     def __init__(
@@ -72,11 +73,11 @@ class CandidateLookup:
     def find(
         self, documents: Sequence[QueryDocument], filters: Sequence[JSON], field: str, numbers: Sequence[int]
     ) -> tuple[list[JSON], set[int]]:
-        """Return all documents that may match, and which of some group numbers are taken.
+        """Return all documents that may match, and which of the group numbers are taken.
 
         Args:
             filters: clauses that documents must meet.
-            field: of group numbers; a number is taken where any document has it.
+            field: the field of group numbers; a number is taken if any document has it.
 
         Raises:
             EngineError: a search failed or was incomplete.
@@ -93,7 +94,7 @@ class CandidateLookup:
     def find_candidates(
         self, documents: Sequence[QueryDocument], field: str, numbers: Sequence[int]
     ) -> Steps[tuple[Candidates, set[int]]]:
-        """Return the documents that may match, and which of some group numbers are taken, by one request."""
+        """Return the documents that may match, and which group numbers are taken, by one request."""
         found, taken = yield from self._with_numbers(documents, (), field, numbers)
         return self._paired(documents, found), taken
 
@@ -120,7 +121,7 @@ class CandidateLookup:
         return found, (yield from self._numbers(field, numbers, numbered))
 
     def _numbers(self, field: str, numbers: Sequence[int], hits: Sequence[Hit]) -> Steps[set[int]]:
-        """Return the numbers that are taken, given some hits that have one of them."""
+        """Return the numbers that are taken, given the first hits that have one of them."""
         found = {value for hit in hits for value in (hit.get("fields") or {}).get(field, ())}
         rest = sorted(set(numbers) - found)
         if len(hits) < _NUMBERS or not rest:
@@ -131,7 +132,7 @@ class CandidateLookup:
         return found | {value for hit in more for value in (hit.get("fields") or {}).get(field, ())}
 
     def with_texts(self, hits: Sequence[JSON], places: Iterable[int]) -> list[JSON]:
-        """Return all hits, those at some positions with the texts of their sources.
+        """Return all hits; add the texts of their sources to those at the given positions.
 
         Cost: one request for each hundred positions of an index and routing.
         """

@@ -33,7 +33,7 @@ def intents_name(index: str) -> str:
 
 
 def ensure_intents(engine: Engine, index: str) -> str:
-    """Create the index of intents where it is missing, and return its name."""
+    """Create the index of intents if it is missing, and return its name."""
     name = intents_name(index)
     if not engine.index_exists(name):
         # Another writer may be faster.

@@ -34,7 +34,7 @@ _RECENT, _CHARACTERS = 3000, 20_000_000
 _ALIAS_CHECK = 15.0
 #: Batches that may be on their way to the engine when one is numbered, including that one.
 _IN_FLIGHT = 2
-#: How many numbers a text may have; the second is for when another group has the first, and so on.
+#: How many numbers a text may have. The second is used if another group has the first, and so on.
 _CHOICES = 4
 _BITS = 63
 
@@ -72,15 +72,15 @@ class _Choice:
 class Numbering:
     """Gives documents that are being indexed group numbers, by leader linkage in the order of the run.
 
-    It compares a document with the stored leaders, with leaders of this run that searches don't see yet, and
-    with those before it in its batch. Only one run may number at a time, because it does not see documents
-    of another run or of a gate. ``Gate`` with the policy ``tag`` sees them.
+    It compares a document with the stored leaders, and with leaders that searches don't see yet: those of
+    earlier batches, and those before it in its batch. Only one run may number at a time, because it does not
+    see documents of another run or of a gate. ``Gate`` with the policy ``tag`` sees them.
 
     Args:
         index: an index, or one that is still to be created.
         rules: when documents match. Options that are None follow the recipe; the others are noted in it, so
             that later runs agree.
-        canonicalizer: of the index's scheme, for texts that decide; None makes one.
+        canonicalizer: a canonicalizer of the index's scheme, to compare texts; None makes one.
 
     Attributes:
         marker: tells whether another run numbered the index at the same time.

@@ -71,7 +71,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class ListedGroup:
-    """A group: its number, its leader, and the date of its newest document, "" where it has none."""
+    """A group: its number, its leader, and the date of its newest document, "" if it has none."""
 
     group: int
     documents: int
@@ -147,7 +147,7 @@ class GroupTally:
     """Counts documents by group; a document that does not lead its group is a copy.
 
     Args:
-        path: of the fingerprint field.
+        path: the path of the fingerprint field.
     """
 
     path: str
@@ -241,7 +241,7 @@ def _first(hit: Mapping[str, Any], names: Iterable[str]) -> Any:  # noqa: ANN401
 
 
 def _host(value: object) -> str:
-    """Return the host of an address or of a bare host name, without a port; "" where there is none."""
+    """Return the host of an address or of a bare host name, without a port; "" if there is none."""
     text = "" if value is None else str(value).strip().lower()
     try:
         parts = urlsplit(text if "//" in text else f"//{text}")
@@ -254,12 +254,12 @@ def _host(value: object) -> str:
 
 
 def _dated(when: float | None) -> float | None:
-    """Return a moment; None where the calendar does not have it."""
+    """Return a moment; None if the calendar does not have it."""
     return when if _calendar(when) else None
 
 
 def _calendar(when: float | None) -> str:
-    """Return the day of a moment as ``YYYY-MM-DD``, "" where there is none."""
+    """Return the day of a moment as ``YYYY-MM-DD``, "" if there is none."""
     if when is None:
         return ""
     try:

@@ -65,7 +65,7 @@ class Rules:
 
     @classmethod
     def of(cls, recipe: Recipe) -> "Rules":
-        """Return the rules that an index notes.
+        """Return the rules that an index stores.
 
         Raises:
             ConfigError: the notes are invalid.
@@ -87,7 +87,7 @@ class Rules:
         )
 
     def or_noted(self, recipe: Recipe) -> "Rules":
-        """Return these rules, completed by those that an index notes."""
+        """Return these rules, completed by those that an index stores."""
         noted = Rules.of(recipe)
         return replace(
             self,
@@ -121,7 +121,7 @@ class Rules:
         return verified_by(decision, self.verify, self.min_resemblance, self.min_similarity)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the rules as an index notes them: those that differ from the scheme."""
+        """Return the rules as an index stores them: those that differ from the scheme."""
         rules = {**asdict(self), "scope": list(self.scope)}
         del rules["measure"]
         return {name: value for name, value in rules.items() if value not in (None, [], False)}
@@ -164,9 +164,8 @@ class Policy:
         action: ``refuse`` a document that resembles a stored one; ``tag``: store it with the number of its
             group; ``cap``: store it while its group has fewer than ``most`` documents.
         most: documents of a group under ``cap``.
-        min_resemblance: the resemblance from which on two documents match, above 0 to 1; None takes the
-            scheme's.
-        min_length_ratio: as in the scheme; None takes the scheme's.
+        min_resemblance: the least resemblance of documents that match, above 0 to 1; by default the scheme's.
+        min_length_ratio: as in the scheme; by default the scheme's.
         measure: ``containment`` compares with the shorter text alone, so that a text that holds another
             matches it; lengths then do not matter.
         scope: fields (host, language, collection …) whose values must be equal for documents to match.
@@ -174,7 +173,7 @@ class Policy:
         across_languages: whether texts of different languages may match.
         verify: what decides about documents that share a supershingle. ``keywords``: they match.
             ``signature``: the estimate decides. ``text``: the texts decide about pairs that signatures leave
-            in doubt. None follows a threshold given here, then the rules that the index notes for groups,
+            in doubt. None follows a threshold given here, then the rules that the index stores for groups,
             then the scheme.
         min_similarity: the edit similarity that texts must reach.
         facts: with ``numbers`` texts whose words with digits differ do not match.
@@ -216,7 +215,7 @@ class Policy:
         return Rules.of_options(self)
 
     def misfit(self, characters: int) -> str:
-        """Return why a text of this length is refused; "" where it fits."""
+        """Return why a text of this length is refused; "" if it fits."""
         if self.min_characters is not None and characters < self.min_characters:
             return f"its text has {characters:,} characters, at least {self.min_characters:,} are wanted"
         if self.max_characters is not None and characters > self.max_characters:

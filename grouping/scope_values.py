@@ -70,7 +70,7 @@ class Values:
 
     @classmethod
     def of(cls, mappings: JSON, paths: Sequence[str], index: str) -> "Values":
-        """Return the reader of some fields of an index.
+        """Return the reader of these fields of an index.
 
         Raises:
             ConfigError: a field is not mapped, or has a type whose values can't be compared here.
@@ -79,7 +79,7 @@ class Values:
 
     @classmethod
     def of_all(cls, engine: Engine, index: str, paths: Sequence[str]) -> "Values":
-        """Return the reader of some fields of all indices of a name; it drops invalid values.
+        """Return the reader of these fields in all indices that a name matches; it drops invalid values.
 
         Raises:
             ConfigError: as for ``of``, or a field has different types in these indices.
@@ -130,7 +130,7 @@ class Values:
         return sorted(set(comparable))
 
     def stored(self, path: str, values: Sequence[Any]) -> list[Any]:
-        """Return the comparable values of a stored document; none where they have another type."""
+        """Return the comparable values of a stored document; none if they have another type."""
         try:
             comparable = {self._forms[path](value) for value in values}
         except (ValueError, TypeError, KeyError, OverflowError):
@@ -144,7 +144,7 @@ def _mapped(mappings: JSON, path: str, index: str) -> _Field:
     source, node = found or ("", {})
     obstacle = _incomparable(node) or _copied(mappings, source)
     if not obstacle and is_nested(mappings, source):
-        # Searches return no values of it with a hit.
+        # Searches return no values of such a field with a hit.
         obstacle = "a field of nested documents"
     if obstacle or node.get("type") not in _FORMS:
         raise ConfigError(
@@ -158,7 +158,7 @@ def _mapped(mappings: JSON, path: str, index: str) -> _Field:
 
 
 def _incomparable(node: Mapping[str, Any]) -> str:
-    """Return why the index may have other values of a field than its documents; "" where it has the same."""
+    """Return why the index may have other values of a field than its documents; "" if it has the same."""
     if node.get("normalizer"):
         return "a keyword with a normalizer"
     if node.get("script") is not None:
@@ -167,7 +167,7 @@ def _incomparable(node: Mapping[str, Any]) -> str:
 
 
 def _copied(mappings: JSON, path: str) -> str:
-    """Return in words which other fields are copied into a field; "" where none is."""
+    """Return in words which other fields are copied into a field; "" if none is."""
     names = [name for name, targets in _copies(mappings) if path in targets]
     return f"filled by copy_to of {', '.join(sorted(names))}" if names else ""
 
@@ -200,9 +200,9 @@ _FORMATS = (
 
 
 def date_doc_values(several: Iterable[Mapping[str, Any]], names: Sequence[str]) -> list[JSON]:
-    """Return the ``docvalue_fields`` that read the dates of some fields, in UTC.
+    """Return the ``docvalue_fields`` that read the date fields among ``names``, in UTC.
 
-    Fields that are not dates in every mapping that has them are left out: read them from ``_source``.
+    A field is left out if a mapping has another type for it: read such a field from ``_source``.
     """
     mappings = list(several)
     return [request for name in dict.fromkeys(names) if (request := _date_doc_value(mappings, name))]

@@ -35,7 +35,7 @@ class Pair(NamedTuple):
 
     Attributes:
         likeness: by signature, 0 to 1.
-        similarity: the edit similarity of the texts, where these decided.
+        similarity: the edit similarity of the texts, if these decided.
     """
 
     one: int
@@ -69,7 +69,7 @@ class SimilarityModel:
 
     Args:
         stage: decides by texts about pairs that signatures leave in doubt; None keeps the estimate.
-        values: brings the values of scopes into one form; None where all are as the index has them.
+        values: brings the values of scopes into one form; None if all are as the index has them.
 
     Attributes:
         parts: the parts of the fingerprint field that are compared.
@@ -142,7 +142,7 @@ class SimilarityModel:
         )
 
     def text(self, source: Mapping[str, Any]) -> str:
-        """Return the text of a document, "" where texts do not decide."""
+        """Return the text of a document, "" if texts do not decide."""
         return "" if self.stage is None else self.stage.text(source)
 
     def reader(self) -> FingerprintReader:
@@ -176,7 +176,7 @@ class SimilarityModel:
 
         Args:
             hits: with the texts in ``_source``, unless ``read`` is given.
-            read: adds the texts to the hits at some positions.
+            read: adds the texts to the hits at the positions that it gets.
         """
         if not batch.documents or not hits:
             return []
@@ -301,7 +301,7 @@ def text_stage(
     """Return the stage in which the texts of an index decide.
 
     Args:
-        canonicalizer: of the index's scheme; None makes one when a text is first read.
+        canonicalizer: a canonicalizer of the index's scheme; None makes one when a text is first read.
         facts: other than ``any`` overrides the scheme.
         wanted: whether a missing dictionary is an error; else signatures decide in its place.
     """

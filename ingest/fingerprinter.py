@@ -21,7 +21,7 @@ from shinglefold.model.values import Bytes, Fingerprint, Int64s, TokenBatch, Uin
 from shinglefold.options.validation import check_texts
 from shinglefold.sketch import Pairs, Sketcher, Sketches, Texts, Words, find_pairs, letters
 
-#: Characters from which on compiled code saves more time than it takes to load: 10,000 texts of 500 words.
+#: With more characters, compiled code saves more time than it takes to load: 10,000 texts of 500 words.
 _WORTH_COMPILING = 1 << 25
 
 
@@ -60,7 +60,7 @@ class FingerprintArrays:
     """The fingerprints of D documents as arrays, to compare them without an index.
 
     ``supershingles``: uint64 (D, K // N), of which an index stores the first M. ``signatures``: uint8 (D, B).
-    ``shingles``: int64 (D,). ``valid``: bool (D,), False where a text has too few shingles for a signature.
+    ``shingles``: int64 (D,). ``valid``: bool (D,), False if a text has too few shingles for a signature.
     ``digests``, ``languages``: D strings. ``repairs``: int64 (D,). ``texts``: the words of the texts if the
     scheme verifies by text, else None.
     """
@@ -122,7 +122,7 @@ class Fingerprinter:
         self.languages = frozenset(ref.code for ref in scheme.languages)
         self._id = scheme.id
         self._written: Canonicalizer | None = None
-        #: Characters left until compiled code is loaded; None once that was tried.
+        #: How many more characters are read before compiled code is loaded; None after that was tried.
         self._until_compiled: int | None = _WORTH_COMPILING
 
     @property
@@ -151,7 +151,7 @@ class Fingerprinter:
         return True
 
     def expect(self, characters: int) -> bool:
-        """Switch to compiled code if so many characters to come are worth loading it.
+        """Switch to compiled code if this many more characters are worth loading it.
 
         Returns:
             Whether this call switched.
@@ -351,7 +351,7 @@ def fields_json(
     sketches: Sketches,
     signed_json: Callable[[Sketcher, Sketches], Iterator[bytes]] = sketch_json,
 ) -> list[bytes]:
-    """Return ``Fingerprint.to_field`` of each document of a block as JSON.
+    """Return the fingerprint of each document of a block as JSON, like ``Fingerprint.to_field``.
 
     Args:
         scheme: the scheme's id.

@@ -84,7 +84,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def recover_letters(path: Path, retrying: Path) -> None:
-    """Move letters from the temporary file of a killed run back to their file, except those it has.
+    """Move dead letters from the temporary file of a killed run to the original file, unless it has them.
 
     Raises:
         InputError: the temporary file holds something else.
@@ -100,7 +100,7 @@ def recover_letters(path: Path, retrying: Path) -> None:
         known = {_without_reason(line) for line in file}
         lost = [line for line in left if line.strip() and _without_reason(line) not in known]
     if lost:
-        # Before the others, so that a letter corrected since then comes later and wins.
+        # They go before the others: if a user has corrected one in the original, the later line wins.
         with path.open("rb") as file, atomic_write(path, "xb") as both:
             both.writelines(line if line.endswith(b"\n") else line + b"\n" for line in lost)
             shutil.copyfileobj(file, both)
@@ -109,7 +109,10 @@ def recover_letters(path: Path, retrying: Path) -> None:
 
 
 def store_remaining(path: Path, retrying: Path, tried: int) -> bool:
-    """Replace a file by the letters that failed again, and its own after the first ``tried``.
+    """Replace a file by the dead letters that failed again and those that were not tried.
+
+    Args:
+        tried: how many dead letters at the beginning of ``path`` were tried.
 
     Returns:
         Whether any are left; if not, the file is removed.
@@ -128,14 +131,14 @@ def store_remaining(path: Path, retrying: Path, tried: int) -> bool:
             path.unlink()
             retrying.unlink()
         if late := file.read():
-            # Another run appended letters to the old file just now; it opens the new file for the next one.
+            # Another run appended dead letters to the old file just now; its next one goes to the new file.
             with path.open("ab") as new:
                 new.write(late)
         return path.exists()
 
 
 def _without_reason(line: bytes) -> str:
-    """Return a letter without its reason, which may differ each time it fails."""
+    """Return a dead letter without its reason and stage, which may differ each time it fails."""
     try:
         letter = dict(json.loads(line))
     except (ValueError, TypeError, RecursionError):
@@ -154,9 +157,9 @@ def retry(
 ) -> Summary:
     """Index the documents of a dead-letter file, and remove the file if none fails again.
 
-    The file stays unchanged until the end of the run. It is then replaced atomically by the letters that
-    failed again, which are collected in ``NAME.retrying``, and those not yet tried if the run was
-    interrupted. Documents with ids are never stored twice.
+    The file stays unchanged until the end of the run. Dead letters that fail again are collected in
+    ``NAME.retrying``. That file then replaces the original atomically; after an interruption it also has the
+    dead letters that were not tried. Documents with ids are never stored twice.
 
     Args:
         options: further arguments for ``index_documents``, except ``dead_letters``.
@@ -186,7 +189,7 @@ def retry(
 
 @contextmanager
 def _retry_file(path: Path, retrying: Path) -> Iterator[None]:
-    """Create the file for letters that fail again; remove it on errors, as the original has all letters."""
+    """Create the file for dead letters that fail again. Remove it on errors: the original has all of them."""
     retrying.touch(mode=path.stat().st_mode & 0o777, exist_ok=False)
     try:
         yield

@@ -58,7 +58,7 @@ class Throttle:
         self._due = self.clock()
 
     def wait(self, documents: int) -> None:
-        """Wait until so many more documents are due."""
+        """Wait until the rate allows this many more documents."""
         if not self.rate:
             return
         self._due = max(self._due + documents / self.rate, self.clock())
@@ -101,7 +101,7 @@ class Slice:
         return cls(int(found[1]), int(found[2]))
 
     def slices(self, pieces: int) -> list[JSON]:
-        """Return the part as so many ``slice`` clauses; an empty one means everything.
+        """Return the part as this many ``slice`` clauses; an empty one means everything.
 
         If there are at least as many slices as shards, each slice reads one shard only.
         """
@@ -367,7 +367,7 @@ class Scan:
 
 
 def keep_alive_for(rate: float) -> str:
-    """Return the ``keep_alive`` of a point in time for a scan of so many documents per second.
+    """Return the ``keep_alive`` of a point in time for a scan of this many documents per second.
 
     Args:
         rate: 0 for no limit.

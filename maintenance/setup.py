@@ -44,8 +44,9 @@ class SetupRequest:
 
     ``recipe``: the recipe of the indices. ``indices``: names, aliases or patterns of existing indices; a
     plain name that is missing is created. ``patterns``: patterns of existing and future indices, for which an
-    index template is installed. ``name``: of the templates. ``priority``: of the index template. ``shadow``:
-    install the index template even if others match the same indices and then no longer apply.
+    index template is installed. ``name``: the name of the templates. ``priority``: that of the index
+    template. ``shadow``: install the index template even if others match the same indices and then no longer
+    apply.
     """
 
     recipe: Recipe

@@ -49,11 +49,11 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Everything the scheme says of two texts; ``estimate`` is None where one has no signature.
+    """Everything the scheme says of two texts; ``estimate`` is None if one has no signature.
 
     ``containment``: the share of A found in B, and of B found in A. ``same_text``: the canonical tokens are
     the same, and there are some. ``similarity``: the edit similarity of the words as they are written, None
-    where a text is too long for it.
+    if a text is too long for it.
     ``folds``: the verdict.
     """
 
@@ -151,7 +151,7 @@ def _shingles(canonicalizer: Canonicalizer, scheme: Scheme, language: str, hashe
 
 
 def _same(batch: TokenBatch) -> bool:
-    """Tell whether both texts have the same tokens, and any at all; a digest wants two of them."""
+    """Return whether both texts have the same tokens, and any at all; a digest wants two of them."""
     one, other = (batch.hashes[batch.offsets[d] : batch.offsets[d + 1]] for d in (0, 1))
     return one.size > 0 and np.array_equal(one, other)
 

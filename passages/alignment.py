@@ -15,7 +15,7 @@ from shinglefold.passages.shingle_positions import Elements, elements_of
 
 #: Words that may differ inside a passage, on either side.
 GAP = 6
-#: With more runs than these, isolated ones are found first, which saves 3 µs each.
+#: With more runs than this, isolated ones are found first, which saves 3 µs each.
 _FEW = 500
 #: Runs whose words are compared at a time.
 _RUNS_AT_ONCE = 1 << 18
@@ -114,8 +114,8 @@ def _in_order(runs: Int64s) -> Int64s:
 def _near_others(runs: Int64s, gap: int) -> NDArray[np.bool_]:
     """Return which runs may be neighbours in a chain; the others are chains by themselves.
 
-    Points of all runs are put into square cells, so large that the continuation of a run begins in a cell
-    next to one of its points. Repetitions make many runs, most of which have no neighbour.
+    Points of all runs are put into square cells. These are so large that the continuation of a run begins in
+    a cell next to one of its points. Repetitions make many runs, most of which have no neighbour.
     """
     counts = runs[:, 2] // _STRIDE + 2
     owner = np.repeat(np.arange(len(runs)), counts)
@@ -188,7 +188,7 @@ def _between(last: MatchRun, run: MatchRun, gap: int) -> int:
 
 
 def _after(last: MatchRun, run: MatchRun) -> MatchRun:
-    """Return the part of a run after another in both texts."""
+    """Return a run without the words that the last run covers in either text."""
     shared = max(last.a + last.length - run.a, last.b + last.length - run.b, 0)
     return MatchRun(run.a + shared, run.b + shared, run.length - shared)
 
@@ -268,9 +268,10 @@ def passages_between(a: Elements, b: Elements, *, gap: int = GAP, tolerant: bool
 
 
 def passages_of(pairs: Int64s, a: Elements, b: Elements, gap: int = GAP) -> list[Passage]:
-    """Return the passages that pairs of equal elements, int64 (P, 2), make, in the order of the first text.
+    """Return the passages made of pairs of equal elements, int64 (P, 2), in the order of the first text.
 
-    A passage with both sides inside larger ones is left out, as each pair of repetitions would give one.
+    A passage is left out if both its sides are inside larger passages. Otherwise texts that repeat themselves
+    would have one passage for each pair of repetitions.
     """
     return _passages(runs_of(pairs, a.width), a, b, gap)
 
@@ -313,7 +314,7 @@ def _align(a: Elements, b: Elements, one: tuple[int, int], other: tuple[int, int
 
 
 def _mostly_equal(runs: Sequence[MatchRun], edge: MatchRun) -> list[MatchRun]:
-    """Return the runs before or after an edge, up to where more words differ than are equal."""
+    """Return the nearest runs before or after an edge, as long as more words are equal than differ."""
     forward = bool(runs) and runs[0].a > edge.a
     best, equal = 0, 0
     outward = runs if forward else runs[::-1]

@@ -99,7 +99,7 @@ def _side(
 def _ranges(length: int, spans: Sequence[Span], marks: Sequence[Sequence[Span]]) -> Iterator[_Range]:
     """Yield a text in order, cut where passages, and differences in them, begin and end.
 
-    Where passages overlap, a character belongs to the one that began last.
+    If passages overlap, a character belongs to the one that began last.
     """
     at = 0
     events = sorted((span.start, number) for number, span in enumerate(spans))

@@ -17,8 +17,8 @@ from shinglefold.relatives.hamming_index import HammingIndex
 class PassageCoverage:
     """What a text and a document have in common.
 
-    ``share``: of the text's tokens that are in matched elements; ``of_document``: of the document's.
-    ``passages``: in the order of the text.
+    ``share``: the share of the text's tokens that are in matched elements. ``of_document``: the share of the
+    document's tokens. ``passages``: in the order of the text.
     """
 
     document: str
@@ -77,7 +77,7 @@ class PassageIndex:
         self._elements = [elements for _, elements in documents]
         self._begins = np.cumsum([0, *map(len, self._elements)])
         hashes = _concatenated([elements.hashes for elements in self._elements])
-        # An element has a number in the whole collection, from which ``_begins`` gives its document.
+        # Elements are numbered through the collection; ``_begins`` has the first number of each document.
         self._order = np.argsort(hashes, kind="stable")
         self._hashes = hashes[self._order]
         near = _concatenated([elements.near for elements in self._elements])
@@ -134,7 +134,7 @@ class PassageIndex:
 
 
 def _documents_with_enough(documents: Int64s, text_ordinals: Int64s, least: float) -> list[tuple[int, int]]:
-    """Return begin and end of the pairs of each document that has at least so many elements of the text.
+    """Return begin and end of the pairs of each document that has at least this many elements of the text.
 
     An element has ``width`` tokens, so a share of the text takes at least ``share · tokens / width``
     elements.

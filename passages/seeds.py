@@ -10,7 +10,7 @@ from shinglefold.passages.shingle_positions import Elements
 from shinglefold.relatives.hamming_index import ascending, near_once
 from shinglefold.sketch.hash_mixing import mix64
 
-#: The most pairs of a repeated element; one with more is paired in the order of its occurrences.
+#: The most pairs of a repeated element. If it has more, ``bounded_pairs`` pairs its n-th occurrences.
 MOST_PAIRS = 64
 #: Pairs that two texts of any length may have: some tens of milliseconds.
 FREE_PAIRS = 1 << 16
@@ -39,9 +39,9 @@ class BoundedPairs(NamedTuple):
 def bounded_pairs(a: Elements, b: Elements, most: int = FREE_PAIRS) -> BoundedPairs:
     """Return pairs as ``pairs_between``, but at most ``MOST_PAIRS`` of a repeated element.
 
-    Of an element with more, the first occurrence is paired with the first, the second with the second and so
-    on, as copies repeat in the same order. Where that still makes more pairs than both texts have elements,
-    the limit is 16, 4 or one.
+    If an element has more, its first occurrences are paired with each other, then its second ones, and so on:
+    copies repeat in the same order. If that still makes more pairs than both texts have elements, the
+    limit is 16, 4 or one.
 
     Args:
         most: pairs that are allowed whatever the lengths.
@@ -137,15 +137,15 @@ class _Kinds(NamedTuple):
 def near_pairs(a: Elements, b: Elements) -> NearPairs:
     """Return the pairs of elements with similar simhashes that share all words but one.
 
-    Simhashes, which may differ in three bits, only nominate: a word that an element repeats decides most of
-    its bits. Equal elements are always paired, as by ``bounded_pairs``.
+    Simhashes that differ in at most three bits only make a pair a candidate: a word that an element repeats
+    decides most of the bits. Equal elements are always paired, as by ``bounded_pairs``.
 
     Args:
         a, b: made with one width, and with simhashes.
 
-    Cost: time and memory grow with the lengths of the texts only. So pairs are left out, and counted: those
-    of elements that both texts repeat, as in ``bounded_pairs``; and those with other words of elements that
-    share most bits with too many others.
+    Cost: time and memory grow with the lengths of the texts only. To that end some
+    pairs are left out, and counted: pairs of elements that both texts repeat, as in ``bounded_pairs``; and
+    pairs of unequal elements that share most bits with too many others.
     """
     sides = _kinds(a), _kinds(b)
     most = max(_FREE_COMPARED, _COMPARED * (len(a) + len(b)))

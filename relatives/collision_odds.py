@@ -15,7 +15,7 @@ PROBABILITIES = (0.01, 0.1, 0.4)
 class Width:
     """A row of the birthday table.
 
-    ``root``: √R for R = 2^bits values; from so many shingles on, collisions are likely.
+    ``root``: √R for R = 2^bits values; with more shingles, collisions are likely.
     ``shingles``: for each of ``PROBABILITIES``, how many shingles have a collision with that probability.
     """
 

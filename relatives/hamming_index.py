@@ -162,7 +162,10 @@ def _buckets(table: _BitTable, queries: Uint64s) -> _BitBuckets:
 
 
 def _limit(counts: Int64s, most: int) -> int:
-    """Return the size up to which all buckets together have at most ``most`` fingerprints; at least 1."""
+    """Return the largest bucket size to compare, at least 1.
+
+    All buckets up to this size together have at most ``most`` fingerprints.
+    """
     sizes, often = np.unique(counts, return_counts=True)
     fitting = sizes[np.cumsum(sizes * often) <= most]
     return max(1, int(fitting[-1])) if len(fitting) else 1

@@ -12,8 +12,8 @@ from shinglefold.sketch.hash_mixing import mix64
 from shinglefold.sketch.shingles import shingle_hashes
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-#: Words whose hash decides on a cut, and the approximate letters of a signature, which set the size of
-#: pieces.
+#: How many words are hashed to decide on a cut; and the approximate number of letters of a signature, by
+#: which the size of pieces is chosen.
 WINDOW, LONGEST = 3, 64
 _SMALLEST = 2
 
@@ -42,9 +42,9 @@ class Piecewise:
 def piecewise(tokens: Uint64s) -> Piecewise:
     """Return the piecewise hash of a document's canonical tokens.
 
-    The text is cut after each word for which the hash of it and the two words before is one below a multiple
-    of the size. A changed word changes the letter of its piece, and of the next one if it moves a cut; later
-    pieces stay.
+    The hash of a word and the two words before it decides whether the text is cut after the word: if it is
+    one below a multiple of the size. A changed word changes the letter of its piece, and that of the next one
+    if it moves a cut. Later pieces stay.
 
     Args:
         tokens: uint64 (T,).

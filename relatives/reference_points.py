@@ -14,8 +14,8 @@ Int32s = NDArray[np.int32]
 def values(shingles: Uint64s, offsets: Int64s, count: int, seed: int = 0) -> Floats:
     """Return ``count`` values for each of D documents; they are close if the documents are similar.
 
-    A value is the sum of +1 or −1 over the shingles, chosen by a hash of each, divided by the square root of
-    their number. It has mean 0 and variance 1. The values of two documents with the cosine ρ differ by √(2(1
+    Each shingle adds +1 or −1, by its hash; the sum is divided by the square root of the number of shingles.
+    A value has mean 0 and variance 1. The values of two documents with the cosine ρ differ by √(2(1
     − ρ)) (root mean square).
 
     Args:

@@ -61,7 +61,7 @@ def run_together(searches: Sequence[Steps[Result]]) -> Steps[list[Result | Shing
     """
     lanes = [_Lane(steps) for steps in searches]
     for lane in lanes:
-        # One after the other, so that the mappings of an index are read once.
+        # Start the searches one after the other, so that the mappings of an index are read once.
         yield from lane.advance()
     while waiting := [lane for lane in lanes if lane.search is not None]:
         for lane, answer in zip(waiting, (yield from _search_together(waiting)), strict=True):

@@ -75,7 +75,7 @@ class _Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StoredText:
-    """The joined texts of some fields; passages stay within a field."""
+    """The texts of several fields, joined; passages stay within a field."""
 
     parts: tuple[_Part, ...]
     tokenize: Tokenize
@@ -123,9 +123,9 @@ def matched_passages(
         tokenize: ``placed`` or ``tokens`` of a canonicalizer.
 
     Returns:
-        for each passage ``equal_tokens`` and, under ``shown`` and ``member``, ``field``, ``start`` and
-        ``end`` in characters of the stored text, ``text``, and under ``differing`` the spans that the other
-        side lacks. Where a field is a list, ``value`` is the index of the text.
+        for each passage ``equal_tokens``, and under ``shown`` and ``member`` its two sides. A side has
+        ``field``, ``text``, ``start`` and ``end`` in characters of the stored text, and under ``differing``
+        the spans that the other side lacks. If a field is a list, ``value`` is the index of the text.
     """
     # Imported only by searches that show passages.
     from shinglefold.passages.alignment import find_passages
@@ -208,7 +208,7 @@ def explain_pair(
         hits: the documents with their sources.
         field: the field of their fingerprints.
         texts: the fields whose texts are aligned, one text after the other.
-        seal: of the key the index is sealed with.
+        seal: the seal with the key of the index.
 
     Raises:
         InputError: one of them has no fingerprint, or one without that seal.

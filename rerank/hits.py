@@ -66,7 +66,7 @@ def stored_value(source: object, name: str) -> Any:  # noqa: ANN401 - JSON
 
 
 def moment(value: object) -> float | None:
-    """Return a date, ISO 8601 or milliseconds, in seconds since 1970; None where it is neither."""
+    """Return a date, ISO 8601 or milliseconds, in seconds since 1970; None if it is neither."""
     if isinstance(value, bool) or (isinstance(value, str) and len(value) > _LONGEST_DATE):
         return None
     try:
@@ -106,8 +106,8 @@ class FingerprintColumns:
     """The fingerprints of n hits as columns; equal texts have equal codes.
 
     ``signatures``: uint8 (n, B), zero where not ``signed``. ``shingles``: int64 (n,).
-    ``languages``, ``digests``: int32 (n,), a code each, digest −1 where there is none.
-    ``scopes``: float64 (n, S), a code or seconds; NaN where the hit has no value.
+    ``languages``, ``digests``: int32 (n,), a code each, digest −1 if there is none.
+    ``scopes``: float64 (n, S), a code or seconds; NaN if the hit has no value.
     ``keywords``: the supershingles of each hit.
     """
 
@@ -123,7 +123,7 @@ class FingerprintColumns:
         return len(self.signed)
 
     def take(self, rows: Sequence[int]) -> "FingerprintColumns":
-        """Return the fingerprints of some rows."""
+        """Return the fingerprints of the given rows."""
         index = np.asarray(rows, np.int64)
         return FingerprintColumns(
             self.signatures[index],

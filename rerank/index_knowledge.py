@@ -40,7 +40,7 @@ _BY_FIELD = frozenset(
 )  # fmt: skip
 #: Keys beside the field there.
 _NOT_FIELDS = frozenset({"boost", "_name"})
-#: Queries that name several fields, and the options that name one.
+#: Queries that name several fields, and options whose value is the name of a field.
 _SEVERAL = frozenset(
     {"multi_match", "query_string", "simple_query_string", "combined_fields", "more_like_this"}
 )
@@ -105,7 +105,7 @@ def check_scopes(mappings: Iterable[Mapping[str, Any]], index: str, names: Itera
 
 
 def mapped_at(mappings: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
-    """Return the mapping of a field by its dotted name; None where there is none, as for multi-fields."""
+    """Return the mapping of a field by its dotted name; None if there is none, as for multi-fields."""
     node: Any = mappings
     for part in name.split("."):
         node = (node.get("properties") or {}).get(part)
@@ -125,7 +125,7 @@ def is_nested(mappings: Mapping[str, Any], name: str) -> bool:
 
 
 def definition_of(mappings: Mapping[str, Any], name: str) -> tuple[str, Mapping[str, Any]] | None:
-    """Return the field in which documents have the values of a field, and its mapping; None where unmapped.
+    """Return the field in which documents have the values of a field, and its mapping; None if unmapped.
 
     A multi-field has the values of its parent, an alias those of its target.
     """
@@ -255,7 +255,7 @@ class IndexKnowledge:
     """The mappings of the indices searched, checked against the scheme of the search.
 
     Attributes:
-        mappings: by the name under which an index was searched.
+        mappings: the mappings of each index by the name under which it was searched.
     """
 
     def __init__(self, scheme: Scheme, field: str, seal: Seal | None) -> None:
@@ -296,7 +296,7 @@ class IndexKnowledge:
         return signed_fields(self.mappings.get(name, {}) for name in index_names(index))
 
     def text_fields_by_index(self, index: str | None) -> Steps[dict[str, tuple[str, ...]]]:
-        """Return the fields of which the fingerprints of each index were made; {} where all have the same."""
+        """Return the fields of which the fingerprints of each index were made; {} if all have the same."""
         names = index_names(index)
         read = [self.mappings.get(name, {}) for name in names]
         same = len({signed_fields([one]) for one in read}) < 2
@@ -323,7 +323,7 @@ class IndexKnowledge:
 class IndexRecipe(NamedTuple):
     """The scheme and the field of fingerprints of an index.
 
-    ``mappings``: of each index that the name matches, by its own name.
+    ``mappings``: the mappings of each index that the name matches, by the name of that index.
     """
 
     scheme: Scheme
@@ -348,7 +348,7 @@ class IndexRecipes:
     Args:
         scheme: None takes that of the index.
         field: None takes that of the index.
-        seal: of the key that indices are sealed with.
+        seal: the seal with the key of the index.
     """
 
     def __init__(self, scheme: Scheme | None, field: str | None, seal: Seal | None) -> None:
@@ -397,7 +397,7 @@ class IndexRecipes:
 
 
 def _mappings_of_each(name: str, *, required: bool = False) -> Steps[Mapping[str, Mappings] | None]:
-    """Return the mappings of each index that a name matches; None where a role may not read them.
+    """Return the mappings of each index that a name matches; None if a role may not read them.
 
     Raises:
         PermissionDenied: a role may not read them, and they are required.

@@ -6,8 +6,8 @@
     find_matches(engine, "site", [one, other])             # many at once, their requests sent together
     MatchSearch(engine).find("site", text, MatchOptions(min_share=0.2))
 
-The index stores a sample of each document's elements (``index --passages``), which nominates documents; their
-texts decide.
+The index stores a sample of each document's elements (``index --passages``), by which candidates are found.
+Their texts decide.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -57,7 +57,7 @@ _ALL_ELEMENTS = 250
 class MatchOptions:
     """The options of a search for passages.
 
-    ``min_share``: of the words of the text that a document must have, five in a row, above 0 to 1.
+    ``min_share``: the share of the text's words that a document must have, five in a row, above 0 to 1.
     ``filters``: queries that a document must match, too.
     ``size``: documents on a page. ``window``: candidates whose texts are read at a time; within it the best
     come first. ``max_window``: candidates read at most for a page.
@@ -87,7 +87,7 @@ class MatchOptions:
 
 @dataclass(frozen=True, slots=True)
 class QueryText:
-    """A text to find passages of: its elements, and the keywords by which documents are nominated.
+    """A text to find passages of: its elements, and the keywords by which candidates are found.
 
     ``sampled``: how many of its elements a document with the whole text would share.
     """
@@ -109,13 +109,13 @@ class QueryText:
         return cls(own, elements, tuple(keywords(chosen)), len(sample))
 
     def queries(self, field: str, options: MatchOptions) -> CandidateQueries | None:
-        """Return the queries for documents that may have passages; None where none can.
+        """Return the queries for documents that may have passages; None if none can.
 
         A shared element covers five words, and an edit destroys the elements around it. So half of the
         expected number of shared elements is required.
 
         Args:
-            field: of the stored elements.
+            field: the field of the stored elements.
         """
         if not self.keywords:
             return None
@@ -127,10 +127,10 @@ class QueryText:
 class TextMatch(FoundDocument):
     """A document that has passages of a text.
 
-    ``share``: of the text's words that are, five in a row, in the document, too; ``of_document``: the same
-    share of the document's words. ``passages``: in the order of the text, each with ``equal_tokens`` and,
-    under ``text`` and ``document``, ``field``, ``start`` and ``end`` in characters, ``text`` and
-    ``differing``.
+    ``share``: the share of the text's words that are, five in a row, in the document. ``of_document``: the
+    share of the document's words that are, five in a row, in the text. ``passages``: in the order of the
+    text, each with ``equal_tokens`` and, under ``text`` and ``document``, ``field``, ``start`` and ``end`` in
+    characters, ``text`` and ``differing``.
     """
 
     share: float
@@ -223,8 +223,8 @@ Driven = TypeVar("Driven", Engine, AsyncEngine)
 class MatchPage(FoundPage[TextMatch]):
     """The documents that have passages of a text, the largest share first.
 
-    ``unreadable`` candidates show no text, or none of the elements that nominated them: the text was changed
-    without its elements, or is hidden from the caller.
+    ``unreadable`` candidates show no text, or a text without the elements by which they were found. The text
+    was changed without its elements, or is hidden from the caller.
     """
 
 
@@ -257,9 +257,9 @@ class MatchSteps(Generic[Driven]):
 
     Args:
         engine: any ``Engine``, or for ``AsyncMatchSearch`` one whose methods are awaited.
-        canonicalizer: of the scheme of the index; None creates one, which takes longer than a search.
-        language: of the query texts; None detects it word by word.
-        seal: of the key the index is sealed with.
+        canonicalizer: one of the index's scheme; None creates one, which takes longer than a search.
+        language: the language of the query texts; None detects it word by word.
+        seal: the seal with the key of the index.
     """
 
     _awaited = False

@@ -177,7 +177,7 @@ class SearchSteps(Generic[Driven]):
         )
 
     def _texts(self, index: str | None, body: Mapping[str, Any], options: FoldOptions) -> PassageTexts | None:
-        """Return what compares the texts of hits; None where no passages are wanted. Loads dictionaries once.
+        """Return what compares the texts of hits; None if no passages are wanted. Loads dictionaries once.
 
         Raises:
             ConfigError: the request's own ``_source`` does not show these texts.
@@ -188,7 +188,7 @@ class SearchSteps(Generic[Driven]):
         return PassageTexts(fields, self._load_canonicalizer().placed)
 
     def _stage(self, index: str | None, options: FoldOptions) -> "Steps[TextStage | None]":
-        """Return what decides uncertain pairs by their texts; None where texts are not compared."""
+        """Return what decides uncertain pairs by their texts; None if texts are not compared."""
         copies = options.members_from == "index" and options.min_resemblance is None
         if options.verify != "text" and (options.verify is not None or not copies):
             return None
@@ -246,8 +246,8 @@ class FoldedSearch(SearchSteps[Engine]):
         keep_alive: how long a point in time may wait for the next request.
         cursor_key: encrypts cursors; processes that serve the same searches need the same key. None creates
             one.
-        canonicalizer: of the scheme, for matching passages; None creates one on first use.
-        seal: of the key the index is sealed with; fingerprints without that seal are unreadable.
+        canonicalizer: a canonicalizer of the scheme, for matching passages; None creates one on first use.
+        seal: the seal with the key of the index; fingerprints without that seal are unreadable.
     """
 
     def search(
@@ -266,7 +266,7 @@ class FoldedSearch(SearchSteps[Engine]):
         else, such as ``hits.total`` and aggregations, is the engine's.
 
         Args:
-            index: one name or several with commas; None where the body names a point in time.
+            index: one name or several with commas; None if the body names a point in time.
             body: a search request; ``from`` and ``size`` count representatives; ``ext.dedup`` has options.
             options: the options that ``ext.dedup`` does not set.
             params: URL parameters of the engines (``routing``, ``preference``, ``search_type`` …), in an

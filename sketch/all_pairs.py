@@ -129,7 +129,7 @@ class _Members:
 
 
 def _codes(digests: Iterable[Hashable]) -> Int64s:
-    """Number the distinct digests from 0; −1 for an empty one."""
+    """Return a number for each distinct digest, from 0; −1 for an empty digest."""
     numbers: dict[Hashable, int] = {}
     return np.array([numbers.setdefault(d, len(numbers)) if d else -1 for d in digests], np.int64)
 

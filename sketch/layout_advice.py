@@ -17,7 +17,7 @@ from shinglefold.sketch.supershingles import HASHED, hash_bits, slot_characters
 _MOST_GROUPS, _MOST_GROUP_SIZE, _MOST_SHARED = 64, 20, 4
 #: Values and bits of the signature, unless the groups need more.
 _VALUES, _BITS = 336, 2
-#: How many strangers a keyword may nominate by hash collisions, for each slot.
+#: How many unrelated documents a keyword may find by hash collisions, for each slot.
 _COLLISIONS = 0.01
 
 
@@ -31,7 +31,7 @@ class Requirements:
         documents: the size of the collection, at least 2.
         near_share: the share of all pairs with half the wanted resemblance, such as pages of one site; the
             rest have 0.02.
-        strangers: how many nominated documents may turn out to be no duplicates, for each document.
+        strangers: how many candidates of a document may turn out to be no duplicates.
     """
 
     resemblance: float = 0.61
@@ -57,13 +57,13 @@ class Advice:
     Attributes:
         groups, group_size, min_shared: M, N and k.
         values, bits: those of the signature.
-        found: the probability that a pair with exactly the wanted resemblance is nominated.
-        strangers: the expected nominations of strangers, for each document.
+        found: the probability that a pair with exactly the wanted resemblance is a candidate.
+        strangers: the expected candidates of a document that are no duplicates.
         error: the standard error of the estimate at the wanted resemblance.
         hash_bits: the bits a keyword needs for the size of the collection.
         keyword_bits: the bits a keyword has.
         threshold: the least estimate, two standard errors below the wanted resemblance. It dismisses one in
-            44 of the nominated pairs with exactly that resemblance.
+            44 of the candidate pairs with exactly that resemblance.
         false_folds: the expected documents that fold with half the wanted resemblance, for each document.
     """
 
@@ -86,7 +86,7 @@ class Advice:
         return packed_size(self.values, self.bits) + self.groups * (slot_characters(self.groups) + HASHED)
 
     def curve(self, steps: int = 20) -> tuple[Floats, Floats]:
-        """Return resemblances 0…1 in equal steps, and the probability that such a pair is nominated."""
+        """Return resemblances 0…1 in equal steps, and the probability that such pairs are found."""
         resemblance = np.linspace(0.0, 1.0, steps + 1)
         return resemblance, probability(resemblance, self.groups, self.group_size, self.min_shared)
 
@@ -163,7 +163,7 @@ def advise(needs: Requirements = Requirements()) -> Advice:
 
 
 def needed_hash_bits(documents: int) -> int:
-    """Return the bits of a keyword with which a slot nominates 0.01 strangers by chance."""
+    """Return the bits of a keyword with which a slot finds 0.01 unrelated documents by collision."""
     return max(1, ceil(log2(documents / _COLLISIONS)))
 
 

@@ -66,8 +66,8 @@ def shingle_counts(offsets: Int64s, width: int) -> Int64s:
 def batch_shingles(hashes: Uint64s, offsets: Int64s, width: int) -> Uint64s:
     """Return the shingles of many documents at the positions of their first tokens.
 
-    The last ``width − 1`` positions of a document repeat its first shingle, so there are as many positions as
-    tokens and the set stays the same. Positions of a document shorter than ``width`` mean nothing.
+    There are as many positions as tokens: the last ``width − 1`` of a document repeat its first shingle. That
+    does not change the set. Positions of a document shorter than ``width`` mean nothing.
 
     Returns:
         uint64 (T,), document d at ``[offsets[d]:offsets[d + 1]]``.

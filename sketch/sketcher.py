@@ -106,8 +106,8 @@ class Sketcher:
 
         The sketch of a document does not depend on the rest of the batch.
 
-        Cost: 4 µs, 3 more if repeats count, and 0.11 µs a function (0.14 with ``both_ends``) for a document
-        of 500 tokens, in batches of at least 16,000 tokens.
+        Cost: for a document of 500 tokens, 4 µs, 3 more if repeats count, and 0.11 µs for each function (0.14
+        with ``both_ends``). This is for batches of at least 16,000 tokens.
         """
         width = self.options.word_width if widths is None else widths
         each = np.broadcast_to(np.asarray(width, np.int64), (len(offsets) - 1,))
@@ -159,7 +159,7 @@ class Sketcher:
 
 
 def _blocks(offsets: Int64s, tokens: int) -> Iterator[slice]:
-    """Yield runs of documents with at most so many tokens, or single longer documents."""
+    """Yield runs of documents with at most this many tokens, or single longer documents."""
     begin, documents = 0, len(offsets) - 1
     while begin < documents:
         end = int(np.searchsorted(offsets, offsets[begin] + tokens, "right")) - 1
@@ -169,7 +169,7 @@ def _blocks(offsets: Int64s, tokens: int) -> Iterator[slice]:
 
 
 def _select(hashes: Uint64s, offsets: Int64s, chosen: Int64s) -> tuple[Uint64s, Int64s]:
-    """Return the tokens of some documents, and their offsets."""
+    """Return the tokens of the given documents, and their offsets."""
     first, last = int(chosen[0]), int(chosen[-1])
     if last - first + 1 == len(chosen):
         return hashes[offsets[first] : offsets[last + 1]], offsets[first : last + 2] - offsets[first]

@@ -331,7 +331,7 @@ def two_texts(
     """Return two texts and their names.
 
     Args:
-        kind, encoding: of both, see ``read_text``.
+        kind, encoding: the same for both texts, see ``read_text``.
         itself: ``a`` and ``b`` are texts, not files.
 
     Raises:

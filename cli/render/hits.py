@@ -234,7 +234,8 @@ def found_line(
     """Return how many documents were found among how many candidates, as a line.
 
     Args:
-        names: singular and plural of the documents; ``among``: of the candidates.
+        names: the singular and plural for the documents.
+        among: the singular and plural for the candidates.
         unreadable: the predicate of candidates that could not be compared.
     """
     one, several = names

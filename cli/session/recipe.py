@@ -54,14 +54,14 @@ class Target:
         """Return the pipeline that ``--pipeline`` or ``--field`` name, else None.
 
         Args:
-            field: where the pipeline of ``--field`` writes fingerprints; a file says it itself.
+            field: where the pipeline of ``--field`` writes fingerprints; a file names its own field.
         """
         if self.pipeline:
             found: JSON = read_definition(self.pipeline)
             return found
         if not self.fields:
             return None
-        # Imported here because most commands need no pipeline, or that of the index.
+        # Imported here because few commands make a default pipeline.
         from shinglefold.ingest import default_definition
 
         return default_definition(field, self.fields)
@@ -121,7 +121,7 @@ def recipe_of_index(target: Target) -> tuple[Recipe, dict[str, JSON]]:
         IndexMissing: there is no such index.
         ConfigError: it was not set up for fingerprints, or the name stands for indices of several recipes.
     """
-    # Opened without a canonicalizer: its languages stand in the recipe.
+    # The engine is opened without a canonicalizer, whose languages are only known from the recipe.
     with closing(open_engine(target.where)) as engine:
         found = engine.all_mappings(target.index)
     return one_recipe(found, target), found

@@ -353,7 +353,7 @@ class Engine(Protocol):
     def msearch(self, searches: Sequence[Search]) -> list[JSON | EngineError]:
         """Run several searches at once and return their responses in order.
 
-        If ``search`` would raise for one of them, its error stands in place of the response.
+        If ``search`` would raise for one of them, the list has the error instead of a response.
         """
         ...
 

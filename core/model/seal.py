@@ -62,7 +62,7 @@ class Seal:
                 return cls(a2b_base64(rest.encode("ascii"), strict_mode=True))
             return cls(text.strip().encode())
         except (ValueError, NotBase64):
-            # Without its cause, which would quote the key.
+            # The cause would quote the key, so it is left out.
             raise ConfigError(f"the seal's key is not valid {form if colon else 'text'}; {_MADE}") from None
 
     def of(self, head: str, signature: bytes) -> bytes:
@@ -77,7 +77,7 @@ class Seal:
         return b2a_base64(made.digest(), newline=False)
 
     def start(self) -> blake2b:
-        """Return a hash object for a head, a dot and a signature."""
+        """Return a keyed hash object; the caller feeds it a head, a dot and a signature."""
         return blake2b(key=self.key, digest_size=_SIZE, person=_PERSON)
 
     def sealed(self, made: Fingerprint) -> Fingerprint:

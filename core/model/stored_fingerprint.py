@@ -129,7 +129,7 @@ class Parts(NamedTuple):
     """The fingerprints of rows, as columns.
 
     Attributes:
-        signatures: of all rows, one after another; zeros for a missing one.
+        signatures: the signatures of all rows, one after another; zeros for a missing one.
         shingles: −1 without a signature.
         languages: empty without a fingerprint.
         digests: those of different schemes are never equal.

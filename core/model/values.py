@@ -85,8 +85,8 @@ class Fingerprint:
         lang: the language code, ``und`` if there are no tokens.
         shingles: how many shingles the text has, repeats included.
         digest: equal for equal token sequences; empty if there is no shingle at all.
-        supershingles: the keywords that nominate candidates; empty without a signature, or if the index
-            stores none.
+        supershingles: the keywords by which candidates are found; empty without a signature, or if the
+            index stores none.
         signature: the packed b-bit signature; empty if the text has too few shingles.
         seal: see ``shinglefold.model.seal``; empty if there is none.
 

@@ -212,7 +212,7 @@ class EmbeddedEngine(ExclusiveAccess):
         A bulk action may contain the result as ``_ready``.
 
         Args:
-            mappings: of the index, if it is created later.
+            mappings: the mappings with which the index will be created, if it does not exist yet.
 
         Raises:
             UnsupportedQuery: the mappings are not supported.

@@ -178,7 +178,8 @@ class AdminEngine(HttpEngine):
         """Install or replace an index template.
 
         Raises:
-            UnsupportedQuery: the server can't read it, or one of its priority matches the same indices.
+            UnsupportedQuery: the server can't read it, or another template of its priority matches the same
+                indices.
         """
         with self._translate_errors():
             self._client.indices.put_index_template(name=name, body=dict(body))

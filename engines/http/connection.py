@@ -43,7 +43,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*$")
 _SERVER_LIKE = re.compile(
     r"[A-Za-z][A-Za-z0-9+.-]*://|//|[^/\s]*:[^/\s]*@|[\w.-]+:\d{1,5}(/|,|$)|\[[0-9a-fA-F:.]+\]"
 )
-#: Several hosts behind one scheme and its credentials.
+#: Several hosts after one scheme and its credentials: ``https://user:password@a,b``.
 _HOST = r"(\[[0-9a-fA-F:.]+\]|[\w.-]+)(:\d{1,5})?(/[^\s,@]*)?"
 _ANOTHER = re.compile(r",\s*(\[|[\w.-]+:\d)")
 _HOSTS = re.compile(
@@ -114,7 +114,7 @@ class Connection:
         return ", ".join(self.urls)
 
     def authorization(self) -> str:
-        """Return the value of the ``Authorization`` header; empty where there is none, or AWS signs."""
+        """Return the value of the ``Authorization`` header; empty if there is none, or AWS signs."""
         if self.user:
             return f"Basic {_base64(f'{self.user}:{self.password}')}"
         if self.api_key:
@@ -173,7 +173,7 @@ def parse_urls(given: str | Iterable[str]) -> dict[str, object]:
 
 
 def each_with_scheme(given: str) -> str | None:
-    """Return several addresses, each with its scheme; None for anything else. Without any, it is ``http://``."""
+    """Return several addresses with their schemes, by default ``http``; None for anything else."""
     pieces = [_HOSTS.match(text.strip()) for text in _SEPARATOR.split(given)]
     if not any(pieces) or (not is_server(given) and not looks_like_server(given)):
         return None

@@ -58,8 +58,8 @@ class HttpRequests(ABC):
     A subclass for a product sends each request through the client. The client may block or be awaited.
 
     Args:
-        connection: the addresses and the credentials; of a client that is handed in the addresses alone.
-        client: one to use as it is; closing the engine leaves it open. None connects.
+        connection: the addresses and the credentials; with ``client`` only its addresses.
+        client: a client to use as it is; closing the engine leaves it open. None opens one.
     """
 
     #: The name of the product in messages, and what its client raises.
@@ -146,7 +146,7 @@ class HttpRequests(ABC):
             return plain((yield lambda: self._client.search(index=index, body=dict(body))))
 
     def _msearch_steps(self, searches: Sequence[Search]) -> Steps[list[JSON | EngineError]]:
-        """Return the answer to each of several searches, in one request where that is possible."""
+        """Return the answer to each of several searches, in one request if that is possible."""
         refusals, sent = check_searches(searches)
         if not sent:
             return insert_refusals(refusals, [])

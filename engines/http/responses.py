@@ -32,7 +32,7 @@ def one_mapping(index: str, answer: Mapping[str, Any], who: str) -> JSON:
     together: JSON = {"properties": {}}
     for mappings in found:
         _merge_properties(together["properties"], mappings.get("properties") or {})
-        # If one of them stores unmapped fields, so may all.
+        # The combined mapping is as open to unmapped fields as any single one.
         together |= {key: mappings[key] for key in ("dynamic", "runtime") if mappings.get(key)}
     metas = [_without_product(mappings.get("_meta") or {}) for mappings in found]
     common = {key: value for key, value in metas[0].items() if all(meta.get(key) == value for meta in metas)}
@@ -205,7 +205,7 @@ def check_refreshed(answer: Mapping[str, Any], seconds: float, who: str) -> None
     counted the same way, but only after a minute, and its copies may answer searches.
 
     Args:
-        answer: of the server to the refresh.
+        answer: the answer of the server to the refresh.
         seconds: how long the answer took.
 
     Raises:
@@ -241,7 +241,7 @@ def parse_msearch(searches: Sequence[Search], answer: JSON, who: str) -> list[JS
 def insert_refusals(
     refusals: Sequence[UnsupportedQuery | None], answers: Sequence[JSON | EngineError]
 ) -> list[JSON | EngineError]:
-    """Return the answers with each refusal at the place of its search."""
+    """Return one result for each search: its refusal, or else the next of the answers."""
     others = iter(answers)
     return [next(others) if refusal is None else refusal for refusal in refusals]
 

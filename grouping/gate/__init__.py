@@ -1,1 +1,1 @@
-"""The gate: decides about new documents before they are stored, those of concurrent writers included."""
+"""The gate decides about new documents before they are stored, also while other writers add documents."""

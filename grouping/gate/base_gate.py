@@ -55,7 +55,7 @@ class BaseGate:
         calls: EngineCalls,
     ) -> None:
         if pipeline is not None and pipeline.scheme.id != setup.recipe.scheme.id:
-            # Its fingerprints would match no stored one.
+            # Fingerprints of another scheme would match no stored one.
             raise SchemeMismatch(
                 setup.recipe.scheme.id,
                 pipeline.scheme.id,
@@ -103,12 +103,12 @@ class BaseGate:
     async def _add_all(self, documents: Sequence[Document]) -> list[Verdict]:
         """Fingerprint documents in the thread of the event loop, and decide about them.
 
-        The embedded engine takes the words of texts from the thread that fingerprinted them.
+        The embedded engine gets the words of texts from the thread that fingerprinted them.
         """
         _check_documents(documents)
         processed = self._fingerprinted(documents[:BATCH])
         for begin in range(BATCH, len(documents), BATCH):
-            # Let other callers go on in between.
+            # Let other callers run between two batches.
             await asyncio.sleep(0)
             processed += self._fingerprinted(documents[begin : begin + BATCH])
         return await self._decide(processed)
@@ -140,7 +140,7 @@ class BaseGate:
         return Member(document_key(id_, routing), source, query, numbers, match_keys_of(query))
 
     def _routing(self, given: object) -> str | None:
-        """Return the routing of a document; None where it has none.
+        """Return the routing of a document; None if it has none.
 
         Raises:
             InputError: it is invalid, or the engine has no routing.
@@ -165,7 +165,7 @@ class BaseGate:
         )
 
     def _describe(self, verdict: Verdict) -> Verdict:
-        """Return a verdict with its reason in words, and with ids in place of keys."""
+        """Return a verdict with its reason in words, and with ids instead of document keys."""
         like = verdict.like
         if like is not None:
             like = replace(like, id=id_and_routing(like.id)[0])
@@ -182,7 +182,7 @@ class BaseGate:
 
 
 def check_gate_options(policy: object, pipeline: object) -> None:
-    """Raise ``ConfigError`` where the policy or the pipeline is an object of another type."""
+    """Raise ``ConfigError`` if the policy or the pipeline is an object of another type."""
     check_type("policy", policy, Policy, 'a Policy, such as Policy("refuse"), or None', optional=True)
     check_type("pipeline", pipeline, Pipeline, "Pipeline.from_json(…), or None", optional=True)
 
@@ -215,7 +215,7 @@ def accepted_or_raise(verdict: Verdict) -> Verdict:
 
 
 def document_id(document: Mapping[str, Any]) -> str:
-    """Return the id of a document, or a random one where it has none."""
+    """Return the id of a document, or a random one if it has none."""
     given = document.get("_id", document.get("id"))
     if given is not None and given != "":
         return str(given)
@@ -223,7 +223,7 @@ def document_id(document: Mapping[str, Any]) -> str:
 
 
 def batches(documents: Sequence[Document]) -> list[list[Document]]:
-    """Split documents into batches that fit a request and in which no id comes twice."""
+    """Split documents into batches that fit into a request and have no id twice."""
     split: list[list[Document]] = []
     seen: set[str] = set()
     room = 0
@@ -250,7 +250,7 @@ def _characters(value: object) -> int:
 
 
 def _check_scheme(fingerprint: Fingerprint, scheme: str) -> None:
-    """Raise ``InputError`` where the fingerprint has another scheme than the index."""
+    """Raise ``InputError`` if the fingerprint has another scheme than the index."""
     if fingerprint.scheme != scheme:
         raise InputError(
             f"its fingerprint is of the scheme {fingerprint.scheme}, and the index was made with {scheme}"

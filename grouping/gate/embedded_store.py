@@ -1,4 +1,4 @@
-"""The protocol's store on an embedded engine, to whose index one process at a time may write."""
+"""The protocol's store on an embedded engine, whose indices have one writing process at a time."""
 
 import asyncio
 import operator
@@ -42,12 +42,12 @@ class ExclusiveStore:
     index: str
     documents: StoredDocuments
     _lease: "ExclusiveLease" = field(init=False)
-    #: By key: version and source.
+    #: The placeholders by document key: version and source.
     _placeholders: dict[str, tuple[int, Mapping[str, Any]]] = field(default_factory=dict)
     _versions: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # Documents that searches can't see yet are found by these.
+        # Documents that searches can't see yet are looked up by these fields.
         parts = ("supershingles", "digest", GROUP)
         fields = [f"{self.documents.gate_fields.field}.{part}" for part in parts]
         self._lease = ExclusiveLease(self.engine, self.index, fields)
@@ -116,7 +116,7 @@ class ExclusiveStore:
         ]
 
     def _uncommitted(self, groups: Sequence[int]) -> dict[Any, list[str]]:
-        """Return by group the ids that searches may not see yet; some may have left the group since."""
+        """Return ids that searches may not see yet, by group; some may be in another group by now."""
         path = f"{self.documents.gate_fields.field}.{GROUP}"
         found: dict[Any, list[str]] = self.engine.pending_by_value(self.index, path, groups)
         return found
@@ -156,7 +156,7 @@ class ExclusiveStore:
         return [next(answers) if done is None else done for done in results]
 
     def _answer_here(self, action: Action, held: VersionedDocument | None) -> WriteResult | None:
-        """Answer an action on a placeholder or with a wrong guard; None where the engine must run it."""
+        """Answer an action on a placeholder or with a wrong guard; None if the engine must run it."""
         if isinstance(action, Put) and action.create:
             if held is not None:
                 return WriteResult(CONFLICT)

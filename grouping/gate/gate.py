@@ -48,8 +48,8 @@ class Gate(BaseGate):
         engine: a server, or an embedded engine, to whose index one process at a time may write.
         index: an index that was set up for fingerprints; for ``tag`` and ``cap`` with groups.
         pipeline: makes fingerprints; by default that of the index.
-        seal: of the key that the index is sealed with.
-        lease: seconds after which others clear what this gate has begun, should it die.
+        seal: the seal with the key of the index.
+        lease: if the gate dies, other gates clear its open intents after this many seconds.
 
     Raises:
         ConfigError: the index was not set up for gates, or the engine does not support them.
@@ -76,7 +76,7 @@ class Gate(BaseGate):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        # An error of the block must not be hidden by one of closing, which often has the same cause.
+        # An error of ``close`` must not hide the error of the block, which often has the same cause.
         with nullcontext() if kind is None else suppress(EngineError):
             self.close()
 
@@ -84,7 +84,7 @@ class Gate(BaseGate):
         """Add a document and return the verdict, which is ``accepted``.
 
         Args:
-            document: its fields, with ``_id`` or ``id`` where it has an id of its own.
+            document: its fields, with ``_id`` or ``id`` if it has an id of its own.
 
         Raises:
             Refused: it resembles a stored document, or is invalid; the error names the document and the
@@ -121,7 +121,7 @@ class Gate(BaseGate):
 
         Returns:
             For each passage ``equal_tokens``, and under ``shown`` (the stored document) and ``member`` the
-            field, the position and the text; [] where the stored document was deleted.
+            field, the position and the text; [] if the stored document was deleted.
         """
         check_str("like", like)
         (outcome,) = self.pipeline.run_block([without_fingerprint(document, self.recipe.field)])
@@ -134,7 +134,7 @@ class Gate(BaseGate):
         stored = self.engine.get(self.index, like)
         if stored is not None and (found := shared(stored)):
             return found
-        # Documents under other routings may have the id, too: the similar one shares most.
+        # Documents with other routings may have the same id: choose the one that shares most.
         return max(map(shared, self._with_id(like)), key=_equal_tokens, default=[])
 
     def _with_id(self, id_: str) -> list[JSON]:
@@ -169,7 +169,7 @@ def _equal_tokens(passages: Sequence[JSON]) -> int:
 class AsyncGate(BaseGate):
     """A ``Gate`` whose methods are awaited; tasks of one event loop may share it.
 
-    A task that is cancelled stops waiting; its documents may be accepted all the same. Make a gate with
+    A task that is cancelled stops waiting, but its documents may still be accepted. Make a gate with
     ``await AsyncGate.open(engine, index, policy)``.
     """
 
@@ -280,8 +280,8 @@ class BulkRun:
 
     Attributes:
         verdicts: the verdict on each document, in order, as JSON with its line.
-        unknown: documents that are being decided; where the run ends then, some may have been stored.
-        stopped: why the run ended early; "" where it did not.
+        unknown: documents that are being decided; if the run ends now, some may have been stored.
+        stopped: why the run ended early; "" if it did not.
     """
 
     verdicts: list[JSON] = field(default_factory=list)
@@ -307,8 +307,8 @@ class BulkRun:
 
         Raises:
             Interrupted: a signal came; documents that were stored stay, and are counted.
-            EngineError: the engine failed; likewise.
-            InputError: the source could not be read any further; likewise.
+            EngineError: the engine failed; the same holds for stored documents.
+            InputError: the source could not be read any further; the same holds for stored documents.
         """
         with Interrupts() as interrupts:
             while True:
@@ -339,7 +339,7 @@ class BulkRun:
                 self.verdicts.append({**next(verdicts).to_json(), **position})
         if not passages:
             return
-        # After the verdicts, so that all are counted even where these requests fail.
+        # These requests may fail, so the verdicts are counted before.
         for record, verdict in zip(batch, self.verdicts[begin:], strict=True):
             if record.document is not None and "like" in verdict:
                 verdict["passages"] = gate.passages(record.document, verdict["like"]["_id"])

@@ -60,7 +60,7 @@ class WaitingCaller:
 
 
 class DecisionJob:
-    """Decides about the documents of some callers, pausing where it waits for other writers.
+    """Decides about the documents of several callers; pauses while it waits for other writers.
 
     While a job pauses, another may go on: a caller that waits for another writer's lease delays nobody else.
 
@@ -88,14 +88,14 @@ class DecisionJob:
 
     @property
     def given_up(self) -> bool:
-        """Whether no caller waits for the job any more."""
+        """Whether all callers have stopped waiting for the job."""
         return bool(self.callers) and all(caller.given_up or caller.done for caller in self.callers)
 
     def until_pause(self, error: BaseException | None = None) -> Steps[int | None]:
-        """Go on to the next pause, and return its milliseconds; None at the end.
+        """Run the job to its next pause and return how long it lasts in ms; None at the end of the job.
 
         Args:
-            error: ends the job, which releases its placeholders first.
+            error: is raised in the job, which then releases its placeholders and ends.
         """
         go: Callable[[], Request] = partial(self._steps.send, None)
         if error is not None:
@@ -115,11 +115,11 @@ class DecisionJob:
                 go = partial(self._steps.send, answer)
 
     def _yields_turn(self, pause: Pause) -> bool:
-        """Return whether other jobs may go on in a pause; between two batches they always may."""
+        """Return whether other jobs may run during a pause; between two batches they always may."""
         return not pause.milliseconds or (self._shared and not pause.alone)
 
     def deliver(self) -> None:
-        """Hand callers the verdicts that are final and durable by now."""
+        """Give callers the verdicts that are final and durable."""
         waiting: list[tuple[Member, WaitingCaller, int]] = []
         for member, caller, place in self._undecided:
             if member.verdict is None:
@@ -170,8 +170,8 @@ class GroupCommit:
     One job at a time sends requests to the store.
 
     Args:
-        index: for errors.
-        new_job: returns the job for some callers.
+        index: the name of the index, for error messages.
+        new_job: returns a job for the waiting callers.
     """
 
     def __init__(
@@ -194,8 +194,8 @@ class GroupCommit:
     async def admit(self, documents: Sequence[Document]) -> list[Verdict]:
         """Decide about documents with fingerprints.
 
-        A caller that is cancelled stops waiting. Where others of its job still wait, its documents are
-        decided all the same; else their placeholders are released at the next pause.
+        A caller that is cancelled stops waiting. If others of its job still wait, its documents are
+        still decided; else their placeholders are released at the next pause.
         """
         if not documents:
             return []
@@ -289,12 +289,12 @@ class LoopThread:
 
     def __init__(self, name: str) -> None:
         self._loop = asyncio.new_event_loop()
-        # A blocking engine blocks it on purpose, which debug mode would report.
+        # A blocking engine blocks the loop on purpose; debug mode would report that.
         self._loop.slow_callback_duration = float("inf")
         self._process = os.getpid()
         self._thread = threading.Thread(target=_serve, args=(self._loop,), name=name, daemon=True)
         self._thread.start()
-        # Also before the interpreter ends: a thread that wakes during its shutdown may crash the process.
+        # Stop the thread before the interpreter ends: if it wakes during the shutdown, the process may crash.
         self._stop = weakref.finalize(self, _stop, self._loop, self._thread, self._process)
 
     @property
@@ -316,7 +316,7 @@ class LoopThread:
         """Start a coroutine and return its future.
 
         Raises:
-            EngineError: the thread is of another process, or was stopped.
+            EngineError: the thread was stopped, or this process is a fork, which lacks it.
         """
         if self.forked:
             raise EngineError("gates don't survive fork(): open one in the child")
@@ -333,10 +333,10 @@ class LoopThread:
         *args: Arguments.args,
         **options: Arguments.kwargs,
     ) -> Result:
-        """Run a coroutine and return its result; cancel it where the caller is interrupted.
+        """Run a coroutine and return its result; cancel it if the caller is interrupted.
 
         Raises:
-            EngineError: the thread is of another process, or was stopped.
+            EngineError: the thread was stopped, or this process is a fork, which lacks it.
         """
         future = self.submit(work, *args, **options)
         try:
@@ -364,7 +364,7 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
 def _stop(loop: asyncio.AbstractEventLoop, thread: threading.Thread, process: int) -> None:
     if os.getpid() == process and thread.is_alive():
         loop.call_soon_threadsafe(loop.stop)
-        # The garbage collector may run this in that very thread.
+        # The garbage collector may run this in the thread itself, which can't join itself.
         if thread is not threading.current_thread():
             thread.join()
 

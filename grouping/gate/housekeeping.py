@@ -1,8 +1,8 @@
 """Background work of a gate, about once a second, and the removal of stale placeholders.
 
 A gate refreshes its index, clears the intents of crashed writers, and checks that the index was not replaced.
-Outages of up to a minute are tolerated: admitted documents stay known by their intents until searches see
-them.
+Outages of up to a minute are tolerated: other gates know accepted documents by their intents until searches
+see them.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from shinglefold.runtime.sans_io import run_async
 
 #: Seconds between two refreshes, and between two checks of which index the name means.
 _INTERVAL = 1.0
-#: Seconds for which this work may fail.
+#: How many seconds this work may fail before the gate reports an error.
 _GRACE = 60.0
 #: Placeholders read at once.
 _PAGE = 1000
@@ -165,7 +165,7 @@ class SweepResult(NamedTuple):
 def sweep(engine: Engine, index: str, field: str) -> SweepResult:
     """Remove placeholders left by crashed writers, each under its guard.
 
-    A writer that only stalled decides about its document again.
+    If the writer only stalled, it finds its placeholder missing and decides about the document again.
     """
     if not isinstance(engine, GuardedWrites):
         return SweepResult()

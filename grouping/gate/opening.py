@@ -36,12 +36,12 @@ from shinglefold.rerank.similar import QueryDocument
 
 @dataclass(frozen=True, slots=True)
 class FingerprintJudge:
-    """Compares members with stored documents and with the prints of intents."""
+    """Compares members with stored documents, and with the parts of documents that intents publish."""
 
     model: SimilarityModel
 
     def likenesses(self, pairs: Sequence[tuple[Member, Any]]) -> list[Similarity | None]:
-        """Return the similarity of members and stored sources; None where they do not match.
+        """Return the similarity of members and stored sources; None if they do not match.
 
         Cost: about 10 ns a pair, and some 200 µs for each text that is compared for the first time.
         """
@@ -55,7 +55,7 @@ class FingerprintJudge:
         return [found.get(position) for position in positions]
 
     def possible(self, pairs: Sequence[tuple[Member, Any]]) -> list[bool]:
-        """Return whether members and the prints of intents may match.
+        """Return whether members may match the documents of intents, by the parts that ``print`` returns.
 
         The gate of an intent may have another policy and publish fewer parts. A missing part may match.
         """
@@ -66,11 +66,11 @@ class FingerprintJudge:
         return [position in found for position in positions]
 
     def _completed(self, member: Member, print_: JSON) -> JSON:
-        """Return the print of an intent, its missing parts taken from the member."""
+        """Return the published parts of an intent; missing ones are taken from the member."""
         field, model = self.model.field, self.model
         own, published = stored_parts(member.document, field), stored_parts(print_, field)
         missing = [name for name in model.parts if name in own and name not in published]
-        # A print has an empty list where its document has no values.
+        # A document without values publishes an empty list.
         unknown = [scope for scope in model.scopes if stored_value(print_, model.source_path(scope)) is None]
         if not missing and not unknown:
             return print_
@@ -103,7 +103,7 @@ class FingerprintJudge:
 def _distinct(
     pairs: Sequence[tuple[Member, Any]],
 ) -> tuple[list[QueryDocument], list[JSON], list[tuple[int, int]]]:
-    """Return the members and the hits of pairs, each once, and the positions of both for each pair."""
+    """Return distinct members, distinct hits, and each pair as a position in either list."""
     members: dict[int, int] = {}
     sources: dict[int, int] = {}
     documents: list[QueryDocument] = []
@@ -138,7 +138,7 @@ class GateSetup:
     Attributes:
         intents: the index of intents, "" on an embedded engine, which needs none.
         read_back: the fields of documents that a decision reads again.
-        identities: of both indices; another index of the same name has another one.
+        identities: the identity of each index by name; a new index of the same name has another one.
         given_name: the name that the gate was opened by, perhaps an alias.
     """
 
@@ -163,7 +163,7 @@ class GateSetup:
         to another index.
 
         Args:
-            identities: of all indices that the names in ``names`` mean.
+            identities: the current identities of all indices that the names in ``names`` mean.
 
         Raises:
             EngineError: an index was replaced or deleted, or the alias moved.
@@ -222,7 +222,7 @@ def open_gate(  # noqa: PLR0917 - as gates are opened
     """Check and prepare an index for a gate.
 
     Args:
-        canonicalizer: of the index's scheme, for texts that decide; None makes one when it is first needed.
+        canonicalizer: one of the index's scheme, to compare texts; None makes one when it is first needed.
 
     Raises:
         ConfigError: the index was not set up for gates, or the engine does not support them.
@@ -239,7 +239,7 @@ def open_gate(  # noqa: PLR0917 - as gates are opened
     _check_groups(recipe, index, policy)
     rules = policy.rules.or_noted(recipe)
     if policy.action == "refuse":
-        # The index notes the rules of its groups, and this policy has no groups.
+        # The index stores the rules of its groups, and this policy has no groups.
         rules = replace(rules, verify=policy.verify, min_similarity=policy.min_similarity)
     values = Values.of(mappings, rules.scope, index)
     model = similarity_model(recipe, rules, seal, values, canonicalizer, facts=policy.facts)
@@ -265,7 +265,7 @@ def open_gate(  # noqa: PLR0917 - as gates are opened
         SharedRegister(_new_intent_id, milliseconds) if intents else NullRegister(),
         groups=recipe.groups,
         lease=milliseconds,
-        # Trying again does not help where an index fails for its only writer.
+        # Retries do not help if an index fails for its only writer.
         retry=Backoff() if intents else Backoff(retries=0),
     )
     read_back = (*parts, *scopes, *model.texts)
@@ -323,8 +323,8 @@ def check_source_fields(mappings: JSON, index: str, paths: Iterable[str]) -> Non
 def check_updatable(engine: Engine, mappings: JSON, index: str) -> None:
     """Raise ``ConfigError`` for an index without placeholders, or that loses fields by an update.
 
-    A gate updates a stored document to make it the leader of a group, and to take away the guard of a writer
-    that died while it changed the document.
+    A gate updates a stored document to make it the leader of a group. It also updates a document to
+    revoke the guard of a writer that died while changing it.
     """
     settings = settings_of(engine, index).get(index, {})
     if (mode := settings.get("index.mode")) in _TIMED:

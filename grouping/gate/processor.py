@@ -25,7 +25,7 @@ class Uniqueness:
     ``on_failure`` or the dead letters.
 
     Options:
-        index: of the gate.
+        index: the index of the gate.
         engine: the address of a server, by default the setting ``data_dir``. The gate and the run can't both
             write to an embedded index.
         policy: ``refuse``, ``tag`` or ``cap``.
@@ -58,7 +58,7 @@ class Uniqueness:
         self._gate: tuple[int, Gate] | None = None
 
     def apply(self, documents: Sequence[Document]) -> list[ProcessorResult]:
-        """Take documents through the gate, together."""
+        """Decide about documents by the gate, in one batch."""
         gate = self._open_gate()
         field = gate.recipe.field
         outcomes: list[ProcessorResult] = [

@@ -56,9 +56,9 @@ async def _call_awaited(method: Callable[[], Any]) -> Any:  # noqa: ANN401 - wha
     return await method()
 
 
-#: Of a blocking engine: its calls block the event loop, which is the gate's own.
+#: For a blocking engine, whose calls block the event loop; the loop belongs to the gate.
 BLOCKING = EngineCalls(_call_here, asyncio.to_thread)
-#: Of an awaited engine.
+#: For an engine with awaited methods.
 AWAITED = EngineCalls(_call_awaited, _call_awaited)
 
 
@@ -79,7 +79,7 @@ class StoredDocuments:
 
     Attributes:
         groups: whether documents get numbers.
-        limited: whether groups have limited places.
+        limited: whether the size of groups is limited.
     """
 
     lookup: CandidateLookup
@@ -108,7 +108,7 @@ class StoredDocuments:
         ids = [tuple(dict.fromkeys(id_ for *_, id_ in sorted(candidates))) for candidates in ranked]
         keys = [_key_of(hit) for hit in found.hits] if self.limited else []
         ungrouped = {id_ for id_, (_, grouped) in zip(keys, roles, strict=False) if not grouped}
-        # Leaders come first, then documents without a number: after one with a number there is none without.
+        # Sorted: leaders, then documents without a number. So none without follows one with a number.
         followers = {id_ for id_, (leads, grouped) in zip(keys, roles, strict=False) if grouped > leads}
         return [
             SearchHits(
@@ -209,7 +209,7 @@ class ServerStore:
             case Put():
                 placeholder = self.documents.gate_fields.pending(action.source) is not None
                 if action.where == "intents" or placeholder or action.skip_pipeline:
-                    # A pipeline of the index would fail on it, or fill it.
+                    # A pipeline of the index would fail on a placeholder, or add fields to it.
                     bulk["pipeline"] = "_none"
                 return bulk | {"_op_type": "create" if action.create else "index", "_source": action.source}
             case Update():

@@ -46,7 +46,7 @@ class Keys:
         return len(self._ids)
 
     def several(self, places: Sequence[int]) -> list[DocumentKey]:
-        """Return the keys of the documents at some places."""
+        """Return the keys of the documents at these positions."""
         known = list(self._known)
         pairs = ((known[self._codes[place]], self._ids[place]) for place in places)
         return [DocumentKey(index, id_, routing) for (index, routing), id_ in pairs]
@@ -56,7 +56,7 @@ class Keys:
         return key
 
     def by_id(self) -> Int64s:
-        """Return all places in the order of ids, then of index and routing: int64 (D,)."""
+        """Return the positions of all documents, ordered by id, then by index and routing: int64 (D,)."""
         named = sorted(self._known, key=lambda one: (one[0], one[1] or ""))
         rank = np.empty(len(named), np.int64)
         rank[[self._known[one] for one in named]] = np.arange(len(named))
@@ -107,7 +107,7 @@ class Census:
         signatures: uint8 (D, B).
         signed: whether a document has a signature, bool (D,).
         texts: a code for each canonical text, −1 for none; ``digests`` has the digests by code.
-        scopes: a code for equal values of the scope, −1 where one is missing; ``values`` has them by code.
+        scopes: a code for equal values of the scope, −1 if one is missing; ``values`` has them by code.
         groups: −1 for none.
         ordinals: the sort keys by which documents may lead.
 
@@ -134,7 +134,7 @@ class Census:
         return len(self.keys)
 
     def digest(self, place: int) -> str:
-        """Return the digest of a document's text, "" where it has none."""
+        """Return the digest of a document's text, "" if it has none."""
         code = int(self.texts[place])
         return "" if code < 0 else bytes(self.digests[code]).decode("utf-8", "surrogatepass")
 
@@ -231,7 +231,7 @@ class CensusReader:
         return -(-self.scheme.sketch.values * self.scheme.sketch.bits // 8)
 
     def _readable(self, parts: Mapping[str, Any]) -> Fingerprint | None:
-        """Return the fingerprint of the scheme, None where there is none or it can't be trusted."""
+        """Return the fingerprint of the scheme, None if there is none or it can't be trusted."""
         if parts.get("scheme") != self.scheme.id:
             return None
         try:
@@ -258,7 +258,7 @@ class CensusReader:
             self._ordinals.append(_ordinal(field_values(hit, self.order)))
 
     def _scope(self, hit: Mapping[str, Any]) -> int:
-        """Return a code for the values of the scope, −1 where a field has none."""
+        """Return a code for the values of the scope, −1 if a field has none."""
         values = [self._values_of(hit, name) for name in self.scope]
         if not all(values):
             return -1
@@ -276,7 +276,7 @@ class CensusReader:
 
 
 def digest_of(parts: Mapping[str, Any]) -> str:
-    """Return the text digest of a stored fingerprint, "" where it has none."""
+    """Return the text digest of a stored fingerprint, "" if it has none."""
     stored = parts.get("digest", "")
     return split_digest(stored).digest if isinstance(stored, str) else ""
 

@@ -60,7 +60,7 @@ def decisive(
     most = _FIRST
     while True:
         pairs.follow(role)
-        # First the followers of leaders, which need not be compared with each other.
+        # Compare with leaders first: their followers need not be compared with each other.
         if len(rows := pairs.of_leaders(role == _LEADS)):
             pairs.verdicts[rows] = np.where(decide(rows), ALIKE, APART)
             continue
@@ -114,7 +114,7 @@ class _Pairs:
         return np.flatnonzero(candidates[self._first] & candidates[self._second] & (self.verdicts == UNKNOWN))
 
     def lead(self, role: Int64s, candidates: Flags) -> None:
-        """Set the role of candidates, as far as it is known by now."""
+        """Set the role of the candidates whose role the verdicts so far decide."""
         live = (role[self._first] != _FOLLOWS) & (self.verdicts != APART)
         before = np.bincount(self._second[live], minlength=self._count)
         role[candidates & (before == 0)] = _LEADS
@@ -138,7 +138,7 @@ def _concerned(sure: tuple[Int64s, Int64s], doubt: tuple[Int64s, Int64s], count:
 
 
 class _Alike(NamedTuple):
-    """Pairs of documents that match, by places, and their resemblance."""
+    """Pairs of documents that match, as positions in the census, and their resemblance."""
 
     a: Int64s
     b: Int64s
@@ -154,11 +154,11 @@ class _Doubtful(NamedTuple):
     near: NDArray[np.bool_]
 
     def rows(self, kept: Any) -> "_Doubtful":  # noqa: ANN401 - rows of an array
-        """Return some of the pairs."""
+        """Return the pairs in these rows."""
         return _Doubtful(self.a[kept], self.b[kept], self.resemblance[kept], self.near[kept])
 
     def alike(self, kept: Any) -> _Alike:  # noqa: ANN401 - rows of an array
-        """Return some of the pairs as pairs that match."""
+        """Return the pairs in these rows as pairs that match."""
         return _Alike(self.a[kept], self.b[kept], self.resemblance[kept])
 
 
@@ -197,7 +197,7 @@ class _Thresholds(NamedTuple):
 
 
 def leaders(census: Census, scheme: Scheme, options: RegroupOptions, decide: Decide | None = None) -> Int64s:
-    """Return for each document the place of its leader: int64 (D,).
+    """Return for each document the position of its leader in the census: int64 (D,).
 
     Args:
         scheme: with the similarity that texts must reach.
@@ -224,7 +224,7 @@ def leaders(census: Census, scheme: Scheme, options: RegroupOptions, decide: Dec
 
 
 def places_in_order(census: Census, options: RegroupOptions) -> Int64s:
-    """Return all places in the order in which documents may lead."""
+    """Return the positions of all documents, in the order in which they may lead."""
     ids = census.keys.by_id()
     if not options.order:
         return ids[np.argsort(~census.leads[ids], kind="stable")]
@@ -237,7 +237,7 @@ def places_in_order(census: Census, options: RegroupOptions) -> Int64s:
 
 
 def _firsts(census: Census, order: Int64s) -> Int64s:
-    """Return for each document the first one, in order, of its text and scope: mostly itself."""
+    """Return for each document the first one with the same text and scope, which mostly is itself."""
     firsts = np.arange(len(census), dtype=np.int64)
     known = order[(census.texts[order] >= 0) & (census.scopes[order] >= 0)]
     if len(known):
@@ -248,7 +248,7 @@ def _firsts(census: Census, order: Int64s) -> Int64s:
 
 
 def _same_sketch(census: Census, firsts: Int64s) -> NDArray[np.bool_]:
-    """Return which documents have the signature of the first of their text.
+    """Return which documents have the same signature as the first document with their text.
 
     Two languages may shingle a text differently.
     """
@@ -323,12 +323,12 @@ def _matching(census: Census, decide: Decide | None, doubt: _Doubtful) -> NDArra
 
 def _connected(census: Census, pairs: Iterator[_FoundPairs], rank: Int64s, decide: Decide | None) -> Int64s:
     """Return for each document the rank of the first one that a chain of pairs connects it with."""
-    # One label a document describes the groups found so far, so that pairs need not be kept.
+    # One label for each document describes the groups found so far, so that pairs need not be kept.
     groups = DisjointSets(len(census))
     for found in _gathered(pairs, _TOGETHER):
         groups.merge(rank[found.sure.a], rank[found.sure.b])
         doubt = found.doubt
-        # Two documents of one group need no decision.
+        # A pair within one group need not be decided.
         doubt = doubt.rows(groups.roots(rank[doubt.a]) != groups.roots(rank[doubt.b]))
         kept = _matching(census, decide, doubt)
         groups.merge(rank[doubt.a[kept]], rank[doubt.b[kept]])

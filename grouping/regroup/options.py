@@ -28,7 +28,7 @@ _REASONS = 100
 
 @dataclass(frozen=True, slots=True)
 class RegroupOptions:
-    """How to regroup an index. Rules that are None follow those that the index notes, then the scheme.
+    """How to regroup an index. Rules that are None follow those that the index stores, then the scheme.
 
     Attributes:
         linkage: ``leader``: each member resembles the leader of its group, and no two leaders resemble each
@@ -39,7 +39,7 @@ class RegroupOptions:
         scope: fields whose values must be equal.
         verify: what decides about pairs that share a supershingle, see ``Policy``.
         min_similarity: the edit similarity that texts must reach.
-        by_scheme: forget the rules that the index notes.
+        by_scheme: forget the rules that the index stores.
         requests_per_second: how many documents are read, and written, a second; 0 sets no limit.
         checkpoint: the file by which a later run can resume.
         dry_run: count the changes and write nothing.
@@ -79,7 +79,7 @@ class RegroupOptions:
         return Rules.of_options(self)
 
     def completed(self, recipe: Recipe) -> "RegroupOptions":
-        """Return the options, completed by the rules that an index notes."""
+        """Return the options, completed by the rules that an index stores."""
         noted = replace(recipe, grouping={}) if self.by_scheme else recipe
         rules = asdict(self.rules.or_noted(noted))
         del rules["measure"]
@@ -98,7 +98,7 @@ class RegroupCounts:
 
     Attributes:
         read: documents of the last pass over the index.
-        left: documents of these without a readable fingerprint of the scheme, which are not changed.
+        left: documents among these without a readable fingerprint of the scheme; they are not changed.
         groups_before: groups before; −1 until they were counted.
         groups, shared: groups after, and those with more than one document.
         numbered, moved: documents that had no number, and that had another.
@@ -182,8 +182,8 @@ class RegroupSummary:
         settled: whether a pass after the last write found nothing more to change.
         resumed: whether the run went on from a checkpoint.
         verify: what decided.
-        missing: why texts could not be read though they should decide; "" where they could.
-        stopped: why the run ended early; "" where it did not.
+        missing: why texts that should decide could not be read; "" if they could.
+        stopped: why the run ended early; "" if it did not.
         anew: whether the index was deleted or replaced, so that the next run starts from the beginning.
     """
 

@@ -51,7 +51,7 @@ def plan(
     without a number gets a new one from the text of its leader.
 
     Args:
-        leaders: the place of its leader for each document.
+        leaders: for each document, the position of its leader in the census.
         reserved: numbers of documents that are not changed.
     """
     numbers = _numbers(census, leaders, scheme, reserved)
@@ -78,7 +78,7 @@ def plan(
 
 
 def _numbers(census: Census, leaders: Int64s, scheme: Scheme, reserved: set[int]) -> Int64s:
-    """Return the number of each group, at the place of its leader: int64 (D,)."""
+    """Return the number of each group, at the position of its leader: int64 (D,)."""
     numbers = np.full(len(census), NO_GROUP, np.int64)
     numbered = np.flatnonzero(census.groups != NO_GROUP)
     kept: set[int] = set()
@@ -97,7 +97,7 @@ def _numbers(census: Census, leaders: Int64s, scheme: Scheme, reserved: set[int]
 def _claims(census: Census, leaders: Int64s, numbered: Int64s) -> Iterator[tuple[int, int]]:
     """Yield groups and the numbers that their documents have, the best claim first.
 
-    That is the number of most documents, then that of the leader, then the least number.
+    The number that most documents of a group have comes first, then the number of its leader, then the least.
     """
     pairs = np.stack((leaders[numbered], census.groups[numbered]), axis=1)
     if not len(pairs):
@@ -159,7 +159,7 @@ class PlanJournal:
     job: Mapping[str, Any]
 
     def load(self) -> ResumePoint | None:
-        """Return where an earlier run of this job ended, None where there was none.
+        """Return where an earlier run of this job ended, None if there was none.
 
         Raises:
             ConfigError: the checkpoint belongs to another job.

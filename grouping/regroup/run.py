@@ -52,15 +52,15 @@ def regroup(
     canonicalizer: Canonicalizer | None = None,
     report: Report | None = None,
 ) -> RegroupSummary:
-    """Group all documents of an index anew, by their stored fingerprints and, where these decide, texts.
+    """Group all documents of an index anew, by their stored fingerprints and, if these decide, texts.
 
     Thresholds, scope and linkage are noted in the recipe before anything is read. Documents may be written
     meanwhile: a number is never written to a document whose text has changed since it was read. The next pass
     decides about new and changed documents. The run ends when a pass finds nothing to change, or after five.
 
     Args:
-        seal: of the key that the index is sealed with.
-        canonicalizer: of the index's scheme, for texts that decide; None makes one when a text is first read.
+        seal: the seal with the key of the index.
+        canonicalizer: a canonicalizer of the index's scheme, to compare texts; None makes one when needed.
 
     Raises:
         ConfigError: the index numbers no groups, lacks a field, or would lose fields by an update; or the
@@ -89,7 +89,9 @@ def find_groups(
     seal: Seal | None = None,
     canonicalizer: Canonicalizer | None = None,
 ) -> IndexGroups:
-    """Return the groups that ``regroup`` would make; nothing is written, and the index may have no numbers.
+    """Return the groups that ``regroup`` would make, without writing them.
+
+    The documents need no group numbers.
 
     Args:
         seal, canonicalizer: see ``regroup``.
@@ -150,7 +152,7 @@ def one_recipe(engine: Engine, index: str) -> Recipe:
 
 
 def _check_one_grouping(engine: Engine, index: str) -> None:
-    """Raise ``ConfigError`` where indices note different rules, so that none overrides another unnoticed."""
+    """Raise ``ConfigError`` where indices store different rules, so that none overrides another unnoticed."""
     noted = {name: Recipe.of(found, name).grouping for name, found in engine.all_mappings(index).items()}
     first = min(noted)
     for name in sorted(noted):

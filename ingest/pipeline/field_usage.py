@@ -69,8 +69,8 @@ def raw_fields(steps: Sequence[Step], target: str) -> tuple[str, ...]:
 def rerun_problems(steps: Sequence[Step], target: str) -> list[str]:
     """Return messages on steps that cannot run again on stored documents, each with a remedy.
 
-    A step fails the second time, or finds no text, if a later step removes the field that it reads. So does
-    ``rename``, unless the field may be missing.
+    If a later step removes a field, the step that reads it finds nothing the second time. ``rename`` removes
+    the field that it reads, so it fails unless the field may be missing.
     """
     moved = [
         f"the pipeline renames [{step.processor.field}], and fails on the stored document; add "

@@ -43,7 +43,7 @@ class Tools:
             self.meter.take()
 
     def expect(self, characters: int) -> None:
-        """Load compiled code before workers are forked, if it pays for so many characters to come."""
+        """Load compiled code before workers are forked, if it pays for this many more characters."""
         if self.fingerprinter.expect(characters):
             self.warm()
 

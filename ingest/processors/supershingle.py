@@ -77,7 +77,10 @@ class Supershingle:
         return declared_language(document, self.language_field, self.language, self.tools)
 
     def _texts(self, outcomes: list[ProcessorResult]) -> dict[int, Cuttable]:
-        """Return the texts by place in the block; replace documents without text by the error."""
+        """Return the texts by position in the block.
+
+        In ``outcomes`` an error replaces each document without text.
+        """
         texts: dict[int, Cuttable] = {}
         for place, document in enumerate(outcomes):
             assert isinstance(document, dict)

@@ -67,7 +67,7 @@ class _TextProcessor(ValueProcessor):
 
     @abstractmethod
     def _convert_text(self, text: str) -> str:
-        """Return the new text."""
+        """Return a text in converted form."""
 
 
 class Lowercase(_TextProcessor):
@@ -110,7 +110,7 @@ class Gsub(_TextProcessor):
         super().__init__(options, tools)
         self.pattern = _pattern(options, "pattern")
         replacement = options.any_text("replacement")
-        # Servers write groups as $1.
+        # On servers, $1 in a replacement is a group; in Python, it is \g<1>.
         self.replacement = re.sub(r"\$(\d)", r"\\g<\1>", replacement)
         try:
             # Python parses the replacement even if nothing matches.

@@ -23,7 +23,7 @@ from shinglefold.ingest.readers.streams import (
     without_surrogates,
 )
 
-#: Bytes from which on a line is not kept together with its document.
+#: A line of at least this many bytes is not kept together with its document.
 _LONG = 1 << 21
 #: Types of immutable values.
 _FLAT = frozenset((str, int, float, bool, type(None)))
@@ -32,7 +32,7 @@ _CHANGING = ("__setitem__", "__delitem__", "__ior__", "clear", "pop", "popitem",
 _BOM = b"\xef\xbb\xbf"
 #: Prefix of reasons that concern a whole source.
 WHOLE = "the input"
-#: Bytes at both ends of a first line that tell its shape.
+#: How many bytes at both ends of the first line are examined to recognize the format.
 _LOOK = 200
 #: A row of CSV.
 _ROW = re.compile(r"[^{}\[\]]+[,;\t][^{}]*")

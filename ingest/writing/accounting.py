@@ -53,10 +53,16 @@ class Summary:
     (waiting for the engine with nothing else to do), ``commit`` and ``total``. Summed over workers:
     ``pipeline`` with its parts ``strip``, ``canon``, ``sketch``, and ``json``.
     ``languages``: documents by language.
-    ``counts``: ``repairs`` (homoglyphs and invisible characters), ``replaced`` (undecodable places),
-    ``without_signature``, ``unknown_language``, ``fingerprints_left_out`` (documents that already had one),
-    ``dropped_by_server`` (by a pipeline of the server), ``sent_elsewhere`` (by such a pipeline to another
-    index), ``written_over`` (documents that replaced one with the same id) and more.
+    ``counts``, among others:
+
+    - ``repairs``: homoglyphs and invisible characters.
+    - ``replaced``: undecodable places.
+    - ``without_signature``, ``unknown_language``: documents.
+    - ``fingerprints_left_out``: documents that already had a fingerprint.
+    - ``dropped_by_server``, ``sent_elsewhere``: documents that a pipeline of the server dropped, or sent to
+      another index.
+    - ``written_over``: documents that replaced one with the same id.
+
     ``reasons``: failed documents by reason. ``failures``: the first document for each frequent reason.
     ``stopped``: why the run ended early, else empty; documents read ahead are not counted then.
     ``notes``: further remarks. ``made``: the run created the index.

@@ -18,15 +18,15 @@ from shinglefold.ingest.readers.record import ReadOptions, Record, to_document
 from shinglefold.ingest.readers.streams import Line, detect_encoding, lines
 from shinglefold.options.validation import check_options, check_path
 
-#: Different reasons counted; a file of garbage must not fill the memory with them.
+#: How many different reasons are counted, so that a file of garbage does not fill the memory.
 _REASONS = 1_000
 _LONGEST_REASON = 500
-#: Keys of each letter, optional ones, and those of the document.
+#: Keys that each dead letter has, optional keys, and keys that hold the document.
 _PARTS = frozenset({"reason", "stage", "line", "source"})
 _BESIDES, _CONTENT = frozenset({"id_field"}), frozenset({"document", "raw"})
 #: The beginning of each line, and the bytes read to recognize one.
 _BEGINNING, _MOST_READ = b'{"reason": "', 1 << 24
-#: The remedy for a letter whose text was no JSON.
+#: The remedy for a dead letter whose document was not JSON.
 _REMEDY = '; to correct it, replace "raw" by "document": {…} with its fields'
 
 
@@ -44,7 +44,7 @@ def is_letter_line(line: bytes) -> bool:
 
 
 def is_truncated_letter(line: bytes) -> bool:
-    """Return whether a line begins like a letter: a killed run leaves half of one."""
+    """Return whether a line is the beginning of a dead letter, as a killed run may leave."""
     return line.startswith(_BEGINNING) or _BEGINNING.startswith(line.strip())
 
 
@@ -65,7 +65,7 @@ class DeadLetters:
         self.reasons: Counter[str] = Counter()
         #: The first document for each reason: source, line and stage.
         self.first: dict[str, tuple[str, int, str]] = {}
-        #: Number of letters written to the file.
+        #: Number of dead letters written to the file.
         self.kept = 0
         self._file: int | None = None
 
@@ -106,10 +106,10 @@ class DeadLetters:
 
     @contextmanager
     def all_or_none(self) -> Iterator[None]:
-        """Reset the counts if the block fails; letters already written stay in the file.
+        """Reset the counts if the block fails; dead letters already written stay in the file.
 
         Raises:
-            OutputError: the file can't be written; the message says how many letters are not counted.
+            OutputError: the file can't be written; the message says how many dead letters are not counted.
         """
         reasons, first, kept = self.reasons.copy(), dict(self.first), self.kept
         try:
@@ -136,7 +136,7 @@ class DeadLetters:
 
     def _opened(self) -> int:
         if self._file is not None and not self._is_there(self._file):
-            # A retry of its letters has replaced the file.
+            # Another process retried the dead letters, and replaced the file.
             self.close()
         if self._file is None:
             assert self.path is not None
@@ -166,7 +166,7 @@ def _begins_with_letter(path: Path) -> bool:
     """Return whether a file is empty or its first line is a dead letter, complete or truncated."""
     with path.open("rb") as file:
         first = next(filter(bytes.strip, iter(partial(file.readline, _MOST_READ), b"")), b"").lstrip()
-    # A letter that a user corrected may have its keys in another order.
+    # A dead letter that a user corrected may have its keys in another order.
     return first.startswith(_BEGINNING) or _BEGINNING.startswith(first) or is_letter_line(first)
 
 

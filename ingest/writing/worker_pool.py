@@ -1,12 +1,15 @@
 """Run blocks of documents through a pipeline in worker processes.
 
 Results come in order, memory stays flat, and a crash of a worker costs one document. Each worker has a pipe
-of its own and answers one question at a time, so that it is known which question a dead worker had.
+of its own and one request at a time, so that the parent knows which request a dead worker had.
 
-The way of a document: the parent sends a block; the worker runs the pipeline, lets the embedded engine
-prepare each document for its index writer (``prepare_documents``), replaces unchanged texts by
-``UnchangedText`` and sends the outcomes back; the parent, which still has the documents, restores those
-texts.
+The way of a document:
+
+1. The parent sends a block of documents.
+2. The worker runs the pipeline. ``prepare_documents`` lets the embedded engine prepare each document for its
+   index writer.
+3. The worker replaces unchanged texts by ``UnchangedText`` and sends the outcomes back.
+4. The parent, which still has the documents, restores those texts.
 """
 
 import gc
@@ -42,15 +45,15 @@ _TICK = 0.2
 _GC_THRESHOLD = 10_000
 #: Objects that Python itself freezes at start: some hundred in 3.12, none in 3.11.
 _FROZEN_AT_START = 1_000
-#: Characters from which on a text is elided; its placeholder weighs as much as a short text.
+#: Texts of at least this many characters are elided; a placeholder takes as much space as a short text.
 _ELIDED_LENGTH = 200
 _Documents = list[Document]
-#: Crashes in one block after which its remaining documents fail without being tried one by one.
+#: After this many crashes in one block, its remaining documents fail without being tried.
 _MOST_CRASHES = 3
 
 
 class WorkerProcess:
-    """A process that answers questions; it starts at the first question, and again after it died.
+    """A process that answers requests; it starts with the first request, and again after it died.
 
     Args:
         work: computes an answer, in the process.
@@ -58,7 +61,7 @@ class WorkerProcess:
     """
 
     def __init__(self, work: Callable[[Any], Any], check: Callable[[], None] = lambda: None) -> None:
-        #: How the last process ended that died.
+        #: How the last process died.
         self.exit_reason = ""
         self._work = work
         self._check = check
@@ -85,7 +88,7 @@ class WorkerProcess:
         return ours
 
     def ask(self, question: object) -> None:
-        """Send a question; fetch its answer before the next one."""
+        """Send a request; fetch its answer before you send the next one."""
         channel = self._channel or self._start()
         # If the worker is dead, ``answer`` reports it.
         with suppress(BrokenPipeError, ConnectionResetError):
@@ -158,10 +161,11 @@ def answers_in_order(
     after_death: Callable[[WorkerProcess, _Q], _A],
     answer: Callable[[WorkerProcess], _A | None] = lambda worker: worker.answer(),
 ) -> Iterator[_A]:
-    """Yield the answers in the order of the questions; each worker has one question at a time.
+    """Yield the answers in the order of the requests; each worker has one request at a time.
 
     Args:
-        after_death: answers a question whose worker died.
+        questions: the requests.
+        after_death: answers a request whose worker died.
         answer: fetches an answer, None if the worker died; called after all earlier answers were consumed.
     """
     waiting: deque[tuple[WorkerProcess, _Q]] = deque()
@@ -174,7 +178,7 @@ def answers_in_order(
         elif waiting:
             worker, question = waiting.popleft()
             ready: list[_A] = [answer(worker) or after_death(worker, question)]
-            # The worker gets its next question before this answer is consumed, so that it is never idle.
+            # The worker gets its next request before this answer is consumed, so that it is never idle.
             if (following := next(questions, None)) is not None:
                 worker.ask(following)
                 waiting.append((worker, following))
@@ -199,7 +203,7 @@ def _serve(work: Callable[[Any], Any], channel: Connection, others: Connection) 
 
 
 class UnchangedText(NamedTuple):
-    """The placeholder of a text that equals that of a field of the question's document."""
+    """A placeholder for a text that equals a field of the document that the parent sent."""
 
     field: str
 
@@ -208,7 +212,7 @@ def elide_texts(outcome: Outcome, document: Mapping[str, Any]) -> Outcome:
     """Return an outcome with placeholders for unchanged long texts.
 
     Args:
-        document: the document of the question; texts are compared by identity.
+        document: the document that the parent sent; texts are compared by ``is``.
     """
     same = {
         name: UnchangedText(name)
@@ -219,7 +223,7 @@ def elide_texts(outcome: Outcome, document: Mapping[str, Any]) -> Outcome:
 
 
 def restore_texts(outcome: Outcome, document: Mapping[str, Any] | None) -> Outcome:
-    """Return an outcome with the texts of the question's document in the place of placeholders."""
+    """Return an outcome with the texts of the original document instead of placeholders."""
     same = {
         name: value.field for name, value in (outcome.document or {}).items() if type(value) is UnchangedText
     }
@@ -230,7 +234,7 @@ def restore_texts(outcome: Outcome, document: Mapping[str, Any] | None) -> Outco
 
 
 def _replaced(outcome: Outcome, fields: Mapping[str, Any], texts: Mapping[Any, Any]) -> Outcome:
-    """Return an outcome with other values in some fields, and with the prepared document adapted to them."""
+    """Return an outcome with new values in ``fields``, and with the prepared document adapted to them."""
     document, prepared = {**(outcome.document or {}), **fields}, outcome.prepared
     return outcome._replace(document=document, prepared=prepared and prepared.of(texts))
 

@@ -1,4 +1,4 @@
-"""Collects fingerprints into a table: made of texts, or read from what ``sign`` wrote."""
+"""Collects fingerprints into a table: makes them from texts, or reads those that ``sign`` wrote."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -34,12 +34,12 @@ from shinglefold.offline.sign.tasks import (
 from shinglefold.registry import make_scheme
 from shinglefold.runtime.signals import Interrupts
 
-#: Workers that may die of lines of one task before its other lines are left out.
+#: How many workers the lines of one task may kill before its other lines are left out.
 _MOST_CRASHES = 3
 
 
 def are_signed(sources: Sequence[str], field: str, options: ReadOptions) -> bool:
-    """Tell whether sources hold fingerprints, by the first document of each that can be read twice.
+    """Return whether sources hold fingerprints, by the first document of each that can be read twice.
 
     Raises:
         ConfigError: only some do, or a Parquet file does not.
@@ -88,8 +88,8 @@ def collect(  # noqa: PLR0917 - what it reads, by what, and into what
 
     Args:
         workers: processes; 0 means one per core.
-        progress: gets the share of the sources that was read.
-        watch: gets the fields that documents have.
+        progress: is called with the share of the sources that was read.
+        watch: is called with the fields that documents have.
 
     Raises:
         InputError: a source can't be read.
@@ -101,7 +101,7 @@ def collect(  # noqa: PLR0917 - what it reads, by what, and into what
         with closing(_answers(every, reader, workers, interrupts)) as answers:
             for task, answer in answers:
                 interrupts.check()
-                # The lines of a range of bytes are numbered on from those of the ranges before.
+                # Line numbers continue from the ranges before.
                 source, lines = task.source, lines if task.source == source else 0
                 _add(table, answer, lines)
                 lines += answer.lines
@@ -139,12 +139,12 @@ def _answers(
 
 
 def _read(reader: TaskReader, task: Task) -> tuple[Task, TaskAnswer]:
-    # Its lines need not travel back.
+    # The parent does not need the lines again, so they are not sent back.
     return replace(task, lines=()) if isinstance(task, LineRange) else task, reader(task)
 
 
 def _line_by_line(options: ReadOptions, worker: WorkerProcess, task: Task) -> tuple[Task, TaskAnswer]:
-    """Read a task of which a worker died again line by line, so that only the guilty lines are left out."""
+    """Read a task that killed a worker again, line by line; leave out only the lines that kill it."""
     if isinstance(task, RowGroup):
         return task, TaskAnswer(problem=f"{task.source}: a worker process died of it: {worker.exit_reason}")
     read, crashes = read_lines(task, options.max_bytes), 0

@@ -30,7 +30,7 @@ DOTS = 3
 
 @dataclass(frozen=True, slots=True)
 class SignatureLayout:
-    """The sizes of a scheme's fingerprints: characters of a keyword, keywords, bytes of a signature."""
+    """The layout of a scheme's fingerprints: characters of a keyword, keywords, bytes of a signature."""
 
     scheme: str
     letters: int
@@ -143,7 +143,7 @@ def decoded(  # noqa: PLR0917 - a column each
 
 
 class Row(NamedTuple):
-    """One document: its id, its place, and the encoded parts of its fingerprint."""
+    """One document: its id, source and line, and the encoded parts of its fingerprint."""
 
     id: str | None
     source: str
@@ -158,8 +158,8 @@ class Row(NamedTuple):
 class TaskAnswer:
     """The result of a task: blocks, the lines that begin in it, and the documents left out, with reasons.
 
-    ``other_scheme``: place and scheme of a fingerprint of another scheme. ``problem``: why the task can't be
-    read. ``seen``: the fields of the documents whose texts were read.
+    ``other_scheme``: source, line and scheme of a fingerprint of another scheme. ``problem``: why the task
+    can't be read. ``seen``: the fields of the documents whose texts were read.
     """
 
     blocks: Sequence[FingerprintBlock] = ()

@@ -19,7 +19,7 @@ from shinglefold.sketch import Texts, packed_size
 DIGEST = 9
 SIGNED, DIGESTED = np.uint8(1), np.uint8(2)
 Words = Uint64s | Uint32s
-#: Documents named at a time.
+#: How many documents are named at a time.
 _TOGETHER = 1 << 14
 
 
@@ -27,12 +27,13 @@ _TOGETHER = 1 << 14
 class FingerprintBlock:
     """The fingerprints of n documents, in order.
 
-    ``words``: supershingles, uint64 (n, M) whole or uint32 (n, M) what keywords name of them; ``signatures``:
-    uint8 (n, B), both zeros where there is none; ``shingles``: int64 (n,); ``digests``: uint8 (n, 9);
-    ``flags``: uint8 (n,), ``SIGNED`` and ``DIGESTED``. ``ids``: one after another, in UTF-8; ``id_sizes``:
-    their bytes, int64 (n,), 0 for none; ``id_hashes``: uint64 (n,). ``sources``, ``lines``: their places.
-    ``written``, ``canonical``: their words, from ``Words.bytes_of``, where texts decide. ``facts``: uint64
-    (n,), from ``facts_of``, where they count.
+    ``words``: supershingles, uint64 (n, M), or the bits of them that keywords store, uint32 (n, M).
+    ``signatures``: uint8 (n, B). Both are zeros if there is no signature.
+    ``shingles``: int64 (n,). ``digests``: uint8 (n, 9). ``flags``: uint8 (n,), ``SIGNED`` and ``DIGESTED``.
+    ``ids``: one after another, in UTF-8. ``id_sizes``: their bytes, int64 (n,), 0 for none.
+    ``id_hashes``: uint64 (n,). ``sources``, ``lines``: where the documents were read.
+    ``written``, ``canonical``: their words, from ``Words.bytes_of``, if texts decide.
+    ``facts``: uint64 (n,), from ``facts_of``, if the scheme compares facts.
     """
 
     words: Words
@@ -77,11 +78,11 @@ class FingerprintTable:
     """The fingerprints of D documents, in the order added.
 
     Args:
-        scheme: of the fingerprints.
-        whole: supershingles are of 64 bits and of all slots; else the bits of stored keywords.
+        scheme: the scheme of the fingerprints.
+        whole: supershingles have 64 bits, in all slots; else the bits and slots of stored keywords.
 
-    Cost: memory only for mapped pages; on disk some 260 bytes a document whose fingerprint was stored, 850
-    and 8 a word where it is made of a text.
+    Cost: memory only for mapped pages. On disk some 260 bytes for each stored fingerprint; for one made of a
+    text 850 bytes, and 8 for each word.
     """
 
     def __init__(self, scheme: Scheme, whole: bool) -> None:
@@ -163,13 +164,13 @@ class FingerprintTable:
         return self.has_texts and self.scheme.decision.facts == "numbers"
 
     def valid(self) -> NDArray[np.bool_]:
-        """Tell which documents have a signature, bool (D,)."""
+        """Return which documents have a signature, bool (D,)."""
         found: NDArray[Any] = (self.flags.read(0, len(self)) & SIGNED) > 0
         return found
 
 
 def _id_hashes(block: FingerprintBlock) -> Uint64s:
-    """Return the hashes of ids, or of places for documents without an id."""
+    """Return the hashes of ids; for documents without an id, of source and line."""
     hashes = block.id_hashes.copy()
     for row in np.flatnonzero(block.id_sizes == 0).tolist():
         place = f"{block.sources[row]}:{block.lines[row]}".encode("utf-8", "surrogatepass")
@@ -179,9 +180,9 @@ def _id_hashes(block: FingerprintBlock) -> Uint64s:
 
 @dataclass(slots=True)
 class DocumentNames:
-    """The names of documents: their ids, or their places where they have none.
+    """The names of documents: their ids, or source and line if they have none.
 
-    A document with the id of an earlier one is named by both.
+    A document with the id of an earlier one is named by id, source and line.
 
     Args:
         repeated: the documents with the id of an earlier one, int64, ascending.

@@ -30,13 +30,13 @@ def connected_labels(
 ) -> tuple[Labels, Skipped]:
     """Return the first document of the group of each document, int32 (D,), and what was not compared.
 
-    Chains of pairs are one group: slot by slot near-duplicates are joined, and no pair is kept.
+    Documents in a chain of pairs are one group. Near-duplicates are joined slot by slot; no pair is stored.
     """
     slots = SlotRows(table, monitor.check)
     judge, forest = PairJudge(table, slots.count), DisjointSets(len(table), duplicates.first.copy())
     large_buckets = LargeBuckets(len(table), slots.count)
     decision = table.scheme.decision
-    # Where keywords alone decide, a bucket of any size is one group.
+    # If keywords alone decide, a bucket of any size is one group.
     bare = decision.verify == "keywords" and decision.min_shared == 1
     most_shared = len(table) if bare else options.limit(len(table))
     kept = table.valid() & ~duplicates.is_duplicate
@@ -54,11 +54,11 @@ def connected_labels(
 
 Sort = Literal["document", "resemblance", "similarity"]
 Linkage = Literal["connected", "leader"]
-#: Pairs yielded at a time.
+#: How many pairs are yielded at a time.
 _TOGETHER = 1 << 16
 #: Resemblances are sorted by four digits, as many as are printed.
 _STEPS = 10_000
-#: Most bytes of memory that a document takes, while digests are sorted.
+#: The peak memory for each document in bytes, while digests are sorted.
 _A_DOCUMENT = 64
 
 
@@ -121,13 +121,13 @@ class Linking:
         """
         rows, self.skipped = all_pairs(self._table, self._duplicates, self._options, self._monitor)
         order = _order(rows, sort)
-        # One empty block where there are no pairs.
+        # Without pairs there is one empty block.
         for begin in range(0, max(1, len(rows)), _TOGETHER):
             yield rows[order[begin : begin + _TOGETHER]]
 
 
 def _order(rows: Rows, sort: Sort) -> Int64s:
-    """Return the row numbers of pairs in order; pairs that print the same share keep document order."""
+    """Return the row numbers of pairs in order; pairs whose printed shares are equal keep document order."""
     if sort == "document":
         keys = rows["a"].astype(np.uint64) << np.uint64(32) | rows["b"].astype(np.uint64)
         return np.argsort(keys).astype(np.int64)

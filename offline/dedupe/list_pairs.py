@@ -137,7 +137,7 @@ class _Search:
         self._verify(a[kept], b[kept])
 
     def _met(self, a: Int64s, b: Int64s, slots: range) -> NDArray[np.bool_]:
-        """Tell which pairs share a supershingle of these slots in a bucket that is not large."""
+        """Return which pairs share a supershingle of these slots in a bucket that is not large."""
         equal = self._judge.equal(a, b, slots.start, slots.stop)
         if self._large:
             equal &= ~self._large.slots_of(a)[:, slots.start : slots.stop]
@@ -149,7 +149,10 @@ class _Search:
         self._add(_rows(a[kept], b[kept], found.resemblance[kept], found.similarity[kept]))
 
     def _of_large_buckets(self) -> Skipped:
-        """Compare a few documents of each large bucket with those that matched none of them before."""
+        """Compare ``LEADERS`` documents of each large bucket with the others.
+
+        A document that matched one of these leaders is not compared with further ones.
+        """
         skipped, found = Skipped(), [np.zeros((0, 2), np.int64)]
         for slot, documents in self._large:
             left, looked = documents, 0
@@ -179,7 +182,8 @@ class _PairCopies:
     """Lists the pairs of exact duplicates, which match whatever the first document of their text matches.
 
     Args:
-        most: duplicates of a text up to which all their pairs are listed; above, only those of the first.
+        most: if a text has at most this many duplicates, all their pairs are listed; else only those with the
+            first document.
 
     Attributes:
         left_out: pairs that were not listed.
@@ -195,7 +199,7 @@ class _PairCopies:
         self._owners = duplicates.first[self._duplicates].astype(np.int64)
 
     def of_equal_texts(self, only: NDArray[np.bool_] | None = None) -> Iterator[Rows]:
-        """Yield the pairs of documents with equal texts; of many documents, those with the first.
+        """Yield the pairs of documents with equal texts; if there are many, only those with the first.
 
         Args:
             only: bool (D,), the documents to pair.
@@ -234,7 +238,7 @@ class _PairCopies:
         return np.where(counts > self._most, 1, counts), counts
 
     def _copy(self, documents: Int64s, place: Int64s) -> Int64s:
-        """Return the document itself for place 0, else its duplicate of that number."""
+        """Return the document itself for 0, else its duplicate with this number."""
         if not len(self._duplicates):
             return documents
         behind = np.searchsorted(self._owners, documents, "left") + place - 1

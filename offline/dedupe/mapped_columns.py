@@ -64,22 +64,22 @@ class MappedColumn:
         self._file.seek(0, 2)
 
     def fill(self, rows: int) -> None:
-        """Make an empty column one of so many rows of zeros."""
+        """Fill an empty column with this many rows of zeros."""
         self._size = rows * self.row_bytes
         self._file.truncate(self._size)
         self._file.seek(self._size)
 
     def mapped(self) -> NDArray[Any]:
-        """Return all rows, shape (N,) or (N, width); the file is read as they are used."""
+        """Return all rows, shape (N,) or (N, width); they are read from the file when they are used."""
         self._file.flush()
         shape = (len(self), self._width) if self._width else (len(self),)
         if not len(self):
             return np.zeros(shape, self._dtype)
-        # As a plain array: slices of a memmap are slow.
+        # A plain array, because slices of a memmap are slow.
         return np.asarray(np.memmap(self._file, self._dtype, "r", shape=shape))
 
     def read(self, begin: int, end: int) -> NDArray[Any]:
-        """Return a copy of some rows; no part of the file stays mapped."""
+        """Return a copy of the rows begin…end − 1; no part of the file stays mapped."""
         self._file.flush()
         self._file.seek(begin * self.row_bytes)
         data = np.frombuffer(self._file.read((end - begin) * self.row_bytes), self._dtype)
@@ -95,7 +95,7 @@ class Blobs:
         self._ends = MappedColumn(store, np.int64)
 
     def append(self, data: bytes, sizes: Int64s) -> None:
-        """Add pieces of so many bytes each, one after another in ``data``."""
+        """Add pieces of this many bytes each, one after another in ``data``."""
         ends = np.cumsum(sizes) + len(self._bytes)
         self._bytes.append(np.frombuffer(data, np.uint8))
         self._ends.append(ends)
@@ -111,14 +111,14 @@ class Blobs:
 
 
 class Pieces:
-    """Pieces of bytes by number, out of mapped files."""
+    """Reads pieces of bytes by number from mapped files."""
 
     def __init__(self, data: memoryview, ends: Int64s) -> None:
         self._data = data
         self._ends = ends
 
     def of(self, numbers: Int64s) -> list[bytes]:
-        """Return some pieces."""
+        """Return the pieces with these numbers."""
         data = self._data
         begins = np.where(numbers > 0, self._ends[numbers - 1], 0).tolist()
         ends = self._ends[numbers].tolist()

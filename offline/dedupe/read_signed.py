@@ -64,7 +64,7 @@ class SignedReader:
             kw_only=True,
         )
         self._decode = msgspec.json.Decoder(shape).decode
-        # By the length of a list in JSON, the step from keyword to keyword: with ", " or "," between them.
+        # The distance between two keywords, by the length of the list in JSON: with ", " or "," between them.
         width = layout.slots * (layout.letters + 3)
         self._lists = {width + 1: layout.letters + 3, width + layout.slots: layout.letters + 4}
 
@@ -143,7 +143,7 @@ class SignedReader:
 
 
 def is_signed(source: str, field: str, options: ReadOptions) -> bool | None:
-    """Tell whether the first document of a file has a fingerprint; None for a file without documents."""
+    """Return whether the first document of a file has a fingerprint; None for a file without documents."""
     if is_parquet(source):
         return holds_fingerprints(source, field)
     if not Path(source).is_file() or format_of(source, options) != "jsonl":
@@ -162,15 +162,16 @@ def is_signed(source: str, field: str, options: ReadOptions) -> bool | None:
 
 
 _IDS = ("_id", "id")
-#: Rows that are Arrow's at a time.
+#: How many rows of an Arrow table are read at a time.
 _ROWS = 1 << 16
 _DOT = ord(".")
 
 
 def holds_fingerprints(source: str, field: str) -> bool | None:
-    """Tell whether a file has a column of fingerprints; None where it has no rows.
+    """Return whether a file has a column of fingerprints; None if it has no rows.
 
-    By its type, else by its first row, which may have none: Spark's is null where a document failed.
+    A struct type decides by its fields, because the first row may be null: Spark writes null for a
+    document that failed. For other types the first row decides.
     """
     file = parquet_file(source)
     import pyarrow as pa
@@ -246,7 +247,7 @@ def _row_by_row(  # noqa: PLR0917
 def _whole(  # noqa: PLR0917
     layout: SignatureLayout, batch: Any, wanted: list[str], head: str, source: str, first: int  # noqa: ANN401 - Arrow's
 ) -> FingerprintBlock | None:  # fmt: skip
-    """Return a batch decoded from its Arrow buffers; None where these are not in the usual form."""
+    """Return a batch decoded from its Arrow buffers; None if these are not in the usual form."""
     import pyarrow as pa
 
     column = batch.column(head)
@@ -298,13 +299,13 @@ def _strings(array: Any) -> tuple[Bytes, Int64s]:  # noqa: ANN401 - Arrow's
 
 
 def _digests(array: Any) -> tuple[NDArray[np.bool_], bytes] | None:  # noqa: ANN401 - Arrow's
-    """Return which rows have a digest, and the digests; None where some are sealed or of another form."""
+    """Return which rows have a digest, and the digests; None if some are sealed or of another form."""
     data, sizes = _strings(array)
     ends = np.cumsum(sizes)
     dots = np.flatnonzero(data == _DOT)
     if len(dots) != DOTS * len(sizes) or (sizes <= LENGTH).any():
         return None
-    # As many in each as there are on average.
+    # The total is right; check that each digest has its own dots.
     firsts, lasts = dots[::DOTS], dots[DOTS - 1 :: DOTS]
     if not ((firsts >= ends - sizes) & (lasts < ends)).all():
         return None

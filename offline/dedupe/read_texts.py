@@ -43,7 +43,7 @@ class TextReader:
     """Fingerprints the texts of tasks.
 
     Args:
-        watched: the field named for languages, of which the absence is reported; empty where none was named.
+        watched: the field that the user named for languages, to warn if no document has it; else empty.
     """
 
     def __init__(self, scheme: Scheme, options: SignOptions, watched: str = "") -> None:
@@ -52,11 +52,11 @@ class TextReader:
         self._watch = FieldWatch(options.fields, language=watched)
 
     def warm(self, sources: Sequence[str], lexicon_file: str) -> None:
-        """Load dictionaries, known words, and compiled code where it pays: forked workers share them."""
+        """Load dictionaries, known words and compiled code (if it pays): forked workers share them."""
         tools = self._signer.tools
         if lexicon_file:
             tools.canonicalizer.lexicon.load(lexicon_file)
-        # A character takes a byte or two, and markup and names of fields come on top.
+        # A character takes a byte or two; markup and names of fields are extra.
         tools.expect(known_size(sources) // 2)
         tools.warm()
 
@@ -130,7 +130,7 @@ def text_tasks(sources: Sequence[str], options: ReadOptions, prefixes: Mapping[i
         ConfigError: its format is not known; or, while it is read, it holds dead letters.
     """
     own = [replace(options, prefix=prefixes.get(number, "")) for number in range(len(sources))]
-    # All are looked for before the first is read: a mistyped name costs no hour.
+    # Look for all sources before the first is read, so that a mistyped name fails at once.
     streams = [read(source, one) for source, one in zip(sources, own, strict=True)]
     return _tasks(sources, streams, own)
 
@@ -154,7 +154,7 @@ def _source_tasks(source: str, records: Iterator[Record], options: ReadOptions) 
     if not Path(source).is_file() or format_of(source, options) != "jsonl":
         yield from record_tasks(source, chain([first], records))
     elif first.reason.startswith(WHOLE):
-        # The whole source is other JSON than an object a line.
+        # The source is JSON, but not one object a line.
         yield LineRange(first.source, (), "utf-8", 1.0, (first,))
     else:
         yield from source_tasks(source, options)

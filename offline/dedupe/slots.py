@@ -16,7 +16,7 @@ from shinglefold.sketch import Buckets, PairVerdicts, PairVerifier
 Labels = NDArray[np.int32]
 #: Documents of a large bucket with which all others are compared.
 LEADERS = 32
-#: A bucket of more documents is large, unless there are only so few documents in all.
+#: A bucket of more documents is large, unless the collection has at most ``FEW`` documents.
 MOST_SHARED, FEW = 1_000, 20_000
 #: Documents read at a time.
 _ROWS = 1 << 16
@@ -27,23 +27,23 @@ _HALF = np.uint64(32)
 class LinkOptions:
     """Limits of the search for pairs.
 
-    ``memory``: bytes that documents and pairs may take, without mapped files. ``most_shared``: documents of
-    a supershingle up to which all pairs are compared; of more, only ``LEADERS`` are compared with the others.
-    None is ``MOST_SHARED``, and no limit for up to ``FEW`` documents.
+    ``memory``: bytes that documents and pairs may take, without mapped files. ``most_shared``: if
+    at most this many documents have a supershingle, all pairs are compared; else only ``LEADERS`` of them
+    are compared with the others. None means ``MOST_SHARED``, or no limit for at most ``FEW`` documents.
     """
 
     memory: int
     most_shared: int | None = None
 
     def limit(self, documents: int) -> int:
-        """Return ``most_shared`` for a collection of so many documents."""
+        """Return ``most_shared`` for a collection of this many documents."""
         if self.most_shared is not None:
             return self.most_shared
         return MOST_SHARED if documents > FEW else documents
 
 
 def _nothing() -> None:
-    """Go on."""
+    """Let the run continue."""
 
 
 def _silent(_stage: str, _done: int, _whole: int) -> None:
@@ -76,10 +76,10 @@ class Skipped:
 
 
 def slot_count(table: FingerprintTable) -> int:
-    """Return the number of slots that nominate candidates.
+    """Return the number of slots in which candidates are looked for.
 
-    These are all slots where one shared supershingle nominates a pair and something else decides. Else they
-    are the slots that an index stores.
+    If one shared supershingle makes a pair a candidate, and something else decides, these are all slots.
+    Otherwise they are the slots that an index stores.
     """
     sketch, decision = table.scheme.sketch, table.scheme.decision
     if not table.whole or decision.min_shared > 1 or decision.verify == "keywords":
@@ -147,7 +147,7 @@ def iter_slots(
 class LargeBuckets:
     """Buckets that are too large for all their pairs, kept until the small ones are done.
 
-    Cost: 4 bytes for each document of each, and a bit a document and slot.
+    Cost: 4 bytes for each document in each bucket, and a bit for each document and slot.
     """
 
     def __init__(self, documents: int, slots: int) -> None:
@@ -171,13 +171,13 @@ class LargeBuckets:
             yield slot, documents.astype(np.int64)
 
     def slots_of(self, documents: Int64s) -> NDArray[np.bool_]:
-        """Tell in which slots documents are in a large bucket, bool (P, slots)."""
+        """Return in which slots documents are in a large bucket, bool (P, slots)."""
         return np.unpackbits(self._bits[documents], axis=1, count=self._slots).view(np.bool_)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairJudge:
-    """Tells in which slots two documents share supershingles, and whether they are near-duplicates."""
+    """Decides in which slots two documents share supershingles, and whether they are near-duplicates."""
 
     table: FingerprintTable
     slots: int
@@ -193,7 +193,7 @@ class PairJudge:
         object.__setattr__(self, "_words", table.words.mapped())
 
     def equal(self, a: Int64s, b: Int64s, begin: int = 0, end: int | None = None) -> NDArray[np.bool_]:
-        """Tell in which slots from ``begin`` to ``end`` pairs are equal, bool (P, slots)."""
+        """Return in which slots from ``begin`` to ``end`` pairs are equal, bool (P, slots)."""
         end = self.slots if end is None else end
         found: NDArray[np.bool_] = self._words[a, begin:end] == self._words[b, begin:end]
         return found

@@ -17,12 +17,12 @@ from shinglefold.offline.sign.json_scanner import FieldNames, Scanned, Scanner
 
 #: Documents and tokens sketched at a time.
 _DOCUMENTS, _TOKENS = 1000, 1 << 17
-#: A line to load the compiled code with.
+#: A line that is signed only to load the compiled code.
 _SAMPLE = b'{"id":"1","body":"one two three four five six"}\n'
 
 
 class FastLines(NamedTuple):
-    """The lines of a range: signed ones, as pieces by line number, and odd ones, which are not plain.
+    """The lines of a range: signed lines, as pieces by line number, and odd lines, which need another reader.
 
     ``present``: whether any signed line has each field; the last is the field of languages.
     """
@@ -37,7 +37,7 @@ class FastPath:
     """Signs plain lines of JSON.
 
     Args:
-        tools: with a compiled fingerprinter.
+        tools: tools with a compiled fingerprinter.
         names: the fields to look for.
         target: the field of the fingerprint.
         max_bytes: longer lines are odd.
@@ -110,7 +110,7 @@ class FastPath:
         if known is None:
             code = self._tools.language(name.decode())
             if code is None:
-                # An unknown one is not cached, as each is counted.
+                # An unknown language is not cached, because each occurrence is counted.
                 return -1
             known = self._declared[name] = self._codes.index(code)
         return known

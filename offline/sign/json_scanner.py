@@ -21,19 +21,22 @@ _QUOTE, _BACKSLASH, _LINE_END, _COMMA, _COLON = (ord(one) for one in '"\\\n,:')
 _OPEN, _CLOSE, _ZERO, _NINE, _MINUS, _DOT = (ord(one) for one in "{}09-.")
 _HTML = np.frombuffer(b"html", np.uint8)
 _LITERALS = np.frombuffer(b"true false null ", np.uint8)
-#: The code points of escapes of one letter, by it.
+#: The code points that one-letter escapes stand for, by the letter.
 _NAMED = np.zeros(256, np.uint8)
 _NAMED[list(b'bfnrt"\\/')] = list(b'\b\f\n\r\t"\\/')
 _HEXADECIMAL = ord("u")
-#: Digits of a number that every double keeps.
+#: A number of at most this many digits is exact as a double.
 _DIGITS = 15
 _ONE, _TWO = np.uint64(1), np.uint64(2)
-#: The names that follow those of the texts.
+#: The positions of the names that follow those of the text fields.
 _LANGUAGE, _FORMAT, _ID, _GIVEN_ID, _SOURCE, _TARGET = range(6)
 
 
 class FieldNames(NamedTuple):
-    """Names of fields as bytes without separators, and the end of each; the first ``texts`` are of texts."""
+    """Names of fields as bytes without separators, and the end of each.
+
+    The first ``texts`` names are those of text fields.
+    """
 
     joined: Bytes
     ends: Int64s
@@ -41,7 +44,7 @@ class FieldNames(NamedTuple):
 
     @classmethod
     def of(cls, fields: Sequence[str], language: str, target: str) -> "FieldNames | None":
-        """Return the names; None where they are ambiguous to the scanner."""
+        """Return the names; None if they are ambiguous to the scanner."""
         names = [*fields, language, "format", "id", "_id", "_source", target]
         if len(set(names)) < len(names) or any("." in name for name in names):
             return None
@@ -77,7 +80,7 @@ class Scanner:
 
     Args:
         names: the fields to look for.
-        longest: bytes above which a line is odd.
+        longest: a line of more bytes is odd.
     """
 
     def __init__(self, names: FieldNames, longest: int) -> None:
@@ -179,7 +182,7 @@ def _scan(data, at, names, longest, codes, lines, present):  # type: ignore[no-u
                     good = data[at] == _LINE_END and at - line <= longest
                 break
         if full and plain > 0:
-            # It may fit into the next block.
+            # The line may fit into the next block.
             at = line
             used = origin
             break
@@ -222,7 +225,7 @@ def _same(data, begin, end, other, first, last):  # type: ignore[no-untyped-def]
 
 @compile_function
 def _named(data, begin, end, joined, ends):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Return the number of a name, −1 for an unknown one; any that begins with the last name counts as it."""
+    """Return the position of a name, −1 if it is unknown. The last name also matches as a prefix."""
     first = 0
     for which in range(len(ends) - 1):
         if _same(data, begin, end, joined, first, ends[which]):
@@ -254,7 +257,7 @@ def _string_end(data, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN2
 
 @compile_function
 def _decoded(data, at, codes, used):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Return the end of a string, −1 for an odd one, −2 for want of room, and the count of codes with it."""
+    """Return the end of a string (−1: odd, −2: the block is full) and the new number of code points."""
     most = len(codes) - 4
     spot, put = np.uint64(at), np.uint64(used)
     while put < most:
@@ -285,7 +288,7 @@ def _decoded(data, at, codes, used):  # type: ignore[no-untyped-def]  # noqa: AN
 
 @compile_function
 def _character(data, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, PLR0911
-    """Return the code point at a place and the count of its bytes, −1 for invalid UTF-8.
+    """Return the code point at a position and the number of its bytes, −1 for invalid UTF-8.
 
     Nothing is read beyond the first invalid byte, so the scan never leaves its line.
     """
@@ -315,7 +318,7 @@ def _character(data, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN20
 
 @compile_function
 def _escape(data, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Return the code point of an escape and the count of its bytes, −1 for an invalid one or a surrogate."""
+    """Return the code point of an escape and the number of its bytes, −1 if it is invalid or a surrogate."""
     kind = data[at + 1]
     if _NAMED[kind]:
         return np.uint32(_NAMED[kind]), 2
@@ -340,7 +343,7 @@ def _escape(data, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
 def _simple_end(data, at, whole):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, C901
     """Return the end of a number or literal, −1 for an odd one.
 
-    Odd are numbers that are long or have an exponent, and with ``whole`` all but integers.
+    A number is odd if it is long or has an exponent; with ``whole`` all but integers are odd.
     """
     if not whole:
         first = 0

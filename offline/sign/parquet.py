@@ -23,7 +23,7 @@ from shinglefold.runtime.durable_files import sync_folder
 if TYPE_CHECKING:
     from types import ModuleType
 
-#: Rows that are Python objects at a time.
+#: How many rows are converted to Python objects at a time.
 _ROWS = 1_000
 _Row = dict[str, Any]
 
@@ -56,8 +56,8 @@ def sign_rows(signer: Signer, task: RowGroup, path: str, tally: SignTally, *, as
 def _read(schema: Any, signer: Signer, *, as_parquet: bool) -> list[int]:  # noqa: ANN401 - pyarrow's
     """Return the numbers of the columns to convert to Python rows.
 
-    The others are copied as columns, as they may hold what JSON can't. All columns of text are converted, as
-    warnings name those that are not signed.
+    The other columns are copied as they are, because they may hold values that JSON can't. All text columns
+    are converted, because warnings name those that are not signed.
     """
     pa = pyarrow_module()
     options = signer.options
@@ -161,7 +161,7 @@ class _ParquetTable:
             ids = [one.document["_id"] for _, one, _ in kept]
             table = _ids(ids, [msgspec.json.decode(made) for _, _, made in kept], target)
         else:
-            # Of no places at all the type can't be told by themselves.
+            # The type is named because an empty list has none.
             places = pa.array([place for place, _, _ in kept], pa.int64())
             table = pa.Table.from_batches([batch]).take(places)
             table = _with(table, [msgspec.json.decode(made) for _, _, made in kept], target)
@@ -169,7 +169,7 @@ class _ParquetTable:
         self._batches.append(table)
 
     def close(self, signer: Signer, schema: Any) -> None:  # noqa: ANN401 - pyarrow's
-        """Write the part; one without rows has the columns all the same."""
+        """Write the part; a part without rows also has the columns."""
         pa = pyarrow_module()
         target = signer.options.target
         if not self._batches and signer.options.only_ids:
@@ -180,7 +180,7 @@ class _ParquetTable:
 
 
 class ParquetSink:
-    """Keeps parts as files until all are made, then joins them to one file, a row group each."""
+    """Keeps parts as files until all are made, then joins them to one file with a row group for each."""
 
     suffix = ".parquet"
     place = None
@@ -191,7 +191,7 @@ class ParquetSink:
         self._fresh: list[Path] = []
 
     def resume(self, state: State | None) -> None:
-        """Remove the parts made after the last note.
+        """Remove the parts made after the last entry of the journal.
 
         Raises:
             InputError: an earlier part is missing.
@@ -204,12 +204,12 @@ class ParquetSink:
             part.unlink()
 
     def take(self, part: Path, tally: SignTally) -> None:
-        """Keep a part."""
+        """Add a part, which stays a file until ``finish``."""
         self._parts.append(part)
         self._fresh.append(part)
 
     def sync(self) -> int:
-        """Sync the new parts to the disk; return 0, as their sizes are not noted."""
+        """Sync the new parts to the disk; return 0, because the journal needs no sizes of parts."""
         for part in self._fresh:
             file = os.open(part, os.O_RDONLY)
             try:

@@ -97,7 +97,7 @@ def common(schemas: Sequence[Any]) -> Any:  # noqa: ANN401 - pyarrow's
 
 
 def _common(one: Any, other: Any) -> Any:  # noqa: ANN401 - pyarrow's
-    """Return the type that holds the values of two types unchanged; None where there is none."""
+    """Return the type that holds the values of two types unchanged; None if there is none."""
     import pyarrow as pa
 
     kinds = pa.types
@@ -117,7 +117,7 @@ def _common(one: Any, other: Any) -> Any:  # noqa: ANN401 - pyarrow's
 
 
 def _plain(kind: Any) -> Any:  # noqa: ANN401 - pyarrow's
-    """Return the plain type of the same values, for one that is only stored in another way."""
+    """Return the plain type for the values of a type that only stores them differently."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(kind):
@@ -133,7 +133,7 @@ _Row = dict[str, Any]
 
 
 def rows_of(batch: Any) -> list[_Row | str]:  # noqa: ANN401 - pyarrow's
-    """Return the rows of a batch, or the reason in place of a row with a value that JSON can't hold."""
+    """Return the rows of a batch; a reason replaces a row with a value that JSON can't hold."""
     names = batch.schema.names
     columns = [_plain_value(column) for column in batch.columns]
     try:
@@ -158,7 +158,7 @@ def _row(names: list[str], columns: list[Any], place: int) -> _Row | str:
 def _plain_value(column: Any) -> Any:  # noqa: ANN401 - pyarrow's
     """Return a column without nanoseconds, whose Python objects depend on whether pandas is installed.
 
-    They become microseconds where nothing is lost, else text of the same form.
+    They become microseconds if nothing is lost, else text of the same form.
     """
     import pyarrow as pa
 
@@ -178,7 +178,7 @@ def _plain_value(column: Any) -> Any:  # noqa: ANN401 - pyarrow's
 
 
 def _said(column: Any) -> Any:  # noqa: ANN401 - pyarrow's
-    """Return a column of nanoseconds as text; unchanged where its time zone is unknown."""
+    """Return a column of nanoseconds as text; unchanged if its time zone is unknown."""
     import pyarrow as pa
 
     if pa.types.is_duration(column.type):

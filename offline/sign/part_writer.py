@@ -41,7 +41,7 @@ class PartTask:
 
 @dataclass(frozen=True, slots=True)
 class OutputPosition:
-    """The file and the byte at which a held part is to be written."""
+    """The file and the byte at which the part in memory is to be written."""
 
     path: str
     at: int
@@ -49,16 +49,18 @@ class OutputPosition:
 
 @dataclass(slots=True)
 class PartWriter:
-    """Writes parts, as JSON lines or Parquet, and holds at most one until its position is known."""
+    """Writes parts as JSON lines or Parquet; keeps at most one in memory until its position is known."""
 
     signer: Signer
     parquet: bool = False
     _held: tuple[Pieces, SignTally] = field(default=((), SignTally()), init=False)
 
     def __call__(self, request: PartTask | OutputPosition) -> SignTally:
-        """Make a part, or write the held one; return its tally, with an error as its ``problem``.
+        """Sign the documents of a task, or write the part in memory at the position that is now known.
 
-        The tally of a part that is held has its size only.
+        Returns:
+            The tally of the part. Its ``problem`` is the error, if there was one. A part that stays in memory
+            has a tally with its size only.
         """
         tally = SignTally()
         try:
@@ -89,7 +91,7 @@ class PartWriter:
         return SignTally(size=tally.size, held=True) if held else tally
 
     def _write_lines(self, request: PartTask, pieces: Pieces, tally: SignTally) -> bool:
-        """Write or hold the lines of a part; return whether they are held."""
+        """Write the lines of a part or keep them in memory; return whether they were kept."""
         if self.parquet:
             from shinglefold.offline.sign.parquet import write_ids
 
@@ -106,13 +108,13 @@ class PartWriter:
 def record_error(tally: SignTally, error: OSError, path: str) -> None:
     """Record in a tally why its part could not be made, or not be written to a path."""
     tally.problem = f"{error.filename or path}: {reason_of(error)}"
-    # Not all libraries name the file; but only writing fails on a full disk.
+    # Not all libraries name the file, but a full disk is always an error of writing.
     if error.errno and (is_full(error) or error.filename == path):
         tally.unwritten = error.errno
 
 
 def one_line(task: ByteRange | LineRange, place: int | None, signer: Signer) -> ByteRange | LineRange:
-    """Return a task, cut down to a single line where ``place`` names one."""
+    """Return a task, cut down to the line ``place`` unless that is None."""
     if place is None:
         return task
     read = read_lines(task, signer.options.reading.max_bytes)
@@ -135,7 +137,7 @@ def write(pieces: Pieces, path: str, at: int | None = None) -> None:
             some = pieces[first : first + _AT_ONCE]
             written, size = os.pwritev(file, some, at), sum(map(len, some))
             while written < size:
-                # On a full disk only the next call raises.
+                # A write that fills the disk writes a part; only the next one raises.
                 written += os.pwrite(file, b"".join(some)[written:], at + written)
             at += size
     except OSError as error:
@@ -144,12 +146,12 @@ def write(pieces: Pieces, path: str, at: int | None = None) -> None:
         os.close(file)
 
 
-#: Workers that may die of lines of one task before its other lines are given up.
+#: How many workers the lines of one task may kill before its other lines are given up.
 _MOST_CRASHES = 3
 
 
 def line_by_line(options: SignOptions, parquet: bool, worker: WorkerProcess, request: PartTask) -> SignTally:
-    """Sign a task of which a worker died again line by line, so that only the guilty lines fail.
+    """Sign a task that killed a worker again, line by line, so that only the lines that kill it fail.
 
     Raises:
         InputError: the task is a row group, which has no lines.
@@ -212,15 +214,15 @@ class Sink(Protocol):
 
     @property
     def place(self) -> OutputPosition | None:
-        """Where the worker writes the next part; None where parts are files."""
+        """Where the worker writes the next part; None if parts are files."""
         ...
 
     def resume(self, state: State | None) -> None:
-        """Discard what was written after the last note of the journal."""
+        """Discard the output after the last entry of the journal."""
         ...
 
     def take(self, part: Path, tally: SignTally) -> None:
-        """Take a part: a file, which is removed, or one that is in its place already."""
+        """Append a part: a file, which is then removed, or bytes that are already at their position."""
         ...
 
     def sync(self) -> int:
@@ -256,10 +258,10 @@ class FileSink:
         return OutputPosition(str(self._path), self._end)
 
     def resume(self, state: State | None) -> None:
-        """Cut off what was written after the last note.
+        """Cut off the output after the last entry of the journal.
 
         Raises:
-            InputError: the file is shorter than noted.
+            InputError: the file is shorter than the journal says.
         """
         noted = state["bytes"] if state else 0
         if is_named(self._journal.target):
@@ -274,7 +276,7 @@ class FileSink:
         self._end = noted
 
     def take(self, part: Path, tally: SignTally) -> None:
-        """Append a part that is a file, or count one in its place."""
+        """Append a part that is a file, or count the bytes of one that is already in place."""
         assert self._file is not None
         if not tally.placed:
             self._file.seek(self._end)
@@ -287,7 +289,7 @@ class FileSink:
     def sync(self) -> int:
         """Sync the file and return its bytes."""
         assert self._file is not None
-        # No worker has a position now; one that died may have written beyond the parts taken.
+        # No worker writes now, but one that died may have written beyond the last part.
         self._file.truncate(self._end)
         os.fsync(self._file.fileno())
         return self._end
@@ -308,7 +310,7 @@ class FileSink:
 class StreamSink:
     """Writes parts to a stream, which cannot be resumed.
 
-    An interrupt ends a write only where the reader takes nothing, so lines that are read stay complete.
+    An interrupt ends a write only while the reader reads nothing, so lines that it reads stay complete.
     """
 
     suffix = ".tmp"

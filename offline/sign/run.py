@@ -46,8 +46,8 @@ _REASONS = 20
 class Signed:
     """The summary of a run: ``read == signed + failed``.
 
-    ``resumed``: documents read by the runs before. ``seconds``: ``total`` of the clock, stages added up over
-    the workers. ``failures``: the first place of each common reason. ``stopped``: why the run ended early.
+    ``resumed``: documents read by earlier runs. ``seconds``: ``total`` is wall time; stages are summed over
+    the workers. ``failures``: the first document of each common reason. ``stopped``: why the run ended early.
     ``present``: fields that some document has; ``sample``: a few documents.
     """
 
@@ -101,7 +101,7 @@ class RunStats:
     sample: tuple[Mapping[str, Any], ...] = ()
 
     def take_over(self, state: State) -> None:
-        """Take over the counts of an earlier run from its last note."""
+        """Take over the counts of an earlier run from its last journal entry."""
         self.signed, self.failed, self.tasks = state["signed"], state["failed"], state["tasks"]
         self.source, self.lines = state["source"], state["lines"]
         self.meter.counts.update(state["counts"])
@@ -111,7 +111,7 @@ class RunStats:
         self.resumed = self.signed + self.failed
 
     def state(self, size: int) -> State:
-        """Return the counts as a note of the journal."""
+        """Return the counts as an entry of the journal."""
         return {
             "tasks": self.tasks,
             "bytes": size,
@@ -151,8 +151,9 @@ class RunStats:
         """Return the progress of the run.
 
         Args:
-            since: share of the sources done when the clock began; ``already``: documents done then.
-            seconds: of the clock since.
+            since: the share of the sources that was done when the clock began.
+            already: the documents that were done then.
+            seconds: the time since then.
         """
         done = self.signed + self.failed
         share = task.fraction - since
@@ -185,8 +186,8 @@ class RunStats:
         )
 
 
-#: Bytes of sources above which compiled code saves more than it takes to load; and the tasks done before
-#: that, so that the first documents are out at once.
+#: For sources of more bytes, compiled code saves more time than it takes to load. It is loaded after this
+#: many tasks, so that the first documents are written at once.
 _LONG, _FIRST = 1 << 26, 4
 _REMEDY = "look after the disk and its limits (ulimit -f)"
 
@@ -279,7 +280,7 @@ class _Signing:
         except OutputError as error:
             stopped = str(error)
         try:
-            # Syncing first cuts off half a part, which may make room for the note on a full disk.
+            # Syncing first cuts off an incomplete part, which may make room for the entry on a full disk.
             self._note()
         except OutputError as error:
             return stopped or str(error)
@@ -403,7 +404,7 @@ class _Signing:
                 worker.close()
 
     def _tally_of(self, worker: WorkerProcess) -> SignTally | None:
-        """Return the tally of a worker's part once that is written; None where the worker died before."""
+        """Wait until a worker's part is written, and return its tally; None if the worker died before."""
         tally: SignTally | None = worker.answer()
         if tally is None or not tally.held:
             return tally

@@ -1,8 +1,8 @@
 """The journal of a run on disk, from which the next run resumes after a kill.
 
 Until the run is complete, the folder ``FILE.unfinished`` stands next to FILE. Output is written and synced
-first; then a note of its size is appended to the journal and synced. Output beyond the last note is cut off
-and made again, so nothing is written twice or in half.
+first. Then an entry with its size is appended to the journal and synced. The next run cuts off output beyond
+the last entry and makes it again, so nothing is written twice or in part.
 """
 
 import json
@@ -23,7 +23,7 @@ from shinglefold.offline.sign.signer import SignOptions
 from shinglefold.offline.sign.tasks import LARGEST, is_repeatable
 from shinglefold.runtime.durable_files import is_same_file, lock, sync_folder
 
-#: Seconds between notes: a kill costs at most as much work.
+#: Seconds between entries: a kill loses at most as much work.
 _PAUSE = 1.0
 #: Seconds to wait for another run to release the journal.
 _PATIENCE = 5.0
@@ -31,7 +31,7 @@ _PATIENCE = 5.0
 _NAME, OUTPUT = "journal", "output"
 #: Suffix of the folder.
 UNFINISHED = ".unfinished"
-#: Changes whenever a run would be cut into other tasks, or write other bytes, than before.
+#: Increase it if tasks or output bytes change, so that no run resumes one of an earlier layout.
 LAYOUT = 1
 State = dict[str, Any]
 
@@ -53,7 +53,7 @@ class RunJournal:
         self._noted = monotonic()
 
     def open(self, restart: bool = False) -> State | None:
-        """Lock the journal and return its last note, None for a new run.
+        """Lock the journal and return its last entry, None for a new run.
 
         Args:
             restart: discard what an earlier run left.
@@ -79,11 +79,11 @@ class RunJournal:
 
     @property
     def due(self) -> bool:
-        """Whether the next note is due."""
+        """Whether the next entry is due."""
         return monotonic() - self._noted >= _PAUSE
 
     def note(self, state: State) -> None:
-        """Append a note; the output it counts must be synced before."""
+        """Append an entry; sync the output that it counts before."""
         self._append(state)
         self._noted = monotonic()
 
@@ -101,7 +101,7 @@ class RunJournal:
 
     def remove(self) -> None:
         """Remove the folder."""
-        # In one step: another run may be waiting to make one of that name.
+        # Rename it first: another run may be waiting to make a folder of this name.
         gone = self.folder.with_name(f".{self.folder.name}.{os.getpid()}")
         self.folder.rename(gone)
         shutil.rmtree(gone)
@@ -150,14 +150,14 @@ class RunJournal:
         line = json.dumps(value).encode() + b"\n"
         size = os.fstat(self._file).st_size
         if size and os.pread(self._file, 1, size - 1) != b"\n":
-            # The last note was cut off by a kill.
+            # A kill cut off the last entry.
             line = b"\n" + line
         os.write(self._file, line)
         os.fsync(self._file)
 
 
 def is_named(target: Path) -> bool:
-    """Tell whether a run was killed between renaming its output and removing its folder."""
+    """Return whether a run was killed between renaming its output and removing its folder."""
     folder = _unfinished_folder(target)
     if (folder / OUTPUT).exists() or not target.is_file() or not (folder / _NAME).is_file():
         return False
@@ -170,10 +170,10 @@ def _unfinished_folder(target: Path) -> Path:
 
 
 def _notes(path: Path) -> list[State]:
-    """Return the complete notes."""
+    """Return the complete entries."""
     found: list[State] = []
     for line in path.read_bytes().splitlines():
-        # A note that was cut off is not JSON.
+        # An entry that was cut off is not JSON.
         with suppress(ValueError):
             found.append(json.loads(line))
     return found

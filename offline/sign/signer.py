@@ -76,7 +76,7 @@ class SignTally:
 
 
 class ParsedLine(NamedTuple):
-    """A document and its place; ``head`` is its line up to the closing brace, None to encode it anew."""
+    """A document and where it was read; ``head``: its line up to the closing brace, None to encode it."""
 
     document: Document
     head: bytes | None
@@ -134,7 +134,7 @@ class Signer:
         return [piece for _, pieces in self._signed(read, tally) for piece in pieces]
 
     def fast_path(self) -> "FastPath | None":
-        """Return the compiled signer of plain lines; None where options or missing code exclude it."""
+        """Return the compiled signer of plain lines; None if options or missing code exclude it."""
         options, tools = self.options, self.tools
         looked_at = options.html or options.only_ids or options.reading.id_field or tools.seal is not None
         if self._fast is None and tools.fingerprinter.is_compiled and not looked_at:
@@ -227,7 +227,7 @@ class Signer:
         heads = {name: name.partition(".")[0] for name in self._watched}
         absent = set(heads.values())
         for one in plain:
-            # Mostly the first document has them all.
+            # Usually the first document has all fields.
             if not absent:
                 break
             absent -= {name for name in absent if one.document.get(name) is not None}
@@ -235,7 +235,7 @@ class Signer:
         tally.sample = tally.sample or [one.document for one in plain[:_SAMPLE]]
 
     def _documents(self, read: RangeRead, tally: SignTally) -> Iterator[ParsedLine]:
-        """Yield the documents of lines; lines that can't stay as they are are read as ``read`` does."""
+        """Yield the documents of lines; parse a line like ``read`` if it can't be kept as it is."""
         spliced = read.encoding == "utf-8" and self._simple and not read.named
         for line in read.lines:
             found = self._kept_line(line, read) if spliced else None
@@ -258,7 +258,7 @@ class Signer:
         return ParsedLine(document, raw[:-1], line.file or read.source, line.number)
 
     def _is_simple(self, value: Any) -> bool:  # noqa: ANN401 - JSON
-        """Tell whether a value is a document of strings only, without an empty id.
+        """Return whether a value is a document of strings only, without an empty id.
 
         ``to_document`` would accept it, and only add the ``_id``.
         """
@@ -297,7 +297,7 @@ class Signer:
         return {name: value for name, value in document.items() if name != "_id"}
 
     def line_of(self, one: ParsedLine, fingerprint: bytes, tally: SignTally) -> tuple[bytes, ...]:
-        """Return the line of a document with its fingerprint, as pieces; none where it fails."""
+        """Return the line of a document with its fingerprint, as pieces; none if it fails."""
         target = self.options.target
         if self.options.only_ids:
             if not self.has_id(one, tally):
@@ -317,7 +317,7 @@ class Signer:
         return self._encode(whole), b"\n"
 
     def has_id(self, one: ParsedLine, tally: SignTally) -> bool:
-        """Tell whether a document has an id, and count it as failed where it has none."""
+        """Return whether a document has an id, and count it as failed if it has none."""
         if one.document.get("_id") is not None:
             return True
         reason = "no id: name the field that has it with --id-field, or leave --only-ids out"

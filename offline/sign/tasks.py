@@ -40,10 +40,10 @@ class ByteRange:
 
 @dataclass(frozen=True, slots=True)
 class LineRange:
-    """Lines that had to be read in order: of a pipe, a packed file, CSV or a folder.
+    """Lines that must be read in order, from a pipe, a compressed file, CSV or a folder.
 
     ``refused``: records among them without a document. ``named``: the reader has added the ``_id``, which is
-    not written where another field has it.
+    not written if another field has it.
     """
 
     source: str
@@ -81,12 +81,12 @@ def tasks(sources: Sequence[str], options: ReadOptions, prefixes: dict[int, str]
 
 
 def is_repeatable(source: str) -> bool:
-    """Tell whether a source can be read twice, which a pipe cannot."""
+    """Return whether a source can be read twice, which a pipe cannot."""
     return source != STANDARD_INPUT and (Path(source).is_file() or Path(source).is_dir())
 
 
 def is_parquet(source: str) -> bool:
-    """Tell whether a source is a Parquet file by its name."""
+    """Return whether a source is a Parquet file by its name."""
     return source.lower().endswith(PARQUET)
 
 
@@ -122,7 +122,7 @@ def row_groups(source: str) -> Iterator[Task]:
 
 
 def _spannable(source: str, options: ReadOptions) -> str:
-    """Return the encoding of a file in which lines can be found from any byte on; empty for other sources."""
+    """Return the encoding of a file whose lines can be found from any byte on; empty for other sources."""
     if not Path(source).is_file():
         return ""
     with open(source, "rb") as file:
@@ -198,7 +198,7 @@ def record_tasks(source: str, records: Iterator[Record]) -> Iterator[Task]:
         yield block.take(source, _UTF8, 1.0, named=True)
 
 
-#: Bytes of a read beyond the end of a range, in search of the end of its last line.
+#: How many bytes are read at a time beyond a range, to find the end of its last line.
 _CHUNK = 1 << 20
 
 
@@ -228,7 +228,7 @@ def read_lines(task: ByteRange | LineRange, max_bytes: int) -> RangeRead:
 
 
 class Stretch(NamedTuple):
-    """The bytes of a range: whole lines from ``begin`` to ``end``, and the line ``last`` that leaves it."""
+    """The bytes of a range: complete lines from ``begin`` to ``end``, and ``last``, which ends beyond it."""
 
     data: bytes
     begin: int
@@ -276,7 +276,7 @@ def _whole(file: IO[bytes], size: int) -> bytes:
 
 
 def _to_its_end(file: IO[bytes], begun: bytes, max_bytes: int) -> tuple[bytes, str]:
-    """Return a line that goes on beyond its range, or the reason why it is left out."""
+    """Return a line that ends beyond its range, or the reason why it is left out."""
     pieces, size = [begun], len(begun)
     while more := file.read(_CHUNK):
         head, newline, _ = more.partition(b"\n")

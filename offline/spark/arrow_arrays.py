@@ -68,7 +68,7 @@ def binary(rows: Bytes, valid: NDArray[np.bool_] | None = None) -> Column:
 
 
 def lists(values: Int64s, sizes: Int64s) -> Column:
-    """Return a column of lists of so many values each."""
+    """Return a column of lists of this many values each."""
     bounds = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes))).astype(np.int32)
     return pa.ListArray.from_arrays(pa.array(bounds), pa.array(values))
 

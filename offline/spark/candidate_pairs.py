@@ -1,4 +1,4 @@
-"""Candidate pairs: documents that share supershingles, found by sorting, without exact duplicates."""
+"""Find candidate pairs, which share supershingles, by sorting; exact duplicates are left out."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ _SCHEMA = "a long, b long, held long"
 class Bounds:
     """Limits for crowded supershingles, which many documents share.
 
-    ``most``: documents of one supershingle up to which all their pairs are candidates. Of more, each is
-    paired with the ``centres`` first only. Boilerplate then costs so many pairs a document, and thousands of
-    copies of one page, which share all supershingles, still meet.
+    If at most ``most`` documents have a supershingle, all their pairs are candidates. If more have it, each
+    document is paired with the first ``centres`` of them only. So boilerplate adds ``centres`` pairs a
+    document, and thousands of copies of one page are still connected.
     """
 
     most: int = 1_000
@@ -42,8 +42,8 @@ _USUAL = Bounds()
 def nominations(originals: Frame, scheme: Scheme, bounds: Bounds = _USUAL) -> Frame:
     """Return the pairs (a, b) of documents that share a supershingle and are near in length.
 
-    A pair is repeated for each shared supershingle; its ``held`` is null. Other rows stand for a crowded
-    supershingle each; ``held`` is the number of its documents.
+    A pair is repeated for each shared supershingle; its ``held`` is null. Each crowded supershingle has a row
+    of its own, in which ``held`` is the number of its documents.
 
     Cost: a shuffle of all supershingles.
     """
@@ -56,7 +56,7 @@ def nominations(originals: Frame, scheme: Scheme, bounds: Bounds = _USUAL) -> Fr
 def candidates(nominations: Frame, scheme: Scheme) -> Frame:
     """Return the pairs (a, b) that share ``min_shared`` supershingles, each once.
 
-    Cost: a shuffle of the nominations.
+    Cost: a shuffle of what ``nominations`` returned.
     """
     pairs = nominations.where("held IS NULL").select("a", "b")
     if scheme.decision.min_shared == 1:
@@ -66,12 +66,12 @@ def candidates(nominations: Frame, scheme: Scheme) -> Frame:
 
 
 def crowding(nominations: Frame, bounds: Bounds = _USUAL) -> dict[str, int]:
-    """Return counts of nominations that are kept.
+    """Return counts of the pairs and crowded supershingles that ``nominations`` returned.
 
     Returns:
-        ``nominated``: pairs, repeated for each supershingle. ``crowded``: supershingles of more documents
-        than ``bounds.most``. ``held``: the sum of their documents. ``skipped``: their pairs that are not
-        candidates.
+        ``nominated``: pairs, repeated for each shared supershingle. ``crowded``: supershingles that more than
+        ``bounds.most`` documents have. ``held``: the sum of their documents. ``skipped``: their pairs that
+        are not candidates.
     """
     centres = bounds.centres
     skipped = f"sum(held * (held - 1) / 2 - {centres} * held + {centres * (centres + 1) // 2})"
@@ -85,7 +85,7 @@ def crowding(nominations: Frame, bounds: Bounds = _USUAL) -> dict[str, int]:
 
 
 class _Bucket(NamedTuple):
-    """Rows sorted by key: documents, and their numbers of shingles."""
+    """Rows sorted by key, with the document and its number of shingles."""
 
     keys: Int64s
     documents: Int64s
@@ -103,7 +103,7 @@ _NOTHING = _Bucket(*(np.zeros(0, np.int64) for _ in range(3)))
 
 @dataclass(frozen=True, slots=True)
 class _Nominate:
-    """Pairs rows that come sorted by key, and holds at most ``most`` rows of one key."""
+    """Pairs rows of equal keys, given rows sorted by key; buffers at most ``most`` rows of a key."""
 
     decision: Decision
     bounds: Bounds
@@ -114,7 +114,7 @@ class _Nominate:
             rows = left.then(_Bucket(*(numbers(column) for column in batch.columns)))
             starts = run_starts(rows.keys)
             if held and len(rows.keys):
-                # The crowded key may go on in this batch.
+                # This batch may begin with more rows of the crowded key.
                 same = int(starts[1] if len(starts) > 1 else len(rows.keys))
                 same = same if rows.keys[0] == centres.keys[0] else 0
                 yield from self._against(centres, rows.part(0, same))
@@ -134,7 +134,7 @@ class _Nominate:
             yield _told(held)
 
     def _closed(self, rows: _Bucket, starts: Int64s) -> Iterator[Batch]:
-        """Yield the pairs of complete keys; the last start may be beyond their rows."""
+        """Yield the pairs of keys whose rows are complete; ignore a start beyond the last row."""
         starts = starts[starts < len(rows.keys)]
         sizes = np.diff(starts, append=len(rows.keys))
         for place in np.flatnonzero(sizes > self.bounds.most).tolist():
@@ -147,7 +147,7 @@ class _Nominate:
             yield self._pairs(rows, owner, rows, owner + 1 + number)
 
     def _crowd(self, rows: _Bucket) -> Iterator[Batch]:
-        """Yield the pairs of a crowded key: of its centres, and of each centre with the other rows."""
+        """Yield the pairs of a crowded key: two centres, or a centre and another row."""
         centres = rows.part(0, self.bounds.centres)
         behind = np.arange(len(centres.keys), dtype=np.int64)[::-1]
         for owner, number in ragged(behind, CHUNK):
@@ -179,17 +179,17 @@ def _batch(a: Int64s, b: Int64s, held: pa.Array) -> Batch:
     return pa.RecordBatch.from_arrays([pa.array(a), pa.array(b), held], ["a", "b", "held"])
 
 
-#: Columns that only documents need that can be candidates.
+#: Columns that are read only of documents that lead, as only these can be candidates.
 _LOOKED_UP = ("keys", "signature")
-#: Columns that are not shuffled, as most documents are in no pair.
+#: Columns that are left out of the shuffle, because most documents are in no pair.
 _LEFT = ("written", "canonical", "facts")
 
 
 def originals(prints: Frame) -> Frame:
     """Return the rows of ``prints`` that have a digest, without words, with ``first`` and ``leads``.
 
-    ``first`` is the number of the first document of the same digest. ``leads`` marks the first document of
-    the same digest and sketch; keys and signatures of the others are left out, as they equal its own.
+    ``first`` is the number of the first document with the same digest. ``leads`` marks the first document
+    with the same digest and sketch. The others have equal keys and signatures, which are set to null.
 
     Cost: one shuffle of all rows, without words.
     """
@@ -224,7 +224,7 @@ def _firsts(batches: Iterable[Batch]) -> Iterator[Batch]:
 
 
 def _changes(texts: Column) -> NDArray[np.bool_]:
-    """Tell for each text but the first whether it differs from the one before."""
+    """Return for each text but the first whether it differs from the one before."""
     found = compute.not_equal(texts.slice(1), texts.slice(0, len(texts) - 1))
     return np.asarray(found.to_numpy(zero_copy_only=False), np.bool_)
 

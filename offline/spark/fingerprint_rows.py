@@ -1,4 +1,4 @@
-"""Fingerprints as rows of numbers, with as few bytes as grouping needs."""
+"""Convert fingerprints to rows of numbers that are as small as grouping allows."""
 
 import binascii
 from collections.abc import Iterable, Iterator
@@ -18,9 +18,9 @@ from shinglefold.sketch import packed_size
 from shinglefold.sketch.hash_mixing import mix64, stream
 from shinglefold.sketch.supershingles import HASHED, slot_characters
 
-#: States of a fingerprint: complete, without a signature or missing, damaged or sealed, of another scheme.
+#: States: has a signature; has none, or no fingerprint; is damaged or sealed; is of another scheme.
 SIGNED, UNSIGNED, UNREADABLE, FOREIGN = 0, 1, 2, 3
-#: Rows a partition may have.
+#: The low bits of a document's number: its position in the partition, whose number is in the high bits.
 _ROWS = 33
 _SCHEMA = (
     "number long, id string, state byte, digest string, keys array<long>, shingles long, signature binary, "
@@ -33,19 +33,24 @@ _FACTS = ", facts long"
 def prints(signed: Frame, scheme: Scheme, *, target: str = "dedup", id_field: str = "") -> Frame:
     """Return the fingerprints of signed documents as rows of numbers, one a document.
 
-    Columns: ``number``, by which all that follows names the document; ``id``; ``state``; ``digest``, empty
-    where there is none that counts; ``keys``, its supershingles; ``shingles``; ``signature``; ``sketch``, one
-    number for keys, shingles and signature. Where texts decide and their words are at hand, also ``written``,
-    ``canonical``, and ``facts`` where they count. A row's number is of its partition and place: keep the
-    frame before it is used twice.
+    Columns:
+
+    - ``number``: identifies the document in all later stages; made of the partition and the position in it.
+      A second computation may number otherwise: store the frame before it is used twice.
+    - ``id``, ``state``, ``shingles``, ``signature``.
+    - ``digest``: empty if the fingerprint has none, or has another state than ``SIGNED`` or ``UNSIGNED``.
+    - ``keys``: the supershingles.
+    - ``sketch``: one hash of keys, shingles and signature.
+    - ``written``, ``canonical``: only if texts decide and ``signed`` has the column ``beside``.
+    - ``facts``: only if the scheme compares facts.
 
     Args:
-        signed: as ``sign`` returns it, here or from a Parquet file.
+        signed: what ``sign`` returned, or a Parquet file of it.
         target: the column of fingerprints.
         id_field: the column of ids; by default ``_id``, or else ``id``.
 
     Raises:
-        ConfigError: there is no such column, or facts count and are not at hand.
+        ConfigError: a column is missing, or the scheme compares facts and ``beside`` has none.
     """
     name = id_field or ("_id" if "_id" in signed.columns else "id")
     columns_of(signed, (name, target))
@@ -82,7 +87,8 @@ class _Rows(NamedTuple):
 class _Reader:
     """Reads batches of stored fingerprints.
 
-    ``beside``: all supershingles stand beside them. ``texts``: the words of the texts do, and are kept.
+    ``beside``: the column ``beside`` has all supershingles. ``texts``: it also has the words of the texts,
+    which are copied.
     """
 
     scheme: Scheme
@@ -101,7 +107,7 @@ class _Reader:
         try:
             rows = self._at_once(batch)
         except (ValueError, binascii.Error):
-            # Something is out of the ordinary: pyarrow's errors are among these.
+            # The batch has an unusual row. pyarrow's errors are kinds of ValueError, too.
             rows = self._one_by_one(batch)
         signed = rows.states == SIGNED
         keys = self._every(batch, signed) if self.beside else rows.keys
@@ -124,7 +130,7 @@ class _Reader:
         return pa.RecordBatch.from_pydict(columns)
 
     def _every(self, batch: Batch, signed: NDArray[np.bool_]) -> Uint64s:
-        """Return all supershingles, or those an index stores, where the further ones don't count."""
+        """Return the supershingles that decide: all, or only those that an index stores."""
         sketch, decision = self.scheme.sketch, self.scheme.decision
         column = batch.column("every").filter(pa.array(signed))
         if column.null_count:
@@ -136,10 +142,10 @@ class _Reader:
         return np.ascontiguousarray(every[:, : sketch.groups] if stored else every)
 
     def _at_once(self, batch: Batch) -> _Rows:
-        """Read a batch in which nothing is out of the ordinary.
+        """Read a batch column by column: undamaged fingerprints of this scheme without seals.
 
         Raises:
-            ValueError: something is.
+            ValueError: a row needs ``_one_by_one``.
         """
         pieces = compute.split_pattern(batch.column("digest"), ".")
         if (
@@ -171,7 +177,7 @@ class _Reader:
         if size % 3:
             decoded = b"".join(binascii.a2b_base64(text, strict_mode=True) for text in texts.to_pylist())
         else:
-            # Without padding all are one text.
+            # Their base64 has no padding, so all are decoded as one text.
             decoded = binascii.a2b_base64(matrix(texts, size // 3 * 4).tobytes(), strict_mode=True)
         return np.frombuffer(decoded, np.uint8).reshape(len(texts), size)
 
@@ -198,7 +204,7 @@ class _Reader:
         )
 
     def _told(self, row: dict[str, Any]) -> tuple[int, Fingerprint | None]:
-        """Return the state of a row, and its fingerprint where that counts."""
+        """Return the state of a row, and its fingerprint if it is ``SIGNED`` or ``UNSIGNED``."""
         if row["digest"] is None:
             return UNSIGNED, None
         try:
@@ -209,7 +215,7 @@ class _Reader:
         if made.scheme != self.scheme.id:
             return FOREIGN, None
         if made.seal:
-            # Nobody here has the key, so anybody may have written it.
+            # Without the key nobody can check the seal, so anybody may have forged it.
             return UNREADABLE, None
         if not made.signature:
             return UNSIGNED, made
@@ -220,7 +226,7 @@ class _Reader:
 
 
 def _as_keys(words: Column, groups: int) -> Uint64s:
-    """Return keywords as numbers, which are equal where they are: uint64 (S, M)."""
+    """Return keywords as numbers, uint64 (S, M): equal numbers for equal keywords."""
     length = slot_characters(groups) + HASHED
     letters = np.zeros((len(words), 8), np.uint8)
     letters[:, :length] = matrix(words, length)
@@ -228,7 +234,7 @@ def _as_keys(words: Column, groups: int) -> Uint64s:
 
 
 def _sketches(keys: Uint64s, signatures: Bytes, shingles: Int64s) -> Int64s:
-    """Return a number for keys, signature and shingles of each row: others share it by bad luck only."""
+    """Return a 64-bit hash of keys, signature and shingles of each row, int64 (S,)."""
     words = -(-signatures.shape[1] // 8)
     padded = np.zeros((len(signatures), words * 8), np.uint8)
     padded[:, : signatures.shape[1]] = signatures

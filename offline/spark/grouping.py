@@ -1,4 +1,4 @@
-"""Groups of signed documents on Spark: the stages in turn, each written once, and their counts."""
+"""Group signed documents on Spark: run the stages, store each one, and count."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -20,7 +20,7 @@ from shinglefold.offline.spark.verify import verified
 from shinglefold.options.validation import check_int
 
 _SCHEMA = "a long, b long, moved long"
-#: Rounds above which something is wrong: a path of 2⁶⁴ documents takes fewer.
+#: More rounds than this are an error in the program: a path of 2⁶⁴ documents takes fewer.
 _MOST = 100
 
 
@@ -35,8 +35,8 @@ def connected(
 
     Args:
         edges: (a, b), numbers of documents; in any order, repeated or not.
-        work: where each round is kept.
-        told: gets the number of each round and the edges that it moved.
+        work: stores each round.
+        told: is called with the number of each round and the edges that it moved.
 
     Cost: a round is two shuffles of at most two rows an edge. In all trials the rounds grew with the
     logarithm of the longest path.
@@ -67,9 +67,9 @@ def _starred(edges: Frame, kind: Literal["large", "small"]) -> Frame:
 class _Star:
     """Links the neighbours of nodes to the least of them, given edges (a, b) sorted by both.
 
-    ``large``: link only the neighbours greater than the node; the node counts among the least. Else link all
-    neighbours, which are lesser, and the node. ``moved`` counts new edges; the count of the star before is
-    added to the first row.
+    ``large``: link only the neighbours greater than the node; the least may be the node itself. Otherwise
+    link the node and all neighbours, which are lesser. ``moved`` counts new edges; the first row also has the
+    count of the star before.
     """
 
     large: bool
@@ -81,7 +81,7 @@ class _Star:
             if not len(a):
                 continue
             fresh = np.concatenate(([a[0] != node or b[0] != last], (a[1:] != a[:-1]) | (b[1:] != b[:-1])))
-            # A row that carries a count is kept, even where it repeats the row before.
+            # A row with a count is kept, even if it repeats the row before.
             fresh[0] |= moved.any()
             first = np.concatenate(([a[0] != node], a[1:] != a[:-1]))
             begins = np.flatnonzero(first)
@@ -94,7 +94,7 @@ class _Star:
         if self.large:
             greater = b > a
             return _batch(b[greater], leasts[greater], (leasts != a)[greater], before)
-        # In place of the least neighbour the node itself is linked to it.
+        # The least neighbour needs no link to itself: its row links the node.
         linked = np.where(first | (b == leasts), a, b)
         return _batch(linked, leasts, linked != a, before)
 
@@ -105,7 +105,7 @@ def _batch(a: Int64s, b: Int64s, moved: NDArray[np.bool_], before: int) -> Batch
     return pa.RecordBatch.from_arrays([pa.array(a), pa.array(b), pa.array(counts)], ["a", "b", "moved"])
 
 
-#: Gets a line for each stage.
+#: Is called with a line of text for each stage.
 Report = Callable[[str], None]
 _STATES = {"signed": SIGNED, "unsigned": UNSIGNED, "unreadable": UNREADABLE, "foreign": FOREIGN}
 
@@ -114,9 +114,9 @@ _STATES = {"signed": SIGNED, "unsigned": UNSIGNED, "unreadable": UNREADABLE, "fo
 class GroupOptions:
     """Columns and limits of a grouping.
 
-    ``target``: the column of fingerprints. ``id_field``: the column of ids; empty for ``_id``, or else
-    ``id``. ``bounds``: limits for crowded supershingles. ``min_size``: documents of the smallest group
-    returned, 2 or more.
+    ``target``: the column of fingerprints. ``id_field``: the column of ids; if empty, ``_id`` or else ``id``.
+    ``bounds``: limits for crowded supershingles. ``min_size``: groups of fewer documents are left out; at
+    least 2.
     """
 
     target: str = "dedup"
@@ -135,8 +135,8 @@ class SparkSummary:
     ``read``: all documents. Each is ``signed``; ``unsigned``, too short or without a fingerprint;
     ``unreadable``, damaged or sealed; or ``foreign``, of another scheme. ``copies``: documents with the
     canonical text of an earlier one. ``nominated``, ``crowded``, ``held``, ``skipped``: see ``crowding``.
-    ``pairs``: verified pairs. ``rounds``: of ``connected``. ``groups``, ``members``: groups returned, and
-    their documents.
+    ``pairs``: verified pairs. ``rounds``: how many ``connected`` took. ``groups``, ``members``: the groups
+    returned, and their documents.
     """
 
     read: int = 0
@@ -168,7 +168,7 @@ class SparkSummary:
 class Grouped:
     """The result: ``groups`` has ``_id``, ``group`` (the least id of its group) and ``size``.
 
-    ``pairs`` has the verified pairs by the ``number`` of documents, and ``prints`` whose numbers these are.
+    ``pairs`` has the verified pairs, as numbers of documents; ``prints`` has the id of each number.
     """
 
     groups: Frame
@@ -187,10 +187,10 @@ def groups(
     options: GroupOptions = _USUAL,
     report: Report = lambda _: None,
 ) -> Grouped:
-    """Return the groups of near-duplicates of signed documents: chains of pairs are one group.
+    """Return the groups of near-duplicates of signed documents; documents in a chain of pairs are one group.
 
-    They are the groups of ``shinglefold groups`` under the same scheme and decision, as long as no
-    supershingle is crowded. Where texts decide, the column ``beside`` of ``sign`` is needed.
+    They equal the groups of ``shinglefold groups`` with the same scheme, as long as no supershingle is
+    crowded. If texts decide, the documents need the column ``beside``, see ``sign``.
 
     Raises:
         SchemeMismatch: all fingerprints are of another scheme.
@@ -250,6 +250,6 @@ def _named(labels: Frame, whole: Frame, work: StageStore, least: int, summary: S
     of_group = "OVER (PARTITION BY root)"
     told = (f"min(_id) {of_group} AS `group`", f"count(1) {of_group} AS size", "number = root AS counts")
     kept = work.keep(named.selectExpr("_id", *told).where(f"size >= {least}"), "groups")
-    # Counted by roots, as documents of several groups may share an id.
+    # Count the roots, because documents of several groups may have the same id.
     summary.take(totals(kept, members="count(1)", groups="count_if(counts)"))
     return kept.drop("counts")

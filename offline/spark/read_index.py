@@ -1,4 +1,4 @@
-"""Stored fingerprints out of an index: each executor scans slices of its own, under a point in time."""
+"""Read stored fingerprints from an index: each executor scans its own slices, under a point in time."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -23,18 +23,18 @@ _PARTS = ("scheme", "lang", "shingles", "digest", "supershingles", "signature")
 
 
 def stored(session: Session, where: str | Connection, index: str, recipe: Recipe, *, parts: int = 1) -> Frame:
-    """Return what an index stores as ``prints`` takes it: _index, _id, _routing and dedup.
+    """Return the stored fingerprints of an index, for ``prints``: _index, _id, _routing and dedup.
 
-    Each part is read under a point in time of its own, so that documents written meanwhile may be in it or
-    not: keep the frame. Placeholders of a gate are no documents.
+    Each part is read under its own point in time, so a second computation may see other documents: store the
+    frame. Placeholders of a gate are left out.
 
     Args:
-        where: of the engine, as ``open_engine`` takes it; a ``Connection`` goes to the executors with its
-            credentials, an address finds them in their environment.
-        parts: how many executors read side by side; more than one takes an engine with slices.
+        where: the engine, see ``open_engine``. A ``Connection`` is sent to the executors with its
+            credentials. For an address they read credentials from their environment.
+        parts: how many executors read in parallel; more than one needs an engine with slices.
 
     Raises:
-        ConfigError: the fingerprints are sealed, which nobody here could check.
+        ConfigError: the fingerprints are sealed, and Spark has no key to check them.
     """
     check_int("parts", parts, 1, 1024)
     if recipe.sealed:
@@ -75,9 +75,9 @@ class _Read:
 
 
 def _whole(parts: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the parts that count; nothing where one is of another type, as that is damaged."""
+    """Return the parts that ``prints`` reads; None if a part has the wrong type, as after damage."""
     words = parts.get("supershingles")
-    # One value of a list may stand alone.
+    # Engines store a list of one value like the value itself.
     found = {**parts, "supershingles": [words] if isinstance(words, str) else words}
     whole = {name: found.get(name) for name in _PARTS}
     return whole if any(value is not None for value in whole.values()) and _typed(whole) else None

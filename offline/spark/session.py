@@ -1,4 +1,4 @@
-"""The session of Spark: its start, its sources, and its errors; no other module imports pyspark."""
+"""Start a Spark session, read its sources and translate its errors; no other module imports pyspark."""
 
 import os
 import re
@@ -11,19 +11,19 @@ from typing import Any
 
 from shinglefold.errors import ConfigError, EngineError, InputError, MissingExtra, ShinglefoldError, suggest
 
-#: A DataFrame, and a session, of Spark.
+#: Spark's ``DataFrame`` and ``SparkSession``.
 Frame = Any
 Session = Any
-#: An Arrow record batch, of which ``mapInArrow`` gives and takes an iterator.
+#: An Arrow record batch. ``mapInArrow`` passes an iterator of them to a function that returns one.
 Batch = Any
 
 _FOR = "working on Spark"
-#: How names of JSON lines end, of packed files, and of files that are neither JSON lines nor Parquet.
+#: Suffixes of JSON lines, of compressed files, and of files that are neither JSON lines nor Parquet.
 _JSON, _PACKED = (".jsonl", ".ndjson", ".json"), (".gz", ".bz2", ".zst", ".xz", ".zip")
 _OTHER = (".csv", ".tsv", ".txt", ".html", ".htm", ".xml", ".avro", ".orc", ".md", ".tar", ".7z")
-#: Files of a source whose names are looked at: asking for each takes a millisecond.
+#: How many file names of a source are checked; each takes a millisecond.
 _LOOKED_AT = 1_000
-#: Where Spark runs in this process's machine only.
+#: Options for a Spark that runs on this machine only: other machines can't connect.
 _LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
 
@@ -31,7 +31,7 @@ def sql() -> Any:  # noqa: ANN401 - a module
     """Return ``pyspark.sql``.
 
     Raises:
-        MissingExtra: it, or what it needs to hand out Arrow batches, is not installed.
+        MissingExtra: pyspark is not installed, or pandas or pyarrow, which it needs for Arrow batches.
     """
     try:
         for name in ("pandas", "pyarrow"):
@@ -42,11 +42,11 @@ def sql() -> Any:  # noqa: ANN401 - a module
 
 
 def session(options: Mapping[str, str], master: str = "") -> Session:
-    """Return the session of this process, begun where there is none.
+    """Return the Spark session of this process; start it if there is none.
 
     Args:
-        options: of Spark.
-        master: such as ``local[2]``; empty: as ``spark-submit`` says, else this machine with all cores.
+        options: configuration properties of Spark.
+        master: such as ``local[2]``. By default that of ``spark-submit``, else all cores of this machine.
 
     Raises:
         MissingExtra: pyspark is not installed.
@@ -56,7 +56,7 @@ def session(options: Mapping[str, str], master: str = "") -> Session:
     conf = import_module("pyspark").SparkConf()
     where = master or conf.get("spark.master", "") or "local[*]"
     if where.startswith("local"):
-        # Else Spark takes the first python3 on the PATH, which need not have what this one has.
+        # Otherwise Spark runs the first python3 on the PATH, which may lack our packages.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         options = {**_LOCAL, **options}
     for name, value in {"spark.master": where, **options}.items():
@@ -64,7 +64,7 @@ def session(options: Mapping[str, str], master: str = "") -> Session:
     try:
         return builder.getOrCreate()
     except Exception as error:
-        # Of several kinds, as it is Java that fails.
+        # Java fails in several ways, each with another Python exception.
         raise ConfigError(
             f"Spark does not start ({_first_line(error)}): it needs Java 17 or newer, named by JAVA_HOME"
         ) from error
@@ -74,7 +74,7 @@ def read(session: Session, *sources: str) -> Frame:
     """Return the rows of Parquet files, or of JSON lines, with the columns that any file has.
 
     Raises:
-        ConfigError: by its name, a file is neither, or some are of one kind and some of the other.
+        ConfigError: a file has another suffix, or some files are Parquet and others JSON lines.
     """
     kinds: dict[str, str] = {}
     for source in sources:
@@ -86,14 +86,14 @@ def read(session: Session, *sources: str) -> Frame:
             "its own"
         )
     if "json" in kinds:
-        # By default Spark makes an empty row of a line that is not JSON.
+        # By default Spark reads a line that is not JSON as an empty row.
         return session.read.option("mode", "FAILFAST").json(list(sources))
-    # By default Spark takes the columns of one file, and drops those that only others have.
+    # By default Spark reads the columns of one file, and drops those that only other files have.
     return session.read.option("mergeSchema", "true").parquet(*sources)
 
 
 def place_of(session: Session, address: str) -> tuple[Any, Any]:
-    """Return the file system of an address, and its path there, whole."""
+    """Return the Hadoop file system of an address, and the qualified path in it."""
     files = session._jvm.org.apache.hadoop.fs  # noqa: SLF001 - Spark has no other door to it
     path = files.Path(address)
     system = path.getFileSystem(session._jsc.hadoopConfiguration())  # noqa: SLF001
@@ -101,7 +101,7 @@ def place_of(session: Session, address: str) -> tuple[Any, Any]:
 
 
 def _files(session: Session, source: str) -> Iterator[str]:
-    """Yield the addresses of the files of a source, without those that Spark takes for hidden."""
+    """Yield the addresses of the files of a source, without those that Spark treats as hidden."""
     system, place = place_of(session, source)
     for found in system.globStatus(place) or ():
         folder = found.getPath().toString()
@@ -114,10 +114,10 @@ def _files(session: Session, source: str) -> Iterator[str]:
 
 
 def _format(name: str) -> str:
-    """Return how a file is written, by its name; one that says nothing is Parquet.
+    """Return the format of a file by its suffix: ``json`` or, without a known one, ``parquet``.
 
     Raises:
-        ConfigError: it is neither Parquet nor JSON lines.
+        ConfigError: the suffix is that of another format.
     """
     bare = name.lower()
     packed = next((one for one in _PACKED if bare.endswith(one)), "")
@@ -132,10 +132,10 @@ def _format(name: str) -> str:
 
 
 def columns_of(frame: Frame, wanted: Iterable[str]) -> None:
-    """Check that a frame has columns.
+    """Check that a frame has these columns.
 
     Raises:
-        ConfigError: it lacks one.
+        ConfigError: a column is missing.
     """
     missing = [name for name in wanted if name not in frame.columns]
     if missing:
@@ -149,12 +149,12 @@ def partition() -> int:
 
 
 def totals(frame: Frame, **sums: str) -> dict[str, int]:
-    """Return sums over a frame that is kept, by name; 0 over nothing.
+    """Return sums over the rows of a stored frame, by name; 0 for an empty frame.
 
-    Spark's own counting on the way (``observe``) waits for ever for what it finds to be empty.
+    Spark's ``observe`` would count without a second pass, but never returns if the frame is empty.
 
     Args:
-        sums: expressions of SQL that aggregate its rows.
+        sums: SQL expressions that aggregate the rows.
     """
     (row,) = frame.selectExpr(*(f"{what} AS {name}" for name, what in sums.items())).collect()
     return {name: int(row[name] or 0) for name in sums}
@@ -165,18 +165,19 @@ def _first_line(error: BaseException) -> str:
 
 
 _OURS = re.compile(r"shinglefold\.errors\.(\w+): (.+)")
-#: Conditions of Spark that are about files somebody named.
+#: Error conditions of Spark that mean a wrong path, or a file that can't be read.
 _FILES = ("PATH_NOT_FOUND", "PATH_ALREADY_EXISTS", "UNABLE_TO_INFER_SCHEMA", "FAILED_READ_FILE")
 _LOST = re.compile(r"Job aborted|Job \d+ cancelled|SparkContext was shut down")
 
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Raise an error of the library in place of one of Spark.
+    """Translate errors of Spark into errors of shinglefold.
 
     Raises:
-        ShinglefoldError: what a worker raised, as near as that can be told; ``InputError`` for a file that
-            can't be read or written; ``EngineError`` for all else that Spark says.
+        ShinglefoldError: a worker raised it; recognized by the class name in Spark's message.
+        InputError: a file can't be read or written.
+        EngineError: any other error of Spark.
     """
     pyspark, gateway = import_module("pyspark.errors"), import_module("py4j.protocol")
     try:
@@ -190,7 +191,7 @@ def translated() -> Iterator[None]:
 def _translated(text: str, condition: str) -> ShinglefoldError:
     found = _OURS.search(text)
     if found is not None:
-        # Others are made of more than a message.
+        # Our other errors take more than a message, so they can't be made again from the text.
         return ConfigError(found[2]) if found[1] == "ConfigError" else InputError(found[2])
     line = _told(text)
     if "CANNOT_MERGE" in condition + line:
@@ -203,7 +204,7 @@ def _translated(text: str, condition: str) -> ShinglefoldError:
 
 
 def _told(text: str) -> str:
-    """Return the line that says what went wrong, not where in Spark."""
+    """Return the line of a Java stack trace that says what went wrong: the last cause."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     causes = [line.partition(": ")[2] for line in lines if line.startswith("Caused by: ")]
     chosen = (

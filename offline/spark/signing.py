@@ -17,30 +17,30 @@ from shinglefold.offline.sign.signer import ParsedLine, Signer, SignOptions, Sig
 from shinglefold.offline.spark.session import Batch, Frame, columns_of
 from shinglefold.sketch import to_keywords
 
-#: Columns that are added, and the types of these and of the fingerprint.
+#: The names of the added columns, and the types of the fingerprint and of ``beside``.
 BESIDE, PROBLEM = "beside", "sign_problem"
 PRINT = (
     "struct<scheme: string, lang: string, shingles: bigint, digest: string, supershingles: array<string>, "
     "signature: string>"
 )
 _BESIDE = "struct<supershingles: binary, written: binary, canonical: binary, facts: bigint>"
-#: Documents that are Python objects at a time.
+#: How many rows are converted to Python objects at a time.
 _ROWS = 1_000
 
 
 def sign(documents: Frame, scheme: Scheme, options: SignOptions, *, beside: bool = False) -> Frame:
-    """Return documents with the column of their fingerprints, in the form of ``sign``'s Parquet files.
+    """Add a column with the fingerprint of each document, in the form of ``sign``'s Parquet files.
 
-    The column ``sign_problem`` says why a document has none, and is null elsewhere.
+    The column ``sign_problem`` says why a document has no fingerprint; otherwise it is null.
 
     Args:
-        options: which columns hold text; ``reading`` and ``only_ids`` are not looked at.
-        beside: add the column ``beside``, by which ``groups`` decides as ``shinglefold groups`` does with
-            the texts themselves: all supershingles, not only those an index stores, and where texts decide
-            their words as numbers, and a hash of their facts. It has some 8 bytes a word.
+        options: which columns hold text; ``reading`` and ``only_ids`` have no effect.
+        beside: add the column ``beside``, so that ``groups`` finds what ``shinglefold groups`` finds in the
+            texts. It has all supershingles, not only those that an index stores. If texts decide, it also
+            has their words as numbers, and a hash of their facts: some 8 bytes a word.
 
     Raises:
-        ConfigError: no column holds text, or one has a name of those that are added and something else in it.
+        ConfigError: no column holds text, or a column of another type has the name of an added one.
     """
     heads = [name.partition(".")[0] for name in options.fields]
     present = [name for name in dict.fromkeys(heads) if name in documents.columns]
@@ -54,9 +54,9 @@ def sign(documents: Frame, scheme: Scheme, options: SignOptions, *, beside: bool
 
 
 def _bare(documents: Frame, target: str) -> Frame:
-    """Return documents without what an earlier run has added."""
+    """Return documents without the columns that an earlier run added."""
     added = {
-        # Out of JSON the parts are in the order of their names.
+        # Spark orders the fields of an object by name if it read them from JSON.
         target: ("struct<scheme:", "struct<digest:", "void"),
         BESIDE: ("struct<supershingles:", "void"),
         PROBLEM: ("string", "void"),
@@ -70,7 +70,7 @@ def _bare(documents: Frame, target: str) -> Frame:
     return documents.drop(*(name for name in added if name in documents.columns))
 
 
-@lru_cache(maxsize=2)  # a process works on many partitions, and keeps the words it has learnt
+@lru_cache(maxsize=2)  # a process works on many partitions, and its lexicon serves them all
 def _signer(scheme: Scheme, options: SignOptions) -> Signer:
     return Signer(scheme, options)
 
@@ -119,7 +119,7 @@ class _Sign:
 
 
 def _without_nulls(document: dict[str, object]) -> dict[str, object]:
-    """Return what a document has: to Parquet each has all columns."""
+    """Return the fields that a document has; in Parquet the columns that it lacks are null."""
     return {name: value for name, value in document.items() if value is not None}
 
 

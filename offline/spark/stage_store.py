@@ -1,4 +1,4 @@
-"""The stages of a job, each written once, so that later stages read the same rows."""
+"""Store the stages of a Spark job as Parquet, so that later stages read the same rows."""
 
 from dataclasses import dataclass, field
 from uuid import uuid4
@@ -6,20 +6,20 @@ from uuid import uuid4
 from shinglefold.errors import ConfigError
 from shinglefold.offline.spark.session import Frame, Session, place_of
 
-#: A file by which a folder is known for one that work was done in.
+#: The file that marks a folder as one of a ``StageStore``; it holds the name of the job.
 _MARK = "_shinglefold"
 
 
 @dataclass(slots=True)
 class StageStore:
-    """A folder of a file system that all machines of a cluster see.
+    """Stores the stages of a job in a folder that all machines of a cluster can read.
 
-    Rows computed twice may come in another order; rows that are kept do not.
+    Spark may compute a frame twice, with the rows in another order. A stored stage has one order.
 
     Args:
-        folder: as Spark names it, such as ``hdfs:///tmp/groups`` or ``s3a://bucket/groups``; made where it
-            is not there. Stages of an earlier job in it are replaced; a folder that holds anything else is
-            refused by a ``ConfigError``.
+        folder: an address for Spark, such as ``hdfs:///tmp/groups`` or ``s3a://bucket/groups``. A missing
+            folder is created. Stages of an earlier job are replaced; a folder with other files raises
+            ``ConfigError``.
     """
 
     session: Session
@@ -28,22 +28,22 @@ class StageStore:
     _name: str = field(default_factory=lambda: uuid4().hex)
 
     def keep(self, frame: Frame, name: str) -> Frame:
-        """Compute a frame, write it as Parquet, and return what reads it."""
+        """Compute a frame, write it as Parquet, and return a frame that reads the file."""
         if not self._kept:
             self._begin()
         self._check_own()
         place = f"{self.folder.rstrip('/')}/{name}"
         if place not in self._kept:
-            # Before it is written, as what a failure leaves of it is removed, too.
+            # Recorded before it is written, so that ``remove`` also finds what a failed write left.
             self._kept.append(place)
         frame.write.mode("overwrite").parquet(place)
         self._check_own()
         return self.session.read.parquet(place)
 
     def remove(self) -> None:
-        """Remove what was kept, and the folder where nothing else is in it.
+        """Remove the stored stages, and the folder if it holds nothing else.
 
-        Nothing is removed where another job has taken the folder over.
+        Remove nothing if another job has begun in the same folder.
         """
         if self._kept and self._taken_by() == self._name:
             for place in self._kept:
@@ -64,7 +64,7 @@ class StageStore:
         written.close()
 
     def _taken_by(self) -> str:
-        """Return the name of the job that the folder is of, as its mark says."""
+        """Return the name of the job that began last in this folder; empty if there is none."""
         system, folder = place_of(self.session, self.folder)
         mark = folder.suffix(f"/{_MARK}")
         if not system.exists(mark):
@@ -76,10 +76,10 @@ class StageStore:
             read.close()
 
     def _check_own(self) -> None:
-        """Stop before what another job writes is taken for this one's.
+        """Check that no other job uses the folder, so that its stages are not read as ours.
 
         Raises:
-            ConfigError: one has begun in the same folder.
+            ConfigError: another job has begun in the same folder.
         """
         if self._taken_by() != self._name:
             raise ConfigError(

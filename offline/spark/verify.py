@@ -1,4 +1,4 @@
-"""Verifies candidate pairs by their signatures, and by their texts where these are kept."""
+"""Verify candidate pairs by their signatures, and by their texts if the column ``beside`` has these."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from shinglefold.offline.spark.stage_store import StageStore
 from shinglefold.sketch import Texts, Words, packed_size
 from shinglefold.sketch.verification import PairVerifier, least_estimate
 
-#: Documents whose numbers are sent to all machines, 16 bytes each there.
+#: The most document numbers that are broadcast to all machines; each takes 16 bytes of memory there.
 _SENT = 2_000_000
 _SIGNED = ("shingles", "signature")
 _TEXTS = ("written", "canonical")
@@ -23,11 +23,12 @@ _SCHEMA = "a long, b long, resemblance double, similarity double"
 def verified(pairs: Frame, originals: Frame, prints: Frame, scheme: Scheme, work: StageStore) -> Frame:
     """Return the candidates that are near-duplicates: (a, b, resemblance, similarity).
 
-    Texts decide where the scheme says so and ``prints`` has their words. Signatures then drop only pairs that
-    no texts could make near-duplicates. Else signatures decide, and ``similarity`` is null.
+    Texts decide if the scheme says so and ``prints`` has their words. Signatures then drop only pairs that
+    can't be near-duplicates whatever the texts are. Otherwise signatures decide, and ``similarity`` is null.
 
-    Cost: two shuffles of the signatures, with one and two of them a pair. Where texts decide, two more of the
-    words of documents in pairs that are left; above two million such documents, one of all words before.
+    Cost: two shuffles of the pairs, with one signature and with both. If texts decide, two more shuffles of
+    the words of documents in the remaining pairs. With more than two million such documents, also a shuffle
+    of all words.
     """
     decision, leading = scheme.decision, originals.where("leads")
     if not set(_TEXTS) <= set(prints.columns):
@@ -40,7 +41,7 @@ def verified(pairs: Frame, originals: Frame, prints: Frame, scheme: Scheme, work
 
 
 def _needed(pairs: Frame, prints: Frame) -> Frame:
-    """Return the prints of the documents of pairs."""
+    """Return the fingerprint rows of the documents that occur in pairs."""
     numbers_ = pairs.selectExpr("explode(array(a, b)) AS number").distinct()
     if totals(numbers_, count="count(1)")["count"] <= _SENT:
         numbers_ = numbers_.hint("broadcast")
@@ -48,7 +49,7 @@ def _needed(pairs: Frame, prints: Frame) -> Frame:
 
 
 def _hopeful(scheme: Scheme) -> Decision:
-    """Return the decision by signatures that keeps every pair that texts may decide to be one."""
+    """Return a decision by signatures that drops no pair whose texts may be similar enough."""
     sketch, decision = scheme.sketch, scheme.decision
     width = max(sketch.word_width, sketch.char_width)
     least = min(decision.min_resemblance, least_estimate(decision.min_similarity, width, sketch))
@@ -69,7 +70,7 @@ def _decided(
 
 @dataclass(frozen=True, slots=True)
 class _Decide:
-    """Decides on batches of pairs joined with the columns of both documents."""
+    """Drops the pairs that are no near-duplicates from batches with the columns of both documents."""
 
     scheme: Scheme
 

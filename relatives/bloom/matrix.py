@@ -54,7 +54,7 @@ class Shape:
         return cls(elements, false_positives, bits, max(1, round(bits / elements * log(2))))
 
     def rate(self, held: int) -> float:
-        """Return the rate of false positives with so many distinct elements."""
+        """Return the rate of false positives with this many distinct elements."""
         return float(self.rates(np.array(held)))
 
     def rates(self, held: Int64s) -> NDArray[np.float64]:

@@ -116,7 +116,7 @@ class PseudoMatrixFilter:
         return self._free.copy()
 
     def documents(self, row: int) -> frozenset[str]:
-        """Return the documents with elements in a row."""
+        """Return the documents that have elements in this row."""
         return frozenset(self._held[row])
 
     def pieces(self, name: str) -> tuple[RowPiece, ...]:

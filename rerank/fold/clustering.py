@@ -67,11 +67,11 @@ def collapse(
     """Fold a list of hits in rank order, from any source.
 
     Args:
-        hits: with the stored fingerprint in ``fields`` (as ``docvalue_fields`` return it) or in ``_source``;
-            a whole response will do, too.
+        hits: hits with the stored fingerprint in ``fields`` (as ``docvalue_fields`` return it) or in
+            ``_source``; or a whole response.
         scheme: the scheme of the index; hits of other schemes are counted and not folded.
         field: the object field of the fingerprint.
-        seal: of the key the index is sealed with; fingerprints without that seal are unreadable.
+        seal: the seal with the key of the index; fingerprints without that seal are unreadable.
 
     A document that is in the list twice, as after several searches, counts where it ranks best; its other
     positions are in no group. Equal ids of different indices are different documents.
@@ -104,7 +104,7 @@ def folding_of(
 
     Args:
         earlier: hits shown on earlier pages; hits that match them are left out. For ``leader`` linkage.
-        lead: groups hits by leader where no policy chooses the representative.
+        lead: groups hits by leader if no policy chooses the representative.
     """
     if options.linkage == "connected":
         return ConnectedFolding(scheme, options, field, seal)
@@ -125,7 +125,7 @@ class _Folding:
         self._repeated = 0
 
     def _free(self, hits: Sequence[Hit]) -> bytearray:
-        """Add the next hits; return a byte for each: 0 where the document is in the list already."""
+        """Add the next hits; return a byte for each: 0 if the document is in the list already."""
         begin = len(self.hits)
         self.hits.extend(hits)
         free = bytearray(b"\1") * len(hits)
@@ -134,7 +134,7 @@ class _Folding:
             # Hits without ids can't be compared.
             return free
         if len(self.hits) == len(ids):
-            # The first hits: their identities matter only when more follow.
+            # The identities of the first hits matter only when more hits follow.
             return free
         self._seen.update(map(identity, self.hits[self._identified : begin]))
         self._identified = len(self.hits)
@@ -148,7 +148,7 @@ class _Folding:
         return free
 
     def columns(self, places: Sequence[int]) -> FingerprintColumns:
-        """Return the fingerprints of some hits."""
+        """Return the fingerprints of the given hits."""
         # Hits must not be counted twice.
         seen, self._reader.counts = self._reader.counts, FingerprintCounts()
         prints = self._reader.read([self.hits[place] for place in places])
@@ -185,7 +185,7 @@ class LeaderFolding(_Folding):
         self._lead = lead
         self._shown: list[int] = []
         self._members: list[list[int]] = []
-        #: Of earlier pages' hits and of representatives, except those of the last block.
+        #: The fingerprints of earlier pages' hits and of representatives, without those of the last block.
         self._prints = self._reader.read(earlier) if earlier else None
         self._reader.counts = FingerprintCounts()
         self._earlier = len(earlier)
@@ -209,7 +209,7 @@ class LeaderFolding(_Folding):
         return Collapsed(groups, self._reader.counts)
 
     def columns(self, places: Sequence[int]) -> FingerprintColumns:
-        """Return the fingerprints of some hits; those of the last block are still in memory."""
+        """Return the fingerprints of the given hits; those of the last block are still in memory."""
         if self._waiting is not None and all(place >= self._waiting[1] for place in places):
             prints, base = self._waiting
             return prints.take([place - base for place in places])
@@ -228,7 +228,10 @@ class LeaderFolding(_Folding):
         self._waiting = prints, base
 
     def _leave_out_earlier(self, hits: Sequence[Hit], free: bytearray) -> None:
-        """Leave out hits of earlier pages by identity: those without a signature do not match themselves."""
+        """Leave out hits that earlier pages showed.
+
+        They are recognized by index and id, because a hit without a signature does not match itself.
+        """
         for place, hit in enumerate(hits):
             if free[place] and mark(hit) in self._earlier_marks:
                 free[place] = 0

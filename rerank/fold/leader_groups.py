@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from shinglefold.model.values import Int64s
 from shinglefold.rerank.fold.matcher import ROWS, Compared, Mask, Matcher, is_dense, nonzero
 
-#: Pairs compared at a time for candidates.
+#: How many pairs are compared at a time to find candidates.
 _PAIRS = 1 << 16
-#: Members of a set up to which extracting them one by one is faster than unpacking all bits.
+#: A set of at most this many members is faster to read one by one than by unpacking all bits.
 _FEW = 16
 #: Hits compared in the first round, where one leader may take most hits, and the growth of each round.
 _FIRST, _GROWTH = 16, 4
@@ -50,12 +50,12 @@ class Neighbours:
         return self._decided[place] & self.free
 
     def take(self, group: int) -> list[int]:
-        """Remove hits from the free ones and return their places."""
+        """Remove hits from the free ones and return their positions."""
         self.free &= ~group
         return places(group)
 
     def _decide(self, waiting: list[int]) -> tuple[Int64s, int, Mask]:
-        """Compare the first of some free hits with all after them.
+        """Compare the first of the waiting hits with all hits after them.
 
         Returns:
             these hits; the first position compared; and bool (R, m): which of the m hits from there match.
@@ -79,7 +79,7 @@ class Neighbours:
 def leader_groups(matcher: Matcher, block: Compared, waiting: list[int]) -> Iterator[LeaderGroups]:
     """Yield the groups of free hits in rank order. The leader of a group is the first free hit.
 
-    Most hits match no other. Where most hits are alike, a few leaders take most of them; so these are
+    Most hits match no other. If most hits are alike, a few leaders take most of them; so these are
     compared first, and then only the rest.
     """
     few, dense = _FIRST, False
@@ -102,13 +102,13 @@ def _near(matcher: Matcher, block: Compared, few: int, dense: bool) -> tuple[Mas
     """Return which later hits each of the first hits matches, and whether most pairs were candidates.
 
     Args:
-        few: how many hits to compare where they have many candidates.
+        few: how many hits to compare if they have many candidates.
         dense: whether to treat all pairs as candidates.
     """
     count = len(block)
     most = rows_at_once(count)
     if dense:
-        # A small rest would cost as much in a round of its own.
+        # A small rest is compared now: a further round would cost as much.
         rows = np.arange(min(count if count <= 2 * few else few, most))
         return matcher.decide_dense(_later(rows, count), block, rows, block, 0), True
     near = np.zeros((min(most, count), count), np.bool_)
@@ -140,7 +140,7 @@ def _later(rows: Int64s, count: int) -> Mask:
 
 
 def _groups_of_sets(near: Mask) -> tuple[LeaderGroups, Sequence[int]]:
-    """Return the groups where leaders have many matches, and for each hit 1 where it stays free."""
+    """Return the groups, and for each hit 1 if it stays free; for leaders with many matches."""
     count = near.shape[1]
     free = (1 << count) - 1
     leaders, members = [], []
@@ -157,7 +157,7 @@ def _groups_of_sets(near: Mask) -> tuple[LeaderGroups, Sequence[int]]:
 
 
 def _groups_of_pairs(near: Mask) -> tuple[LeaderGroups, Sequence[int]]:
-    """Return the groups where leaders have few matches, and for each hit 1 where it stays free."""
+    """Return the groups, and for each hit 1 if it stays free; for leaders with few matches."""
     rows, count = near.shape
     free = bytearray(b"\1") * count
     members = [[place] for place in range(rows)]
@@ -196,5 +196,5 @@ def sets(rows: NDArray[np.bool_], begin: int = 0) -> list[int]:
 
 
 def rows_at_once(columns: int) -> int:
-    """Return how many rows to compare at a time with so many columns."""
+    """Return how many rows to compare at a time with this many columns."""
     return max(ROWS, _PAIRS // max(1, columns))

@@ -17,12 +17,12 @@ from shinglefold.sketch import agreement_rows, bit_planes, differing, estimate, 
 Mask = NDArray[np.bool_]
 #: Rows compared at a time, so that intermediate results stay in the processor's cache.
 ROWS = 64
-#: Pairs up to which lengths are compared pair by pair.
+#: With at most this many pairs, lengths are compared pair by pair.
 _FEW_PAIRS = 1 << 13
 #: Standard deviations by which unrelated pairs must exceed the bits in which matching pairs may differ. One
 #: false candidate costs as much as comparing one word of all pairs.
 _DEVIATIONS = 5
-#: Candidates per hit up to which they are decided one by one.
+#: With at most this many candidates per hit, they are decided one by one.
 _DENSE = 16
 #: Attributes derived from the signatures, a column for each hit.
 _PLANES = ("plane", "planes")
@@ -70,7 +70,7 @@ class Compared:
         return len(set(texts)) < len(texts)
 
     def take(self, rows: list[int]) -> "Compared":
-        """Return the fingerprints of some rows, with their derived columns."""
+        """Return the fingerprints of the given rows, with their derived columns."""
         taken = Compared(self.prints.take(rows), self.bits)
         made = taken.__dict__
         for name in _PLANES:
@@ -79,7 +79,7 @@ class Compared:
         return taken
 
     def join(self, other: "Compared") -> "Compared":
-        """Return these fingerprints and then the other ones, with derived columns that both have."""
+        """Return these fingerprints followed by the others, with the derived columns that both have."""
         joined = Compared(self.prints.join(other.prints), self.bits)
         made = joined.__dict__
         for name in _PLANES:
@@ -90,7 +90,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Matcher:
-    """The decision of one request under one scheme.
+    """Decides which hits of one request match, under one scheme.
 
     Two hits match when their digests are equal. They also match when both have a signature, one language and
     similar lengths, share ``min_shared`` supershingles and agree in at least ``need`` of their values. In
@@ -107,7 +107,7 @@ class Matcher:
 
     @classmethod
     def of(cls, scheme: Scheme, options: FoldOptions) -> "Matcher":
-        """Return the decision of a request; the scheme has the defaults.
+        """Return the matcher of a request; options that are None follow the scheme.
 
         Raises:
             ConfigError: neither resemblance nor supershingles are required, so everything would match.
@@ -134,9 +134,9 @@ class Matcher:
     def matches(self, ones: Compared, rows: Int64s, others: Compared, begin: int = 0) -> Mask:
         """Return bool (R, m − begin): which of the rows of ``ones`` match which of ``others`` from ``begin``.
 
-        Where ``ones`` is ``others``, no hit matches itself.
+        If ``ones`` is ``others``, no hit matches itself.
 
-        Cost: about 8 ns a pair, more where most are alike.
+        Cost: about 8 ns a pair, more if most are alike.
         """
         found = [np.zeros((0, len(others) - begin), np.bool_)]
         for at in range(0, len(rows), ROWS):
@@ -250,7 +250,7 @@ class Matcher:
         return near
 
     def at(self, resemblance: float) -> "Matcher":
-        """Return the same decision with another minimum resemblance."""
+        """Return the same matcher with another minimum resemblance."""
         return replace(self, need=_agreement_for(resemblance, self.values, self.bits))
 
     def _decide(
@@ -305,9 +305,9 @@ def _agreement_for(resemblance: float, values: int, bits: int) -> int:
 
 @lru_cache(64)
 def _sufficient_words(values: int, bits: int, most: int) -> int | None:
-    """Return how many words of 64 values rule out nearly all unrelated pairs: these differ in more bits.
+    """Return how many words of 64 values rule out nearly all unrelated pairs; None if even all values do not.
 
-    None where even all values do not. Of n bits n/2 differ, ± √n/2.
+    Of n bits of unrelated signatures n/2 differ, ± √n/2: more than in matching pairs.
 
     Args:
         most: bits in which matching pairs may differ.

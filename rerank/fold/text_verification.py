@@ -33,8 +33,8 @@ Value = TypeVar("Value")
 class TextVerdict(NamedTuple):
     """Whether the texts of a pair are alike, and their edit similarity.
 
-    The similarity is 0 where it is below the threshold. ``same_facts``: whether their numbers are equal,
-    where facts count.
+    The similarity is 0 if it is below the threshold. ``same_facts``: whether their numbers are equal, if
+    facts are compared.
     """
 
     alike: bool
@@ -74,10 +74,10 @@ class _Dictionaries:
     def alike(
         self, pairs: Sequence[_Names], texts: Mapping[bytes, str], least: float
     ) -> list[tuple[bool, float]]:
-        """Return for each pair of texts whether they match, and their similarity; NaN where one is too long.
+        """Return for each pair of texts whether they match, and their similarity; NaN if one is too long.
 
         Args:
-            texts: by their hashes.
+            texts: the texts by their hashes.
         """
         cache = self._verdicts
         verdicts = {pair: found for pair in pairs if (found := cache.get((pair, least))) is not None}
@@ -116,7 +116,7 @@ class _Dictionaries:
         return self._words(self._written, self.both[0], texts)
 
     def _words(self, cache: dict[bytes, bytes], tool: "Canonicalizer", texts: Mapping[bytes, str]) -> Words:
-        """Return the words of texts, from the cache where they are in it."""
+        """Return the words of texts, from the cache if it has them."""
         words = {name: found for name in texts if (found := cache.get(name)) is not None}
         new = {name: text for name, text in texts.items() if name not in words}
         if new:
@@ -127,7 +127,7 @@ class _Dictionaries:
 
 
 def _add_to_cache(cache: dict[Key, Value], new: Mapping[Key, Value], most: int) -> None:
-    """Add entries to a cache; clear it first where it would grow too large."""
+    """Add entries to a cache; clear it first if it would grow too large."""
     if len(cache) + len(new) > most:
         cache.clear()
     cache.update(new)
@@ -139,8 +139,8 @@ class TextStage:
 
     Attributes:
         fields: the fields whose texts are compared, those of the fingerprints.
-        by_index: the same by index name, where several indices are searched.
-        wanted: whether the caller requires texts; else signatures decide where a dictionary is missing.
+        by_index: the same by index name, if several indices are searched.
+        wanted: whether the caller requires texts; else signatures decide if a dictionary is missing.
     """
 
     scheme: Scheme
@@ -170,7 +170,7 @@ class TextStage:
 
     @property
     def missing(self) -> str:
-        """Why texts were not compared; empty where they could be."""
+        """Why texts were not compared; empty if they could be."""
         return self._dictionaries.missing
 
     def decide_texts(
@@ -191,7 +191,7 @@ class TextStage:
         named = [(name[a], name[b], hopeful is None or (a, b) in hopeful) for a, b in known]
         alike = self._dictionaries.alike(named, {name[place]: texts[place] for place in name}, self.needed)
         same = self._same_facts(known, texts)
-        # The facts of texts that are too long are known, too.
+        # Facts are compared even if a text is too long for its similarity.
         return {
             pair: TextVerdict(matches and equal, 0.0 if isnan(share) else share, equal)
             for pair, (matches, share), equal in zip(known, alike, same, strict=True)
@@ -199,7 +199,7 @@ class TextStage:
         }
 
     def _same_facts(self, pairs: Sequence[Pair], texts: Mapping[int, str]) -> list[bool]:
-        """Return for each pair whether its numbers are equal; True where facts do not count."""
+        """Return for each pair whether its numbers are equal; True if facts do not count."""
         if self.scheme.decision.facts == "any":
             return [True] * len(pairs)
         from shinglefold.canon.numeric_facts import numbers_of
@@ -208,7 +208,7 @@ class TextStage:
         return [facts[a] == facts[b] for a, b in pairs]
 
     def similarity(self, one: str, other: str) -> float | None:
-        """Return the edit similarity of two texts, however small; None where one is too long, or empty."""
+        """Return the edit similarity of two texts, however small; None if one is too long, or empty."""
         if not (one and other and self.ready()):
             return None
         if one == other:
@@ -240,7 +240,7 @@ class TextStages:
     """Creates text stages that share the dictionaries of a scheme.
 
     Args:
-        canonicalizer: of the scheme; None creates one when a text is first read.
+        canonicalizer: a canonicalizer of the scheme; None creates one when a text is first read.
     """
 
     def __init__(self, canonicalizer: "Canonicalizer | None" = None) -> None:

@@ -20,7 +20,7 @@ from shinglefold.sketch import agreement_rows, least_estimate, standard_error
 
 #: Two hits of a page by their positions, in ascending order.
 Pair = tuple[int, int]
-#: Standard errors above the threshold up to which a pair is uncertain.
+#: A pair is uncertain if its estimate is at most this many standard errors above the threshold.
 UNCERTAIN_ERRORS = 2.0
 
 
@@ -50,7 +50,7 @@ def pairs_of(groups: Sequence[Group], attached: Sequence[Sequence[int]]) -> list
 def pairs_of_leavers(
     groups: Sequence[Group], attached: Sequence[Sequence[int]], verdicts: Mapping[Pair, bool]
 ) -> list[Pair]:
-    """Return the pairs of the members that leave their groups: with representatives, and with each other."""
+    """Return the pairs of members that leave their groups: with representatives, and with other leavers."""
     own = zip(groups, attached, strict=True)
     gone = [
         at
@@ -116,7 +116,7 @@ class UncertaintyBand(NamedTuple):
     ``possible``: matches from the least estimate at which texts can still be alike. It compares across
     languages, as a half-translated page may be detected as either. A limit of two standard errors below the
     threshold would miss as many copies as it finds.
-    ``sure``: matches from two standard errors above the threshold; only equal texts where facts count.
+    ``sure``: matches from two standard errors above the threshold; if facts are compared, only equal texts.
     """
 
     possible: Matcher
@@ -124,7 +124,7 @@ class UncertaintyBand(NamedTuple):
 
     @classmethod
     def of(cls, scheme: Scheme, options: FoldOptions) -> "UncertaintyBand | None":
-        """Return the band of a decision; None where no resemblance is required."""
+        """Return the band of a decision; None if no resemblance is required."""
         given = options.min_resemblance
         least = scheme.decision.min_resemblance if given is None else given
         return None if least <= 0 else _band(Matcher.of(scheme, options), scheme, scheme.decision, least)
@@ -141,7 +141,7 @@ def _band(matcher: Matcher, scheme: Scheme, decision: Decision, least: float) ->
 def uncertain_range(scheme: Scheme, least: float) -> tuple[float, float]:
     """Return the range of estimates in which texts decide, for a threshold.
 
-    Where facts count it ends above 1: only equal texts are certain to have equal facts.
+    If facts are compared, it ends above 1: only equal texts are certain to have equal facts.
     """
     decision, sketch = scheme.decision, scheme.sketch
     width = max(sketch.word_width, sketch.char_width)
@@ -152,7 +152,7 @@ def uncertain_range(scheme: Scheme, least: float) -> tuple[float, float]:
 
 
 def _hopeful(scheme: Scheme) -> float:
-    """Return the estimate below which two texts can't share as many tokens as copies do."""
+    """Return the least estimate at which two texts can share as many tokens as copies do."""
     sketch = scheme.sketch
     width = max(sketch.word_width, sketch.char_width)
     return least_estimate((1 + scheme.decision.min_similarity) / 2, width, sketch)

@@ -24,11 +24,11 @@ _WINDOW_OPTIONS = {
     "members_from": "members from the index are attached to a window",
 }
 _DEFAULTS = {field.name: field.default for field in fields(FoldOptions)}
-#: Policies that engines can sort by: the field they name, or the number of shingles.
+#: Policies that engines can apply by sorting: by the field that they name, or the number of shingles.
 _SORTS: Mapping[str, str] = {"newest": "desc", "oldest": "asc", "longest": "desc"}
 #: Names of the aggregations added to a request; removed from its answer, except ``groups`` in buckets.
 TOTAL, SAMPLE, FACET = "shinglefold_groups", "shinglefold_sample", "groups"
-#: Groups up to which engines count almost exactly; above, HyperLogLog++ is within a few per cent.
+#: Engines count this many groups almost exactly; above, HyperLogLog++ is within a few per cent.
 PRECISION = 3000
 #: Parts of a request that shape its hits, and its members as well.
 _SHOWN = (
@@ -169,7 +169,7 @@ def _with_groups(name: str, one: Any, distinct: JSON) -> Any:  # noqa: ANN401 - 
     return {**rest, "aggs": below} if below else rest
 
 
-#: Results of a shard below which the request of the page also counts their groups. A sampler allocates as
+#: If a shard has fewer results, the request for the page also counts their groups. A sampler allocates this
 #: many entries in advance, and a bucket of the answer takes some 40 bytes.
 SAMPLE_SIZE = 2000
 _SHARED = "shared"
@@ -180,8 +180,8 @@ _CHANGE_AFTER = 3
 class GroupCounts(NamedTuple):
     """Results by group number, and the number of groups of all results.
 
-    A group missing in ``members`` has one result. ``groups`` is None where they were not counted; ``exact``:
-    whether it is no estimate.
+    A group missing in ``members`` has one result. ``groups`` is None if they were not counted; ``exact``:
+    whether it is exact, not an estimate.
     """
 
     members: Mapping[int, int]
@@ -211,7 +211,7 @@ class ResultSizes:
 class GroupCounter:
     """Counts the groups of a page, with as few requests as possible.
 
-    Where members are attached, the engine returns their counts. Otherwise, for few results, a sampler
+    If members are attached, the engine returns their counts. Otherwise, for few results, a sampler
     aggregation in the request of the page counts their groups. For many results an aggregation takes as long
     as the page or longer, because without it the engine skips most of them. Then one more request counts all
     groups, which servers cache, and another one the members of the groups on the page.
@@ -223,7 +223,7 @@ class GroupCounter:
         samples: whether the engine can take samples.
 
     Attributes:
-        aggregations: of the request of the page.
+        aggregations: the aggregations of the request for the page.
         extra: requests to send together with it. With ``track_total_hits`` false groups are not counted
             either: the engine would visit every hit.
     """
@@ -257,7 +257,7 @@ class GroupCounter:
                 self.extra.append(self._total_request())
 
     def counted(self, answer: JSON, extra: Sequence[JSON], groups: Sequence[int]) -> Steps[GroupCounts]:
-        """Return the counts of a page from its answers, with further requests where they are needed."""
+        """Return the counts of a page from its answers, with further requests if necessary."""
         for one in extra:
             self._partial.note(one)
         if self._sampled:
@@ -297,7 +297,7 @@ class GroupCounter:
         return count_request(self._body, _distinct(self._dedup))
 
     def _members_request(self, groups: Sequence[int]) -> JSON:
-        """Return the request that counts the results of some groups, which are few documents."""
+        """Return the request that counts the results in these groups, which have few documents."""
         field = group_field(self._dedup)
         chosen = {"terms": {field: list(groups)}}
         query = query_parts(self._body).get("query")
@@ -340,7 +340,7 @@ def _sample(dedup: str) -> JSON:
 
 
 def _read_sample(answer: Mapping[str, Any]) -> GroupCounts | None:
-    """Return the counts of a sample; None where there may be more results than it has."""
+    """Return the counts of a sample; None if there may be more results than it has."""
     found = answer["aggregations"][SAMPLE]
     results: int = found["doc_count"]
     if results >= SAMPLE_SIZE:
@@ -355,13 +355,13 @@ def _distinct(dedup: str) -> JSON:
 
 
 def _read_distinct(answer: Mapping[str, Any]) -> int | None:
-    """Return the number of groups; None where it was not requested."""
+    """Return the number of groups; None if it was not requested."""
     found: int | None = (answer.get("aggregations") or {}).get(TOTAL, {}).get("value")
     return found
 
 
 def _is_few(answer: Mapping[str, Any]) -> bool | None:
-    """Return whether a sample holds all results of an answer; None where the answer has no total."""
+    """Return whether a sample holds all results of an answer; None if the answer has no total."""
     total = answer["hits"].get("total")
     return None if total is None else total["relation"] == "eq" and total["value"] < SAMPLE_SIZE
 

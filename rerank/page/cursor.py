@@ -1,4 +1,4 @@
-"""Cursors for endless paging: the position and what was shown, in one opaque string."""
+"""Cursors for endless paging: one opaque string with the position and the hits shown so far."""
 
 import json
 import zlib
@@ -43,7 +43,7 @@ class Cursor:
     """Where a page ended.
 
     ``request``: a digest of what must not change between pages. ``pit``: the point in time to read under,
-    where the engine needs one. ``after``: sort values of the hit before the next block; None at the start.
+    if the engine needs one. ``after``: sort values of the hit before the next block; None at the start.
     ``behind``: the number of hits up to it.
     ``count``: how many hits were shown. ``shown``: what folding needs of the latest of them, in order:
     ``mark``, ``rank`` and fields. The others are among the first ``old`` hits, which are read again.
@@ -78,7 +78,7 @@ def encrypt_cursor(cursor: Cursor, key: bytes) -> str:
     """Encrypt and authenticate a cursor.
 
     Returns:
-        text of at most ``LONGEST`` characters; the oldest hits shown are left out where it would be longer.
+        text of at most ``LONGEST`` characters; if it would be longer, the oldest hits shown are left out.
 
     Raises:
         ConfigError: a sort value alone is too long.

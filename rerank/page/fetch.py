@@ -43,7 +43,7 @@ class AmbiguousSeqNo(Exception):
 
 
 def without_ids(window: JSON) -> JSON:
-    """Return the body of a window with sequence numbers instead of ids; unchanged where it needs sources."""
+    """Return the body of a window with sequence numbers instead of ids; unchanged if it needs sources."""
     if window["_source"] is not False:
         return window
     fields = [*window["docvalue_fields"], SEQ_NO]
@@ -90,7 +90,7 @@ class SeqNoFetch:
             AmbiguousSeqNo: a hit is missing, or two match.
         """
         if len(answer) >= self._most(hits):
-            # The requested document may be among those cut off.
+            # The requested document may be among the hits that were cut off.
             raise AmbiguousSeqNo
         fetched: dict[Key, JSON] = {}
         for hit in answer:
@@ -202,7 +202,7 @@ def _by_seq_no(
         try:
             answer = yield from _search_hits(reading, numbered.request(hits, source), index)
         except WindowTooLarge:
-            # With ids, smaller requests will do.
+            # Requests by id may be smaller.
             raise AmbiguousSeqNo from None
         found += numbered.found(hits, answer["hits"]["hits"])
     return dict(zip(places, found, strict=True))
@@ -223,7 +223,7 @@ def _search_hits(reading: "WindowReader", request: JSON, index: str | None) -> S
 def fetch_fields(
     reading: "WindowReader", places: Sequence[int], index: str | None, fields: Sequence[str]
 ) -> Steps[dict[int, JSON]]:
-    """Return some source fields of hits, regardless of the request's own filter."""
+    """Fetch source fields of hits, whatever the filter of the request is."""
     found = yield from _by_id(reading, {}, places, index, source=list(fields))
     return {place: hit.get("_source") or {} for place, hit in found.items()}
 

@@ -1,4 +1,4 @@
-"""Members of a page that take searches of their own: ``inner_hits``, and copies from the index."""
+"""Members of a page that need further searches: ``inner_hits``, and copies from the index."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -63,7 +63,7 @@ def _ranked_here(reading: WindowReader, one: InnerHits) -> bool:
 
 
 def _query(reading: WindowReader, hits: Sequence[Hit]) -> JSON:
-    """Return the request's query narrowed to some hits, which keeps its scores and highlights."""
+    """Return the request's query narrowed to these hits, with its scores and highlights."""
     chosen = hits_query(hits, reading.shards)
     query = reading.body.get("query")
     if query is None or not narrowable(reading.body):
@@ -134,7 +134,7 @@ def with_copies(
 def _query_documents(
     reading: WindowReader, groups: Sequence[Group], index: str | None
 ) -> Steps[list[QueryDocument | None]]:
-    """Return each representative as query document; None where it can have no copies."""
+    """Return each representative as query document; None if it can have no copies."""
     shown = [reading.hits[group.representative] for group in groups]
     if not shown:
         return []

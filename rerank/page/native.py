@@ -31,8 +31,7 @@ from shinglefold.rerank.request.arguments import DUPLICATES, read_source_filter
 from shinglefold.rerank.request.bodies import page_bounds, sort_keys
 from shinglefold.rerank.request.fold_options import FoldOptions
 
-#: Seconds after which coverage is counted again. A page that shows a document without a group number resets
-#: it.
+#: Seconds after which coverage is counted again; at once if a page shows a document without a group number.
 _VALID_SECONDS = 30.0
 
 
@@ -54,10 +53,10 @@ class GroupCoverage:
         self.sizes = ResultSizes()
 
     def obstacle(self, index: str | None, mappings: Mapping[str, Mapping[str, Any]]) -> Steps[str]:
-        """Return why an index can't be searched by group number; empty where it can.
+        """Return why an index can't be searched by group number; empty if it can.
 
         Args:
-            mappings: by each name in the index expression.
+            mappings: the mappings by each name in the index expression.
 
         Cost: one count every half minute.
         """
@@ -112,7 +111,7 @@ class NativeTarget(NamedTuple):
 def native_page(
     index: str | None, body: JSON, options: FoldOptions, target: NativeTarget
 ) -> Steps[JSON | str]:
-    """Return a page of groups as the engine collapses them, or the reason why it can't.
+    """Return a page of groups that the engine collapsed, or the reason why it can't.
 
     Raises:
         ConfigError: the mode is ``native``, and the engine can't.
@@ -161,12 +160,12 @@ class _Page:
         )
 
     def answer(self) -> Steps[JSON | None]:
-        """Return the response; None where results lack a group number, which would make them one group."""
+        """Return the response; None if results lack a group number, which would make them one group."""
         start = page_bounds(self._body)[0]
         request = page_request(self._body, self._options, self._dedup, self._counting.aggregations)
         bodies = [request, *self._counting.extra]
         if start:
-            # The first page shows results without a group number; later ones may begin behind them.
+            # The first page shows results without a group number; later pages may begin after them.
             bodies.append(ungrouped_request(self._scheme.id, self._dedup, self._body))
         answer, *extra = yield from search_all(self._index, bodies)
         lacking = extra.pop()["hits"]["total"]["value"] if start else 0
@@ -252,7 +251,7 @@ class _Page:
         return counters
 
     def _total(self, seen: int, counted: GroupCounts, *, ended: bool) -> JSON:
-        """Return ``groups_total``: exact where it was counted, else the engine's estimate."""
+        """Return ``groups_total``: exact if it was counted, else the engine's estimate."""
         if ended and not self._partial:
             return {"value": seen, "relation": "eq"}
         groups = counted.groups if self._total_wanted else None

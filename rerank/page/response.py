@@ -34,7 +34,7 @@ def duplicates(hit: Mapping[str, Any]) -> list[JSON]:
     own = identity(hit)
     inner = hit.get("inner_hits", {}).get(DUPLICATES, {}).get("hits", {}).get("hits", ())
     if own[1] is None:
-        # Without ids: the hit itself comes first.
+        # Hits without ids can't be compared, but the hit itself comes first.
         return list(inner[1:])
     return [other for other in inner if identity(other) != own]
 
@@ -85,7 +85,7 @@ def _answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:
         )
         counters["explain"] = [_explain_group(reading, places, sources, text_verdicts) for places in attached]
     if reading.partial:
-        # Fetching texts may have been the first to lack something.
+        # Fetching texts may have been the first request with a partial answer.
         counters["groups_total"] = _groups_total(reading, collapsed)
         counters["partial"] = dict(reading.partial.lacks)
     return _answer(reading, page) | {KEY: counters}
@@ -106,7 +106,7 @@ def _decide_by_text(
 ) -> "Steps[tuple[DecidedGroups | None, Mapping[Pair, TextVerdict]]]":
     """Return the groups of the page after the texts decided its uncertain pairs, and the verdicts by pair.
 
-    The groups are None where texts do not decide.
+    The groups are None if texts do not decide.
     """
     stage = reading.stage
     if stage is None or reading.options.verify != "text":
@@ -132,7 +132,7 @@ def _decide_by_text(
     text_verdicts |= stage.decide_texts(new, texts, hopes)
     verdicts |= {pair: one.alike for pair, one in text_verdicts.items()}
     sure |= certain
-    # In groups of chains a member need not match the representative.
+    # With connected linkage a member need not match the representative.
     may_leave = reading.options.linkage == "leader"
     verdicts = dict.fromkeys(sure, True) | verdicts
     decided = apply_text_verdicts(groups, verdicts, may_leave, lambda gone: _preferred(reading, gone))
@@ -160,7 +160,7 @@ def _add_texts(  # noqa: PLR0917 - of one page
     pairs: "Sequence[Pair]",
     texts: dict[int, str],
 ) -> "Steps[None]":
-    """Add the texts of the hits in some pairs; fetch those that the request does not return."""
+    """Add the texts of the hits in these pairs; fetch those that the request does not return."""
     places = sorted({at for pair in pairs for at in pair} - texts.keys())
     if not places:
         return
@@ -267,17 +267,17 @@ def groups_total(first: Sequence[int], read: int, total: object, *, ended: bool)
     Args:
         first: for each group seen, the rank of its best-ranked member, from 0.
         read: how many hits were read, from the first one on.
-        total: ``hits.total`` of the answer; None where it does not count these hits.
+        total: ``hits.total`` of the answer; None if it does not count these hits.
         ended: whether these are all hits.
 
     Returns:
-        ``value`` and ``relation``: ``eq``; ``gte`` (groups seen; nothing is known of the rest); or
+        ``value`` and ``relation``: ``eq``; ``gte`` (groups seen; the rest is unknown); or
         ``estimate``, with its ``method``, the ``window`` it is based on, and ``of``, the total it is
         extrapolated to.
 
-    The estimate extrapolates the share of new groups in the second half of the window. Where copies rank near
-    each other, as they do when scored by their text, the mean of many estimates is 0.85 to 1.15 of the truth.
-    Where copies are scattered at random over a much longer list it is too high, at worst by the mean size of
+    The estimate extrapolates the share of new groups in the second half of the window. If copies rank near
+    each other, as when scored by their text, the mean of many estimates is 0.85 to 1.15 of the truth.
+    If copies are scattered at random over a much longer list it is too high, at worst by the mean size of
     a group. It is never below the groups seen and never above the total.
     """
     seen = len(first)

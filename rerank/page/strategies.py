@@ -28,12 +28,12 @@ class WindowStrategies:
     """Chooses the cheapest way to read a window, and remembers what an engine refused.
 
     Args:
-        tiebreaker: the sort key that makes an order total under a point in time; None where there is none.
+        tiebreaker: the sort key that makes an order total under a point in time; None if there is none.
         keep_alive: how long a point in time lives after each request.
 
     Attributes:
         numbers: whether hits can be identified by sequence number instead of id.
-        own_order: the sort key of the engine's own order of equal hits; None where it has none.
+        own_order: the sort key of the engine's own order of equal hits; None if it has none.
     """
 
     def __init__(self, can: Capabilities, tiebreaker: str | None, keep_alive: str) -> None:
@@ -42,14 +42,14 @@ class WindowStrategies:
         self._seq_no = can.seq_no
         self._tiebreaker = tiebreaker
         self._keep_alive = keep_alive
-        #: By index and routing searched: whether there are several shards.
+        #: Whether there are several shards, by index and routing.
         self._several: dict[tuple[str | None, str], bool] = {}
 
     def read(self, reading: WindowReader, index: str | None, routing: str) -> Steps[None]:
-        """Read until ``reading.stopped_by`` has a reason.
+        """Read hits until ``reading.stopped_by`` says why no more are needed.
 
-        The page is fetched under a point in time that is opened here. The caller closes it where
-        ``reading.owns_pit``, also after an exception.
+        The page is fetched under a point in time that is opened here. If ``reading.owns_pit``, the caller
+        closes it, also after an exception.
 
         Raises:
             UnsupportedQuery: the request names both a point in time and an index.
@@ -71,7 +71,7 @@ class WindowStrategies:
         yield from reading.read_more(index)
 
     def _read_first(self, index: str | None, reading: WindowReader, routing: str) -> Steps[None]:
-        """Read the first window: with its ties broken where there are several shards.
+        """Read the first window; break its ties if there are several shards.
 
         One shard has one order of its own, and breaking ties costs a fifth of the window.
         """
@@ -120,7 +120,7 @@ class WindowStrategies:
             reading.use_pit(pit["id"], dict(pit))
 
     def _read_under_pit(self, index: str | None, reading: WindowReader, tie: str) -> Steps[None]:
-        """Read on under a new point in time; do nothing where the engine opens none."""
+        """Read on under a new point in time; do nothing if the engine opens none."""
         try:
             pit = yield Call("open_pit", (index, self._keep_alive))
         except EngineError:
@@ -148,7 +148,7 @@ def begin_cursor(
 
     Args:
         url: the URL parameters of the search.
-        keep_alive: of the point in time; None reads without a point in time.
+        keep_alive: how long the point in time is kept; None reads without a point in time.
 
     Raises:
         ConfigError: the search can't be paged by cursor, or the cursor belongs to another search.
@@ -196,7 +196,7 @@ def read_page(reading: WindowReader, index: str | None, cursor: Cursor, key: byt
 
 
 def next_cursor(cursor: Cursor, reading: WindowReader) -> Cursor | None:
-    """Return the cursor of the page after the one just read; None where there is none.
+    """Return the cursor of the page after the one just read; None if there is none.
 
     It points to the beginning of the block in which the next group begins. So the following pages have the
     same blocks and groups as one long page.

@@ -49,7 +49,7 @@ _MOST = 9_999
 
 
 def missing(answer: Mapping[str, Any]) -> JSON:
-    """Return what an answer lacks, by name; {} where it is complete.
+    """Return what an answer lacks, by name; {} if it is complete.
 
     Returns:
         ``failed_shards`` and ``skipped_clusters`` (numbers), ``timed_out`` and ``terminated_early`` (true).
@@ -69,7 +69,7 @@ class PartialAnswer:
     """What the answers to the requests of one search lack: the greatest of each number.
 
     Attributes:
-        header: the parts of partial answers in which the engine reports it; {} where all are complete.
+        header: the parts of partial answers in which the engine reports it; {} if all are complete.
     """
 
     def __init__(self) -> None:
@@ -199,7 +199,7 @@ class WindowReader:
 
     @property
     def stopped_by(self) -> StoppedBy | None:
-        """Why reading stops; None where there is more to read."""
+        """Why reading stops; None if there is more to read."""
         if self._full():
             return "page_full"
         if self.ended:
@@ -215,7 +215,7 @@ class WindowReader:
         return self._folding.collapsed()
 
     def columns(self, places: Sequence[int]) -> FingerprintColumns:
-        """Return the fingerprints of some hits."""
+        """Return the fingerprints of the given hits."""
         return self._folding.columns(places)
 
     def block_start(self, place: int) -> int:
@@ -278,7 +278,7 @@ class WindowReader:
         yield from self.read_on(None)
 
     def under_pit(self, index: str | None, body: JSON) -> tuple[str | None, JSON]:
-        """Return index and body of a request: those given, or under the point in time where there is one."""
+        """Return index and body of a request: those given, or under the point in time if there is one."""
         if self.pit is None:
             return index, body
         return None, {**body, "pit": {**self.keep, "id": self.pit}}
@@ -344,7 +344,7 @@ class WindowReader:
         self.pit = answer.get("pit_id", self.pit)
 
     def _search_run(self, index: str | None, size: int) -> Steps[JSON | None]:
-        """Return the answer to a request; None where the index allows only smaller windows."""
+        """Return the answer to a request; None if the index allows only smaller windows."""
         window = self._window(size + 1) | {"sort": total_order(self.body, str(self.tie))}
         window |= self._after or after_hit(self.body, str(self.tie))
         try:
@@ -379,7 +379,7 @@ class WindowReader:
     def _cut(self, answer: JSON, size: int) -> int:
         """Return the least number of counted hits that are missing, because a search pipeline removed them.
 
-        0 where totals do not bound the hits: where not only a query finds them, after ``search_after``, and
+        0 if totals do not bound the hits: if not only a query finds them, after ``search_after``, and
         in partial answers (Elasticsearch counts on after ``terminate_after``).
         """
         total = answer["hits"].get("total")

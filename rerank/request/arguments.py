@@ -215,7 +215,7 @@ class InnerHits:
 
         Args:
             query: matches all of them.
-            source: the ``_source`` of the request; None where it has none.
+            source: the ``_source`` of the request; None if it has none.
         """
         body = {"query": query, "from": self.start, "size": self.size, "track_total_hits": False}
         return body | ({} if source is None else {"_source": source}) | dict(self.search or {})

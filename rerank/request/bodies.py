@@ -21,7 +21,7 @@ Limit = Literal["k", "rank_window_size"]
 
 
 def limit_of(body: Mapping[str, Any]) -> Limit | None:
-    """Return which number of a request limits its hits; None where none does."""
+    """Return which number of a request limits its hits; None if none does."""
     if rank_window(body) is not None:
         return "rank_window_size"
     beside = [body.get("knn"), *_knn_of(body.get("retriever"))]
@@ -80,7 +80,7 @@ def with_rank_window(body: Mapping[str, Any], size: int) -> Mapping[str, Any]:
 
 
 def rank_window(body: Mapping[str, Any]) -> int | None:
-    """Return the ``rank_window_size`` of a request; None where it names none."""
+    """Return the ``rank_window_size`` of a request; None if it names none."""
     for name in ("retriever", "rank"):
         for spec in (body.get(name) or {}).values():
             size = spec.get("rank_window_size") if isinstance(spec, Mapping) else None
@@ -90,7 +90,7 @@ def rank_window(body: Mapping[str, Any]) -> int | None:
 
 
 def _only_knn(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the search for nearest neighbours of a request; None where something else finds hits, too."""
+    """Return the search for nearest neighbours of a request; None if something else finds hits, too."""
     if len(({"query"} | _BESIDE_QUERY) & body.keys()) != 1:
         return None
     if "knn" in body:
@@ -152,7 +152,7 @@ def complete_tie_groups(hits: Sequence[Mapping[str, Any]], most: int) -> int:
 
     Returns:
         all where there are at most ``most``: the results end. Else at most ``most``: the next hit's sort
-        values differ from those of the last one taken. 0 where all are equal: request more.
+        values differ from those of the last one taken. 0 if all are equal: request more.
     """
     if len(hits) <= most:
         return len(hits)
@@ -342,7 +342,7 @@ def _bare(body: Mapping[str, Any]) -> bool:
 
 
 def hits_query(hits: Sequence[Mapping[str, Any]], shards: int) -> JSON:
-    """Return a query for some hits; with several shards, by index and routing as well as id."""
+    """Return a query that finds these hits: by id, with several shards also by index and routing."""
     if shards <= 1:
         return {"ids": {"values": [hit["_id"] for hit in hits]}}
     names: dict[tuple[Any, Any], list[Any]] = {}

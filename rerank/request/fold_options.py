@@ -79,7 +79,7 @@ class Preference:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A field whose value hits must share to fold; with ``within``, at most so many seconds apart."""
+    """A field whose value hits must share to fold; with ``within``, at most this many seconds apart."""
 
     field: str
     within: float | None = None
@@ -141,13 +141,14 @@ def _check_parsed(name: str, given: object, kind: type) -> None:
 class FoldOptions:
     """How to fold the hits of one search.
 
-    ``min_shared``: supershingles a member must share with its representative. None takes 0 where a
-    resemblance is required, as signatures then decide alone and miss nothing; else that of the scheme.
-    ``min_resemblance``, ``min_length_ratio``: 0…1; None takes those of the scheme.
-    ``linkage``: ``leader``: each member resembles its representative; ``connected``: chains count too.
+    ``min_shared``: supershingles that a member must share with its representative. None means 0 if a
+    resemblance is required, because signatures then decide alone and miss nothing; else that of the scheme.
+    ``min_resemblance``, ``min_length_ratio``: 0…1; None means those of the scheme.
+    ``linkage``: with ``leader`` each member resembles its representative; with ``connected`` a chain of
+    similar hits is one group.
     ``representative``: policies in order of weight; () shows the best-ranked hit.
     ``members``: how many folded hits to attach to each representative; ``member_source``: their ``_source``
-    filter in the engines' own forms; None takes that of the request.
+    filter in the engines' own forms; None means that of the request.
     ``window``: hits read at first; ``max_window``: hits read at most to fill a page.
     ``scope``: fold only within the same host, language or time span.
     ``across_languages``: compare hits of different languages too.
@@ -157,14 +158,14 @@ class FoldOptions:
     whose point in time has ended.
     ``inner_hits``: members in the engines' own form, with orders and names of their own.
     ``mode``: ``window`` reads the first hits and folds them; ``native`` lets the engine collapse by stored
-    group numbers; ``auto`` does so where it can, and the answer has the mode and the reason.
+    group numbers; ``auto`` does so if it can, and the answer has the mode and the reason.
     ``facets``: ``groups`` adds the number of groups to the buckets of terms aggregations (native only).
     ``members_from``: ``index`` also attaches and counts copies that the query did not find;
     ``member_filter``: a query that these must match.
-    ``verify``: with ``text`` the texts decide uncertain pairs of the page, with ``signature`` none. None lets
-    them decide on copies from the index only, whose texts are read anyway.
+    ``verify``: with ``text`` the texts decide uncertain pairs of the page; with ``signature`` no texts are
+    compared. None compares texts of copies from the index only, which are read anyway.
     ``facts``: with ``numbers`` hits whose words with digits differ do not fold on the page.
-    ``closed``: requests may set only what ``untrusted`` lets visitors set; no body can set it.
+    ``closed``: requests may set only what ``untrusted`` lets visitors set; no body can set ``closed``.
     """
 
     min_shared: int | None = None

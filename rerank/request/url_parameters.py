@@ -22,7 +22,7 @@ _WHERE = frozenset(
         "ignore_throttled",
     }
 )
-#: How to search; under a point in time, too.
+#: Parameters that say how to search; a request with a point in time may have them.
 _HOW = frozenset(
     {
         "search_type", _PARTIAL, "request_cache", "batched_reduce_size",

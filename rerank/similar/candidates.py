@@ -103,7 +103,7 @@ class CandidateSearch:
 class CandidateBlocks:
     """Reads the candidates of one document.
 
-    The first block is read in any order, and is usually the only one. Where there are more candidates, it is
+    The first block is read in any order, and is usually the only one. If there are more candidates, it is
     read again in the order of shared supershingles. Ties are broken by sequence number, or by index order on
     an engine without these, so that blocks neither overlap nor leave a gap.
 
@@ -111,8 +111,8 @@ class CandidateBlocks:
         after: sort values to begin after.
 
     Attributes:
-        hits: of the block read last.
-        after: the sort values after which the next block begins, None where there is none.
+        hits: the hits of the block read last.
+        after: the sort values after which the next block begins, None if there is none.
         read: the number of candidates read.
         size: candidates requested at a time.
         shards: the number of shards searched.
@@ -208,7 +208,7 @@ class SimilarQuery:
     verify: Verify = "signature"
 
     def queries(self, document: QueryDocument) -> CandidateQueries | None:
-        """Return the queries for the candidates of a document; None where it can have none."""
+        """Return the queries for the candidates of a document; None if it can have none."""
         return candidate_queries(
             document,
             self.recipe.scheme,
@@ -226,7 +226,7 @@ class LookupResult:
 
     ``matches``: the most similar first. ``candidates``: how many documents were compared. ``complete``:
     whether these are all candidates; if not, they are those that share most supershingles. ``lacks``: what
-    the answer lacks (failed shards, a timeout); {} where it is complete.
+    the answer lacks (failed shards, a timeout); {} if it is complete.
     """
 
     matches: tuple[Match, ...] = ()

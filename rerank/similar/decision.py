@@ -233,7 +233,7 @@ class TextSource:
 
     Args:
         stage: None fetches no texts.
-        index: None where the body names a point in time.
+        index: None if the body names a point in time.
         shards: the number of shards searched for candidates.
         extra: further parts of the request body.
     """
@@ -250,7 +250,7 @@ class TextSource:
         self._index, self._shards, self._extra = index, shards, extra or {}
 
     def read(self, hits: Sequence[Hit], fields: Sequence[str]) -> Steps[list[JSON]]:
-        """Return hits by id with some fields of their sources."""
+        """Fetch hits by id, with the given fields of their sources."""
         found: list[JSON] = []
         for begin in range(0, len(hits), _AT_ONCE):
             part = hits[begin : begin + _AT_ONCE]
@@ -263,7 +263,7 @@ class TextSource:
 
 
 def _texts(hits: Iterable[Hit], stage: TextStage, source: TextSource) -> Steps[dict[Any, str]]:
-    """Return the texts of hits by identity; empty where a hit has none."""
+    """Return the texts of hits by (index, id, routing); empty if a hit has none."""
     each = {identity(hit): hit for hit in hits}
     texts = {name: stage.text_of(hit) for name, hit in each.items()}
     lacking = [each[name] for name, text in texts.items() if not text]
@@ -279,7 +279,7 @@ def _text_verdicts(
     stage: TextStage,
 ) -> dict[tuple[int, Any], TextVerdict]:
     """Return the text verdicts by document and identity of the candidate."""
-    # Query documents get negative places.
+    # Query documents get negative positions, which no stored document has.
     stored = {name: at for at, name in enumerate(dict.fromkeys(match.identity for _, match in doubtful))}
     known = {at: texts.get(name, "") for name, at in stored.items()}
     known |= {row - len(documents): documents[row].text for row, _ in doubtful}

@@ -1,4 +1,4 @@
-"""What a search for copies takes: the document, its options, and the queries that nominate candidates."""
+"""The arguments of a search for copies: the document, the options, and the queries for candidates."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ class QueryDocument:
         print: its fingerprint, with supershingles, signature and digest.
         values: a list of values for each field of a scope.
         own: index, id and routing of a stored document, which is not its own copy; else None.
-        text: its text, which decides uncertain pairs; empty where it is unknown.
+        text: its text, which decides uncertain pairs; empty if it is unknown.
     """
 
     print: Fingerprint
@@ -92,9 +92,9 @@ class Match(FoundDocument):
     """A stored document that matches the query document.
 
     ``resemblance`` is 1 where the canonical texts are equal (``same_text``), else the estimate, with its
-    ``standard_error``. ``group`` is the number of its group, None where it has none. ``seq_no`` and
-    ``primary_term`` guard writes; None where the engine numbers no changes. ``hit`` is the document as the
-    engine returned it. ``similarity``: the edit similarity of the texts, where these decided.
+    ``standard_error``. ``group`` is the number of its group, None if it has none. ``seq_no`` and
+    ``primary_term`` guard writes; None if the engine numbers no changes. ``hit`` is the document as the
+    engine returned it. ``similarity``: the edit similarity of the texts, if these decided.
     """
 
     resemblance: float
@@ -131,8 +131,8 @@ class CandidateQueries(NamedTuple):
     """The queries that find all candidates.
 
     ``quick`` finds them in any order; usually they are few. ``ordered`` adds 1 to the score for each value in
-    common, so the most similar come first and a value that half of the index has does not dominate. With
-    10⁶ documents it takes twice as long.
+    common, so the most similar come first. A frequent value adds as much as a rare one. With 10⁶ documents it
+    takes twice as long.
     """
 
     quick: JSON
@@ -163,7 +163,7 @@ def candidate_queries(
     scopes: Sequence[Scope] = (),
     filters: Sequence[Mapping[str, Any]] = (),
 ) -> CandidateQueries | None:
-    """Return the queries for the candidates of a document; None where it can have no copy.
+    """Return the queries for the candidates of a document; None if it can have no copy.
 
     Equal texts have equal supershingles; those too short for a signature are found by their digest.
 
@@ -184,8 +184,8 @@ def candidate_queries(
 def stored_digests(made: Fingerprint, scheme: Scheme, seal: Seal | None) -> list[str]:
     """Return the digests that an equal text may have in the index.
 
-    A stored digest includes the language, which documents may declare. Texts with a signature are nominated
-    by supershingles in any language; for the others all languages are searched.
+    A stored digest includes the language, which documents may declare. The supershingles
+    find texts with a signature in any language; for texts without one, all languages are searched.
     """
     if not made.digest:
         return []
@@ -252,11 +252,10 @@ class SimilarOptions:
     """The options of a search for copies.
 
     ``min_shared``, ``min_resemblance``, ``min_length_ratio``, ``across_languages``, ``scope``: what decides,
-    as in ``FoldOptions``; None takes that of the scheme. At least one supershingle must be shared in any
-    case.
+    as in ``FoldOptions``; None means that of the scheme. At least one supershingle must always be shared.
     ``verify``: what decides on candidates: ``keywords`` accepts all, ``signature`` compares signatures,
-    ``text`` also the texts of uncertain pairs, where both are known. None takes what a given threshold is
-    for, else that of the scheme. ``min_similarity``: the edit similarity that texts must reach. ``facts``:
+    ``text`` also the texts of uncertain pairs, if both are known. None chooses by the thresholds that are
+    set, else by the scheme. ``min_similarity``: the edit similarity that texts must reach. ``facts``:
     ``numbers`` leaves out copies whose words with digits differ.
     ``filters``: queries that a copy must match, too.
     ``size``: copies on a page.

@@ -28,7 +28,7 @@ class FoundPage(Generic[M]):
 
     ``matches``: the best first. ``total``: how many are known, all of them where ``exact``. ``candidates``:
     how many documents were compared; ``unreadable`` of them could not be. ``next``: the position of the
-    next page, None after the last. ``lacks``: what the answers lack; {} where they are complete.
+    next page, None after the last. ``lacks``: what the answers lack; {} if they are complete.
     """
 
     matches: tuple[M, ...] = ()
@@ -117,7 +117,7 @@ class PageReader(Generic[M]):
         )
 
     def rest(self) -> PagePosition | None:
-        """Return where the next page begins; None where there is none, or a partial answer hides it."""
+        """Return where the next page begins; None if there is none, or a partial answer hides it."""
         if self.blocks.partial:
             return None
         if self._left:

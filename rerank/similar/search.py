@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 #: A stored document by its id, or index and id; or a fingerprint; or a query document.
 Wanted = str | tuple[str, str] | Fingerprint | QueryDocument
 Driven = TypeVar("Driven", Engine, AsyncEngine)
-#: Documents fetched for one id: from several indices, and from one named index.
+#: How many documents are fetched for an id: if several indices may have it, and from one named index.
 _SAME_ID, _ALL = 10, 1000
 
 
@@ -37,8 +37,8 @@ class SimilarSteps(Generic[Driven]):
         engine: any ``Engine``, or for ``AsyncSimilarSearch`` one whose methods are awaited.
         scheme: the scheme of the index; None reads it from the index.
         field: the object field of the fingerprints; None reads it from the index.
-        seal: of the key the index is sealed with.
-        canonicalizer: of the scheme, for text verification; None creates one on first use.
+        seal: the seal with the key of the index.
+        canonicalizer: a canonicalizer of the scheme, for text verification; None creates one on first use.
     """
 
     _awaited = False
@@ -211,10 +211,11 @@ def _among(
 class SimilarSearch(SimilarSteps[Engine], SyncPagedSearch[Wanted, SimilarOptions, SimilarPage]):
     """Finds the copies of documents in an index; reads the recipe of each index once.
 
-    ``wanted`` is the id of a stored document, (index, id) where several indices have it, a fingerprint, or a
-    ``QueryDocument``, which also has the values of scopes. ``find_each`` also compares the documents of the
-    batch with each other: ``SimilarPage.among``. Raises ``InputError`` where there is no such document, or it
-    can't be compared. An id costs one more request, and so do sources. Arguments: ``SimilarSteps``.
+    ``wanted`` is the id of a stored document, or (index, id) if several indices have it. It may also be a
+    fingerprint, or a ``QueryDocument``, which has the values of scopes. ``find_each`` also compares the
+    documents of the batch with each other: ``SimilarPage.among``. A document that is missing or can't be
+    compared raises ``InputError``. An id costs one more request, and so do sources. Arguments:
+    ``SimilarSteps``.
     """
 
     def look_up(

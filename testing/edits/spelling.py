@@ -36,7 +36,7 @@ class EditedPassage:
 
 
 def picked(eligible: Sequence[int], share: float, chance: random.Random) -> list[int]:
-    """Return a random share of some places, in order."""
+    """Return a random share of the eligible positions, in order."""
     return sorted(chance.sample(eligible, round(share * len(eligible))))
 
 

@@ -218,7 +218,7 @@ class Pages:
                 (False, None),
             )
             for given, expected in cases:
-                # The size is below the total, else an engine may know the total anyway.
+                # A page that holds all hits would give away the total, so the size is below it.
                 response = engine.search(index, {"track_total_hits": given, "size": 1})
                 assert response["hits"].get("total") == expected, given
 

@@ -146,7 +146,10 @@ def add(
 
 @contextmanager
 def _keep_result(run: "BulkRun") -> Iterator[None]:
-    """Note the error that ends a run, so that its summary is printed; before the first document, raise it."""
+    """Store the error that ends a run in ``run.stopped``, so that the summary is printed.
+
+    An error before the first document is raised, as there is nothing to sum up.
+    """
     try:
         yield
     except KeyboardInterrupt as error:

@@ -321,7 +321,7 @@ def _write_index(
     """Index documents under a name.
 
     Args:
-        rules: for the numbers of groups; None for no numbers.
+        rules: the rules by which group numbers are assigned; None assigns none.
         usual: types of fields; templates, ``replaced`` and ``properties`` override them.
         replayed: how to read ``dead_letters``, which are then indexed instead of ``records``.
     """

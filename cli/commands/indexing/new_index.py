@@ -174,7 +174,8 @@ def read_replaced_index(target: "Target", recipe: "Recipe", *, numbered: bool) -
     """Return what a new index keeps of the index under its name.
 
     Args:
-        recipe: of the new index; ``numbered``: whether it numbers groups.
+        recipe: the recipe of the new index.
+        numbered: whether the new index has group numbers.
     """
     settings, properties, lost_options = _layout(target)
     grouping, scope_properties, lost_groups = _grouping(target, recipe, numbered=numbered)

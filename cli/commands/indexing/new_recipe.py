@@ -44,8 +44,8 @@ def setup_recipe(
     """Return the recipe for indices and for patterns of new ones.
 
     Args:
-        template: the name of the templates, which have the recipe if no index matches the patterns.
-        seal: seal existing indices, too, with the key of the setting.
+        template: the name of the templates. The recipe is read from them if no index matches the patterns.
+        seal: seal existing indices, too, with the key in the settings.
 
     Raises:
         ConfigError: there is no key, the indices have different recipes, or a flag is not valid.
@@ -85,7 +85,7 @@ def _change_recipe(target: Target, recipe: Recipe, seal: Seal | None) -> Recipe:
 
 
 def with_keyword_storage(recipe: Recipe, *, keywords: bool) -> Recipe:
-    """Return a recipe that stores supershingles, or does not.
+    """Return a recipe that stores supershingles if ``keywords``, else omits them.
 
     Raises:
         ConfigError: the scheme needs them.

@@ -144,7 +144,7 @@ def setup(
         recipe = replace(recipe, groups=True)
     if passages:
         recipe = replace(recipe, pipeline=with_passages(recipe.pipeline, recipe.field))
-    # Without the rules for groups, so that each index keeps its own.
+    # The rules for groups are left out, so that each index keeps its own.
     wanted = replace(recipe, grouping={})
     request = SetupRequest(wanted, indices, patterns, name, priority, shadow=shadow_templates)
     with closing(open_engine(target.where, search_canonicalizer(recipe.scheme))) as opened:

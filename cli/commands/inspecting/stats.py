@@ -110,7 +110,7 @@ def _lines(one: "IndexStatistics", hints: "Hints") -> list[str]:
 
 def _signed(one: "IndexStatistics", hints: "Hints") -> list[str]:
     if one.problem:
-        # A failed request does not mean that there are none.
+        # The request failed, so there may be fingerprints.
         return ["signed        ?", "languages     ?"]
     languages = ", ".join(f"{code} {count:,}" for code, count in one.languages.items())
     lines = [

@@ -13,7 +13,7 @@ from shinglefold.engines.embedded.schema.catalog import Catalog
 from shinglefold.engines.embedded.schema.field_types import SEARCHED
 from shinglefold.errors import EngineError, EngineUnavailable, IndexReadOnly, reason_of
 
-#: The folder of tantivy's files in that of an index.
+#: The name of the folder with tantivy's files, inside the folder of an index.
 TANTIVY = "tantivy"
 #: The field with the paths of a document's values, for ``exists``. A path with several values is there a
 #: second time, with the prefix ``MANY``.
@@ -122,7 +122,7 @@ def _full_disk(doing: str, folder: Path, error: BaseException, lost: bool) -> En
 
 @dataclass(frozen=True, slots=True)
 class CommitLimits:
-    """When a writer commits by itself (``actions``, or bytes of sources), and the bytes tantivy may use.
+    """When a bulk commits (after ``actions``, or ``size`` bytes), and the bytes that tantivy may use.
 
     A crash loses at most the actions after the last commit.
     """

@@ -71,7 +71,7 @@ class Request:
 
     @property
     def by_rank(self) -> bool:
-        """Whether the order is that of tantivy: by score, then by place in the index."""
+        """Whether the order is that of tantivy: by score, then by position in the index."""
         names = [(key.name, key.descending) for key in self.sort]
         return not names or (names[0] == ("_score", True) and names[1:] in ([], *_TIES))
 

@@ -114,7 +114,7 @@ def _doc_values(field: Field, values: list[Any]) -> list[Any]:
 
 #: Characters of a text that are highlighted, as on servers.
 _HIGHLIGHTED = 1_000_000
-#: The lowest hit of a page that tantivy sorts by itself; below that, all hits are sorted once and cached.
+#: tantivy sorts pages up to this hit; for a later page, all hits are sorted once and cached.
 _NATIVE = 10_000
 
 
@@ -303,7 +303,7 @@ def _order(snapshot: Snapshot, query: tantivy.Query, request: Request) -> Order:
 def _sorted_by_tantivy(
     snapshot: Snapshot, query: tantivy.Query, request: Request, column: str | None, descending: bool
 ) -> tuple[int, None, list[_Ranked]]:
-    """Return a page near the top that tantivy sorts by itself."""
+    """Return a page near the top in the order of tantivy's own sort."""
     wanted = max(request.start + request.size, 1)
     if column is None:
         count, found = search_top(snapshot.searcher, constant(query), wanted)
@@ -312,7 +312,7 @@ def _sorted_by_tantivy(
         order = tantivy.Order.Desc if descending else tantivy.Order.Asc
         result = snapshot.searcher.search(query, wanted, order_by_field=column, order=order)
         count, keyed = hit_count(result), result.hits
-    # Any further sort keys are the place.
+    # Any further sort keys are the position in the index.
     rest = len(request.sort) - 1
     chosen = keyed[request.start : request.start + request.size]
     return (

@@ -33,7 +33,7 @@ class SortKey:
 
 
 def read_sort(given: object, under_pit: bool) -> tuple[SortKey, ...]:
-    """Read the ``sort`` of a search body. Under a point in time the place in the index is the last key.
+    """Read the ``sort`` of a search body. Under a point in time the position in the index is the last key.
 
     Raises:
         UnsupportedQuery: a key or an option is not supported.
@@ -49,12 +49,12 @@ def read_sort(given: object, under_pit: bool) -> tuple[SortKey, ...]:
 
 
 def place(address: tantivy.DocAddress) -> int:
-    """Return a hit's place, unique in a snapshot; ``_doc`` and ``_shard_doc`` sort by it."""
+    """Return a hit's position, unique in a snapshot: the value of ``_doc`` and ``_shard_doc``."""
     return (address.segment_ord << 32) | address.doc
 
 
 def address_at(number: int) -> tantivy.DocAddress:
-    """Return the address of a place."""
+    """Return the address of the document at a position."""
     return tantivy.DocAddress(number >> 32, number & 0xFFFFFFFF)
 
 
@@ -84,9 +84,9 @@ def make_column(
 
 
 def tantivy_orders(keys: Sequence[SortKey], snapshot: Snapshot) -> tuple[str | None, bool] | None:
-    """Return the column (None for places) and direction if tantivy can sort by itself, else None.
+    """Return the column (None for positions) and direction if tantivy can sort by itself, else None.
 
-    tantivy sorts by the first values of one column, then by place, with missing values last.
+    tantivy sorts by the first values of one column, then by position, with missing values last.
     """
     first, *rest = keys
     if any(key.name not in _PLACES or key.descending for key in rest):
@@ -107,7 +107,7 @@ def is_multivalued(field: Field, snapshot: Snapshot) -> bool:
 
 
 def places(found: Sequence[ScoredAddress]) -> Places:
-    """Return the places of hits in the index."""
+    """Return the positions of hits in the index."""
     return np.fromiter((place(address) for _, address in found), np.int64, len(found))
 
 

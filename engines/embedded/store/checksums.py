@@ -109,9 +109,9 @@ def check_files(folder: Path, schema: int = 0, most: int | None = None) -> None:
     """Check tantivy's files.
 
     Args:
-        folder: that of tantivy within the index's.
+        folder: the folder of tantivy, inside the folder of the index.
         schema: the checksum of the schema if it is known, else 0; see ``schema_checksum``.
-        most: the size in bytes up to which all contents are read, None for any; of more, only the ends are.
+        most: read all contents up to this size in bytes, else only the ends of files; None sets no limit.
 
     Raises:
         EngineUnavailable: some are damaged or missing; the message names them.

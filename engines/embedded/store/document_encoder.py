@@ -36,8 +36,8 @@ _SCALARS, _TEXTS = frozenset({str, int, float, bool}), frozenset({str})
 class Prepared:
     """A document that is ready for ``analyse``, and the catalog with its new fields.
 
-    ``texts`` are columns with the texts that are not analysed yet. ``words`` are those of some texts, by
-    text. ``source`` and ``texts`` are not in ``document`` yet.
+    ``texts`` are columns with the texts that are not analysed yet. ``words`` are the words of texts that a
+    worker has analysed, by text. ``source`` and ``texts`` are not in ``document`` yet.
     """
 
     document: tantivy.Document

@@ -139,7 +139,7 @@ class Index:
             self._refresh_snapshot()
 
     def watch(self, fields: Collection[str]) -> None:
-        """Take the write lock, and make some fields searchable by ``pending_by_value``."""
+        """Take the write lock, and let ``pending_by_value`` look up values of these fields."""
         writer = self._open_writer()
         if not writer.memtable.watched.issuperset(fields):
             self.refresh()

@@ -261,7 +261,7 @@ def _path(folder: Path, number: int) -> Path:
     return folder / f"{number:08d}.records"
 
 
-#: The folder of the record files in that of an index.
+#: The name of the folder with the record files, inside the folder of an index.
 FOLDER = "heads"
 
 

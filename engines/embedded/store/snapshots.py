@@ -80,7 +80,7 @@ class SortColumn:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Hits in order: places in the index, scores, sort keys, and the best score."""
+    """Hits in order: positions in the index, scores, sort keys, and the best score."""
 
     places: Places
     scores: npt.NDArray[np.float32]
@@ -89,7 +89,7 @@ class Order:
 
     @classmethod
     def of(cls, places: Places, scores: npt.NDArray[np.float32], columns: Sequence[SortColumn]) -> Self:
-        """Return hits sorted by columns, then by place."""
+        """Return hits sorted by columns, then by position in the index."""
         rows = np.lexsort((places, *(column.ranks for column in reversed(columns))))
         sorted_columns = tuple(
             SortColumn(one.ranks[rows], one.distinct, one.sign, one.gap, one.number) for one in columns
@@ -229,7 +229,7 @@ def _seconds(text: str) -> float:
 
 
 _LOCK = ".tantivy-meta.lock"
-#: The size in bytes up to which all contents are checked when an index is opened: 60 ms from memory.
+#: An index of at most this many bytes is checked completely when it is opened: 60 ms from memory.
 _CHECKED = 256_000_000
 #: Identifies a version of an index by its folder, list of segments and catalog.
 Stamp = tuple[tuple[int, int, int], ...]

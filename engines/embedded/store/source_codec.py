@@ -16,7 +16,7 @@ from shinglefold.documents import plain_json
 from shinglefold.engines.embedded.schema.tantivy_schema import SOURCE
 from shinglefold.engines.embedded.store.record_files import Heads, read_head
 
-#: The size in bytes from which a source is stored outside of tantivy, and zlib's level for it.
+#: A source of at least this many bytes is stored outside of tantivy; and zlib's level for it.
 _LONG, _LEVEL = 1 << 21, 1
 #: The types of most values of a document.
 _PLAIN = frozenset({str, int, float, bool, type(None)})

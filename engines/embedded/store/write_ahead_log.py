@@ -31,7 +31,7 @@ from shinglefold.engines.embedded.store.source_codec import StoredSource
 from shinglefold.errors import EngineUnavailable
 from shinglefold.runtime.durable_files import sync_folder
 
-#: The folder of the log in that of an index.
+#: The name of the folder with the log, inside the folder of an index.
 FOLDER = "journal"
 _NAME = re.compile(r"\d{8}\.batches")
 #: Magic bytes, checksum of the rest, length of the batch.
@@ -56,7 +56,7 @@ class Change(NamedTuple):
 class WriteAheadLog:
     """The log of the single writer of an index; ``size`` is in bytes.
 
-    The writer has committed the log of an earlier one before.
+    Before a writer starts its log, it commits the log of the writer before it.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -275,7 +275,7 @@ def _checksum(length: bytes, batch: bytes) -> int:
     return zlib.crc32(batch, zlib.crc32(length))
 
 
-#: By field and value, the ids of the documents that have the value or had it.
+#: The ids of documents that have a value or had it, by field and value.
 _Ids = dict[str, dict[object, list[str]]]
 
 

@@ -15,16 +15,17 @@ class DocumentJudge(Protocol):
     """Compares members with stored documents, with intents, and with each other."""
 
     def likenesses(self, pairs: Sequence[tuple[Member, Any]]) -> list[Similarity | None]:
-        """Return the similarity of members and stored sources; None where they do not match.
+        """Return the similarity of members and stored sources; None if they do not match.
 
         The measure is symmetric.
         """
         ...
 
     def possible(self, pairs: Sequence[tuple[Member, Any]]) -> list[bool]:
-        """Return whether members and the prints of intents may match; true wherever the documents match.
+        """Return whether members may match the documents of intents, by the parts that ``print`` returns.
 
-        It refuses nothing: a writer waits for such an intent, and compares the stored document afterwards.
+        False positives do no harm: a writer waits for such an intent, then compares the stored document.
+        There are no false negatives.
         """
         ...
 
@@ -46,7 +47,7 @@ class DecisionContext:
         lease: milliseconds after which others may clear an intent.
         max_wait: milliseconds after which a member gives up.
         first_reads: how many of the documents that a search found for a member are read first.
-        retry: how often to begin again where the store is unavailable.
+        retry: how often to begin again if the store is unavailable.
     """
 
     policy: Policy

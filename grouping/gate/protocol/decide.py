@@ -30,10 +30,10 @@ from shinglefold.grouping.gate.protocol.placeholders import GateFields, guard_re
 from shinglefold.grouping.gate.protocol.reserve import read_documents
 from shinglefold.grouping.rules import Policy
 
-#: Documents read of a group beyond its places, because some that a search finds may have left it since.
+#: How many more documents of a group are read than it may have: some may have left the group meanwhile.
 _SPARE = 20
 _ALL = 9_999
-#: Groups of at most so many places are read at once, without being counted.
+#: Groups of at most this many places are read at once, without being counted.
 _FEW = 50
 
 
@@ -103,7 +103,7 @@ def choose(member: Member, policy: Policy) -> Choice:
 
 
 def wait_or_withdraw(member: Member, others: Sequence[Intent]) -> Stay | None:
-    """Return whether a member waits or withdraws while matching intents are open; None where none is."""
+    """Return whether a member waits or withdraws while matching intents are open; None if none is."""
     if any(other.order < member.order for other in others):
         return Stay.WITHDRAW
     return Stay.WAIT if others or member.earlier_duplicates else None
@@ -143,7 +143,7 @@ def choices_of(members: Sequence[Member], context: DecisionContext) -> Steps[lis
 def _adopt(member: Member, choice: Adopt, context: DecisionContext) -> Steps[Choice]:
     """Give the first group without a leader its most similar document as the leader, and join it.
 
-    Where every group has a leader, the most similar document without a number leads a new group.
+    If every group has a leader, the most similar document without a number leads a new group.
     """
     yield Refresh()
     groups = dict.fromkeys(like.group for like in choice.likes if like.group is not None)
@@ -242,10 +242,10 @@ def _claim(wanted: Sequence[tuple[Member, int]], context: DecisionContext) -> St
 def _roomy(
     wanted: Sequence[tuple[Member, int]], claims: Mapping[int, Sequence[Intent]], context: DecisionContext
 ) -> Steps[set[int]]:
-    """Return the groups with a place for all, even if every document that searches see still exists.
+    """Return the groups with room for all joining members, even if every document that searches see exists.
 
-    A document that searches don't see yet has a claim, which is known until they see it. Groups of few places
-    are never counted by searches.
+    A document that searches don't see yet has a claim, which is known until they see it. Groups that may have
+    few documents are read instead, and never returned here.
     """
     limit = context.policy.most
     if limit <= _FEW:
@@ -292,9 +292,9 @@ class _GroupSizes:
         self._limit = context.policy.most
 
     def join(self, member: Member, choice: JoinGroup, claims: Sequence[Intent]) -> Choice:
-        """Return a member's choice, a refusal where the group is full, or whether it waits or withdraws."""
+        """Return a member's choice, a refusal if the group is full, or whether it waits or withdraws."""
         own = self._groups.get(member.id) == choice.group
-        # Documents without a number were written past every gate; they are copies all the same.
+        # Documents without a number were written without a gate; they are copies, too, so they count.
         ungrouped = sum(like.group is None for like in member.likes if like.id not in self._groups)
         place = place_in_group(member, self._sizes[choice.group] - own + ungrouped, claims, self._limit)
         if isinstance(place, Stay):

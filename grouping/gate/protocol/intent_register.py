@@ -9,7 +9,7 @@ refresh:
 * A batch exists before a record names it, never changes, and is deleted only when nobody needs it.
 * Other gates clear a record that was not written for long. They close it under the version they read, then
   take away the guards of its intents, then delete it. A gate reads its own record whenever it reads those of
-  others. Where its own is closed or gone, it publishes its open intents again under a fresh name.
+  others. If its own is closed or gone, it publishes its open intents again under a fresh name.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -63,12 +63,12 @@ class SharedRegister:
     name: str = ""
     _guard: Guard | None = None
     _until: int = 0
-    #: The own published batches by id, and the ids of their open intents.
+    #: This gate's published batches by id, and the ids of their open intents.
     _own: dict[str, tuple[Intent, ...]] = field(default_factory=dict)
     _open: set[str] = field(default_factory=set)
-    #: Own batches that nobody needs any more and that are still stored.
+    #: This gate's batches that nobody needs any more and that are still stored.
     _obsolete: tuple[str, ...] = ()
-    #: Of other gates: the records, their versions, and the batches.
+    #: The records of other gates, the versions of these records, and the batches of other gates.
     _others: dict[str, WriterRecord] = field(default_factory=dict)
     _guards: dict[str, Guard] = field(default_factory=dict)
     _batches: dict[str, tuple[Intent, ...]] = field(default_factory=dict)
@@ -115,7 +115,7 @@ class SharedRegister:
         """Run actions, and publish that intents were given up.
 
         Args:
-            intent_ids: of intents whose documents do not show that they were given up.
+            intent_ids: the ids of intents whose documents do not show that they were given up.
         """
         self.settle(intent_ids)
         if intent_ids:
@@ -129,7 +129,7 @@ class SharedRegister:
         yield from self._write_record(())
 
     def settle(self, intent_ids: Iterable[str]) -> None:
-        """Note that intents are decided; they stay published until searches see their documents."""
+        """Mark intents as decided; they stay published until searches see their documents."""
         self._open -= set(intent_ids)
 
     def settled(self) -> tuple[str, ...]:
@@ -172,7 +172,7 @@ class SharedRegister:
         (marked,) = yield Write((Put("intents", name, closed, self._guards[name]),))
         if marked.status != DONE:
             return
-        # From here on its gate publishes nothing under this name: no intent is missed below.
+        # Its gate publishes nothing more under this name, so the code below misses no intent.
         intents = [intent for batch in record.batches for intent in self._batches.get(batch, ())]
         documents: list[VersionedDocument | None] = yield ReadDocuments(
             tuple(sorted({intent.document for intent in intents}))
@@ -185,7 +185,7 @@ class SharedRegister:
             written = yield Write(tuple(guard_revocation(held[id_], gate_fields) for id_ in sorted(open_)))
             if any(one.status not in (DONE, MISSING) for one in written):
                 return
-        # Searches must see what it stored before its intents go.
+        # Its intents may go only when searches see the documents that it stored.
         yield Refresh()
         deleted = yield Write(_deletions(name, marked.guard, record.batches))
         if deleted[0].status == DONE:
@@ -201,7 +201,7 @@ class SharedRegister:
         )
         own = written[len(first)]
         while own.status in (CONFLICT, MISSING):
-            # A request was sent twice, because its connection broke, or others have cleared the record.
+            # The connection broke and the request was sent twice, or others have cleared the record.
             (held,) = yield ReadDocuments((self.name,), "intents")
             if held is None or WriterRecord.from_json(held.source).closed:
                 yield from self._join()
@@ -298,7 +298,7 @@ def _names(writers: VersionedDocument | None) -> Iterable[str]:
 
 
 def _unlist(name: str) -> Steps[None]:
-    """Remove a deleted record from the list; where another write is faster, the next gate does it."""
+    """Remove a deleted record from the list; if another write is faster, the next gate removes it."""
     (writers,) = yield ReadDocuments((WRITERS,), "intents")
     names = set(_names(writers))
     if writers is not None and name in names:

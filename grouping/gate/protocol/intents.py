@@ -19,7 +19,7 @@ class Intent:
 
     Attributes:
         document: id and routing of the document, see ``document_key``.
-        guard: the version of the document that is changed; None where a placeholder reserves the id of a new
+        guard: the version of the document that is changed; None if a placeholder reserves the id of a new
             one.
         order: of two documents that match, the one with the lower order goes first.
         until: when the lease expires, so that others may clear it.
@@ -120,13 +120,13 @@ class KnownIntents:
 
     Attributes:
         withdrawn: ids of intents that were given up.
-        claims: by intent id, the group in which it claims a place.
+        claims: the group in which an intent claims a place, by intent id.
     """
 
     withdrawn: set[str] = field(default_factory=set)
     claims: dict[str, int] = field(default_factory=dict)
     _intents: dict[str, Intent] = field(default_factory=dict)
-    #: Ids by match key: mostly one.
+    #: The ids of intents by match key; most keys have one.
     _ids: dict[str, tuple[str, ...]] = field(default_factory=dict)
     #: How many batches each intent is in.
     _batches: Counter[str] = field(default_factory=Counter)
@@ -156,7 +156,7 @@ class KnownIntents:
                     self._ids[key] = others
 
     def sharing(self, keys: Sequence[str]) -> list[Intent]:
-        """Return the intents that have one of some match keys, in the order of their ids."""
+        """Return the intents that have one of these match keys, in the order of their ids."""
         ids = {id_ for key in keys for id_ in self._ids.get(key, ())}
         return [self._intents[id_] for id_ in sorted(ids)]
 

@@ -21,7 +21,7 @@ class Similarity(NamedTuple):
 
     Attributes:
         likeness: by the measure of the policy, 0 to 1.
-        similarity: the edit similarity of the texts, where these decided.
+        similarity: the edit similarity of the texts, if these decided.
     """
 
     likeness: float
@@ -34,7 +34,7 @@ class SimilarDocument:
 
     Attributes:
         likeness, similarity: as in ``Similarity``.
-        group: the number of its group, None where it has none.
+        group: the number of its group, None if it has none.
         leads: whether it leads that group.
     """
 
@@ -87,9 +87,9 @@ class SearchHits:
     """What a search found for a member.
 
     Attributes:
-        ids: of matching documents, leaders first, then the most similar.
-        taken: those of the member's numbers that some group has.
-        ungrouped: those of ``ids`` without a number, where groups have limited places.
+        ids: the ids of matching documents, leaders first, then the most similar.
+        taken: the numbers of the member that a group has already.
+        ungrouped: the ids of documents without a group number, if the size of groups is limited.
         truncated: whether there are more documents.
         ungrouped_beyond: whether some of these may have no number.
     """
@@ -109,7 +109,7 @@ class Member:
         id: id and routing of the document, see ``document_key``.
         document: the source to store, with its fingerprint.
         print: the parts by which it is compared; the protocol does not read them.
-        numbers: for a group of its own, in the order to try them.
+        numbers: the numbers for a new group, in the order to try them.
         match_keys: two members that match have one of them in common.
 
     Attributes:
@@ -118,13 +118,13 @@ class Member:
         intent_id: the id of its intent.
         guard: the version under which it is stored; None while it has not reserved its id.
         changes: whether it changes a stored document.
-        kept: group and leadership of the stored document, where that has the same text: both stay.
+        kept: group and leadership of the stored document, if it has the same text; both stay.
         claim: the group in which it claims a place.
-        intents: of other writers whose documents may match.
-        nominated: ids that searches found, those most likely to decide first.
-        related_ids: further ids to read: of intents, and of members of its batch.
+        intents: the intents of other writers whose documents may match.
+        nominated: the ids of candidates that searches found, the most decisive first.
+        related_ids: further ids to read: those of intents, and of members of its batch.
         likes: stored documents that match.
-        pending: those of ``intents`` that are open.
+        pending: the open ones among ``intents``.
         retried: whether the store failed once, so that the stored document may be this one.
         busy_reason: why the store was too busy to reserve its id.
         earlier_duplicates: positions of earlier, undecided members of its batch that it resembles.
@@ -160,7 +160,7 @@ class Member:
 
     @property
     def number(self) -> int:
-        """The number for a group of its own: the first that is not taken."""
+        """The number for a new group: the first one that no group has."""
         return next((one for one in self.numbers if one not in self.search_hits.taken), self.numbers[-1])
 
     @property
@@ -202,7 +202,7 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Delete a document, under a guard where there is one."""
+    """Delete a document, under a guard if there is one."""
 
     where: Where
     id: str
@@ -226,7 +226,7 @@ class Write:
 class ReadDocuments:
     """Read the newest version of documents, visible to searches or not; None for a missing one.
 
-    ``whole``: with all fields, not only those that decide.
+    ``whole``: read all fields, not only those that decide.
     """
 
     ids: tuple[str, ...]
@@ -238,7 +238,7 @@ class ReadDocuments:
 class FindDocuments:
     """Search the documents that match each member; answered by ``SearchHits`` for each.
 
-    ``deep``: beyond those that share most with the member, too.
+    ``deep``: search for more documents than those that share most with the member.
     """
 
     members: tuple[Member, ...]
@@ -269,7 +269,7 @@ class Refresh:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Wait about so many milliseconds, with jitter, for other writers.
+    """Wait about this many milliseconds, with jitter, for other writers.
 
     ``alone``: other jobs of the same gate may not go on meanwhile.
     """

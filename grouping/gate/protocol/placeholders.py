@@ -35,7 +35,7 @@ class GateFields:
         return intent_id if isinstance(intent_id, str) else None
 
     def group(self, source: Mapping[str, Any]) -> int | None:
-        """Return the number of a document's group, None where it has none."""
+        """Return the number of a document's group, None if it has none."""
         number = stored_parts(source, self.field).get(GROUP)
         return number if isinstance(number, int) else None
 
@@ -75,7 +75,7 @@ def is_open(intent: Intent, held: VersionedDocument | None, gate_fields: GateFie
     """Return whether an intent is open: its document still has the guard.
 
     Args:
-        held: the newest version of its document, None where there is none.
+        held: the newest version of its document, None if there is none.
     """
     if held is None:
         return False
@@ -85,7 +85,7 @@ def is_open(intent: Intent, held: VersionedDocument | None, gate_fields: GateFie
 
 
 def guard_revocation(held: VersionedDocument, gate_fields: GateFields) -> Action:
-    """Return the action that takes the guard of an open intent away, so that nothing is stored under it.
+    """Return the action that revokes the guard of an open intent, so that nothing is stored under it.
 
     A placeholder is deleted. A document that was to be changed gets a new version.
     """
@@ -99,7 +99,7 @@ _MARK = "\0"
 
 
 def document_key(id_: str, routing: str | None = None) -> str:
-    """Return id and routing as one key: the id itself where there is no routing.
+    """Return id and routing as one key: the id itself if there is no routing.
 
     An id is unique only under its routing, and a document can be read and written only by both.
     """

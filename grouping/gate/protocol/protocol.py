@@ -61,7 +61,7 @@ from shinglefold.grouping.gate.protocol.reserve import (
 def decide(members: Sequence[Member], context: DecisionContext) -> Steps[list[Verdict]]:
     """Decide about the documents of a batch, whose ids differ; return the verdicts in order.
 
-    Where the store is unavailable for a moment, as when a node is lost, the undecided ones begin again.
+    If the store is unavailable for a moment, as when a node is lost, the undecided members begin again.
 
     Raises:
         EngineUnavailable: others have kept a member waiting for too long, or the store does not come back.
@@ -130,14 +130,14 @@ def commit(members: Sequence[Member], inside: list[Member], context: DecisionCon
     The search is not repeated: a writer that comes after it sees our intent, and waits for us.
 
     Args:
-        members: all of the batch.
-        inside: those with a guard.
+        members: all members of the batch.
+        inside: the members with a guard.
     """
     entered = inside[0].until - context.lease
     while inside:
         now = yield from _read_again(inside, context)
         count = len(inside)
-        # The absolute difference: a clock that was set back must not make us wait until it caught up.
+        # The absolute difference: if a clock was set back, we must not wait until it has caught up.
         slow = abs(now - entered) > context.lease // 2
         leaving: list[tuple[Member, Verdict | None]] = []
         accepted: list[tuple[Member, int | None, bool]] = []
@@ -297,7 +297,7 @@ def _further(member: Member, rest: list[str], context: DecisionContext) -> list[
         return rest[: max(context.first_reads, 3 * (len(member.nominated) - len(rest)))]
     if policy.action != "cap":
         return []
-    # Documents without a number take places, too.
+    # Documents without a number count towards the limit, too.
     missing = policy.most - sum(like.group is None for like in member.likes)
     grouped = set(member.search_hits.ids) - member.search_hits.ungrouped
     return [id_ for id_ in rest if id_ not in grouped][: max(0, missing)]
@@ -306,7 +306,7 @@ def _further(member: Member, rest: list[str], context: DecisionContext) -> list[
 def _revoke_guards(
     dead: Sequence[Intent], held: dict[str, VersionedDocument], gate_fields: GateFields
 ) -> Steps[None]:
-    """Take the guards of open intents away, and read their documents again into ``held``."""
+    """Revoke the guards of open intents, and read their documents again into ``held``."""
     ids = sorted({intent.document for intent in dead})
     yield Write(tuple(guard_revocation(held[id_], gate_fields) for id_ in ids))
     for id_ in ids:

@@ -1,4 +1,4 @@
-"""Steps 1 and 2 of the protocol: reserve the id, publish the intent, then search. Also the way back."""
+"""Steps 1 and 2 of the protocol: reserve the id, publish the intent, then search. Also: withdraw."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -82,7 +82,7 @@ def look(members: Sequence[Member], context: DecisionContext) -> Steps[None]:
 
 
 class Withdrawal(NamedTuple):
-    """The results of ``first``, and why the store kept some placeholders; "" where it deleted all."""
+    """The results of ``first``, and why the store kept some placeholders; "" if it deleted all."""
 
     written: list[WriteResult]
     busy: str
@@ -118,12 +118,12 @@ def not_deleted(reason: str) -> EngineUnavailable:
 
 
 def release(members: Sequence[Member], context: DecisionContext) -> Steps[None]:
-    """Take guards away after a failure, when it is unknown which actions of the last request were done.
+    """Revoke guards after a failure, when it is unknown which actions of the last request were done.
 
-    Where that fails, too, the intents stay open: a write that was sent may still be done under their guards.
+    If that fails, too, the intents stay open: a write that was sent may still be done under their guards.
 
     Raises:
-        EngineUnavailable: the store was too busy to take some guards away.
+        EngineUnavailable: the store was too busy to revoke some guards.
     """
     stored = yield from read_documents(member.id for member in members if member.intent_id)
     actions: list[Action] = []
@@ -173,7 +173,7 @@ def _take_over(members: Sequence[Member], now: int, context: DecisionContext) ->
     for member in members:
         held = stored.get(member.id)
         if held is not None and context.gate_fields.intent_id(held.source) == member.intent_id:
-            # The request was sent twice, because its connection broke.
+            # The connection broke, and the client sent the request twice.
             member.guard = held.guard
             continue
         _drop_intent(member, context)
