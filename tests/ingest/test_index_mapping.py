@@ -53,7 +53,6 @@ def test_a_field_named_by_its_place_in_the_source_is_that_field_in_pipelines_onl
         check_field("field", "_source.print")
 
 
-
 @pytest.mark.parametrize(
     ("held", "said"),
     [
