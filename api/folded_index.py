@@ -334,7 +334,7 @@ class FoldedIndex:
         options = DoctorOptions(self.recipe.field, requests_per_second=requests_per_second, workers=workers)
         return diagnose(self.engine, self.name, self.pipeline, options)
 
-    # The parts
+    # The parts of an open index
 
     @property
     def scheme(self) -> Scheme:
