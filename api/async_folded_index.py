@@ -76,7 +76,7 @@ def _search_canonicalizer(recipe: Recipe) -> Canonicalizer:
 
 
 def _blocking_of(engine: object) -> Callable[[], Engine] | None:
-    """Return a function that opens the blocking engine below an asynchronous one; None without one."""
+    """Return a function that opens the blocking engine behind an asynchronous one; None if it has none."""
     return (lambda: engine.blocking) if isinstance(engine, RunsInThreads) else None
 
 

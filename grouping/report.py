@@ -245,7 +245,7 @@ def _host(value: object) -> str:
     text = "" if value is None else str(value).strip().lower()
     try:
         parts = urlsplit(text if "//" in text else f"//{text}")
-        # Raises for other kinds of addresses, in which something else takes the place of the port.
+        # Raises ValueError if the part after the colon is no port, as in other kinds of addresses.
         _ = parts.port
         mail = "//" not in text and parts.username is not None
         return "" if mail else parts.hostname or ""

@@ -338,7 +338,7 @@ def classify(
         return "dropped"
     new = new_fingerprint(outcome, name)
     if new is None:
-        # No backfill can repair it, whatever is stored.
+        # The pipeline makes no fingerprint of the document, so no backfill can repair it.
         return "unreadable"
     if any(isinstance(value, list) for name, value in stored.items() if name not in _LISTS):
         # Two values: another client added a second fingerprint.
