@@ -134,7 +134,7 @@ def ensure_index(
 
 
 def check_write_index(engine: Engine, index: str) -> None:
-    """Check that a name is no alias of several indices without a write index.
+    """Check that a name is not an alias of several indices without a write index.
 
     Raises:
         ConfigError: it is one, so that every document would fail.
@@ -156,7 +156,7 @@ def check_write_index(engine: Engine, index: str) -> None:
 
 
 def write_index_of(engine: Engine, index: str) -> str:
-    """Return the write index of an alias; the name itself if it is no alias or the client may not look."""
+    """Return the write index of an alias; the name itself if it is not one, or if aliases are hidden."""
     if engine.templates is None:
         return index
     try:

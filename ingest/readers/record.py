@@ -89,8 +89,8 @@ def to_document(value: object, id_field: str = "") -> Document:
     """Return a JSON value as a document with an ``_id`` among its fields; a search hit is unwrapped.
 
     Raises:
-        InputError: it is no object, or an action line of a bulk request; it is nested too deeply, or has a
-            number that JSON lacks; ``id_field`` is missing, or the id is neither text nor a whole number.
+        InputError: it is an action line of a bulk request, or not an object; it is nested too deeply, or has
+            a number that JSON lacks; ``id_field`` is missing, or the id is neither text nor a whole number.
     """
     if type(value) is not dict and not isinstance(value, Mapping):
         raise InputError(f"expected a JSON object, found {json_type(value)}")
