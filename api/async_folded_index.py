@@ -188,7 +188,7 @@ class AsyncFoldedIndex:
         return await (await self._open_gate()).add(document)
 
     async def add_all(self, documents: Sequence[Document]) -> "list[Verdict]":
-        """Write the documents that are no near-duplicates; see ``FoldedIndex.add_all``."""
+        """Write the documents that are not near-duplicates; see ``FoldedIndex.add_all``."""
         return await (await self._open_gate()).add_all(documents)
 
     async def delete(self, ids: Sequence[str]) -> int:

@@ -24,7 +24,7 @@ from shinglefold.model.values import Int64s, Uint64s
 _SMALLEST = 1 << 12
 #: A saved file begins with a header of 30 bytes and the name of the first array.
 _HEADER, _FIRST = 30, b"identity.npy"
-#: Errors that reading a damaged file, or one that is no lexicon, may raise.
+#: Errors that reading a damaged file, or one that is not a lexicon, may raise.
 _LOAD_ERRORS = (OSError, ValueError, KeyError, EOFError, BadZipFile, RuntimeError)
 
 

@@ -55,7 +55,7 @@ Finding = Literal[
     "kept",
 ]
 #: Findings that need no repair: a document that the pipeline would drop was stored by another client, and a
-#: gate's placeholder is no document yet.
+#: gate's placeholder is not a document yet.
 _HEALTHY = ("sound", "dropped", "kept")
 _LISTED = 20
 #: Findings that text in other fields may cause, and the number of such documents in the sample.

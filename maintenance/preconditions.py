@@ -114,7 +114,7 @@ def conflicting_templates(
 
     Args:
         own: the name of our index template.
-        component: our component template; an index template that includes it is no conflict.
+        component: our component template; an index template that includes it is not a conflict.
     """
     found: dict[str, tuple[str, ...]] = {}
     for name, body in templates.index_templates().items():

@@ -179,7 +179,7 @@ def _continue_chain(
 
 
 def _between(last: MatchRun, run: MatchRun, gap: int) -> int:
-    """Return how many words are between a run and its continuation; -1 where it is none."""
+    """Return how many words are between a run and its continuation; -1 if it does not continue the run."""
     over_a, over_b = last.a + last.length - run.a, last.b + last.length - run.b
     shared = max(over_a, over_b, 0)
     if run.a <= last.a or run.length <= shared or shared - min(over_a, over_b) > gap:

@@ -11,7 +11,7 @@ from shinglefold.model.values import Bytes, Int64s
 
 #: An Arrow array.
 Column = Any
-#: Arrow's functions, which are made when it is imported, where no checker sees them.
+#: Arrow's functions. They are made when pyarrow is imported, so type checkers don't know them.
 compute: Any = pyarrow.compute
 
 
@@ -51,7 +51,7 @@ def matrix(column: Column, width: int) -> Bytes:
 
 
 def binary(rows: Bytes, valid: NDArray[np.bool_] | None = None) -> Column:
-    """Return rows of bytes as a column; null where one is not valid.
+    """Return rows of bytes as a column, with null for rows that are not valid.
 
     Args:
         rows: uint8 (D, B), of all rows or of the valid ones.
