@@ -144,7 +144,7 @@ def check_write_index(engine: Engine, index: str) -> None:
     try:
         indices, write_index = engine.templates.writes_to(index)
     except PermissionDenied:
-        # A client without the right to look meets the error at the first document.
+        # The client may not read mappings. If they do not fit, the first document fails.
         return
     if not write_index:
         add = {"index": indices[-1], "alias": index, "is_write_index": True}

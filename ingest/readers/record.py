@@ -123,7 +123,7 @@ def _is_action(fields: dict[str, Any]) -> bool:
 
 
 def _check(fields: dict[str, Any]) -> None:
-    """Check that numbers are valid JSON, and that nesting is no danger to the stack."""
+    """Check that numbers are valid JSON, and that nesting does not overflow the stack."""
     if set(map(type, fields.values())) <= _HARMLESS:
         return
     level: list[Any] = [fields]
