@@ -76,7 +76,7 @@ def _search_canonicalizer(recipe: Recipe) -> Canonicalizer:
 
 
 def _blocking_of(engine: object) -> Callable[[], Engine] | None:
-    """Return a function that opens the blocking engine below an asynchronous one; None without one."""
+    """Return a function that opens the blocking engine behind an asynchronous one; None if it has none."""
     return (lambda: engine.blocking) if isinstance(engine, RunsInThreads) else None
 
 
@@ -188,7 +188,7 @@ class AsyncFoldedIndex:
         return await (await self._open_gate()).add(document)
 
     async def add_all(self, documents: Sequence[Document]) -> "list[Verdict]":
-        """Write the documents that are no near-duplicates; see ``FoldedIndex.add_all``."""
+        """Write the documents that are not near-duplicates; see ``FoldedIndex.add_all``."""
         return await (await self._open_gate()).add_all(documents)
 
     async def delete(self, ids: Sequence[str]) -> int:

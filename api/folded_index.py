@@ -259,7 +259,7 @@ class FoldedIndex:
         return self.gate.add(document)
 
     def add_all(self, documents: Sequence[Document]) -> "list[Verdict]":
-        """Write the documents that are no near-duplicates; return a verdict for each document."""
+        """Write the documents that are not near-duplicates; return a verdict for each document."""
         return self.gate.add_all(documents)
 
     def delete(self, ids: Sequence[str]) -> int:
@@ -334,7 +334,7 @@ class FoldedIndex:
         options = DoctorOptions(self.recipe.field, requests_per_second=requests_per_second, workers=workers)
         return diagnose(self.engine, self.name, self.pipeline, options)
 
-    # The parts
+    # The parts of an open index
 
     @property
     def scheme(self) -> Scheme:

@@ -76,7 +76,7 @@ class IndexOptions:
         return recipe.scheme.with_options(**thresholds(self.similarity))
 
     def fold_options(self) -> FoldOptions | None:
-        """Return the defaults of ``ext.dedup``; texts decide on a ``similarity`` of the arguments."""
+        """Return the defaults of ``ext.dedup``; if the arguments have a ``similarity``, texts decide."""
         if self.similarity is None or (self.dedup is not None and self.dedup.verify is not None):
             return self.dedup
         return replace(self.dedup or FoldOptions(), verify="text")

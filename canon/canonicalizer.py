@@ -35,7 +35,7 @@ from shinglefold.model.values import UNDETERMINED, Int64s, PlacedTokens, Token, 
 from shinglefold.options.validation import check_texts, check_type, expected
 from shinglefold.registry import load_languages
 
-#: Increases whenever canon itself would yield other tokens.
+#: Increase it with any change after which canon itself yields other tokens.
 RULES = 2
 
 
@@ -231,7 +231,7 @@ class Canonicalizer:
         # Each thread has a run of its own and reuses its memory: fresh memory costs more than the work.
         run: CanonRun | None = getattr(self._runs, "run", None)
         if run is None:
-            # Pyright knows this module by two paths.
+            # Pyright finds this module under two names, and takes their classes for different ones.
             run = self._runs.run = CanonRun(self._kernel, self)  # pyright: ignore[reportArgumentType]
         return run
 

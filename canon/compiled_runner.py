@@ -136,7 +136,7 @@ class Kernel:
 
 @dataclass(slots=True)
 class CanonRun:
-    """The compiled path of one thread; the canonicalizer processes what is left to numpy."""
+    """The compiled path of one thread; texts that it can't process go through numpy in the canonicalizer."""
 
     kernel: Kernel
     canonicalizer: "Canonicalizer"
@@ -175,7 +175,7 @@ class CanonRun:
         if found is None:
             return self.canonicalizer.canonical_texts(texts)
         made, unusual = found
-        # Read after the numbers: their words exist by now.
+        # The strings are read after the numbers, so every number has its string.
         joined = join_words(kept.words[made.hashes.view(np.int64)].tolist(), np.cumsum(made.counts).tolist())
         if len(unusual):
             places: list[int] = unusual.tolist()

@@ -256,7 +256,7 @@ def _mark_traits(facts: Characters, marks: Sequence[str]) -> NDArray[np.uint32]:
 
 
 def _kinds(facts: Characters, units: Sequence[tuple[frozenset[str], str]]) -> NDArray[np.uint8]:
-    """Return the kinds, with the unit of each script that its language has."""
+    """Return the kinds of code points; each script gets the unit of its language."""
     kind = facts.kind.copy()
     for claimed, unit in units:
         scripts = [i for i, script in enumerate(facts.scripts) if script in claimed - {COMMON, OTHER}]
@@ -301,7 +301,7 @@ def canonical_form(router: LanguageRouter, word: str, language: int, *, mixed: b
     try:
         return WordForm(plugin.canonical(word) or None, language, repaired)
     except Exception:
-        # One word that a plugin fails on must not lose the document.
+        # If a plugin fails on one word, the document is not lost.
         _log.exception("the language %r failed on %r; the word is kept as it is", plugin.code, word)
         return WordForm(word, language, repaired)
 

@@ -24,7 +24,7 @@ from shinglefold.model.values import Int64s, Uint64s
 _SMALLEST = 1 << 12
 #: A saved file begins with a header of 30 bytes and the name of the first array.
 _HEADER, _FIRST = 30, b"identity.npy"
-#: Errors that reading a damaged file, or one that is no lexicon, may raise.
+#: Errors that reading a damaged file, or one that is not a lexicon, may raise.
 _LOAD_ERRORS = (OSError, ValueError, KeyError, EOFError, BadZipFile, RuntimeError)
 
 
@@ -37,7 +37,7 @@ class LexiconSlots(NamedTuple):
 
 
 class LexiconEntries(NamedTuple):
-    """The entries of some keys: ``known`` bool, ``values`` uint64 (0: dropped word), ``repairs`` uint8."""
+    """The entries of given keys: ``known`` bool, ``values`` uint64 (0: dropped word), ``repairs`` uint8."""
 
     known: NDArray[np.bool_]
     values: Uint64s
@@ -278,7 +278,7 @@ class StringLexicon:
                 kept, missing[:] = self._reset(), True
             kept.learn(distinct[missing], words(first[missing]))
             found = kept.numbers.find(keys)
-        # Read after the numbers: their words exist by now.
+        # The words are read after the numbers, so every number has its word.
         return TokenStrings(found.values.view(np.int64), kept.words)
 
     def learn(self, keys: Uint64s, words: Sequence[str]) -> None:
@@ -327,7 +327,7 @@ class InternedStrings:
             first, end = self.count, self.count + len(added)
             if end > len(self.words):
                 self.words = np.append(self.words, np.full(2 * end - len(self.words), "", np.object_))
-            # Words before numbers, so that every number found has its word.
+            # Add words before numbers, so that every number found has its word.
             self.words[first:end] = added
             self.count = end
             numbers = np.arange(first, end, dtype=np.uint64)

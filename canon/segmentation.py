@@ -26,7 +26,10 @@ _BASE_INVERSE = pow(BASE, -1, 1 << 64)
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """By code point: ``kind`` (uint8 bits), and ``traits`` (uint32 bits) that a word combines by OR."""
+    """Tables by code point. The traits of a word are the OR of those of its characters.
+
+    ``kind``: uint8 bits. ``traits``: uint32 bits.
+    """
 
     kind: NDArray[np.uint8]
     traits: NDArray[np.uint32]

@@ -190,7 +190,7 @@ def read_table(file: str | Path, what: str, *, secret: bool = False) -> dict[str
 
 
 def check_toml_type(name: str, value: object, kind: type, *, secret: bool = False) -> Any:  # noqa: ANN401 - TOML
-    """Return a TOML value, lists as tuples and whole numbers as floats where needed.
+    """Return a TOML value; convert lists to tuples, and whole numbers to floats if necessary.
 
     Raises:
         ConfigError: it has the wrong type.

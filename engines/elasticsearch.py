@@ -34,7 +34,7 @@ from shinglefold.engines.http.product_detection import tls_context
 from shinglefold.engines.http.requests import HttpRequests
 from shinglefold.engines.http.responses import read_json, search_path, version_in
 
-#: Connections kept open, as many as threads usefully send requests at once.
+#: How many connections are kept open: more threads sending at once gain nothing.
 _POOL = 16
 
 
@@ -42,7 +42,7 @@ class ElasticsearchSerializer(JsonSerializer):
     """Writes requests as the client does, and reads answers faster."""
 
     def json_loads(self, data: bytes) -> Any:  # noqa: ANN401 - JSON
-        """Return what an answer holds; the client translates what is raised."""
+        """Parse the JSON of an answer; the client translates errors."""
         return read_json(data)
 
 
@@ -177,7 +177,7 @@ def _client_options(connection: Connection) -> dict[str, Any]:
     if any(url.startswith("https:") for url in connection.urls):
         options["ssl_context"] = tls_context(connection)
         if not connection.verify:
-            # Without these the client would check certificates whatever the context says.
+            # Without these two options the client checks certificates even if the context does not.
             options |= {"verify_certs": False, "ssl_show_warn": False}
     if authorization := connection.authorization():
         options["headers"] = {"Authorization": authorization}

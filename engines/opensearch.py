@@ -33,12 +33,12 @@ from shinglefold.engines.http.product_detection import tls_context, version_for_
 from shinglefold.engines.http.requests import HttpRequests
 from shinglefold.engines.http.responses import read_json, version_in
 
-#: Connections kept open, as many as threads usefully send requests at once.
+#: How many connections are kept open: more threads sending at once gain nothing.
 _POOL = 16
-#: Without the search pipeline that an index has for all searches (``index.search.default_pipeline``).
+#: Parameters that skip the search pipeline of an index (``index.search.default_pipeline``).
 _UNALTERED = {"search_pipeline": "_none"}
-#: To the primaries: with segment replication a refresh does not reach the copies. A copy that was given up
-#: may also go on answering at a node that has not heard of it, while a write reaches the primary or fails.
+#: Parameters that search the primaries. With segment replication a refresh does not reach the replicas. A
+#: node that has lost the cluster may also answer from an old replica; a write reaches the primary or fails.
 _NEWEST = {"preference": "_primary"}
 #: The first version that has ``_shard_doc``.
 _SHARD_DOC_SINCE = (3, 3)
@@ -48,7 +48,7 @@ class OpenSearchSerializer(JSONSerializer):
     """Writes requests as the client does, and reads answers faster."""
 
     def loads(self, s: str) -> Any:  # noqa: ANN401 - JSON
-        """Return what an answer holds."""
+        """Parse the JSON of an answer."""
         try:
             return read_json(s)
         except (ValueError, TypeError) as error:

@@ -165,7 +165,7 @@ class CandidateLookup:
         return [answer["hits"]["total"]["value"] for answer in answers]
 
     def _batch_search(self, documents: Sequence[QueryDocument], filters: Sequence[JSON]) -> Steps[Candidates]:
-        """Return what one search for the batch finds, or one search a document where that finds too much."""
+        """Return what one search for the batch finds; if it finds too much, search for each document."""
         query = self._any_of(documents)
         if query is None:
             return Candidates([])

@@ -90,7 +90,7 @@ class ConcurrentRunMarker:
         try:
             self._write(self.engine, now)
         except PermissionDenied:
-            # Without the right to write to the index of intents, other runs can't be detected.
+            # The user may not write to the index of intents, so other runs can't be detected.
             self._off = True
 
     def end(self) -> None:

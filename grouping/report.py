@@ -174,7 +174,7 @@ class GroupTally:
         for hit in hits:
             source = hit["_source"]
             if "scheme" not in stored_parts(source, self.path) and is_placeholder(source, self.path):
-                # A placeholder of a gate is no document yet.
+                # A placeholder of a gate is not a document yet.
                 continue
             self.documents += 1
             number = gate_fields.group(source)
@@ -187,7 +187,7 @@ class GroupTally:
         own = (_host(_first(hit, self.names.hosts)), language, _calendar(when)[:7])
         title = str(_first(hit, (self.names.title,)) or "")[:_TITLE_LIMIT]
         group = self._groups.get(number)
-        # A group has several leaders where two writers did not see each other.
+        # A group has several leaders if two writers did not see each other.
         original = leads and not (group and group.leaders)
         for kind, value in zip(_KINDS, own, strict=True):
             self._all[kind][value] += 1
@@ -245,7 +245,7 @@ def _host(value: object) -> str:
     text = "" if value is None else str(value).strip().lower()
     try:
         parts = urlsplit(text if "//" in text else f"//{text}")
-        # Raises for other kinds of addresses, in which something else takes the place of the port.
+        # Raises ValueError if the part after the colon is not a port, as in other kinds of addresses.
         _ = parts.port
         mail = "//" not in text and parts.username is not None
         return "" if mail else parts.hostname or ""

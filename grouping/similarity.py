@@ -1,4 +1,4 @@
-"""How similar documents are: by resemblance, or by containment where one text may hold another."""
+"""How similar documents are: by resemblance, or by containment if one text may contain another."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple

@@ -53,7 +53,7 @@ def put(document: Mapping[str, Any], path: str, value: object) -> Document:
     """Return a copy of the document with a value at a path; missing objects along the path are created.
 
     Raises:
-        ProcessorError: the path leads through a value that is no object, or past the end of a list.
+        ProcessorError: the path leads through a value that is not an object, or past the end of a list.
     """
     if isinstance(document, dict) and "." not in path:
         return {**document, path: value}
@@ -90,8 +90,8 @@ def text(document: Mapping[str, Any], path: str, missing_ok: bool) -> str | None
     """Return the text at a path, or None if it is missing or null and ``missing_ok``.
 
     Raises:
-        ProcessorError: the text is missing and must not be, or the value is no text, or the path leads
-            through a value that is no object.
+        ProcessorError: the text is missing and must not be, or the value is not text, or the path leads
+            through a value that is not an object.
     """
     value = get(document, path)
     if isinstance(value, str):

@@ -134,7 +134,7 @@ def ensure_index(
 
 
 def check_write_index(engine: Engine, index: str) -> None:
-    """Check that a name is no alias of several indices without a write index.
+    """Check that a name is not an alias of several indices without a write index.
 
     Raises:
         ConfigError: it is one, so that every document would fail.
@@ -144,7 +144,7 @@ def check_write_index(engine: Engine, index: str) -> None:
     try:
         indices, write_index = engine.templates.writes_to(index)
     except PermissionDenied:
-        # A client without the right to look meets the error at the first document.
+        # The client may not read mappings. If they do not fit, the first document fails.
         return
     if not write_index:
         add = {"index": indices[-1], "alias": index, "is_write_index": True}
@@ -156,7 +156,7 @@ def check_write_index(engine: Engine, index: str) -> None:
 
 
 def write_index_of(engine: Engine, index: str) -> str:
-    """Return the write index of an alias; the name itself if it is no alias or the client may not look."""
+    """Return the write index of an alias; the name itself if it is not one, or if aliases are hidden."""
     if engine.templates is None:
         return index
     try:

@@ -252,7 +252,7 @@ class _Backfill:
 
     def _scan_once(self, scan: Scan, position: ScanPosition | None, is_sweep: bool) -> None:
         if position is None:
-            # Makes recent writes visible: those of others, and our own if the scan restarts.
+            # Refresh, so that searches see recent writes: those of others, and our own if the scan restarts.
             self._refresh()
             position = scan.start()
         self.total = scan.total(position) + (self.counts.read if is_sweep else 0)

@@ -55,7 +55,7 @@ Finding = Literal[
     "kept",
 ]
 #: Findings that need no repair: a document that the pipeline would drop was stored by another client, and a
-#: gate's placeholder is no document yet.
+#: gate's placeholder is not a document yet.
 _HEALTHY = ("sound", "dropped", "kept")
 _LISTED = 20
 #: Findings that text in other fields may cause, and the number of such documents in the sample.
@@ -338,7 +338,7 @@ def classify(
         return "dropped"
     new = new_fingerprint(outcome, name)
     if new is None:
-        # No backfill can repair it, whatever is stored.
+        # The pipeline makes no fingerprint of the document, so no backfill can repair it.
         return "unreadable"
     if any(isinstance(value, list) for name, value in stored.items() if name not in _LISTS):
         # Two values: another client added a second fingerprint.

@@ -40,7 +40,7 @@ _OFF_BY_DEFAULT = (("binary", "doc_values"),)
 _BLOCKS = ("index.blocks.read_only", "index.blocks.write")
 _SNAPSHOTS = ("snapshot", "remote_snapshot")
 _SYNTHETIC_MODES = ("logsdb", "time_series")
-#: Keys of a template that a message lists; more are counted.
+#: How many keys of a template a message lists; further ones are counted.
 _SHOWN = 8
 
 
@@ -114,7 +114,7 @@ def conflicting_templates(
 
     Args:
         own: the name of our index template.
-        component: our component template; an index template that includes it is no conflict.
+        component: our component template; an index template that includes it is not a conflict.
     """
     found: dict[str, tuple[str, ...]] = {}
     for name, body in templates.index_templates().items():
@@ -242,7 +242,7 @@ def settings_of(engine: Engine, index: str) -> dict[str, Mapping[str, Any]]:
     try:
         return dict(engine.templates.index_settings(index))
     except PermissionDenied:
-        # Without the right to look, the first write fails, before anything is changed.
+        # The user may not read settings. A blocked index refuses the first write, before anything is changed.
         return {}
 
 

@@ -100,7 +100,7 @@ def recover_letters(path: Path, retrying: Path) -> None:
         known = {_without_reason(line) for line in file}
         lost = [line for line in left if line.strip() and _without_reason(line) not in known]
     if lost:
-        # They go before the others: if a user has corrected one in the original, the later line wins.
+        # Lost dead letters go first: if a user has corrected one in the original, the later line wins.
         with path.open("rb") as file, atomic_write(path, "xb") as both:
             both.writelines(line if line.endswith(b"\n") else line + b"\n" for line in lost)
             shutil.copyfileobj(file, both)

@@ -63,7 +63,7 @@ class Throttle:
             return
         self._due = max(self._due + documents / self.rate, self.clock())
         while (left := self._due - self.clock()) > 0:
-            # In small steps, so that Ctrl-C takes effect.
+            # Sleep in small steps, so that Ctrl-C takes effect.
             self.sleep(min(_TICK, left))
 
 
@@ -108,7 +108,7 @@ class Slice:
         first = (self.number - 1) * pieces
         if self.of * pieces == 1:
             return [{}]
-        # By _id: the servers' defaults differ, and Elasticsearch's changes with every point in time.
+        # Slice by _id: the servers' defaults differ, and Elasticsearch's changes with each point in time.
         whole = {"field": "_id", "max": self.of * pieces}
         return [{"slice": {**whole, "id": first + cut}} for cut in range(pieces)]
 

@@ -63,7 +63,7 @@ def runs_of(pairs: Int64s, width: int) -> Int64s:
     one, other = pairs[:, 0], pairs[:, 1]
     order = np.lexsort((one, other - one))
     one, other = one[order], other[order]
-    # On one diagonal, elements at most their width apart make one run.
+    # Elements on one diagonal belong to one run if they are at most their width apart.
     same = np.diff(other - one) == 0
     breaks = np.flatnonzero(~(same & (np.diff(one) <= width))) + 1
     starts = np.concatenate(([0], breaks))
@@ -179,7 +179,7 @@ def _continue_chain(
 
 
 def _between(last: MatchRun, run: MatchRun, gap: int) -> int:
-    """Return how many words are between a run and its continuation; -1 where it is none."""
+    """Return how many words are between a run and its continuation; -1 if it does not continue the run."""
     over_a, over_b = last.a + last.length - run.a, last.b + last.length - run.b
     shared = max(over_a, over_b, 0)
     if run.a <= last.a or run.length <= shared or shared - min(over_a, over_b) > gap:
@@ -355,7 +355,7 @@ def _distinct(chains: Chains, a: Elements, b: Elements, gap: int) -> Iterator[li
 
 
 def _lengths(chains: Chains) -> Int64s:
-    """Return the words of each chain."""
+    """Return the number of words of each chain."""
     sums = np.concatenate(([0], np.cumsum(chains.runs[:, 2])))
     return np.diff(sums[chains.begins])
 

@@ -44,7 +44,7 @@ class Morphology:
         return self._first
 
     def _path(self) -> str:
-        # By path, because an environment variable can override the dictionary of a language.
+        # The dictionary is loaded by path, because an environment variable can override that of a language.
         path: str = import_module(f"pymorphy3_dicts_{self._code}").get_path()
         return path
 

@@ -10,7 +10,7 @@ from shinglefold.sketch.hash_mixing import mix64
 #: The supported widths, in bits.
 WIDTHS = (32, 64, 128)
 _SECOND = np.uint64(0x9E3779B97F4A7C15)
-#: Features whose bits are unpacked at a time, to a byte each.
+#: How many features are unpacked at a time, each bit to a byte.
 _BLOCK = 1 << 14
 
 

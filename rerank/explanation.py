@@ -252,7 +252,7 @@ def _text(hit: Hit, fields: Sequence[str]) -> str:
 
 
 def declared_language(scheme: Scheme, hit: Hit) -> str | None:
-    """Return the language the document declares, where it is one of the scheme's."""
+    """Return the language that the document declares, if the scheme has it."""
     code = str(hit["_source"].get("lang", "")).replace("_", "-").split("-")[0].lower()
     return code if code in {reference.code for reference in scheme.languages} else None
 
@@ -299,7 +299,7 @@ def explain(shown: Hit, member: Hit, scheme: Scheme, field: str = "dedup") -> JS
 
     Returns:
         ``_index``, ``_id``, ``same_text`` (equal digests), ``lang``, ``scheme``, ``shared`` (supershingles in
-        common) and, where both have a signature, ``resemblance`` with its ``standard_error``.
+        common) and, if both have a signature, ``resemblance`` with its ``standard_error``.
     """
     for hit in (shown, member):
         check_object("hit", hit, "a hit as engines return it")

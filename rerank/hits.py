@@ -136,7 +136,7 @@ class FingerprintColumns:
         )
 
     def join(self, other: "FingerprintColumns") -> "FingerprintColumns":
-        """Return these fingerprints and then the other ones."""
+        """Return these fingerprints followed by the others."""
         return FingerprintColumns(
             np.concatenate((self.signatures, other.signatures)),
             np.concatenate((self.signed, other.signed)),
@@ -178,7 +178,7 @@ class FingerprintReader:
         self._decoder = Decoder(scheme, dedup, seal)
         self._scopes = tuple(scopes)
         self._codes: dict[object, int] = {}
-        #: Codes by digest; −1 for no text.
+        #: The code of each digest; −1 for no text.
         self._texts: dict[object, int] = {"": -1}
         self._next_code = count()
 

@@ -38,7 +38,7 @@ _BY_FIELD = frozenset(
         "prefix", "wildcard", "regexp", "fuzzy", "range", "intervals", "span_term",
     }
 )  # fmt: skip
-#: Keys beside the field there.
+#: Keys of such a query that are not its field.
 _NOT_FIELDS = frozenset({"boost", "_name"})
 #: Queries that name several fields, and options whose value is the name of a field.
 _SEVERAL = frozenset(
@@ -143,7 +143,7 @@ def definition_of(mappings: Mapping[str, Any], name: str) -> tuple[str, Mapping[
 
 
 def source_of(several: Iterable[Mapping[str, Any]], name: str) -> str:
-    """Return the field in which documents have the values of a field; itself where no mapping has it."""
+    """Return the field in which documents have the values of a field; itself if no mapping has it."""
     found = (definition_of(mappings, name) for mappings in several)
     return next((one[0] for one in found if one is not None), name)
 

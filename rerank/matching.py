@@ -144,7 +144,7 @@ class TextMatch(FoundDocument):
         return self.share
 
     def to_json(self) -> JSON:
-        """Return the match as JSON, with ``_source`` where it was requested."""
+        """Return the match as JSON, with ``_source`` if it was requested."""
         result = FoundDocument.to_json(self) | {
             "share": round(self.share, 4),
             "of_document": round(self.of_document, 4),

@@ -390,7 +390,7 @@ def _merge_parameters(params: Mapping[str, Any] | None, more: Mapping[str, Any])
     """Return the parameters that a caller gave in an object and as keywords.
 
     Raises:
-        ConfigError: ``params`` is no object.
+        ConfigError: ``params`` is not an object.
     """
     if params is None:
         return more

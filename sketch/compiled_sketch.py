@@ -20,9 +20,9 @@ _FACTOR = FACTOR
 _ONE, _ONE32 = np.uint64(1), np.uint32(1)
 _S30, _S27, _S31, _S32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
 _M1, _M2 = map(np.uint64, MIX_FACTORS)
-#: Shingles worked on at a time: 8 KiB as halves.
+#: How many shingles are processed at a time: 8 KiB as pairs of 32-bit hashes.
 _CHUNK = 1024
-#: Documents with more tokens are left to numpy, because of the hash table of their shingles.
+#: Documents with more tokens go through numpy, because the hash table of their shingles would be large.
 _LONGEST = 1 << 20
 
 

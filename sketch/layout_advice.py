@@ -58,7 +58,7 @@ class Advice:
         groups, group_size, min_shared: M, N and k.
         values, bits: those of the signature.
         found: the probability that a pair with exactly the wanted resemblance is a candidate.
-        strangers: the expected candidates of a document that are no duplicates.
+        strangers: the expected candidates of a document that are not duplicates.
         error: the standard error of the estimate at the wanted resemblance.
         hash_bits: the bits a keyword needs for the size of the collection.
         keyword_bits: the bits a keyword has.

@@ -89,8 +89,8 @@ def count_repeats(shingles: Uint64s, offsets: Int64s, width: int) -> None:
         shingles: uint64 (T,), from ``batch_shingles``.
         offsets: int64 (D + 1,), from 0.
 
-    Cost: a sort of all positions, some 7 ns each. Memory: 8 bytes a position, and 50 more for each of a
-        million.
+    Cost: a sort of all positions, some 7 ns each. Memory: 8 bytes for each position, and 50 more for each
+        position of a block of a million.
     """
     lengths = np.diff(offsets)
     # With the number of the document: equal shingles of two documents are not repeats.

@@ -12,8 +12,8 @@ from shinglefold.model.scheme import Decision, SketchOptions
 from shinglefold.model.values import Bytes, Int64s, Uint32s, Uint64s
 from shinglefold.sketch.b_bit_minhash import Floats, agreement_rows, estimate, length_ratio, standard_error
 
-#: Texts of more words are not compared: some 60 printed pages, or 40 ms. The time is quadratic, so longer
-#: texts are left to their signatures.
+#: Texts of more words are not compared: some 60 printed pages, or 40 ms. The time is quadratic, so
+#: signatures decide about longer texts.
 LONGEST = 20_000
 
 
@@ -121,7 +121,7 @@ def similarity(one: Sequence[int], other: Sequence[int], least: float = 0.0) -> 
 
     LCS is the length of the longest common subsequence.
     This is the normalized Indel similarity: 1 minus the share of words to delete or insert. A replaced word
-    counts as both, so one replaced word of ten leaves .9.
+    counts as both, so one replaced word of ten leaves 0.9.
 
     Args:
         least: a smaller similarity is returned as 0, in less time.

@@ -239,7 +239,7 @@ def _type(error: BaseException) -> str:
 
 def _message(error: BaseException) -> str:
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
-        # Its message is the whole help.
+        # The message of this error is the help of the command.
         context = error.ctx
         known = context.command.list_commands(context) if isinstance(context.command, click.Group) else ()
         return f"{context.command_path} needs a command: {', '.join(known)}{_see(error)}"

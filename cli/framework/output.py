@@ -163,7 +163,7 @@ def format_times(count: int) -> str:
 
 
 class _Unpadded:
-    """A standard stream that is no terminal: trailing blanks are removed."""
+    """A standard stream that is not a terminal: trailing blanks are removed."""
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
@@ -265,7 +265,7 @@ _MINUTE = 60.0
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Report]:
-    """Show a progress bar while the block runs; if standard error is no terminal, a line a minute."""
+    """Show a progress bar while the block runs; if standard error is not a terminal, a line a minute."""
     console = make_console(stderr=True)
     if not console.is_terminal:
         yield _lines(title)

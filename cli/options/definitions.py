@@ -24,7 +24,7 @@ class NumberRange(click.FloatRange):
         """Return the number.
 
         Raises:
-            BadParameter: it is no number, or out of range.
+            BadParameter: it is not a number, or out of range.
         """
         number = super().convert(value, param, ctx)
         if math.isnan(number):

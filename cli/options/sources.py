@@ -200,7 +200,7 @@ def read_json(path: str, what: str) -> Any:  # noqa: ANN401 - JSON
 
     Raises:
         InputError: it can't be read.
-        ConfigError: it is no JSON.
+        ConfigError: it is not JSON.
     """
     try:
         return json.loads(Path(path).read_text("utf-8"))
@@ -215,7 +215,7 @@ def read_definition(path: str) -> Any:  # noqa: ANN401 - JSON
 
     Raises:
         InputError: it can't be read.
-        ConfigError: it is no JSON object.
+        ConfigError: it is not a JSON object.
     """
     found = read_json(path, "pipeline")
     if not isinstance(found, dict):

@@ -217,7 +217,7 @@ def stored_hit(store: Store, target: Target, given: str, typed: Sequence[str], m
     It is searched for, because an alias may stand for several indices, and filter their documents.
 
     Args:
-        given: its id, or ``INDEX/ID`` where several of these indices have one.
+        given: its id, or ``INDEX/ID`` if several of these indices have it.
         typed: the words of the command, which the message repeats for each of several documents.
         missing: how the message begins when there is none.
 
@@ -259,7 +259,7 @@ def same_id(store: Store, index: str, id_: str) -> list[JSON]:
 
 
 def _hits_in_index(store: Store, index: str, given: str) -> list[JSON]:
-    """Return the hits of ``INDEX/ID``; none if it is no such pair."""
+    """Return the hits of ``INDEX/ID``; none if it is not such a pair."""
     name, _, id_ = given.partition("/")
     if not id_ or name not in store.mappings:
         return []

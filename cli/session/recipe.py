@@ -157,7 +157,7 @@ def _template_for(templates: Templates, index: str) -> JSON | None:
         applied = max(matching.values(), key=lambda body: body.get("priority") or 0, default={})
         parts = [templates.component_template(name) or {} for name in applied.get("composed_of", ())]
     except PermissionDenied:
-        # Without the right to read templates, flags and settings decide.
+        # The user may not read templates, so flags and settings decide.
         return None
     found = [(part.get("template") or {}).get("mappings") or {} for part in [*parts, applied]]
     return next((mappings for mappings in reversed(found) if has_recipe(mappings)), None)

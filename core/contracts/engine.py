@@ -293,10 +293,10 @@ class Engine(Protocol):
     def replace_index(self, index: str, by: str) -> None:
         """Replace an index by another one, and delete the old one, in one atomic step.
 
-        A search meets the one or the other, never none. To rebuild an index in use, fill ``by``, then
+        A search always finds one of the two indices. To rebuild an index in use, fill ``by``, then
         replace. On servers ``index`` becomes an alias of ``by``; the embedded engine renames ``by``.
         ``indices(index)`` returns the index behind the name, which ``delete_index`` takes. If there is no
-        ``index`` yet, ``by`` just gets its name.
+        ``index`` yet, ``by`` gets its name.
 
         Raises:
             IndexMissing: there is no ``by``.

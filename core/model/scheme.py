@@ -1,7 +1,7 @@
 """A scheme: all parameters that determine a signature, under one id.
 
 Two documents can be compared only if their schemes have the same id. The rules of a comparison (``Decision``)
-are no part of the id, so they may change without a backfill.
+are not part of the id, so they may change without a backfill.
 """
 
 import json

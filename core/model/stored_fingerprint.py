@@ -71,7 +71,7 @@ def _none_begins(document: Mapping[Any, Any], path: str) -> bool:
     try:
         return f"\n{path.partition('.')[0]}" not in "\n".join(("", *document))
     except TypeError:
-        # A key is no string.
+        # A key is not a string.
         return False
 
 

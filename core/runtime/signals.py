@@ -47,9 +47,9 @@ class Interrupts:
     """
 
     def __init__(self) -> None:
-        #: The number of the signal, 0 before one came.
+        #: The number of the signal, 0 before a signal.
         self.signal = 0
-        #: Whether a second signal came: waits that lose nothing end at once.
+        #: Whether a second signal came. Then waits whose end loses nothing end at once.
         self.insistent = False
         self._since = 0.0
         self._breakable = self._at_once = False

@@ -185,7 +185,7 @@ class HttpEngine(HttpRequests):
         return run(self._open_pit_steps(index, keep_alive, parameters), operator.call)
 
     def close_pit(self, pit: str) -> None:
-        """Close a point in time; one that is gone already is no error."""
+        """Close a point in time; one that is gone already is not an error."""
         run(self._close_pit_steps(pit), operator.call)
 
     def identities(self, indices: Sequence[str]) -> dict[str, str]:
@@ -307,7 +307,7 @@ class AsyncHttpEngine(HttpRequests):
         return await run_async(self._open_pit_steps(index, keep_alive, parameters), operator.call)
 
     async def close_pit(self, pit: str) -> None:
-        """Close a point in time; one that is gone already is no error."""
+        """Close a point in time; one that is gone already is not an error."""
         await run_async(self._close_pit_steps(pit), operator.call)
 
     async def close(self) -> None:

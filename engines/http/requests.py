@@ -289,7 +289,7 @@ def _write_result(item: Mapping[str, Any], action: Mapping[str, Any]) -> WriteRe
 
 
 def _redirection(result: Mapping[str, Any], action: Mapping[str, Any]) -> str:
-    """Return where the index's own pipeline sent a document, in words: our guards do not hold there."""
+    """Return in words where the index's own pipeline sent a document; our guards have no effect there."""
     index, id_ = result.get("_index", action["_index"]), result.get("_id", action.get("_id"))
     if index != action["_index"]:
         return f"the index's own pipeline sends it to the index {index!r}"

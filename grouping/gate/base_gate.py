@@ -35,7 +35,7 @@ BATCH = 300
 #: Characters of the documents that are sent in one request; a character may take four bytes.
 _CHARACTERS = 4_000_000
 _LONGEST_ID = 512
-#: Fields that are no part of the source of a document.
+#: Fields that are not part of the source of a document.
 _METADATA = ("_id", "_index", "_routing")
 
 

@@ -191,7 +191,7 @@ class CensusReader:
             if fingerprint is not None:
                 self._add(hit, fingerprint, number, parts.get(LEADER) is True)
             elif "scheme" in parts or not is_placeholder(hit["_source"], self.path):
-                # A placeholder of a gate is no document yet.
+                # A placeholder of a gate is not a document yet.
                 self.unreadable += 1
                 self.reserved |= {number} - {NO_GROUP}
 

@@ -50,7 +50,7 @@ def decisive(
     Returns:
         bool (P,), for the pairs in doubt.
 
-    Cost: n items that all match take n and some 500 decisions; where none match, all pairs must be decided.
+    Cost: n items that all match take n and some 500 decisions; if none match, all pairs must be decided.
     Some passes over the pairs for each 256 leaders of the largest family of connected items.
     """
     if not len(doubt[0]):

@@ -1,6 +1,6 @@
 """The changes of a regrouping: planned from the leaders, kept in a file, and written.
 
-A group keeps its number where it can, and only documents whose number or role differs are changed.
+A group keeps its number if possible, and only documents whose number or role differs are changed.
 """
 
 import json
@@ -248,7 +248,7 @@ def _changes(path: Path, passes: int) -> list[GroupChange]:
         ]
 
 
-#: A change, and the newest version of its document where it was read again.
+#: A change, and the newest version of its document if that was read again.
 _Due = tuple[GroupChange, Mapping[str, Any]]
 
 

@@ -74,7 +74,7 @@ class Condition:
         """Return whether the condition is true for a document.
 
         Raises:
-            ProcessorError: it accesses a member of null, compares values without an order, or is no boolean.
+            ProcessorError: it accesses a member of null, compares values without an order, or is not boolean.
         """
         return _truth(self.node(document), self.source)
 

@@ -15,7 +15,7 @@ from shinglefold.model.seal import Seal
 from shinglefold.options.validation import check_bool, check_known, check_object, check_str, expected
 from shinglefold.registry import language_class
 
-#: What a processor returns for a document: a changed one, an error, or None to drop it.
+#: What a processor returns for a document: the changed document, an error, or None to drop it.
 ProcessorResult = Document | Exception | None
 
 

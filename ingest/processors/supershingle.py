@@ -44,7 +44,7 @@ class Supershingle:
         self.tools = tools
 
     def apply(self, documents: Sequence[Document]) -> list[ProcessorResult]:
-        """Fingerprint the documents as one block; those whose fields are no text fail."""
+        """Fingerprint the documents as one block; those whose fields are not text fail."""
         outcomes: list[ProcessorResult] = list(documents)
         texts = self._texts(outcomes)
         languages = [self._language(documents[place]) for place in texts]

@@ -14,7 +14,7 @@ def texts_of(document: Document, fields: Sequence[str], missing_ok: bool) -> lis
     """Return the texts of the fields that are not missing.
 
     Raises:
-        ProcessorError: a field is no text, or all are missing and must not be.
+        ProcessorError: a field is not text, or all fields are missing and must not be.
     """
     found = [text(document, field, True) for field in fields]
     present = [one for one in found if one is not None]
@@ -27,7 +27,7 @@ def joined_text(document: Document, fields: Sequence[str], missing_ok: bool) -> 
     """Return the texts of several fields joined by newlines, or None if all are missing.
 
     Raises:
-        ProcessorError: a field is no text, or all are missing and must not be.
+        ProcessorError: a field is not text, or all fields are missing and must not be.
     """
     present = texts_of(document, fields, missing_ok)
     return "\n".join(present) if present else None

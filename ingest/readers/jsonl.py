@@ -63,7 +63,7 @@ def from_line(line: bytes, id_field: str) -> Document:
 
     Raises:
         MsgspecError, ValueError, RecursionError: msgspec rejects it; ``json`` may accept it.
-        InputError: it is no document.
+        InputError: it is not a document.
     """
     return to_document(decode(line), id_field)
 

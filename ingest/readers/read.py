@@ -42,7 +42,7 @@ _SUFFIXES: dict[Format, tuple[str, ...]] = {
 #: Suffixes of compressed files other than gzip.
 _COMPRESSED = (".zip", ".bz2", ".xz", ".zst", ".7z", ".rar", ".tar", ".tgz")
 _SEPARATORS = ",;\t"
-#: Values that are no name of a column: numbers, dates, URLs, e-mail addresses, running text.
+#: Values that are not column names: numbers, dates, URLs, e-mail addresses, running text.
 _DATA = re.compile(r"^[-+]?\d[\d.,:/ T-]*$|://|\w@\w|^(?:\S+\s+){7}\S|^.{100}")
 #: A first line that tells Excel the separator.
 _SEPARATOR_LINE = re.compile(r'"?sep=([^\w\s"]|\t)"?', re.IGNORECASE)
@@ -192,7 +192,7 @@ def _record(
     text, replaced = decode_lossy(raw, encoding)
     if (replaced or encoding != "utf-8") and (mismatch := options.guess.mismatch(raw, encoding)):
         return Record(None, source, 1, mismatch, "", replaced, fraction)
-    # Bytes of a file name that are no UTF-8 arrive as surrogates, which no engine can store.
+    # Bytes of a file name that are not UTF-8 arrive as surrogates, which no engine can store.
     identity = f"{options.prefix}/{name}" if options.prefix else name
     document: Document = {"_id": identity.encode("utf-8", "replace").decode("utf-8")}
     if html_page:

@@ -89,8 +89,8 @@ def to_document(value: object, id_field: str = "") -> Document:
     """Return a JSON value as a document with an ``_id`` among its fields; a search hit is unwrapped.
 
     Raises:
-        InputError: it is no object, or an action line of a bulk request; it is nested too deeply, or has a
-            number that JSON lacks; ``id_field`` is missing, or the id is neither text nor a whole number.
+        InputError: it is an action line of a bulk request, or not an object; it is nested too deeply, or has
+            a number that JSON lacks; ``id_field`` is missing, or the id is neither text nor a whole number.
     """
     if type(value) is not dict and not isinstance(value, Mapping):
         raise InputError(f"expected a JSON object, found {json_type(value)}")
@@ -123,7 +123,7 @@ def _is_action(fields: dict[str, Any]) -> bool:
 
 
 def _check(fields: dict[str, Any]) -> None:
-    """Check that numbers are valid JSON, and that nesting is no danger to the stack."""
+    """Check that numbers are valid JSON, and that nesting does not overflow the stack."""
     if set(map(type, fields.values())) <= _HARMLESS:
         return
     level: list[Any] = [fields]

@@ -194,7 +194,7 @@ class RunAccounting:
                 # Asked again for each new name: the indices of an alias may change meanwhile.
                 self._own_indices.update(info.name for info in self.engine.indices(self.index))
             except EngineError:
-                # Without the right to look, they may be indices of an alias.
+                # The user may not list indices: assume that these are indices of the alias.
                 self._own_indices.update(renamed)
         self.redirected.update(
             {name: count for name, count in renamed.items() if name not in self._own_indices}

@@ -179,7 +179,7 @@ def _line(stage: str, reason: str, record: Record) -> bytes:
     try:
         return _ascii({**letter, "document": record.document})
     except (TypeError, ValueError, RecursionError):
-        # The document is no JSON, for instance has infinity: keep it as text.
+        # The document is not JSON, for instance has infinity: keep it as text.
         return _ascii({**letter, "raw": _as_text(record.document)})
 
 

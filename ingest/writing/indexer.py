@@ -208,7 +208,7 @@ def _without_json(action: Action) -> Action:
 
 
 def _next(accounting: RunAccounting, answers: Iterator[BlockAnswer]) -> BlockAnswer | None:
-    """Return the next answer; count the time as waiting, except for the time spent reading.
+    """Return the next answer; count the time as waiting, without the time spent on reading.
 
     Raises:
         Interrupted: the run was interrupted.

@@ -153,7 +153,7 @@ class FingerprintTable:
 
     @property
     def texts(self) -> Texts | None:
-        """The words of documents, where they are kept."""
+        """The words of documents, if they are stored."""
         if not self.has_texts:
             return None
         facts = self._facts.mapped() if self._has_facts else None

@@ -269,7 +269,7 @@ def _source_state(source: str) -> list[Any]:
 def _folder_digest(source: str) -> str:
     digest = xxhash.xxh3_128()
     for folder, folders, names in os.walk(source):
-        # The output and the dead letters may be written into the folder; they are no sources.
+        # The output and the dead letters may be written into the folder; they are not sources.
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(name for name in names if is_page(name) and not name.startswith(".")):
             try:

@@ -11,7 +11,7 @@ from shinglefold.model.values import Bytes, Int64s
 
 #: An Arrow array.
 Column = Any
-#: Arrow's functions, which are made when it is imported, where no checker sees them.
+#: Arrow's functions. They are made when pyarrow is imported, so type checkers don't know them.
 compute: Any = pyarrow.compute
 
 
@@ -21,9 +21,9 @@ def numbers(column: Column) -> Int64s:
 
 
 def bytes_of(column: Column) -> tuple[Bytes, Int64s]:
-    """Return all bytes of a column of texts or bytes, and where each row begins and the last one ends.
+    """Return all bytes of a column of texts or bytes, and the bounds of its rows: int64 (D + 1,).
 
-    A null is as long as nothing.
+    A null has the length 0.
     """
     _, offsets, data = column.buffers()
     kind = (
@@ -42,7 +42,7 @@ def matrix(column: Column, width: int) -> Bytes:
     """Return the rows of a column of texts or bytes, uint8 (D, width).
 
     Raises:
-        ValueError: a row is not so long.
+        ValueError: a row has another length.
     """
     data, bounds = bytes_of(column)
     if (np.diff(bounds) != width).any():
@@ -51,11 +51,11 @@ def matrix(column: Column, width: int) -> Bytes:
 
 
 def binary(rows: Bytes, valid: NDArray[np.bool_] | None = None) -> Column:
-    """Return rows of bytes as a column; null where one is not valid.
+    """Return rows of bytes as a column, with null for rows that are not valid.
 
     Args:
         rows: uint8 (D, B), of all rows or of the valid ones.
-        valid: bool (D,); all where None.
+        valid: bool (D,); None means that all rows are valid.
     """
     there = np.ones(len(rows), np.bool_) if valid is None else valid
     kept = rows if len(rows) == int(there.sum()) else rows[there]

@@ -70,7 +70,7 @@ def _decided(
 
 @dataclass(frozen=True, slots=True)
 class _Decide:
-    """Drops the pairs that are no near-duplicates from batches with the columns of both documents."""
+    """Drops the pairs that are not near-duplicates from batches with the columns of both documents."""
 
     scheme: Scheme
 

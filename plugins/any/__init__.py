@@ -19,5 +19,5 @@ class AnyLanguage(Language):
     )
 
     def canonical(self, word: str) -> str | None:
-        """Return the word."""
+        """Return the word unchanged."""
         return word

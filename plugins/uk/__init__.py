@@ -61,7 +61,7 @@ class Ukrainian(Language):
 
     @classmethod
     def made_as(cls, version: str) -> type[Language] | None:
-        """Return the class for a version: the first rules, or these."""
+        """Return the class for a version: that of the first rules, or this one."""
         return _Ukrainian1 if version == cls._version(_FIRST_RULES) else super().made_as(version)
 
     @classmethod

@@ -70,7 +70,7 @@ class Shape:
 
         Source: Kirsch, Mitzenmacher 2006, "Less hashing, same performance": all k places come from two
             hashes.
-        Deviation: the second is odd, and a product replaces the slower remainder.
+        Deviations: the second hash is made odd; a multiplication and a shift replace the slower remainder.
         """
         first, second = elements & _LOW, (elements >> np.uint64(32)) | np.uint64(1)
         steps = np.arange(self.hashes, dtype=np.uint64)

@@ -17,7 +17,7 @@ from shinglefold.rerank.fold.matcher import ROWS, Compared, Mask, Matcher, is_de
 _PAIRS = 1 << 16
 #: A set of at most this many members is faster to read one by one than by unpacking all bits.
 _FEW = 16
-#: Hits compared in the first round, where one leader may take most hits, and the growth of each round.
+#: Hits compared in the first round, in which one leader may take most hits; and the growth of each round.
 _FIRST, _GROWTH = 16, 4
 #: Groups in rank order: the leader of each, and all its members.
 LeaderGroups = tuple[list[int], list[list[int]]]

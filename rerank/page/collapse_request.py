@@ -263,7 +263,7 @@ class GroupCounter:
         if self._sampled:
             return (yield from self._by_sample(answer, groups))
         few = self._samples and _is_few(answer)
-        # Without a total, the next search tries a sample again.
+        # If the answer has no total, the result counts as small, so that the next search tries a sample.
         self._sizes.note(self._index, few=few is not False)
         total = _read_distinct(extra[0] if extra else answer)
         if self._attached or not groups:

@@ -1,4 +1,4 @@
-"""Fetches the hits of a page, by sequence number where possible, else by id.
+"""Fetches the hits of a page, by sequence number if possible, else by id.
 
 Engines store ids with the sources, so reading 200 ids costs more than everything else that folding reads.
 Sequence numbers are doc values, and unique within a shard. The exception is an index made by ``_shrink``: its

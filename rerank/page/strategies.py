@@ -111,7 +111,7 @@ class WindowStrategies:
         pit = reading.body["pit"]
         tie = self._tiebreaker or (SEQ_NO if self._seq_no else None)
         if not (isinstance(pit, Mapping) and isinstance(pit.get("id"), str)):
-            # Let the engine report what is wrong with it.
+            # The engine reports what is wrong with the point in time.
             yield Call("search", (None, dict(reading.body)))
         if tie is not None and can_continue(reading.body, tie):
             yield from reading.read_under(pit["id"], dict(pit), tie)
@@ -144,7 +144,7 @@ def begin_cursor(
     keep_alive: str | None,
     key: bytes,
 ) -> Steps[Cursor]:
-    """Return the cursor to read from: a new one, that of the request, or that one renewed.
+    """Return the cursor to read from: a new one, or that of the request, renewed if requested.
 
     Args:
         url: the URL parameters of the search.
@@ -231,7 +231,7 @@ def _pit_has_ended(error: BaseException) -> bool:
 def _check_can_page(
     index: str | None, body: Mapping[str, Any], options: FoldOptions, *, order_changes: bool
 ) -> None:
-    """Raise ``ConfigError`` where a cursor can't page a search.
+    """Raise ``ConfigError`` if a search can't be paged by a cursor.
 
     Args:
         order_changes: whether the ``_doc`` of a hit may change between pages.

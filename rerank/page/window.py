@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from shinglefold.rerank.fold.text_verification import TextStage
 
 
-#: Named in ``lacks`` where a server returns fewer hits than it counted.
+#: The key in ``lacks`` for hits that a server counted but did not return.
 CUT = "cut_hits"
 _HEADER = ("timed_out", "terminated_early", "_shards", "_clusters")
 StoppedBy = Literal[
@@ -96,15 +96,15 @@ class PartialAnswer:
 class WindowReader:
     """Reads the hits of one search and folds them, until the page is full.
 
-    Hits are folded block by block. A block ends after ``window`` hits, or earlier where the last ones have
-    the same sort values as the next. So groups depend neither on the size of requests nor on where reading
-    began.
+    Hits are folded block by block. A block ends after ``window`` hits, or earlier if the last ones have
+    the same sort values as the next. So groups depend neither on the size of requests nor on the hit at which
+    reading began.
 
     Args:
         texts: finds the matching passages that the page shows.
         stage: decides the uncertain pairs of the page.
-        numbers: whether to read sequence numbers instead of ids where possible.
-        own_order: the sort key of the engine's own order of equal hits, where it has one.
+        numbers: whether to read sequence numbers instead of ids if possible.
+        own_order: the sort key of the engine's own order of equal hits, if it has one.
         tie: the last sort key; None leaves the order, and its ties, to the engine.
         pit: the point in time to read under; ``keep``: the other keys of ``pit`` in a body.
         most: hits that the index is known to allow in one request.
@@ -160,7 +160,7 @@ class WindowReader:
         self._cap = options.max_window
         if cursor is not None:
             self._earlier = cursor.shown
-            # A block that the cap cuts would be another one when the next page begins with it.
+            # The cap must not cut a block: the next page would begin with it and fold it differently.
             self._cap = max(1, options.max_window // options.window) * options.window
         self._restart()
 
@@ -173,7 +173,7 @@ class WindowReader:
 
     @property
     def order(self) -> str:
-        """The sort key that breaks ties, or ``engine`` where the engine does."""
+        """The sort key that breaks ties, or ``engine`` if the engine breaks them."""
         return "engine" if self.tie in (None, self._own_order) else str(self.tie)
 
     @property
@@ -223,7 +223,7 @@ class WindowReader:
         return max((begin for begin in self._borders if begin <= place), default=0)
 
     def first_size(self) -> int:
-        """Return how many hits to request first: up to the cap where later ones may join groups."""
+        """Return how many hits to request first: up to the cap if later ones may join groups."""
         if self.options.linkage == "connected":
             return self.options.max_window
         blocks = -(-self.needed // self.options.window)
@@ -243,7 +243,7 @@ class WindowReader:
         self.numbers = False
 
     def read_again(self, index: str | None) -> Steps[None]:
-        """Read as many hits again with ids, which do not change when documents are updated."""
+        """Read the same number of hits again, with ids, which do not change when documents are updated."""
         self.require_ids()
         size = max(len(self.hits), self.first_size())
         self._restart()
@@ -260,7 +260,7 @@ class WindowReader:
             yield from self._read_from_start(index, min(size, self._cap))
 
     def read_on(self, index: str | None) -> Steps[None]:
-        """Read until ``stopped_by`` has a reason; each request continues where the last one ended."""
+        """Read until ``stopped_by`` is set; each request continues where the last one ended."""
         while self.stopped_by is None:
             yield from self._read_runs(index)
 
@@ -285,7 +285,7 @@ class WindowReader:
 
     def read_shown(self, index: str | None, count: int) -> Steps[None]:
         """Read the first ``count`` hits and remember their representatives as shown on earlier pages."""
-        # Read in whole blocks, as with a cursor: a block cut short would have other representatives.
+        # Read complete blocks, as with a cursor: an incomplete one would have other representatives.
         before = WindowReader(
             self.body,
             self.options,
@@ -328,7 +328,7 @@ class WindowReader:
         hits = self._record_hits(answer, size + 1)
         count = complete_tie_groups(hits, size)
         if hits and not count:
-            # More hits are equal than were requested.
+            # All requested hits have equal sort values: request more.
             self._capped = bool(self._taken) or size >= self.most
             self._size = 2 * size
         self._pending += hits[:count]
@@ -364,7 +364,7 @@ class WindowReader:
         return without_ids(window) if self.numbers else window
 
     def _record_hits(self, answer: JSON, size: int) -> list[JSON]:
-        """Return the hits of an answer and record whether they are all there are."""
+        """Return the hits of an answer and record whether there are no more."""
         self._is_fresh = False
         if self.first is None:
             self.first = answer
@@ -393,7 +393,7 @@ class WindowReader:
         return isinstance(self._folding, LeaderFolding) and len(self._folding) >= self.needed
 
     def _restart(self) -> None:
-        #: Whether nothing was read since.
+        #: Whether no hits were read since the last ``_restart``.
         self._is_fresh = True
         self._folding: LeaderFolding | ConnectedFolding = folding_of(
             self.scheme, self.options, self.field, self._earlier, self.seal, lead=self._lead

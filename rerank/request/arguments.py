@@ -128,7 +128,7 @@ def _patterns(given: Mapping[str, Any], name: str) -> tuple[str, ...]:
 
 
 def check_levels(body: Mapping[str, Any]) -> None:
-    """Raise ``ConfigError`` where a request is nested too deeply, or has an integer that no engine can parse.
+    """Raise ``ConfigError`` if a request is nested too deeply, or has an integer that no engine can parse.
 
     Cost: about 50 ns a value.
     """
@@ -235,7 +235,7 @@ def read_inner_hits(given: object) -> tuple[InnerHits, ...]:
 
 
 def check_names(several: Sequence[InnerHits]) -> None:
-    """Raise ``ConfigError`` where two inner hits have the same name."""
+    """Raise ``ConfigError`` if two inner hits have the same name."""
     check_count("inner_hits", several, _MOST_INNER_HITS)
     names = [one.name for one in several]
     for name in names:

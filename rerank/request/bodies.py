@@ -71,7 +71,7 @@ def with_greater_k(body: Mapping[str, Any], size: int) -> Mapping[str, Any]:
 
 
 def with_rank_window(body: Mapping[str, Any], size: int) -> Mapping[str, Any]:
-    """Return a request with ``size`` as its ``rank_window_size``, where it names none."""
+    """Return a request with ``size`` as its ``rank_window_size``, if it names none."""
     for name in ("retriever", "rank"):
         ((kind, spec),) = (body.get(name) or {"": {}}).items()
         if kind in _FUSING and "rank_window_size" not in spec:
@@ -151,7 +151,7 @@ def complete_tie_groups(hits: Sequence[Mapping[str, Any]], most: int) -> int:
         hits: in order, with their ``sort`` values; ``most + 1`` were requested.
 
     Returns:
-        all where there are at most ``most``: the results end. Else at most ``most``: the next hit's sort
+        all if there are at most ``most``: the results end. Else at most ``most``: the next hit's sort
         values differ from those of the last one taken. 0 if all are equal: request more.
     """
     if len(hits) <= most:
@@ -206,7 +206,7 @@ def split_request(body: Mapping[str, Any]) -> tuple[JSON, Mapping[str, Any]]:
 
 
 def refuse_collapse(body: Mapping[str, Any]) -> None:
-    """Raise ``ConfigError`` where a request has a ``collapse`` of its own."""
+    """Raise ``ConfigError`` if a request has a ``collapse`` of its own."""
     if "collapse" in body:
         raise ConfigError(
             '"collapse" and folding exclude each other: remove it, or set "fold": false in ext.dedup'
@@ -217,7 +217,7 @@ def page_bounds(body: Mapping[str, Any]) -> tuple[int, int]:
     """Return ``from`` and ``size`` of a request.
 
     Raises:
-        ConfigError: one is no whole number, negative, or above what any engine takes.
+        ConfigError: one is not a whole number, is negative, or exceeds what any engine takes.
     """
     bounds = body.get("from", 0), body.get("size", 10)
     for name, value in zip(("from", "size"), bounds, strict=True):
@@ -368,7 +368,7 @@ def chosen_body(
 ) -> JSON:
     """Return the body that fetches the hits a filter chooses with everything the request wants of them.
 
-    The query stays, for highlights and explanations; where it can't be nested it becomes the query of the
+    The query stays, for highlights and explanations; if it can't be nested it becomes the query of the
     highlighter.
     """
     page = {

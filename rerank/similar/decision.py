@@ -119,7 +119,7 @@ class CandidateDecision:
         if not hits:
             return found
         theirs = reader.read(hits)
-        # Query documents must not be counted.
+        # The reader counts hits; query documents are none.
         seen = reader.counts
         reader.counts = FingerprintCounts()
         ours = reader.read([one.as_hit(self._dedup) for one in documents])
@@ -208,7 +208,7 @@ _AT_ONCE = 100
 def decide_by_texts(
     documents: Sequence[QueryDocument], nominees: Sequence[Sequence[Nominee]], source: "TextSource"
 ) -> Steps[list[list[Match]]]:
-    """Return the copies of each document; the texts decide uncertain candidates where both are known.
+    """Return the copies of each document; texts decide uncertain candidates if both texts are known.
 
     Cost: one request for each hundred uncertain candidates whose text was not returned with them.
     """

@@ -82,7 +82,7 @@ class FoundDocument(ABC):
         return -self.score, self.index, self.id, self.routing or ""
 
     def to_json(self) -> JSON:
-        """Return the document as JSON: its address here, and what was found of it in subclasses."""
+        """Return the document as JSON: index, id and routing; subclasses add what was found."""
         address: JSON = {"_index": self.index, "_id": self.id}
         return address if self.routing is None else {**address, "_routing": self.routing}
 
@@ -91,7 +91,7 @@ class FoundDocument(ABC):
 class Match(FoundDocument):
     """A stored document that matches the query document.
 
-    ``resemblance`` is 1 where the canonical texts are equal (``same_text``), else the estimate, with its
+    ``resemblance`` is 1 if the canonical texts are equal (``same_text``), else the estimate, with its
     ``standard_error``. ``group`` is the number of its group, None if it has none. ``seq_no`` and
     ``primary_term`` guard writes; None if the engine numbers no changes. ``hit`` is the document as the
     engine returned it. ``similarity``: the edit similarity of the texts, if these decided.
@@ -112,7 +112,7 @@ class Match(FoundDocument):
         return self.resemblance
 
     def to_json(self) -> JSON:
-        """Return the match as JSON, with ``_source`` where it was requested."""
+        """Return the match as JSON, with ``_source`` if it was requested."""
         result = FoundDocument.to_json(self) | {
             "resemblance": round(self.resemblance, 4),
             "standard_error": round(self.standard_error, 4),
@@ -177,7 +177,7 @@ def candidate_queries(
     if not values:
         return None
     narrowed = [*filters, *_same_values(document, scopes)]
-    # A document with fewer keywords than must be shared has copies only where the text is equal.
+    # A document with fewer keywords than must be shared has copies only if their text is equal.
     return CandidateQueries.sharing(field, values, min(min_shared, len(words)) if words else 1, narrowed)
 
 

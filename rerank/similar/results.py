@@ -26,7 +26,7 @@ Decide = Callable[[CandidateBlocks], Steps[tuple[Sequence[M], int]]]
 class FoundPage(Generic[M]):
     """A page of documents found among candidates.
 
-    ``matches``: the best first. ``total``: how many are known, all of them where ``exact``. ``candidates``:
+    ``matches``: the best first. ``total``: how many are known; these are all if ``exact``. ``candidates``:
     how many documents were compared; ``unreadable`` of them could not be. ``next``: the position of the
     next page, None after the last. ``lacks``: what the answers lack; {} if they are complete.
     """
@@ -203,7 +203,7 @@ def read_page(document: QueryDocument, query: SimilarQuery, place: str | None) -
 
 
 def _verified_by(document: QueryDocument, query: SimilarQuery) -> Verify:
-    """Return what decided: signatures where the text of the document was not known."""
+    """Return what decided: signatures if the text of the document was not known."""
     stage = query.decision.stage
     if query.verify == "text" and (not document.text or stage is None or stage.missing):
         return "signature"
@@ -244,7 +244,7 @@ class PagedSearch(ABC, Generic[Wanted, Options, Page]):
     def _batch(
         self, index: str, several: Sequence[Wanted], options: Options | None
     ) -> Steps[list[Page | ShinglefoldError]]:
-        """Return the first page of each of several."""
+        """Return the first page of each query."""
 
 
 class SyncPagedSearch(PagedSearch[Wanted, Options, Page]):
@@ -266,7 +266,7 @@ class SyncPagedSearch(PagedSearch[Wanted, Options, Page]):
             ConfigError: the index was not made for this; an option is not valid.
             EngineError: as the engine raises; and the errors of the class.
 
-        Cost: one request where the candidates fit into one window, plus the cost of the class.
+        Cost: one request if the candidates fit into one window, plus the cost of the class.
         """
         return run(self._engine, self._page(index, wanted, options, place))
 
@@ -281,9 +281,9 @@ class SyncPagedSearch(PagedSearch[Wanted, Options, Page]):
     def find_each(
         self, index: str, several: Sequence[Wanted], options: Options | None = None
     ) -> list[Page | ShinglefoldError]:
-        """Return the first page of each of several, or what it alone raised.
+        """Return for each query its first page, or the error that it raised.
 
-        Cost: the requests of one, as ``_msearch``.
+        Cost: as many requests as for one query, each an ``_msearch``.
         """
         return run(self._engine, self._batch(index, several, options))
 
@@ -310,5 +310,5 @@ class AsyncPagedSearch(PagedSearch[Wanted, Options, Page]):
     async def find_each(
         self, index: str, several: Sequence[Wanted], options: Options | None = None
     ) -> list[Page | ShinglefoldError]:
-        """Return the first page of each of several; see ``SyncPagedSearch.find_each``."""
+        """Return for each query its first page; see ``SyncPagedSearch.find_each``."""
         return await run_async(self._engine, self._batch(index, several, options))

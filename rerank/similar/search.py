@@ -141,7 +141,7 @@ class SimilarSteps(Generic[Driven]):
             )
         if self._seal is None:
             return document
-        # A stored fingerprint must have the seal; one that a caller brings is sealed here.
+        # A stored fingerprint must have the seal already; that of a caller is sealed here.
         if (made.seal or document.own) and not self._seal.fits(made):
             raise InputError(f"{what} does not have the seal of the index: backfill it, or index it again")
         return replace(document, print=self._seal.sealed(made))
@@ -158,7 +158,7 @@ def _as_query_document(wanted: object) -> QueryDocument:
 def _fetch_document(wanted: str | tuple[str, str], query: SimilarQuery) -> Steps[JSON]:
     """Return a stored document with its fingerprint and the values of scopes.
 
-    It is fetched by a search, so that the caller sees no more than searches show.
+    It is fetched by a search, so that the caller sees no more than a search would show.
     """
     index, id_ = (None, wanted) if isinstance(wanted, str) else _index_and_id(wanted)
     field = query.recipe.field

@@ -142,7 +142,7 @@ def marked_up(text: str, share: float, chance: random.Random, language: str) -> 
 
 
 def framed(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
-    """Add menus before and after a text, with a share of its number of words, half and half."""
+    """Add menus before and after a text: together a share of its number of words, half on either side."""
     gap = "" if language == "zh" else " "
     count = round(share * len(EditedPassage.of(text).words))
     menu = [new_word(chance, language) for _ in range(count)]

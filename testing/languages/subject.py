@@ -39,7 +39,7 @@ class Subject:
 
     @cached_property
     def dropping(self) -> Canonicalizer:
-        """The same, but with function words dropped."""
+        """The same canonicalizer, but it drops function words."""
         options = replace(self.options, drop_function_words=True)
         return Canonicalizer(references({self.code, _REST}, options))
 
@@ -48,7 +48,7 @@ class Subject:
         return [token.text for token in self.canonicalizer.tokens(text, self.code)]
 
     def content(self, text: str) -> list[str]:
-        """Return the same tokens without those of function words."""
+        """Return the tokens of a text without those of function words."""
         return [token.text for token in self.dropping.tokens(text, self.code)]
 
     @cached_property

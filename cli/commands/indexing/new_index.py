@@ -303,5 +303,5 @@ def leftovers_of_index(target: "Target") -> list[str]:
         with closing(open_engine(target.where)) as engine:
             return list(leftover_warnings(engine, engine.indices(f"{target.index}-*"), target.hints))
     except EngineError:
-        # Without the right to list indices one may still write to them.
+        # A user who may not list indices may still write to them.
         return []

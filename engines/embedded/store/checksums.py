@@ -60,7 +60,7 @@ def is_current(
 
 
 def sparse_files(lives: Mapping[int, int], records: Mapping[int, int]) -> list[int]:
-    """Return the files worth emptying, given live records and all records of each."""
+    """Return the files that are worth emptying, given the live records and all records of each."""
     return [number for number, count in records.items() if 0 < lives.get(number, 0) * _SPARSE <= count]
 
 
@@ -71,7 +71,7 @@ def relocate(
     number: int,
     put: Callable[[str, Mapping[str, Any]], None],
 ) -> None:
-    """Write the documents again whose heads are in a file."""
+    """Write the documents whose heads are in this file again."""
     for places in _batches(searcher, schema, number):
         for source in stored_sources(searcher, heads, places):
             put(read_head(source.head).id, source.load())

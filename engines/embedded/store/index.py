@@ -179,7 +179,7 @@ class Index:
         return written_over
 
     def put_mappings(self, mappings: Mapping[str, Any]) -> None:
-        """Add fields, and replace ``_meta`` where one is given.
+        """Add fields, and replace ``_meta`` if one is given.
 
         Raises:
             UnsupportedQuery: the mappings are not supported.

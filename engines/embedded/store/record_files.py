@@ -170,7 +170,7 @@ class RecordFiles:
         return cls(maps)
 
     def __or__(self, others: "RecordFiles") -> "RecordFiles":
-        """Return these files and others, which win where both have a file."""
+        """Return these files and others; if both have a file, that of the others is used."""
         return RecordFiles({**self.maps, **others.maps})
 
     def read(self, address: int) -> bytes:

@@ -238,7 +238,7 @@ def _decode_changes(batch: bytes) -> Iterator[Change]:
 
 
 def _split(content: bytes) -> tuple[list[bytes], bytes]:
-    """Return the whole batches at the start of a file, and the rest."""
+    """Return the complete batches at the start of a file, and the rest."""
     found: list[bytes] = []
     at = 0
     while (batch := _batch(content, at)) is not None:
@@ -248,7 +248,7 @@ def _split(content: bytes) -> tuple[list[bytes], bytes]:
 
 
 def _batch(content: bytes, at: int) -> bytes | None:
-    """Return the whole batch at an offset of a file, None if there is none."""
+    """Return the complete batch at an offset of a file, None if there is none."""
     if len(content) - at < _HEADER.size:
         return None
     magic, checksum, length = _HEADER.unpack_from(content, at)
@@ -362,6 +362,6 @@ class Memtable:
         self.discard_frozen()
 
     def sources(self, ids: Iterable[str]) -> dict[str, dict[str, Any] | None]:
-        """Return the pending documents among some ids; None means deleted."""
+        """Return the pending documents among these ids; None means deleted."""
         found = {id_: self[id_] for id_ in ids if id_ in self}
         return {id_: source.load() if source else None for id_, source in found.items()}

@@ -90,7 +90,7 @@ class IndexWriter:
     _grown: bool = False
     _frozen_catalog: Catalog | None = None
     _begun: int = 0
-    #: After a failed commit: whether more may be committed than is known, and whether ``_repair`` is due.
+    #: After a failed commit: whether tantivy may have committed it, and whether ``_repair`` must run.
     _uncertain: bool = False
     _broken: bool = False
     #: A running background commit.
@@ -295,7 +295,7 @@ class IndexWriter:
         self._frozen_catalog = self.catalog if self._grown else None
 
     def _commit_frozen(self, catalog: Catalog | None, heads: RecordAppender) -> None:
-        """Make durable what tantivy has; the catalog first, because unused fields in it do no harm."""
+        """Commit what tantivy has. Save the catalog first, because unused fields in it do no harm."""
         if catalog is not None:
             catalog.save(self.folder)
         heads.flush()
