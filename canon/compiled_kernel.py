@@ -186,7 +186,7 @@ def hash_block(codes, origins, declared, tables, routes, slots, work, results): 
         for each in range(groups + 1):
             salt_of[each] = salts[winners[each]]
             votes[text, winners[each]] += lettered[each]
-        # 4: look up canonical tokens. Missing words overwrite the first places of the block, no longer
+        # 4: look up canonical tokens. Missing words overwrite the first entries of the block, no longer
         # needed.
         before = kept
         for token in range(np.uint64(base), np.uint64(base + tokens)):
