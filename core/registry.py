@@ -138,7 +138,7 @@ def references(
     """Return the languages of a new scheme, sorted by code.
 
     Args:
-        codes: the languages; None takes all usable ones.
+        codes: the languages; by default all usable ones.
         options: the options of all languages that are not in ``overrides``.
         overrides: options by language code.
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from shinglefold.errors import EngineError
 
-#: A JSON object. In a pipeline it also has ``_id`` and ``_index``, beside its fields.
+#: A JSON object. In a pipeline it has ``_id`` and ``_index`` in addition to its fields.
 Document = dict[str, Any]
 JSON = dict[str, Any]
 #: The URL parameters of a request, by their names in the servers' interface.

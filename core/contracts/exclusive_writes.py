@@ -75,7 +75,7 @@ class ExclusiveWrites(Protocol):
         ...
 
     def lease_requested(self, index: str) -> bool:
-        """Return whether another process asked for the index since the last call."""
+        """Return whether another process requested the index since the last call."""
         ...
 
     def get_all(self, index: str, ids: Sequence[str]) -> list[JSON | None]:

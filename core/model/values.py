@@ -22,7 +22,7 @@ UNDETERMINED = "und"
 
 
 class Token(NamedTuple):
-    """A canonical token and its place in the text.
+    """A canonical token and its position in the text.
 
     ``start`` and ``end`` are character offsets into the original text, end exclusive.
     """
@@ -55,7 +55,7 @@ class TokenBatch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlacedTokens:
-    """The canonical tokens of a text with their places, as columns.
+    """The canonical tokens of a text with their positions, as columns.
 
     ``hashes``: uint64 (T,), never 0. ``starts``, ``ends``: int64 (T,), character offsets, end exclusive.
     """

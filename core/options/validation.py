@@ -69,7 +69,7 @@ def check_options(value: object, kind: type, more: Iterable[str] = ()) -> None:
     """Raise ``ConfigError`` unless a value is an options object of a class, or None.
 
     Args:
-        more: names of single options given beside it, which the class must have.
+        more: names of options given as separate arguments, which the class must have.
     """
     check_type("options", value, kind, f"{kind.__name__}(…)", optional=True)
     check_known("option", more, [one.name for one in fields(kind)])

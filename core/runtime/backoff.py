@@ -15,7 +15,7 @@ _TICK = 0.1
 
 
 def never() -> bool:
-    """Return False: nothing stops the retries."""
+    """Return False: the default for ``stop``, which never stops the retries."""
     return False
 
 

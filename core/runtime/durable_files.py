@@ -48,7 +48,7 @@ def atomic_write(path: Path, mode: Literal["x", "xb"] = "x", errors: str = "stri
 def lock(file: int) -> bool | None:
     """Lock an open file or folder, without waiting, until it is closed or its process ends.
 
-    Processes forked meanwhile hold the lock, too.
+    Processes that are forked while it is locked have the lock, too.
 
     Returns:
         True if the lock is ours, False if another process has it, None if the system supports no locks.

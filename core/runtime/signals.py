@@ -13,14 +13,14 @@ from time import monotonic
 from types import FrameType
 from typing import Any, NoReturn
 
-#: Seconds until a breakable wait is interrupted; usually ``check`` sees the signal sooner.
+#: Seconds until a wait in ``breakable`` is interrupted; usually ``check`` sees the signal sooner.
 _PATIENCE = 0.5
-#: ``timeout`` and some supervisors send a signal to the process and again to its group.
+#: Seconds within which a second signal counts as the first: ``timeout`` signals the process and its group.
 _SAME_REQUEST = 0.3
 
 
 class Interrupted(KeyboardInterrupt):
-    """The process was asked to end; ``signal`` is the number of the signal."""
+    """Ctrl-C or SIGTERM requested the end of the process; ``signal`` is the number of the signal."""
 
     def __init__(self, number: int = signal.SIGINT) -> None:
         super().__init__(signal_word(number))
@@ -49,13 +49,13 @@ class Interrupts:
     def __init__(self) -> None:
         #: The number of the signal, 0 before a signal.
         self.signal = 0
-        #: Whether a second signal came. Then waits whose end loses nothing end at once.
+        #: Whether a second signal came. Then waits that can end without loss end at once.
         self.insistent = False
         self._since = 0.0
         self._breakable = self._at_once = False
         self._moving: Callable[[], int] | None = None
         self._moved = -1
-        # Held while the block runs, and while the reminder thread runs.
+        # Locked while the block runs, and while the reminder thread runs.
         self._running, self._reminding = threading.Lock(), threading.Lock()
         self._old: dict[int, Any] = {}
 
@@ -109,8 +109,8 @@ class Interrupts:
         """Allow an interruption of the block while it waits.
 
         Args:
-            at_once: at the first signal; else only at the second.
-            moving: returns the progress of the block. While it grows, only a second signal interrupts.
+            at_once: interrupt at the first signal; else only at the second.
+            moving: returns a number; while it grows, only a second signal interrupts.
 
         Raises:
             Interrupted: within the block, at most half a second after the signal, or a second after progress
@@ -154,7 +154,7 @@ class Interrupts:
         if not self._reminding.acquire(blocking=False):
             return
         try:
-            # ``_thread`` instead of ``threading``, whose locks may be held when the signal comes.
+            # ``_thread`` instead of ``threading``, whose locks may be locked when the signal comes.
             _thread.start_new_thread(self._remind, ())
         except RuntimeError:  # No thread can be started; ``check`` and a second signal still work.
             self._reminding.release()
@@ -162,8 +162,8 @@ class Interrupts:
     def _remind(self) -> None:
         """Send a reminder every half second, because a wait resumes after a handler that does not raise.
 
-        The reminder is SIGURG, which processes ignore by default. The user's own signal could not be told
-        from a second one.
+        The reminder is SIGURG, which processes ignore by default. The user's own signal would look
+        like a second one.
         """
         main = threading.main_thread().ident
         assert main is not None
