@@ -40,10 +40,10 @@ def open_engine(where: Any, canonicalizer: Any = None) -> Engine:  # noqa: ANN40
 
             - a folder, as a path or as ``embedded:PATH``; it is created with the first index,
             - an address such as ``https://localhost:9200``. ``opensearch+https://…`` and
-              ``elasticsearch+https://…`` name the product; otherwise the server is asked. Credentials come
+              ``elasticsearch+https://…`` name the product; otherwise it is detected. Credentials come
               from the environment (see ``load_connection``),
             - a ``Connection``,
-            - a blocking client of opensearch-py or elasticsearch-py, which is used as it is and stays open.
+            - a blocking client of opensearch-py or elasticsearch-py, which is used unchanged and stays open.
         canonicalizer: makes the tokens of text for the embedded engine: a ``Canonicalizer`` or a callable
             ``text -> list[Token]``. None is enough to read mappings. Servers need none.
 

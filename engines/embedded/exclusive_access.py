@@ -33,7 +33,7 @@ class ExclusiveAccess:
 
     @contextmanager
     def exclusive(self, index: str) -> Iterator[None]:
-        """Hold the write lock of an index; see ``ExclusiveWrites``.
+        """Keep the write lock of an index; see ``ExclusiveWrites``.
 
         Other threads of this engine wait meanwhile, also to search. The lock is released at the end, unless
         this engine had it before, or when the process dies.
@@ -55,7 +55,7 @@ class ExclusiveAccess:
 
     @contextmanager
     def deciding(self, index: str, fields: Collection[str]) -> Iterator[None]:
-        """Hold the write lock of an index for one decision of many; see ``ExclusiveWrites``.
+        """Keep the write lock of an index for one of many decisions; see ``ExclusiveWrites``.
 
         Other threads of this engine wait meanwhile. Writes are logged, and committed in the background about
         once a second, and when the index is released.
@@ -105,7 +105,7 @@ class ExclusiveAccess:
             (self.path / index / _LEASE_REQUEST).touch()
 
     def lease_requested(self, index: str) -> bool:
-        """Return whether another process asked for an index since the last call; see ``ExclusiveWrites``."""
+        """Return whether another process requested an index since the last call; see ``ExclusiveWrites``."""
         try:
             (self.path / index / _LEASE_REQUEST).unlink()
         except OSError:

@@ -61,7 +61,7 @@ class Connection:
 
     Args:
         urls: ``http(s)://host:port/prefix`` without credentials; ``parse_urls`` separates those.
-        product: ``opensearch`` or ``elasticsearch``; if empty, the server is asked.
+        product: ``opensearch`` or ``elasticsearch``; if empty, it is detected.
         api_key: as the server gave it (encoded), or ``id:key``.
         client_key: the key of the client certificate, if it is in a file of its own.
         ca_file: the private authority that signed the server's certificate.

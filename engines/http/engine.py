@@ -60,7 +60,7 @@ class HttpEngine(HttpRequests):
 
     Args:
         connection: the addresses and the credentials.
-        backoff: the waits before retries; None takes the connection's number of retries.
+        backoff: the waits before retries; by default as many as the connection's number of retries.
     """
 
     #: The client's own helper.

@@ -40,7 +40,7 @@ _NODE_LOST = (
     "send_request_transport_exception",
     "receive_timeout_transport_exception",
 )
-#: Errors that hold for every document of an index until somebody acts.
+#: Errors that affect every document of an index until an administrator acts.
 FOR_ALL = frozenset({_BLOCK, _CLOSED})
 
 
@@ -58,7 +58,7 @@ class ClientErrors:
 
 
 class NoDocument(EngineError):
-    """A document does not exist; never leaves the engines."""
+    """A document does not exist; callers of the engines never see it."""
 
 
 class NotRefreshed(EngineUnavailable):
@@ -124,7 +124,7 @@ _CLUSTER_REMEDY = (
     "(PUT /_cluster/settings)."
 )
 _MOVED_REMEDY = "The address sends to another, as http:// often does to https://: give that one."
-#: Words of a block, and what it means.
+#: A part of the server's message on a block; the error that it means, and the remedy.
 _BLOCKS: Mapping[str, _Meaning] = MappingProxyType(
     {
         _NOT_YET: (EngineUnavailable, _NOT_YET_REMEDY),

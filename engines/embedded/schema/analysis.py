@@ -34,7 +34,7 @@ class Analysis:
         # The same query often comes again, for the next window or page.
         self._readings = lru_cache(maxsize=1024)(self._read)
         references = getattr(canonicalizer, "references", None)
-        #: Identifies what makes the tokens; it is stored with an index, and empty for a callable.
+        #: Identifies what makes the tokens; stored with an index, empty for a callable.
         self.identity: str = (
             json.dumps([asdict(ref) for ref in references], sort_keys=True) if references else ""
         )
@@ -48,9 +48,9 @@ class Analysis:
         return [well_formed(text) for text in self._batch(texts)]
 
     def readings(self, text: str) -> tuple[tuple[str, ...], ...]:
-        """Return the tokens of a query, once for each way to read it that gives different tokens.
+        """Return the tokens of a query, in one list for each analysis that gives different tokens.
 
-        A query is too short to tell Russian from Ukrainian, so it is also analysed in each language. Readings
+        A query is too short to tell Russian from Ukrainian, so it is also analysed in each language. Lists
         without tokens are left out.
         """
         return self._readings(text)

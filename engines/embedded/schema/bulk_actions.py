@@ -24,7 +24,7 @@ _LONGEST_ID = 512
 
 
 class RefusedAction(Exception):
-    """An action that is refused, with HTTP status and reason. It never leaves the engine."""
+    """An action that is refused, with HTTP status and reason. Callers of the engine never see it."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)

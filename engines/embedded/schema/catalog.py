@@ -180,9 +180,9 @@ def _check_leaf(path: str, definition: Mapping[str, Any]) -> None:
 
 #: The file of the catalog in the folder of an index.
 CATALOG = "catalog.json"
-#: The format of an index; increase it with any change that this version could not read.
+#: The format of an index; increase it with any change that earlier versions can't read.
 _FORMAT = 3
-#: Free columns that an index is made with.
+#: The number of free columns of a new index, by pool.
 _SPARE: Mapping[str, int] = MappingProxyType({"t": 24, "k": 32, SEARCHED: 4, "l": 32, "d": 16})
 #: Fields every document has.
 ID = Field("_id", "_id", "keyword", TYPES["keyword"], "_id", doc_values=False)
@@ -206,7 +206,7 @@ class NoColumnLeft(ValueError):
 
     @property
     def too_many(self) -> bool:
-        """Whether it would be more columns than an index may have."""
+        """Whether the new fields need more columns than an index may have."""
         return sum(self.pools.values()) > _MOST
 
 
@@ -214,7 +214,7 @@ class NoColumnLeft(ValueError):
 class Catalog:
     """The immutable catalog of an index; adding fields returns a new one.
 
-    ``columns`` has the tantivy field of each path. ``analysis`` identifies what made the tokens. ``schema``
+    ``columns`` has the tantivy field of each path. ``analysis`` identifies the analysis of texts. ``schema``
     is the checksum of tantivy's schema, 0 if it is not known. ``fields`` are by the path in queries,
     ``by_source`` by the path in documents. ``objects`` has ``dynamic`` of each object; see ``objects``.
     """
@@ -284,7 +284,7 @@ class Catalog:
         return replace(self, mappings=mappings, columns=_columns(mappings, self.pools, self.columns))
 
     def with_columns_of(self, schema: Iterable[str]) -> "Catalog":
-        """Return the catalog with the columns of a schema: a rebuild with more may have failed."""
+        """Return the catalog with the columns of a schema, which differ after a failed rebuild."""
         names = [name for name in schema if name[1:].isdigit()]
         return replace(self, pools={pool: sum(name[0] == pool for name in names) for pool in self.pools})
 
@@ -369,7 +369,7 @@ def _columns(
 
 
 def _pool(definition: Mapping[str, Any]) -> str:
-    """Return the pool for the column of a field. Keywords without doc values have one of their own."""
+    """Return the pool of columns for a field; keywords without doc values have a separate pool."""
     pool = TYPES[definition["type"]].pool
     return SEARCHED if pool == "k" and not definition.get("doc_values", True) else pool
 

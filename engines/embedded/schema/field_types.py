@@ -74,7 +74,7 @@ def _read(text: str) -> ValueRange | None:
 
 
 def _next(first: datetime, month: str | None, parts: tuple[str | None, ...]) -> datetime:
-    """Return the first moment after a date; the smallest part that is given decides."""
+    """Return the first moment after a date, such as the next day if the date has no time."""
     given = sum(part is not None for part in parts)
     if given:
         return first + _STEPS[given - 1]
@@ -113,7 +113,7 @@ class FieldKind(Enum):
     DOUBLE = "d"
     BINARY = ""
 
-    #: Enum's own is slow Python code, and this runs for each value of each document.
+    #: Enum's own ``__hash__`` is slow Python code, and this runs for each value of each document.
     __hash__ = object.__hash__
 
     @property
@@ -176,7 +176,7 @@ def to_index(field: Field, value: object) -> Indexed | None:
     """
     if isinstance(value, dict):
         raise ValueError("expected a value, got an object")
-    # Early, because most texts have a keyword as multi-field that is too long for them.
+    # Checked first, because the text of most text fields is too long for their keyword multi-field.
     if isinstance(value, str) and field.kind is FieldKind.KEYWORD and len(value) > field.ignore_above:
         return None
     converted = _CONVERTERS[field.kind](field, value)

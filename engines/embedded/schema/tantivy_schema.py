@@ -20,10 +20,10 @@ TANTIVY = "tantivy"
 NAMES, MANY = "_names", "\0"
 #: The field with the document's JSON, without the objects at its top level.
 SOURCE = "_source"
-#: The column with the address of a document's head.
+#: The column with the address of a document's head in the record files.
 ADDRESS = "at"
 
-#: With fewer free bytes, a failed write counts as a full disk: tantivy does not report the reason.
+#: A write that fails with fewer free bytes counts as a full disk: tantivy does not report the reason.
 _LEAST_FREE = 64_000_000
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -69,7 +69,7 @@ def hit_count(result: tantivy.SearchResult) -> int:
 
 
 def is_panic(error: BaseException) -> bool:
-    """Return whether an error is a panic of tantivy: its class can't be imported, and is no ``Exception``."""
+    """Return whether an error is a panic of tantivy, whose class can't be imported."""
     return type(error).__name__ == "PanicException"
 
 
@@ -80,7 +80,7 @@ def translate_errors(doing: str, folder: Path | None = None, *, lost: bool = Tru
     Args:
         doing: what the block does, for messages.
         folder: where the block writes.
-        lost: whether documents are lost if that fails.
+        lost: whether documents are lost if the block fails.
 
     Raises:
         IndexReadOnly: the disk is full.

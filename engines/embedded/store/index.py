@@ -117,7 +117,7 @@ class Index:
 
     @property
     def replaced(self) -> bool:
-        """Whether another index has taken its place."""
+        """Whether the name now belongs to another index."""
         return self._writer is None and self._reader.stamp()[0] != self._stamp[0]
 
     @property

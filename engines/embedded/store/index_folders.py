@@ -156,7 +156,7 @@ def _note_and_hide(folder: Path, by: Path, doing: str) -> None:
 
 
 def _hide_index(folder: Path, doing: str, *, note: bool = True) -> None:
-    """Hide an index while its lock is held; without a ``note`` nothing takes its place."""
+    """Hide an index while this process has its lock; without a ``note`` no other index replaces it."""
     lock = _lock_index(folder, doing)
     with translate_errors(doing):
         if not note:
@@ -288,7 +288,7 @@ def rebuild_columns(
     """Copy an index to one with more columns and swap the two. After a kill it is the old or the new one.
 
     Args:
-        old: the index to copy; its committed documents are.
+        old: the index to copy; only committed documents are copied.
         pools: the number of columns in each pool.
         memory: the bytes that tantivy may use.
 

@@ -5,8 +5,8 @@ batches. A batch has a checksum, a length, and the newest version or the deletio
 Replaying the log is idempotent, also over a commit that has part of it. A commit rotates to a new file, and
 removes the earlier files when it is done.
 
-A killed process may leave a truncated batch at the end, and a power cut one with zeros in it. No caller was
-told that such a batch is durable. Any other change of a file is damage.
+A killed process may leave a truncated batch at the end, and a power cut one with zeros in it. No caller
+relies on such a batch, because none of its writes was confirmed. Any other change of a file is damage.
 
 The memtable holds the documents that are accepted but not yet committed. ``Memtable.freeze`` separates what a
 running background commit writes from what arrives meanwhile.
