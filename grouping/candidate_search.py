@@ -27,7 +27,7 @@ _FEW, _MANY = 60, 1000
 _SEARCHES = 50
 #: Documents read to find out which group numbers are taken.
 _NUMBERS = 100
-#: Documents whose texts are read at once.
+#: The number of documents whose texts are read at once.
 _TEXTS = 100
 
 
@@ -37,7 +37,7 @@ class Candidates(NamedTuple):
     Attributes:
         truncated: positions of documents with more candidates than were read; those that share most were
             read.
-        pairs: the pairs that match or are in doubt, if documents were compared.
+        pairs: the pairs that match or are uncertain, if documents were compared.
     """
 
     hits: list[JSON]
@@ -88,7 +88,7 @@ class CandidateLookup:
         return found.hits, taken
 
     def find_deep(self, documents: Sequence[QueryDocument]) -> Steps[Candidates]:
-        """Return as many documents that may match each one as possible."""
+        """Return as many candidates for each document as possible."""
         return self._paired(documents, (yield from self._own_searches(documents, (), _MANY)))
 
     def find_candidates(
@@ -121,7 +121,7 @@ class CandidateLookup:
         return found, (yield from self._numbers(field, numbers, numbered))
 
     def _numbers(self, field: str, numbers: Sequence[int], hits: Sequence[Hit]) -> Steps[set[int]]:
-        """Return the numbers that are taken, given the first hits that have one of them."""
+        """Return which numbers are group numbers already; ``hits``: some documents with one of them."""
         found = {value for hit in hits for value in (hit.get("fields") or {}).get(field, ())}
         rest = sorted(set(numbers) - found)
         if len(hits) < _NUMBERS or not rest:

@@ -172,9 +172,8 @@ class Policy:
         min_characters, max_characters: limits of the text; None sets no limit.
         across_languages: whether texts of different languages may match.
         verify: what decides about documents that share a supershingle. ``keywords``: they match.
-            ``signature``: the estimate decides. ``text``: the texts decide about pairs that signatures leave
-            in doubt. None follows a threshold given here, then the rules that the index stores for groups,
-            then the scheme.
+            ``signature``: the estimate decides. ``text``: the texts decide uncertain pairs. None follows a
+            threshold given here, then the rules that the index stores for groups, then the scheme.
         min_similarity: the edit similarity that texts must reach.
         facts: with ``numbers`` texts whose words with digits differ do not match.
     """

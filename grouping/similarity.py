@@ -68,7 +68,7 @@ class SimilarityModel:
     Candidates share a supershingle already, so that is checked only where the rules require nothing else.
 
     Args:
-        stage: decides by texts about pairs that signatures leave in doubt; None keeps the estimate.
+        stage: decides uncertain pairs by their texts; None keeps the estimate.
         values: brings the values of scopes into one form; None if all are as the index has them.
 
     Attributes:
@@ -158,7 +158,7 @@ class SimilarityModel:
         return ComparedBatch(documents, self._matcher.prepare(columns), reader)
 
     def candidate_pairs(self, batch: ComparedBatch, hits: Sequence[Mapping[str, Any]]) -> list[Pair]:
-        """Return the pairs of documents and hits that match by signature or are in doubt."""
+        """Return the pairs of documents and hits that match by signature or are uncertain."""
         if not batch.documents or not hits:
             return []
         ours, theirs = batch.compared, self._stored(batch.reader, hits)
@@ -170,7 +170,7 @@ class SimilarityModel:
     def similar_pairs(
         self, batch: ComparedBatch, hits: Sequence[JSON], read: ReadTexts | None = None
     ) -> list[Pair]:
-        """Return the pairs of documents and hits that match, by their texts where signatures leave doubt.
+        """Return the pairs of documents and hits that match; texts decide uncertain pairs.
 
         Estimate and edit similarity are symmetric.
 
@@ -205,7 +205,7 @@ class SimilarityModel:
     def _decide(
         self, batch: ComparedBatch, theirs: Compared, near: Mask, doubt: Mask, text_of: Callable[[int], str]
     ) -> list[Pair]:
-        """Return the pairs that match, by texts where signatures leave doubt."""
+        """Return the pairs that match; texts decide uncertain ones."""
         verdicts = self._text_verdicts(batch.documents, text_of, doubt)
         for (one, other), verdict in verdicts.items():
             near[one, other] = verdict.alike
@@ -215,7 +215,7 @@ class SimilarityModel:
         return [Pair(*pair, _similarity(verdicts.get(pair[:2]))) for pair in pairs]
 
     def _masks(self, ours: Compared, theirs: Compared) -> tuple[Mask, Mask]:
-        """Return the pairs that match by signature, and those in doubt."""
+        """Return the pairs that match by signature, and the uncertain ones."""
         rows = np.arange(len(ours), dtype=np.int64)
         if self._rules.measure == "containment":
             near = self._contained(ours.prints, theirs.prints)
@@ -303,7 +303,7 @@ def text_stage(
     Args:
         canonicalizer: a canonicalizer of the index's scheme; None makes one when a text is first read.
         facts: other than ``any`` overrides the scheme.
-        wanted: whether a missing dictionary is an error; else signatures decide in its place.
+        wanted: whether a missing dictionary is an error; else signatures decide.
     """
     scheme = rules.apply_to(recipe.scheme)
     if facts != "any":

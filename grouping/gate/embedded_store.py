@@ -54,7 +54,7 @@ class ExclusiveStore:
 
     @asynccontextmanager
     async def turn(self, given_up: Callable[[], bool]) -> AsyncIterator[None]:
-        """Hold the index for a turn; all writes are durable at its end."""
+        """Keep the write lease of the index for a turn; all writes are durable at its end."""
         async with self._lease.turn(given_up):
             self._placeholders, self._versions = {}, {}
             yield
@@ -195,7 +195,7 @@ class ExclusiveStore:
 
 #: Seconds to wait for another process that writes to an embedded index.
 _MAX_WAIT = 60.0
-#: Seconds between two tries, and before trying again after another gate asked for the lease.
+#: Seconds between two attempts, and before the next attempt after another gate requested the lease.
 _RETRY, _YIELD = 0.005, 0.03
 #: Seconds without a turn after which the lease is released.
 _IDLE = 0.1
@@ -205,7 +205,7 @@ class ExclusiveLease:
     """Holds the exclusive write lease of an embedded index across turns.
 
     Releasing it waits for segments to be merged, which otherwise runs during decisions. So it is released
-    only when another gate asks for it, or after 0.1 s without a turn.
+    only when another gate requests it, or after 0.1 s without a turn.
 
     Args:
         fields: the fields by which documents are found that searches can't see yet.
@@ -219,10 +219,10 @@ class ExclusiveLease:
 
     @asynccontextmanager
     async def turn(self, given_up: Callable[[], bool]) -> AsyncIterator[None]:
-        """Hold the lease for a turn; all writes are durable at its end.
+        """Keep the lease for a turn; all writes are durable at its end.
 
         Raises:
-            EngineUnavailable: another process held the index for too long, or nobody waits any more.
+            EngineUnavailable: another process kept the lease for too long, or no caller waits any more.
         """
         self._stop_timer()
         try:

@@ -24,9 +24,9 @@ _OPEN, _LEADS, _FOLLOWS = 0, 1, 2
 _FIRST, _MOST = 32, 256
 #: Returns the verdicts of texts on pairs of documents.
 Decide = Callable[[Census, Int64s, Int64s], Verdicts]
-#: Pairs in doubt that are decided together.
+#: The number of uncertain pairs that are decided together.
 _TOGETHER = 1 << 20
-#: Pairs in doubt that are held until all are found, so that only decisive ones need texts.
+#: The most uncertain pairs kept until all are found. Texts then decide only those that matter.
 _HELD = 1 << 24
 
 
@@ -36,7 +36,7 @@ def decisive(
     count: int,
     decide: Callable[[Int64s], Flags],
 ) -> Flags:
-    """Return which pairs in doubt match, among those that decide which items lead; False for all others.
+    """Return which uncertain pairs match, among those that decide which items lead; False for all others.
 
     An item that matches no leader before it leads, as in ``leader_clusters``, and all others follow leaders.
     So it does not matter whether two followers match.
@@ -48,7 +48,7 @@ def decisive(
         decide: returns which rows of ``doubt`` match; it is called for each row once at most.
 
     Returns:
-        bool (P,), for the pairs in doubt.
+        bool (P,), for the uncertain pairs.
 
     Cost: n items that all match take n and some 500 decisions; if none match, all pairs must be decided.
     Some passes over the pairs for each 256 leaders of the largest family of connected items.
@@ -74,11 +74,11 @@ def decisive(
 
 
 class _Pairs:
-    """Pairs of items, those in doubt first, and the verdicts on them.
+    """Pairs of items, the uncertain ones first, and the verdicts on them.
 
     Attributes:
-        verdicts: ``UNKNOWN`` for pairs in doubt that are not decided.
-        concerned: whether a chain of pairs connects an item with a pair in doubt.
+        verdicts: ``UNKNOWN`` for uncertain pairs that are not decided.
+        concerned: whether a chain of pairs connects an item with an uncertain pair.
     """
 
     def __init__(self, sure: tuple[Int64s, Int64s], doubt: tuple[Int64s, Int64s], count: int) -> None:
@@ -163,7 +163,7 @@ class _Doubtful(NamedTuple):
 
 
 class _FoundPairs(NamedTuple):
-    """Pairs that match, and pairs in doubt; ``last``: there are no more."""
+    """Pairs that match, and uncertain pairs; ``last``: there are no more."""
 
     sure: _Alike
     doubt: _Doubtful
@@ -201,9 +201,9 @@ def leaders(census: Census, scheme: Scheme, options: RegroupOptions, decide: Dec
 
     Args:
         scheme: with the similarity that texts must reach.
-        decide: decides by texts about pairs that signatures leave in doubt; None keeps to signatures.
+        decide: decides uncertain pairs by their texts; None decides all pairs by signatures.
 
-    Cost: about 1.2 kB and 40 µs a document, 25 bytes for each pair in doubt that is held: a million at most.
+    Cost: about 1.2 kB and 40 µs a document, 25 bytes for each uncertain pair kept: a million at most.
     With linkage ``leader`` 16 million at most, and 24 bytes more for each pair of unequal texts that match.
     """
     if not len(census):
@@ -289,7 +289,7 @@ def _pairs(
 
 
 def _gathered(found: Iterable[_FoundPairs], most: int) -> Iterator[_FoundPairs]:
-    """Yield pairs that match at once, and those in doubt once there are ``most`` of them."""
+    """Yield pairs that match at once, and uncertain pairs once there are ``most`` of them."""
     waiting: list[_Doubtful] = []
     held = 0
     for one in found:
@@ -314,7 +314,7 @@ def _joined(several: Sequence[_Doubtful]) -> _Doubtful:
 
 
 def _matching(census: Census, decide: Decide | None, doubt: _Doubtful) -> NDArray[np.bool_]:
-    """Return which pairs in doubt match, by texts, or by signatures where texts can't be compared."""
+    """Return which uncertain pairs match, by texts, or by signatures if texts can't be compared."""
     if decide is None or not len(doubt.a):
         return doubt.near
     verdicts = decide(census, doubt.a, doubt.b)
@@ -336,7 +336,7 @@ def _connected(census: Census, pairs: Iterator[_FoundPairs], rank: Int64s, decid
 
 
 def _matched(census: Census, pairs: Iterator[_FoundPairs], rank: Int64s, decide: Decide | None) -> _Alike:
-    """Return all pairs that match, by ranks; of those in doubt only those that decide which items lead."""
+    """Return the pairs that match, by ranks. Decide only uncertain pairs that determine which items lead."""
     found: list[_Alike] = []
     for one in _gathered(pairs, _HELD):
         doubt = one.doubt._replace(a=rank[one.doubt.a], b=rank[one.doubt.b])
@@ -356,7 +356,7 @@ def _matched(census: Census, pairs: Iterator[_FoundPairs], rank: Int64s, decide:
 
 
 def _in_parts(census: Census, decide: Decide | None, doubt: _Doubtful, rows: Int64s) -> NDArray[np.bool_]:
-    """Return which rows of pairs in doubt match, deciding a limited number together."""
+    """Return which rows of uncertain pairs match, deciding a limited number together."""
     parts = [rows[begin : begin + _TOGETHER] for begin in range(0, len(rows), _TOGETHER)]
     return np.concatenate([_matching(census, decide, doubt.rows(part)) for part in parts] or [_NO_DOUBT.near])
 

@@ -109,7 +109,7 @@ class RegroupCounts:
         changed: documents whose text was changed meanwhile; the next pass decides about them.
         gone: documents that were deleted meanwhile.
         conflicts: updates that were repeated because another writer was faster.
-        asked, unread: pairs that texts decided, and pairs in doubt that signatures decided because a text is
+        asked, unread: uncertain pairs that texts decided, and those that signatures decided because a text is
             missing, too long or changed; both of all passes.
         reasons: why documents failed, with counts.
     """

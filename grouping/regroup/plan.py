@@ -149,7 +149,7 @@ class ResumePoint:
 
 @dataclass(frozen=True, slots=True)
 class PlanJournal:
-    """The files of one job: the checkpoint, and beside it its plan (``….plan``) and verdicts of texts.
+    """The files of one job: the checkpoint, and next to it its plan (``….plan``) and text verdicts.
 
     The plan is on disk before the first write, so that an interrupted run resumes with the same decisions,
     whatever others write in between. Without a path nothing is kept.
@@ -221,7 +221,7 @@ class PlanJournal:
 
     @property
     def verdicts(self) -> Path | None:
-        """The file of text verdicts beside the checkpoint (``….texts``)."""
+        """The file of text verdicts next to the checkpoint (``….texts``)."""
         return None if self.path is None else self.path.with_name(f"{self.path.name}.texts")
 
     @staticmethod

@@ -37,7 +37,7 @@ from shinglefold.runtime.signals import Interrupts
 #: Reports progress: the step, the number of documents, and the share that is done.
 Report = Callable[[str, int, float], None]
 _DEFAULTS = RegroupOptions()
-#: The limit of passes; writers that change documents faster are left alone then.
+#: The most passes. If other writers keep changing documents, the last changes are left to a later run.
 _PASSES = 5
 #: Documents written at a time: on servers, and on embedded engines, where each write is a commit.
 _BATCH, _ALONE = 500, 5_000
@@ -52,7 +52,7 @@ def regroup(
     canonicalizer: Canonicalizer | None = None,
     report: Report | None = None,
 ) -> RegroupSummary:
-    """Group all documents of an index anew, by their stored fingerprints and, if these decide, texts.
+    """Regroup all documents of an index, by their stored fingerprints and, if these decide, texts.
 
     Thresholds, scope and linkage are noted in the recipe before anything is read. Documents may be written
     meanwhile: a number is never written to a document whose text has changed since it was read. The next pass

@@ -1,7 +1,7 @@
 """Decide about pairs of a census by their texts, and keep the verdicts.
 
-Texts are read by the block, each document about once. Verdicts are kept in memory and beside the checkpoint,
-so that no pair is decided twice.
+Texts are read by the block, each document about once. Verdicts are kept in memory and in a file next to
+the checkpoint, so that no pair is decided twice.
 """
 
 import json
@@ -124,7 +124,7 @@ class VerdictLog:
 
 #: Documents of a tile: pairs of a tile, or of two, are decided together.
 _TILE = 250
-#: The limit of shingles of the texts that are held at once: some 8 MB.
+#: The most shingles of the texts in memory at once: some 8 MB.
 _SHINGLES = 1_000_000
 #: Documents read in one request.
 _AT_ONCE = 100
@@ -159,7 +159,7 @@ class TextVerdicts:
             InputError: the verdicts can't be kept.
 
         Cost: a document of a group of up to 250 is read about once, one of n documents n / 250 times. In
-        addition 5 to 40 µs a pair. At most some 500 texts are held.
+        addition 5 to 40 µs a pair. At most some 500 texts are in memory.
         """
         digests = [[census.digest(place) for place in side.tolist()] for side in (a, b)]
         pairs = self.log.pairs(*digests)
@@ -233,7 +233,7 @@ def _order(a: Int64s, b: Int64s) -> Int64s:
 
 
 def _blocks(a: Int64s, b: Int64s, shingles: Int64s) -> Iterator[tuple[int, int]]:
-    """Yield ranges of pairs whose texts are held at once."""
+    """Yield ranges of pairs whose texts are in memory at once."""
     seen: set[int] = set()
     begin = room = 0
     for at, pair in enumerate(zip(a.tolist(), b.tolist(), strict=True)):

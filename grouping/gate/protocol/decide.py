@@ -33,7 +33,7 @@ from shinglefold.grouping.rules import Policy
 #: How many more documents of a group are read than it may have: some may have left the group meanwhile.
 _SPARE = 20
 _ALL = 9_999
-#: Groups of at most this many places are read at once, without being counted.
+#: If a group may have at most this many documents, they are read at once instead of counted first.
 _FEW = 50
 
 
@@ -46,7 +46,7 @@ class Stay(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """The member resembles a stored document; ``full``: its group has no place left."""
+    """The member resembles a stored document; ``full``: the group of that document is full."""
 
     like: SimilarDocument
     full: bool = False
@@ -54,7 +54,7 @@ class Refuse:
 
 @dataclass(frozen=True, slots=True)
 class JoinGroup:
-    """The member joins a group, or claims a place in it."""
+    """The member joins a group, or claims one of its free slots."""
 
     group: int
     like: SimilarDocument | None = None
@@ -110,11 +110,11 @@ def wait_or_withdraw(member: Member, others: Sequence[Intent]) -> Stay | None:
 
 
 def place_in_group(member: Member, size: int, claims: Sequence[Intent], limit: int) -> Stay | bool:
-    """Return whether a group has a place for a member.
+    """Return whether a group has a free slot for a member.
 
     Args:
         size: how many documents the group has.
-        claims: open intents of others that claim a place.
+        claims: open intents of others that claim a slot.
         limit: how many documents the group may have.
 
     Returns:
@@ -185,7 +185,7 @@ def _is_leader(held: VersionedDocument, group: int, gate_fields: GateFields) -> 
 def _limit_groups(
     members: Sequence[Member], choices: Sequence[Choice], context: DecisionContext
 ) -> Steps[list[Choice]]:
-    """Return the choices, a refusal or a ``Stay`` in place of joining a group that is or may become full."""
+    """Return the choices; replace joining a group that is or may become full by a refusal or ``Stay``."""
     joining = {position: choice for position, choice in enumerate(choices) if isinstance(choice, JoinGroup)}
     if not joining:
         return list(choices)

@@ -124,7 +124,7 @@ class SharedRegister:
         return (yield Write(tuple(actions))) if actions else []
 
     def claim(self, claims: Sequence[tuple[str, int]]) -> Steps[None]:
-        """Publish in which groups intents claim a place."""
+        """Publish in which groups intents claim a slot."""
         self.known.claims.update(claims)
         yield from self._write_record(())
 

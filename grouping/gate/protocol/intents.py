@@ -81,7 +81,7 @@ class WriterRecord:
         until: when others may clear it.
         batches: ids of its batches of intents, each written at once and never changed.
         withdrawn: ids of intents that were given up.
-        claims: pairs of an intent id and the group in which the intent claims a place.
+        claims: pairs of an intent id and the group in which the intent claims a slot.
         closed: another gate is clearing it, so that its own gate does not write it any more.
     """
 
@@ -120,7 +120,7 @@ class KnownIntents:
 
     Attributes:
         withdrawn: ids of intents that were given up.
-        claims: the group in which an intent claims a place, by intent id.
+        claims: the group in which an intent claims a slot, by intent id.
     """
 
     withdrawn: set[str] = field(default_factory=set)
@@ -161,7 +161,7 @@ class KnownIntents:
         return [self._intents[id_] for id_ in sorted(ids)]
 
     def claiming(self, group: int) -> list[Intent]:
-        """Return the intents that claim a place in a group, in the order of their ids."""
+        """Return the intents that claim a slot in a group, in the order of their ids."""
         return [
             self._intents[id_]
             for id_, claimed in sorted(self.claims.items())

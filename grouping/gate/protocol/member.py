@@ -119,9 +119,9 @@ class Member:
         guard: the version under which it is stored; None while it has not reserved its id.
         changes: whether it changes a stored document.
         kept: group and leadership of the stored document, if it has the same text; both stay.
-        claim: the group in which it claims a place.
+        claim: the group in which it claims a slot.
         intents: the intents of other writers whose documents may match.
-        nominated: the ids of candidates that searches found, the most decisive first.
+        nominated: the ids of candidates that searches found, those most likely to decide first.
         related_ids: further ids to read: those of intents, and of members of its batch.
         likes: stored documents that match.
         pending: the open ones among ``intents``.

@@ -231,7 +231,7 @@ def _read_on(members: Sequence[Member], rest: list[list[str]], context: Decision
 
 
 def _search_deep(members: Sequence[Member]) -> Steps[list[list[str]]]:
-    """Search beyond the documents that share most with members; return the new ids for each."""
+    """Search more candidates than the first search returned; return the new ids for each member."""
     found: list[SearchHits] = yield FindDocuments(tuple(members), deep=True)
     new: list[list[str]] = []
     for member, hits in zip(members, found, strict=True):
@@ -287,8 +287,8 @@ def _compare(
 def _further(member: Member, rest: list[str], context: DecisionContext) -> list[str]:
     """Return the ids to read before a member can be decided; mostly none.
 
-    Of thousands of copies a few decide. A found document may have another text now, or be gone: then more are
-    read, until one decides or all were read.
+    A few of thousands of copies are enough to decide. If a document was changed or deleted since the search,
+    more are read, until one decides or all were read.
     """
     policy = context.policy
     if member.kept is not None or not rest:

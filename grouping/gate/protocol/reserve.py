@@ -60,7 +60,7 @@ def reserve(members: Sequence[Member], context: DecisionContext) -> Steps[None]:
 
 
 def look(members: Sequence[Member], context: DecisionContext) -> Steps[None]:
-    """Read the intents of others and then search: what is stored in between is found as one of the two."""
+    """Read the intents of others, then search: a document stored in between is found as one of the two."""
     yield from context.register.look()
     hits = yield FindDocuments(tuple(members))
     own = {member.intent_id for member in members}
@@ -165,7 +165,7 @@ def _drop_intent(member: Member, context: DecisionContext) -> None:
 
 
 def _take_over(members: Sequence[Member], now: int, context: DecisionContext) -> Steps[None]:
-    """Reserve ids that exist: by the version of the stored document, or by an expired placeholder."""
+    """Reserve ids that exist: guard the version of a stored document, or replace an expired placeholder."""
     stored = yield from read_documents(member.id for member in members)
     puts: list[Action] = []
     expired: list[Member] = []
