@@ -137,7 +137,7 @@ class Step:
 
 
 def run_handlers(failed: Sequence[DocumentRun], handlers: Sequence[Step], trace: Tracer) -> None:
-    """Run failure handlers; a document that passes them is alive again, without the failure."""
+    """Run failure handlers; a document that passes them is processed further, without the failure."""
     if not handlers or not failed:
         return
     for run in failed:
