@@ -149,7 +149,7 @@ def reread(engine: Engine, keys: Iterable[DocumentKey], backoff: Backoff) -> Ite
     """Yield the newest versions of documents, without deleted ones.
 
     Raises:
-        EngineError: the engine can't be asked.
+        EngineError: the engine can't be reached.
     """
     ids = defaultdict(list)
     for key in keys:

@@ -136,7 +136,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A share of a point in time with a total order: a slice of an index, or of all if ``index`` is None."""
+    """A part of a scan with a total order: a slice of one index, or of all indices if ``index`` is None."""
 
     index: str | None
     slice: JSON

@@ -107,7 +107,7 @@ def make_plan(engine: Engine, request: SetupRequest) -> Plan:
 
     Raises:
         ConfigError: the request has patterns, and the engine has no templates.
-        EngineError: the engine can't be asked.
+        EngineError: the engine can't be reached.
     """
     check_engine(engine)
     check_type("request", request, SetupRequest, "SetupRequest(…)")
