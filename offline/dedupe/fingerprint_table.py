@@ -15,11 +15,11 @@ from shinglefold.model.values import Bytes, Int64s, Uint32s, Uint64s
 from shinglefold.offline.dedupe.mapped_columns import Blobs, ColumnStore, MappedColumn
 from shinglefold.sketch import Texts, packed_size
 
-#: Bytes of a digest, and the flags of a document: it has a signature, a digest.
+#: The bytes of a digest; then the flags of documents with a signature, and of those with a digest.
 DIGEST = 9
 SIGNED, DIGESTED = np.uint8(1), np.uint8(2)
 Words = Uint64s | Uint32s
-#: How many documents are named at a time.
+#: How many document ids are read at a time.
 _TOGETHER = 1 << 14
 
 
