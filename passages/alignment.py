@@ -140,7 +140,7 @@ def _near_others(runs: Int64s, gap: int) -> NDArray[np.bool_]:
 
 def _iter_chains(runs: Iterable[MatchRun], gap: int) -> Iterator[list[MatchRun]]:
     """Yield the chains of runs, which are in the order of the first text."""
-    # A continuation is at most the gap off the diagonal of its chain. Of equally near chains the older wins.
+    # A run continues a chain at most ``gap`` away from its diagonal. Of equally near chains the older wins.
     by_diagonal: dict[int, list[tuple[int, list[MatchRun]]]] = {}
     for number, run in enumerate(runs):
         own = (run.b - run.a) // (gap + 1)

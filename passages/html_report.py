@@ -43,7 +43,7 @@ class Shown(NamedTuple):
 
 
 class _Range(NamedTuple):
-    """A range of a text, in passage ``passage`` or in none (-1); ``differs``: the other text lacks it."""
+    """A range of a text. ``passage``: its passage, −1 for none; ``differs``: the other text lacks it."""
 
     start: int
     end: int
@@ -55,7 +55,7 @@ def page(texts: Sequence[Shown], passages: Sequence[Passage], width: int) -> str
     """Return two texts side by side as HTML, their passages coloured and linked; the texts are escaped.
 
     Args:
-        width: words of an element, of which the shares are.
+        width: the number of words of an element; shares count elements.
     """
     a, b = texts
     sides = (
