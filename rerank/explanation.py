@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Tokenize = Callable[[str], Sequence[Token] | PlacedTokens]
 #: The separator token between the texts of a document, by side; those of the two sides differ.
 _BORDERS = {"a": 1, "b": 2}
-#: Characters of a document that are compared at most.
+#: The most characters of a document that are compared.
 _MOST_CHARACTERS = 1_000_000
 _MOST_FIELDS = 1_000
 

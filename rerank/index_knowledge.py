@@ -261,7 +261,7 @@ class IndexKnowledge:
     def __init__(self, scheme: Scheme, field: str, seal: Seal | None) -> None:
         self.mappings: dict[str, Mappings] = {}
         self._scheme, self._field, self._seal = scheme, field, seal
-        #: The mappings of each index, by a name that matches several recipes.
+        #: For names that match indices with different recipes: the mappings of each index.
         self._mappings_by_index: dict[str, Mapping[str, Mappings]] = {}
 
     def check(self, index: str | None, options: FoldOptions) -> Steps[None]:
@@ -346,8 +346,8 @@ class IndexRecipes:
     """Recipes by index.
 
     Args:
-        scheme: None takes that of the index.
-        field: None takes that of the index.
+        scheme: by default that of the index.
+        field: by default that of the index.
         seal: the seal with the key of the index.
     """
 

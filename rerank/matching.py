@@ -47,9 +47,9 @@ from shinglefold.rerank.similar.candidates import CandidateBlocks, CandidateSear
 from shinglefold.rerank.similar.query_document import CandidateQueries, FoundDocument, check_candidate_options
 from shinglefold.rerank.similar.results import AsyncPagedSearch, FoundPage, PageReader, SyncPagedSearch
 
-#: Elements of a text in a query at most: servers take 1,024 clauses.
+#: The most elements of a text in a query: servers accept 1,024 clauses.
 _MOST_ELEMENTS = 1_000
-#: A query has all elements of a text with no more than these; they find shorter passages than a sample.
+#: A query has all elements of a text with no more than this; they find shorter passages than a sample.
 _ALL_ELEMENTS = 250
 
 
@@ -60,7 +60,7 @@ class MatchOptions:
     ``min_share``: the share of the text's words that a document must have, five in a row, above 0 to 1.
     ``filters``: queries that a document must match, too.
     ``size``: documents on a page. ``window``: candidates whose texts are read at a time; within it the best
-    come first. ``max_window``: candidates read at most for a page.
+    come first. ``max_window``: the most candidates read for a page.
     ``source``: the ``_source`` filter of documents in the engines' own forms; False returns none.
     """
 
@@ -156,7 +156,7 @@ class TextMatch(FoundDocument):
 
 @dataclass(frozen=True, slots=True)
 class PassageQuery:
-    """How documents with passages of a text are found: how candidates are read, and what decides.
+    """How to find documents with passages of a text: how to read candidates, and how to decide.
 
     ``fields``: the fields that the elements of each index are of, by index name.
     """
@@ -335,8 +335,8 @@ def _check_stored(recipe: IndexRecipe) -> None:
 class MatchSearch(MatchSteps[Engine], SyncPagedSearch[str, MatchOptions, MatchPage]):
     """Finds documents that contain passages of a text; reads the recipe of each index once.
 
-    ``wanted`` is a text. An index that stores no elements of passages raises ``ConfigError``. Beside the
-    request it takes about .5 µs for each word of the candidates' texts. Arguments: ``MatchSteps``.
+    ``wanted`` is a text. An index that stores no elements of passages raises ``ConfigError``. In addition
+    to the request it takes about 0.5 µs for each word of the candidates' texts. Arguments: ``MatchSteps``.
     """
 
 

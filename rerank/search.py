@@ -154,7 +154,7 @@ class SearchSteps(Generic[Driven]):
         options: FoldOptions | None,
         parameters: Mapping[str, Any],
     ) -> Steps[JSON]:
-        """Search with URL parameters beside the body."""
+        """Search with URL parameters in addition to the body."""
         if not parameters:
             return (yield from self._search_steps(index, body, options))
         read = read_parameters(parameters)
@@ -302,7 +302,7 @@ class FoldedSearch(SearchSteps[Engine]):
             params: URL parameters of all of them.
 
         Returns:
-            the answers in order; the error of a search takes the place of its answer.
+            the answers in order; for a search that failed its error.
 
         Cost: as many requests as the longest of them takes, in most cases two.
         """

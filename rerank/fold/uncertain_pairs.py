@@ -111,7 +111,7 @@ def _pair(one: int, other: int) -> Pair:
 
 
 class UncertaintyBand(NamedTuple):
-    """The band of estimates in which texts decide a pair.
+    """The range of estimates in which texts decide a pair.
 
     ``possible``: matches from the least estimate at which texts can still be alike. It compares across
     languages, as a half-translated page may be detected as either. A limit of two standard errors below the

@@ -27,10 +27,10 @@ from shinglefold.rerank.request.bodies import (
 if TYPE_CHECKING:
     from shinglefold.rerank.page.window import WindowReader
 
-#: Hits fetched with one request.
+#: The number of hits fetched with one request.
 _AT_ONCE = 1000
 
-#: Parts of a request that depend on its query, beside the hits and their order.
+#: Parts of a request that depend on its query, in addition to the hits and their order.
 _QUERY_KEYS = ("highlight", "explain", "script_fields", "rescore")
 _INSIDE_QUERY = ("'_name'", "'inner_hits'")
 Key = tuple[Any, ...]

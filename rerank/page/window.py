@@ -44,7 +44,7 @@ _HEADER = ("timed_out", "terminated_early", "_shards", "_clusters")
 StoppedBy = Literal[
     "page_full", "end_of_results", "window_cap", "partial_answer", "k_reached", "rank_window_reached"
 ]
-#: Hits requested at once at most; with one more a window is as large as servers allow by default.
+#: The most hits requested at once; with one more a window is as large as servers allow by default.
 _MOST = 9_999
 
 

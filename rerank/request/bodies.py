@@ -15,7 +15,7 @@ _MOST = 10_000
 _NEAREST = ("knn", "neural")
 #: Retrievers that fuse or rerank lists; each reads ``rank_window_size`` hits of a list.
 _FUSING = ("rrf", "linear", "text_similarity_reranker")
-#: Parts that find hits beside the query.
+#: Parts of a body, other than the query, that find hits.
 _BESIDE_QUERY = {"knn", "retriever", "rank", "sub_searches"}
 Limit = Literal["k", "rank_window_size"]
 
@@ -56,7 +56,7 @@ def _objects(query: object) -> Iterator[Mapping[Any, Any]]:
 def raisable_k(body: Mapping[str, Any]) -> int | None:
     """Return the ``k`` that may be raised: of a search for nearest neighbours alone; else None.
 
-    Beside a query, a greater ``k`` gives more hits a score and so changes the order of the first ones.
+    Together with a query, a greater ``k`` gives more hits a score and so changes the order of the first ones.
     """
     found = _only_knn(body)
     k = (found or {}).get("k")
@@ -104,7 +104,7 @@ def _only_knn(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _knn_spec(given: object) -> Mapping[str, Any] | None:
-    """Return the part with ``k``: OpenSearch has it below the field, Elasticsearch beside it."""
+    """Return the part with ``k``: OpenSearch has it below the field, Elasticsearch next to it."""
     if not isinstance(given, Mapping):
         return None
     if "field" in given:

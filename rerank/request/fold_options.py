@@ -104,7 +104,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """What an explanation of a member holds beside the estimates.
+    """What an explanation of a member has in addition to the estimates.
 
     ``passages``: the passages that its stored text shares with that of the representative.
     ``fields``: the fields whose texts are compared; () takes those of the recipe, else ``title`` and
@@ -325,7 +325,7 @@ _CHOICES: Mapping[str, Any] = MappingProxyType(
     }
 )
 _LABELS = MappingProxyType({"members_from": "from of members", "verify": "way to verify"})
-#: Options that visitors may set; ``_CAPPED`` up to the values of the application.
+#: Options that visitors may set; those in ``_CAPPED`` at most to the values of the application.
 VISITORS = (
     "fold", "members", "min_resemblance", "min_length_ratio", "across_languages",
     "window", "max_window", "cursor", "renew",

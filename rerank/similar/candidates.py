@@ -76,14 +76,14 @@ def _name(query: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CandidateSearch:
-    """How candidates are read, for copies and for passages alike.
+    """How a search for copies or for passages reads its candidates.
 
     Attributes:
         index: one name or several with commas.
-        size: documents wanted on a page; 0 counts only.
+        size: the number of documents on a page; 0 only counts them.
         window: candidates read at a time.
-        max_window: candidates read at most for a page.
-        numbers: whether the engine numbers changes; hits then have their ``_seq_no``, which breaks ties.
+        max_window: the most candidates read for a page.
+        numbers: whether the engine has sequence numbers; hits then have their ``_seq_no``, which breaks ties.
         fetched: the parts of the body that choose the fields of hits.
     """
 

@@ -219,9 +219,9 @@ def _same_values(document: QueryDocument, scopes: Sequence[Scope]) -> list[JSON]
     ]
 
 
-#: Candidates read at a time at most; with one more a window is as large as servers allow by default.
+#: The most candidates read at a time; with one more a window is as large as servers allow by default.
 _MOST = 9_999
-#: Candidates read for a page at most.
+#: The most candidates read for a page.
 _CAP = 1_000_000
 
 
