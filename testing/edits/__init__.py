@@ -39,7 +39,7 @@ class Edited:
     """An edited copy of a text.
 
     Attributes:
-        changed: how many words were changed, added or deleted; in Chinese characters.
+        changed: how many words (in Chinese: characters) were changed, added or deleted.
         words: how many words the original has.
     """
 

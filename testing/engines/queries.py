@@ -84,7 +84,7 @@ class Queries:
             assert ids(response)[0] == "b"
 
     def test_several_searches_are_answered_as_each_alone(self, engine: Engine) -> None:
-        """Check order and content of the responses, and that errors stand in the place of their search."""
+        """Check order and content of the responses, and that the list has the error of a failed search."""
         with library(engine) as index:
             pit = engine.open_pit(index)
             searches: list[tuple[str | None, dict[str, Any]]] = [
