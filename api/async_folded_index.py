@@ -41,7 +41,7 @@ async def open_async(where: Any, index: str, **options: Any) -> "AsyncFoldedInde
 
     Args:
         where: a folder, the address of a server, or an asynchronous client of opensearch-py or
-            elasticsearch-py, which is used as it is and stays open.
+            elasticsearch-py, which is used unchanged and stays open.
         options: the keyword arguments of ``shinglefold.open``.
 
     Raises:

@@ -132,8 +132,8 @@ class FoldedIndex:
 
         Args:
             wanted: the id of a stored document, or (index, id); or a document, as ``index`` takes it.
-            size: documents on a page. ``after``: ``next`` of the page before.
-            similarity: see ``shinglefold.open``; None takes what the index was opened with.
+            size: the number of documents on a page. ``after``: ``next`` of the page before.
+            similarity: see ``shinglefold.open``; by default the value that the index was opened with.
             scope: fields whose values must be those of the document. ``filters``: queries to match.
             source: the ``_source`` filter of what is found.
 
@@ -204,11 +204,11 @@ class FoldedIndex:
         workers: int = 1,
         progress: Callable[[Progress], None] | None = None,
     ) -> Summary:
-        """Write documents with their fingerprints; a document of the same id is replaced.
+        """Write documents with their fingerprints; replace documents with the same ids.
 
         Args:
-            documents: objects of fields; ``_id`` or ``id`` is the id. ``shinglefold.ingest.read(path)``
-                yields those of a file.
+            documents: dictionaries of fields; ``_id`` or ``id`` is the id. ``shinglefold.ingest.read(path)``
+                yields the documents of a file.
             dead_letters: a file for documents that fail; without one they are only counted.
             workers: processes; 0 means one for each core.
             progress: called after each block.
@@ -288,8 +288,8 @@ class FoldedIndex:
     def groups(self) -> "IndexGroups":
         """Return the groups of near-duplicates of the whole index; nothing is written.
 
-        Every member of a group resembles its first one. ``unsigned`` of what is returned counts documents
-        that could not be compared: ``backfill`` gives them fingerprints.
+        Every member of a group resembles the first one. ``unsigned`` of the result counts documents that
+        could not be compared: ``backfill`` gives them fingerprints.
 
         Cost: a scan of all fingerprints, some 600 bytes a document in memory.
         """

@@ -1,4 +1,4 @@
-"""The recipe of the indices behind a name, how it is changed, and the words that an index is searched by."""
+"""The recipe of the indices behind a name, changes to it, and the canonicalizer for searches."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -100,8 +100,8 @@ def search_canonicalizer(scheme: Scheme, known: Canonicalizer | None = None) -> 
     It keeps the lemmas of the scheme and drops no function words, so that phrases are found as written.
 
     Args:
-        known: the canonicalizer of the fingerprints; returned where its words are the same, because a second
-            one would look up every form again.
+        known: the canonicalizer of the fingerprints. It is returned if its words are the same, because a
+            second one would look up every form again.
     """
     searched = [
         replace(ref, options=CanonOptions(mode=ref.options.mode, drop_function_words=False))

@@ -40,7 +40,7 @@ def setup(
     seal_key: str | None = None,
     properties: Mapping[str, Any] | None = None,
 ) -> Plan:
-    """Prepare an index for fingerprints; a missing one is made. A second call changes nothing.
+    """Prepare an index for fingerprints; create a missing one. A second call changes nothing.
 
     Existing documents need ``shinglefold.open(where, index).backfill()`` afterwards; ``backfills`` of the
     returned plan counts them.
@@ -48,14 +48,14 @@ def setup(
     Args:
         where: a folder, the address of a server, or a client; see ``shinglefold.open``.
         text: the fields whose texts are compared. Nothing is guessed: name them.
-        languages: codes such as ``["ru", "uk"]``; None takes those of the index, else of the settings, else
+        languages: codes such as ``["ru", "uk"]``; by default those of the index, else of the settings, else
             all installed ones.
-        preset: the scheme; None takes that of the index, else ``"default"``.
-        fingerprint_field: the object field that fingerprints are stored in; None takes that of the index,
+        preset: the scheme; by default that of the index, else ``"default"``.
+        fingerprint_field: the object field that fingerprints are stored in; by default that of the index,
             else ``"dedup"``.
         groups: whether documents get the number of their group.
-        passages: whether to store what ``matches`` finds passages by.
-        seal_key: seals fingerprints; None takes that of the settings for a new index.
+        passages: whether to store the elements by which ``matches`` finds passages.
+        seal_key: seals fingerprints; for a new index by default that of the settings.
         properties: the types of further fields of a new index, as in its mappings.
 
     Raises:

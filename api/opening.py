@@ -33,17 +33,17 @@ def open(  # noqa: A001 - documented, each with a default
 
     Args:
         where: a folder, the address of a server, or a client of opensearch-py or elasticsearch-py, which is
-            used as it is and stays open.
+            used unchanged and stays open.
         index: an index, an alias or a pattern.
         text: the fields whose texts are compared; must be those of the index.
         languages: codes; must be those of the index.
         fingerprint_field: must be that of the index.
-        similarity: the edit similarity of words, 0 to 1, from which texts are near-duplicates; None takes
-            that of the index (0.8 unless set), which signatures estimate on pages of results.
-        dedup: what requests leave open in ``ext.dedup``, such as ``{"representative": "newest:date"}``.
+        similarity: the edit similarity of words, 0 to 1, from which texts are near-duplicates; by
+            default that of the index (0.8 unless set), which signatures estimate on pages of results.
+        dedup: defaults for ``ext.dedup`` of requests, such as ``{"representative": "newest:date"}``.
         policy: what ``add`` does with a near-duplicate: ``"refuse"``, ``"tag"`` (number its group), or a
             ``Policy`` (from ``shinglefold.grouping``).
-        seal_key, cursor_key: None takes those of the settings.
+        seal_key, cursor_key: by default those of the settings.
 
     Raises:
         IndexMissing: there is no such index; the message has the call that makes it.

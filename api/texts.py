@@ -34,8 +34,8 @@ def pairs(
 
     Args:
         texts: plain texts; strip HTML first (``shinglefold.canon.strip_html``).
-        similarity: the edit similarity of words that a pair must reach, 0 to 1; None takes 0.8.
-        languages: codes of the languages the texts may be in; None takes all that are installed.
+        similarity: the edit similarity of words that a pair must reach, 0 to 1; by default 0.8.
+        languages: codes of the languages the texts may be in; by default all that are installed.
 
     Returns:
         Pairs with a < b, ascending.
