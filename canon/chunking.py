@@ -12,7 +12,7 @@ from shinglefold.model.values import Int64s, Uint64s
 
 #: Texts of more characters are joined without a copy.
 LONG = 1 << 21
-#: Characters of a piece; a longer text is cut here, at the next space or Chinese character.
+#: The characters of a piece. A longer text is cut at the next space or Chinese character after them.
 PIECE = 1 << 17
 #: A text is cut between words if one ends within this many characters, else inside a word.
 REACH = 1 << 13
@@ -133,12 +133,12 @@ class HashedBlock(NamedTuple):
 
 
 def merge_blocks(most: HashedBlock, others: HashedBlock, places: Int64s) -> HashedBlock:
-    """Insert into a block the texts that the other path processed.
+    """Insert texts into a block, after another path has hashed them.
 
     Args:
         most: the block; it has no tokens for those texts.
-        others: the tokens of those texts, in order.
-        places: int64, the positions of those texts in the block.
+        others: the tokens of the texts to insert, in order.
+        places: int64, the positions of the texts to insert in the block.
     """
     counts, votes, repairs = most.counts.copy(), most.votes.copy(), most.repairs.copy()
     counts[places], votes[places], repairs[places] = others.counts, others.votes, others.repairs

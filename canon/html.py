@@ -30,7 +30,7 @@ _SPACES = "|".join(
 _BLOCK_TAG = re.compile(rf"<(?<!\n<)(?=/?(?:{_either_case(_BLOCKS)})(?:[/>]|{_SPACES}))".encode("latin-1"))
 _MARKED = re.compile("[<&\0\ud800-\udfff]")
 _SPACE = re.compile(r"\s")
-#: Characters of a text whose words are joined at a time.
+#: The number of characters whose words are joined at a time.
 _AT_ONCE = 1 << 20
 _UNREAD = ["script", "style", "template", "noscript", "iframe", "object", "svg", "math", "head"]
 #: Content that scripts show later: tabs, folded sections, variants of a passage.

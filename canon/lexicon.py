@@ -241,7 +241,7 @@ _UNBOUNDED = 1 << 62
 
 
 class TokenStrings(NamedTuple):
-    """The words of T keys: ``numbers`` int64 (T,), 0 for dropped words, and ``words`` by number."""
+    """The words of T keys. ``numbers``: int64 (T,), 0 for dropped words. ``words``: the words by number."""
 
     numbers: Int64s
     words: NDArray[np.object_]

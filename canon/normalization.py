@@ -1,7 +1,7 @@
 """Unicode normalization of a block of texts, with a map back to the original offsets.
 
 Invisible characters are removed, letters are composed with the marks after them, and letters that fold to
-several are written out. Most texts need none of this, which one look at the largest kind shows.
+several are written out. Most texts need none of this; the largest kind of their characters shows that.
 """
 
 import unicodedata

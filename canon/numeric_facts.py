@@ -56,7 +56,7 @@ def _groups(digits: str) -> list[str]:
 
 
 def _numbered(groups: Iterable[str]) -> Iterator[str]:
-    """Yield the groups of a number, numbering repeated ones: a million differs from a thousand."""
+    """Yield the groups of a number; number repeated groups, so that 1 000 000 differs from 1 000."""
     seen: Counter[str] = Counter()
     for group in groups:
         yield f"{group}+{seen[group]}" if seen[group] else group

@@ -16,7 +16,7 @@ from shinglefold.model.values import Int64s, Uint64s
 
 #: Longer runs of letters are not words (base64, a page without spaces), and are left out.
 LONGEST_WORD = 128
-#: Fewer words than this are decoded one by one; for more, the whole block is decoded.
+#: If fewer words than this are wanted, they are decoded one by one; else the whole block is decoded.
 _FEW = 32
 
 # Odd, so it has an inverse modulo 2**64, which brings any slice of a prefix sum to exponent 0.
@@ -152,7 +152,7 @@ class SegmentCache(threading.local):
     """The segments of the last hashed blocks, for each thread.
 
     Fingerprinting segments all texts of a document together. The embedded engine then needs the words of each
-    text, and takes them from here instead of segmenting again.
+    text, and reads them from this cache instead of segmenting again.
     """
 
     def __init__(self) -> None:
