@@ -40,7 +40,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What the stored parts of two documents tell: resemblance with its error, supershingles in common."""
+    """An estimate from two fingerprints: resemblance with its standard error, common supershingles."""
 
     resemblance: float
     standard_error: float
@@ -69,7 +69,7 @@ class Comparison:
     folds: bool
 
     def to_json(self, scheme: Scheme) -> dict[str, Any]:
-        """Return the comparison as JSON, shares to four places."""
+        """Return the comparison as JSON, shares rounded to four digits."""
         return {
             "scheme": scheme.id,
             "a": asdict(self.a),
@@ -105,7 +105,7 @@ def compare_texts(
     """Compare two texts.
 
     Args:
-        languages: declared ones; None chooses word by word.
+        languages: the declared languages; None chooses the language word by word.
     """
     fingerprinter = Fingerprinter(scheme, canonicalizer)
     prints = fingerprinter.fingerprint_arrays(texts, languages)
@@ -151,7 +151,7 @@ def _shingles(canonicalizer: Canonicalizer, scheme: Scheme, language: str, hashe
 
 
 def _same(batch: TokenBatch) -> bool:
-    """Return whether both texts have the same tokens, and any at all; a digest wants two of them."""
+    """Return whether both texts have the same tokens, at least one. A digest needs two tokens."""
     one, other = (batch.hashes[batch.offsets[d] : batch.offsets[d + 1]] for d in (0, 1))
     return one.size > 0 and np.array_equal(one, other)
 

@@ -24,7 +24,7 @@ from shinglefold.offline.dedupe.fingerprint_table import (
 from shinglefold.sketch import HASHED, from_letters, packed_size, slot_characters
 from shinglefold.sketch.sketcher import LENGTH
 
-#: Dots between scheme, language, shingles, digest.
+#: The number of dots between scheme, language, shingles and digest.
 DOTS = 3
 
 
@@ -196,7 +196,7 @@ def row_of(made: Fingerprint, layout: SignatureLayout, name: str | None, source:
 
 
 class OtherScheme(Exception):
-    """A fingerprint of another scheme: signatures of two schemes say nothing about each other."""
+    """A fingerprint of another scheme: signatures of different schemes can't be compared."""
 
     def __init__(self, source: str, line: int, scheme: str) -> None:
         super().__init__(scheme)

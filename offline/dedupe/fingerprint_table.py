@@ -69,7 +69,7 @@ class Failures:
     first: str = ""
 
     def add(self, reason: str) -> None:
-        """Count one."""
+        """Count a document, and keep the first reason."""
         self.first = self.first or reason
         self.count += 1
 
@@ -229,7 +229,7 @@ class DocumentNames:
             yield from ([*islice(names, len(documents))] for documents in groups)
 
 
-#: Documents compared at a time.
+#: The number of documents compared at a time.
 _ROWS = 1 << 18
 
 

@@ -58,7 +58,7 @@ Linkage = Literal["connected", "leader"]
 _TOGETHER = 1 << 16
 #: Resemblances are sorted by four digits, as many as are printed.
 _STEPS = 10_000
-#: The peak memory for each document in bytes, while digests are sorted.
+#: The peak memory in bytes for each document; it is needed while digests are sorted.
 _A_DOCUMENT = 64
 
 
@@ -67,7 +67,7 @@ class Linking:
 
     Args:
         table: the fingerprints of all documents.
-        monitor: may stop the run, and gets its progress.
+        monitor: receives the progress, and may stop the run.
 
     Attributes:
         skipped: what was not compared.

@@ -25,9 +25,9 @@ from shinglefold.sketch.candidates import ragged
 #: A pair of documents: a < b.
 PAIR = np.dtype([("a", np.uint32), ("b", np.uint32), ("resemblance", np.float64), ("similarity", np.float64)])
 Rows = NDArray[np.void]
-#: Candidates verified at a time, and slots compared at a time.
+#: The number of candidates verified at a time, and of slots compared at a time.
 _TOGETHER, _SLOTS = 1 << 16, 8
-#: Most bytes that a pair takes: as integers and sorted, while leaders are chosen.
+#: The most bytes that a pair takes: while leaders are chosen it is stored as integers and in sorted order.
 _A_PAIR = 72
 
 
@@ -35,7 +35,7 @@ class PairList:
     """Pairs in memory, up to a limit.
 
     Args:
-        memory: bytes they may take.
+        memory: the most bytes that the pairs may take.
     """
 
     def __init__(self, memory: int) -> None:

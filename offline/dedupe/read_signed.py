@@ -128,7 +128,7 @@ class SignedReader:
         return cells[: self.layout.slots * step].reshape(-1, step)[:, 1 : self.layout.letters + 1].tobytes()
 
     def _anew(self, line: Line, source: str, encoding: str) -> Row | None:
-        """Return the row of a line of any form that readers accept; None for a blank line."""
+        """Parse a line of any form that readers accept, and return its row; None for a blank line."""
         if not line.raw.strip() and not line.reason:
             return None
         record = parse_line(line, source, replace(self.options, encoding=encoding))

@@ -88,7 +88,7 @@ class TextReader:
                 yield parse_line(line._replace(raw=raw), line.file or found.source, options)
 
     def _seen(self, lines: Sequence[ParsedLine]) -> FieldWatch:
-        """Return the fields that documents have, and a sample of documents that no answer had before."""
+        """Return the fields of documents, and those documents that they add to the sample of all tasks."""
         before = len(self._watch.sample)
         found = replace(self._watch, documents=0)
         for line in lines:
@@ -130,7 +130,7 @@ def text_tasks(sources: Sequence[str], options: ReadOptions, prefixes: Mapping[i
         ConfigError: its format is not known; or, while it is read, it holds dead letters.
     """
     own = [replace(options, prefix=prefixes.get(number, "")) for number in range(len(sources))]
-    # Look for all sources before the first is read, so that a mistyped name fails at once.
+    # Open all sources before the first is read, so that a mistyped name fails at once.
     streams = [read(source, one) for source, one in zip(sources, own, strict=True)]
     return _tasks(sources, streams, own)
 

@@ -14,11 +14,11 @@ from shinglefold.sketch import Buckets, PairVerdicts, PairVerifier
 
 #: The first document of the group of each document.
 Labels = NDArray[np.int32]
-#: Documents of a large bucket with which all others are compared.
+#: The number of documents of a large bucket with which all others are compared.
 LEADERS = 32
 #: A bucket of more documents is large, unless the collection has at most ``FEW`` documents.
 MOST_SHARED, FEW = 1_000, 20_000
-#: Documents read at a time.
+#: The number of documents read at a time.
 _ROWS = 1 << 16
 _HALF = np.uint64(32)
 
@@ -71,7 +71,7 @@ class Skipped:
     copies: int = 0
 
     def to_json(self) -> dict[str, int]:
-        """Return it as JSON."""
+        """Return the counts as JSON."""
         return asdict(self)
 
 

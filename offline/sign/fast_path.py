@@ -15,7 +15,7 @@ from shinglefold.ingest.readers.streams import Line
 from shinglefold.model.values import Int64s
 from shinglefold.offline.sign.json_scanner import FieldNames, Scanned, Scanner
 
-#: Documents and tokens sketched at a time.
+#: The number of documents, and of tokens, sketched at a time.
 _DOCUMENTS, _TOKENS = 1000, 1 << 17
 #: A line that is signed only to load the compiled code.
 _SAMPLE = b'{"id":"1","body":"one two three four five six"}\n'
@@ -40,7 +40,7 @@ class FastPath:
         tools: tools with a compiled fingerprinter.
         names: the fields to look for.
         target: the field of the fingerprint.
-        max_bytes: longer lines are odd.
+        max_bytes: longer lines are odd: left to another reader.
     """
 
     def __init__(self, tools: Tools, names: FieldNames, target: str, max_bytes: int) -> None:

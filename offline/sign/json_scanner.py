@@ -15,7 +15,7 @@ from shinglefold.runtime.optional_imports import compile_function
 
 #: Code points of a block; a line with more is odd.
 CODES = 1 << 17
-#: Code points and lines after which a block is full.
+#: The number of code points, and of lines, after which a block is full.
 _ENOUGH, _LINES = 1 << 16, 1024
 _QUOTE, _BACKSLASH, _LINE_END, _COMMA, _COLON = (ord(one) for one in '"\\\n,:')
 _OPEN, _CLOSE, _ZERO, _NINE, _MINUS, _DOT = (ord(one) for one in "{}09-.")
@@ -239,7 +239,7 @@ def _named(data, begin, end, joined, ends):  # type: ignore[no-untyped-def]  # n
 
 @compile_function
 def _string_end(data, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Return the end of a string, −1 for an odd one, and whether it has escapes."""
+    """Return the end of a string, −1 if its line is odd, and whether the string has escapes."""
     escaped = False
     while True:
         byte = data[at]
@@ -341,9 +341,9 @@ def _escape(data, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
 
 @compile_function
 def _simple_end(data, at, whole):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, C901
-    """Return the end of a number or literal, −1 for an odd one.
+    """Return the end of a number or literal, −1 if its line is odd.
 
-    A number is odd if it is long or has an exponent; with ``whole`` all but integers are odd.
+    A line is odd if the number is long or has an exponent; with ``whole`` also if it is not an integer.
     """
     if not whole:
         first = 0

@@ -178,7 +178,7 @@ def _plain_value(column: Any) -> Any:  # noqa: ANN401 - pyarrow's
 
 
 def _said(column: Any) -> Any:  # noqa: ANN401 - pyarrow's
-    """Return a column of nanoseconds as text; unchanged if its time zone is unknown."""
+    """Return a column of nanoseconds as text; the same column if its time zone is unknown."""
     import pyarrow as pa
 
     if pa.types.is_duration(column.type):

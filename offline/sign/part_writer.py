@@ -16,10 +16,10 @@ from shinglefold.offline.sign.tasks import ByteRange, LineRange, RowGroup, Task,
 from shinglefold.runtime.durable_files import sync_folder
 from shinglefold.runtime.signals import Interrupts
 
-#: Pieces of one write call, four a document. Linux allows 1,024, but then allocates fresh large pages, which
-#: cost a virtual machine several times the processor time.
+#: The number of pieces of one write call, four for each document. Linux allows 1,024, but then allocates
+#: fresh large pages, which cost a virtual machine several times the processor time.
 _AT_ONCE = 64
-#: Bytes of a copy from file to file, and of a write to a pipe, which holds no more.
+#: The bytes of a copy from file to file, and of a write to a pipe, whose buffer is not larger.
 _CHUNK, _PIECE = 1 << 20, 1 << 16
 Pieces = Sequence[bytes | memoryview]
 
@@ -28,8 +28,8 @@ Pieces = Sequence[bytes | memoryview]
 class PartTask:
     """A task, and the file of its part.
 
-    ``hold``: keep the lines until ``OutputPosition`` says where they go. ``alone``: sign only this line of
-    the task. ``sample``: return a few documents in the tally.
+    ``hold``: keep the lines in memory until an ``OutputPosition`` says where to write them. ``alone``: sign
+    only this line of the task. ``sample``: return a few documents in the tally.
     """
 
     task: Task
@@ -114,7 +114,7 @@ def record_error(tally: SignTally, error: OSError, path: str) -> None:
 
 
 def one_line(task: ByteRange | LineRange, place: int | None, signer: Signer) -> ByteRange | LineRange:
-    """Return a task, cut down to the line ``place`` unless that is None."""
+    """Return a task for line ``place`` of a task only; the task itself if that is None."""
     if place is None:
         return task
     read = read_lines(task, signer.options.reading.max_bytes)
@@ -137,7 +137,7 @@ def write(pieces: Pieces, path: str, at: int | None = None) -> None:
             some = pieces[first : first + _AT_ONCE]
             written, size = os.pwritev(file, some, at), sum(map(len, some))
             while written < size:
-                # A write that fills the disk writes a part; only the next one raises.
+                # A write that fills the disk writes some bytes; only the next one raises.
                 written += os.pwrite(file, b"".join(some)[written:], at + written)
             at += size
     except OSError as error:
@@ -276,7 +276,7 @@ class FileSink:
         self._end = noted
 
     def take(self, part: Path, tally: SignTally) -> None:
-        """Append a part that is a file, or count the bytes of one that is already in place."""
+        """Append a part that is a file, or count the bytes of a part that was written at its position."""
         assert self._file is not None
         if not tally.placed:
             self._file.seek(self._end)
@@ -322,7 +322,7 @@ class StreamSink:
         self._moved = 0
 
     def resume(self, state: State | None) -> None:
-        """Begin."""
+        """Do nothing: a stream always begins with the first part."""
 
     def take(self, part: Path, tally: SignTally) -> None:
         """Write a part."""
@@ -338,7 +338,7 @@ class StreamSink:
         return 0
 
     def finish(self) -> None:
-        """End."""
+        """Do nothing: the stream has all parts."""
 
     def discard(self) -> None:
-        """End."""
+        """Do nothing: a stream can't be removed."""

@@ -323,7 +323,7 @@ class _Signing:
                 self.journal.note(self.stats.state(self.sink.sync()))
 
     def _unwritten(self, error: OSError) -> OutputError:
-        """Return the error of a part that could not be written."""
+        """Return the error for a part that could not be written."""
         if self.journal is not None:
             return OutputError.of(self._target, error, _REMEDY)
         cause = "the disk is full; make room" if is_full(error) else f"{reason_of(error)}; {_REMEDY}"

@@ -23,7 +23,7 @@ from shinglefold.offline.sign.signer import SignOptions
 from shinglefold.offline.sign.tasks import LARGEST, is_repeatable
 from shinglefold.runtime.durable_files import is_same_file, lock, sync_folder
 
-#: Seconds between entries: a kill loses at most as much work.
+#: Seconds between two entries: a kill loses at most the work of this time.
 _PAUSE = 1.0
 #: Seconds to wait for another run to release the journal.
 _PATIENCE = 5.0
@@ -62,7 +62,7 @@ class RunJournal:
             ConfigError: the folder is of a run with other sources or options, or another run writes to it.
             OutputError: the folder can't be made.
         """
-        # The run that held the lock may have finished and removed the file.
+        # The run that had the lock may have finished and removed the file.
         while self._file is None or not is_same_file(self._file, self._path):
             self.close()
             self._file = self._opened()
@@ -118,7 +118,7 @@ class RunJournal:
                     raise OutputError.of(f"beside {self.target}", error) from error
 
     def _lock(self, file: int) -> None:
-        # The workers of a killed run hold the lock until they have finished their parts.
+        # The workers of a killed run keep the lock until they have finished their parts.
         end = monotonic() + _PATIENCE
         while not lock(file):
             if monotonic() > end:

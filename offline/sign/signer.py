@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from shinglefold.offline.sign.fast_path import FastPath
 
 _BOM = b"\xef\xbb\xbf"
-#: Documents of the sample in which warnings look for other fields with text.
+#: The number of sampled documents in which warnings look for other fields with text.
 _SAMPLE = 200
 
 
@@ -58,8 +58,8 @@ class SignTally:
 
     ``refused``: failed documents, with stage and reason. ``lines``: lines that begin in a range. ``size``:
     bytes of the part. ``present``: fields that some document has. ``sample``: a few documents of the first
-    task. ``held``: the part waits for its position. ``placed``: the part is in the output. ``problem``: why
-    there is no part; ``unwritten``: the errno where writing failed.
+    task. ``held``: the part is in memory until its position is known. ``placed``: it is in the output.
+    ``problem``: why there is no part; ``unwritten``: the errno where writing failed.
     """
 
     signed: int = 0

@@ -228,7 +228,7 @@ def read_lines(task: ByteRange | LineRange, max_bytes: int) -> RangeRead:
 
 
 class Stretch(NamedTuple):
-    """The bytes of a range: complete lines from ``begin`` to ``end``, and ``last``, which ends beyond it."""
+    """The bytes of a range: complete lines from ``begin`` to ``end``, and ``last``, which ends after it."""
 
     data: bytes
     begin: int
@@ -276,7 +276,7 @@ def _whole(file: IO[bytes], size: int) -> bytes:
 
 
 def _to_its_end(file: IO[bytes], begun: bytes, max_bytes: int) -> tuple[bytes, str]:
-    """Return a line that ends beyond its range, or the reason why it is left out."""
+    """Return a line that ends after its range, or the reason why it is left out."""
     pieces, size = [begun], len(begun)
     while more := file.read(_CHUNK):
         head, newline, _ = more.partition(b"\n")

@@ -78,7 +78,7 @@ def _bits(there: NDArray[np.bool_]) -> Any:  # noqa: ANN401 - a buffer
 
 
 def run_starts(keys: Int64s) -> Int64s:
-    """Return where each run of equal keys begins, int64; none in nothing."""
+    """Return where each run of equal keys begins, int64; empty if there are no keys."""
     if not len(keys):
         return np.zeros(0, np.int64)
     return np.concatenate((np.zeros(1, np.int64), np.flatnonzero(keys[1:] != keys[:-1]) + 1))

@@ -70,8 +70,8 @@ def crowding(nominations: Frame, bounds: Bounds = _USUAL) -> dict[str, int]:
 
     Returns:
         ``nominated``: pairs, repeated for each shared supershingle. ``crowded``: supershingles that more than
-        ``bounds.most`` documents have. ``held``: the sum of their documents. ``skipped``: their pairs that
-        are not candidates.
+        ``bounds.most`` documents have. ``held``: how many documents these have in all. ``skipped``: pairs of
+        these documents that are not candidates.
     """
     centres = bounds.centres
     skipped = f"sum(held * (held - 1) / 2 - {centres} * held + {centres * (centres + 1) // 2})"
@@ -134,7 +134,7 @@ class _Nominate:
             yield _told(held)
 
     def _closed(self, rows: _Bucket, starts: Int64s) -> Iterator[Batch]:
-        """Yield the pairs of keys whose rows are complete; ignore a start beyond the last row."""
+        """Yield the pairs of the keys whose rows are all in the batch; ignore a start beyond the last row."""
         starts = starts[starts < len(rows.keys)]
         sizes = np.diff(starts, append=len(rows.keys))
         for place in np.flatnonzero(sizes > self.bounds.most).tolist():
@@ -179,7 +179,7 @@ def _batch(a: Int64s, b: Int64s, held: pa.Array) -> Batch:
     return pa.RecordBatch.from_arrays([pa.array(a), pa.array(b), held], ["a", "b", "held"])
 
 
-#: Columns that are read only of documents that lead, as only these can be candidates.
+#: Columns that are read only for documents that lead, because only these can be candidates.
 _LOOKED_UP = ("keys", "signature")
 #: Columns that are left out of the shuffle, because most documents are in no pair.
 _LEFT = ("written", "canonical", "facts")

@@ -18,7 +18,8 @@ from shinglefold.sketch import packed_size
 from shinglefold.sketch.hash_mixing import mix64, stream
 from shinglefold.sketch.supershingles import HASHED, slot_characters
 
-#: States: has a signature; has none, or no fingerprint; is damaged or sealed; is of another scheme.
+#: The states of a document: its fingerprint has a signature; has none, or is missing; is damaged or sealed;
+#: is of another scheme.
 SIGNED, UNSIGNED, UNREADABLE, FOREIGN = 0, 1, 2, 3
 #: The low bits of a document's number: its position in the partition, whose number is in the high bits.
 _ROWS = 33
@@ -130,7 +131,7 @@ class _Reader:
         return pa.RecordBatch.from_pydict(columns)
 
     def _every(self, batch: Batch, signed: NDArray[np.bool_]) -> Uint64s:
-        """Return the supershingles that decide: all, or only those that an index stores."""
+        """Return the supershingles that find candidates: all, or only those that an index stores."""
         sketch, decision = self.scheme.sketch, self.scheme.decision
         column = batch.column("every").filter(pa.array(signed))
         if column.null_count:

@@ -20,7 +20,7 @@ from shinglefold.offline.spark.verify import verified
 from shinglefold.options.validation import check_int
 
 _SCHEMA = "a long, b long, moved long"
-#: More rounds than this are an error in the program: a path of 2⁶⁴ documents takes fewer.
+#: The most rounds; more would be a bug, because even a path of 2⁶⁴ documents takes fewer.
 _MOST = 100
 
 
@@ -36,7 +36,7 @@ def connected(
     Args:
         edges: (a, b), numbers of documents; in any order, repeated or not.
         work: stores each round.
-        told: is called with the number of each round and the edges that it moved.
+        told: called with the number of each round and how many edges it moved.
 
     Cost: a round is two shuffles of at most two rows an edge. In all trials the rounds grew with the
     logarithm of the longest path.
@@ -105,7 +105,7 @@ def _batch(a: Int64s, b: Int64s, moved: NDArray[np.bool_], before: int) -> Batch
     return pa.RecordBatch.from_arrays([pa.array(a), pa.array(b), pa.array(counts)], ["a", "b", "moved"])
 
 
-#: Is called with a line of text for each stage.
+#: A function that is called with a line of text for each stage.
 Report = Callable[[str], None]
 _STATES = {"signed": SIGNED, "unsigned": UNSIGNED, "unreadable": UNREADABLE, "foreign": FOREIGN}
 
@@ -155,11 +155,11 @@ class SparkSummary:
     members: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as JSON."""
+        """Return the counts as JSON."""
         return asdict(self)
 
     def take(self, counts: Mapping[str, int]) -> None:
-        """Set counts by name."""
+        """Set the counts with these names."""
         for name, count in counts.items():
             setattr(self, name, count)
 

@@ -64,7 +64,7 @@ def session(options: Mapping[str, str], master: str = "") -> Session:
     try:
         return builder.getOrCreate()
     except Exception as error:
-        # Java fails in several ways, each with another Python exception.
+        # Java fails in several ways, each with a different Python exception.
         raise ConfigError(
             f"Spark does not start ({_first_line(error)}): it needs Java 17 or newer, named by JAVA_HOME"
         ) from error
@@ -204,7 +204,7 @@ def _translated(text: str, condition: str) -> ShinglefoldError:
 
 
 def _told(text: str) -> str:
-    """Return the line of a Java stack trace that says what went wrong: the last cause."""
+    """Return the line of a Java stack trace with the innermost cause."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     causes = [line.partition(": ")[2] for line in lines if line.startswith("Caused by: ")]
     chosen = (

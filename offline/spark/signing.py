@@ -70,7 +70,7 @@ def _bare(documents: Frame, target: str) -> Frame:
     return documents.drop(*(name for name in added if name in documents.columns))
 
 
-@lru_cache(maxsize=2)  # a process works on many partitions, and its lexicon serves them all
+@lru_cache(maxsize=2)  # cached, because a process works on many partitions, which share its lexicon
 def _signer(scheme: Scheme, options: SignOptions) -> Signer:
     return Signer(scheme, options)
 

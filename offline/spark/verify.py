@@ -49,7 +49,7 @@ def _needed(pairs: Frame, prints: Frame) -> Frame:
 
 
 def _hopeful(scheme: Scheme) -> Decision:
-    """Return a decision by signatures that drops no pair whose texts may be similar enough."""
+    """Return a decision by signatures that keeps every pair whose texts may be similar enough."""
     sketch, decision = scheme.sketch, scheme.decision
     width = max(sketch.word_width, sketch.char_width)
     least = min(decision.min_resemblance, least_estimate(decision.min_similarity, width, sketch))
