@@ -12,11 +12,11 @@ from shinglefold.errors import ConfigError
 from shinglefold.model.values import Int64s, Uint64s
 
 _BITS = 64
-#: About how many strangers a query of a table may be compared with.
+#: About how many unrelated fingerprints a query of a table may be compared with.
 _STRANGERS = 64
 #: Fingerprints looked up at a time by ``pairs``.
 _BATCH = 1 << 14
-#: Comparisons made at a time.
+#: The number of comparisons made at a time.
 _COMPARED = 1 << 21
 #: Blocks of ``near_once``: more of them mean smaller buckets and more tables.
 _NEAR_BLOCKS = 5
@@ -24,7 +24,7 @@ _NEAR_BLOCKS = 5
 
 @dataclass(frozen=True, slots=True)
 class _BitTable:
-    """Fingerprints sorted by the bits in ``mask``; ``order`` has their original places."""
+    """Fingerprints sorted by the bits in ``mask``; ``order`` has their original positions."""
 
     mask: int
     keys: Uint64s
@@ -183,7 +183,7 @@ def _compared(
 ) -> Int64s:
     """Return query · N + fingerprint for the fingerprints in the buckets within the distance."""
     asking = np.repeat(buckets.queries, buckets.counts)
-    # The places first, first + 1, … of each query, concatenated.
+    # The positions first, first + 1, … of each query, concatenated.
     steps = np.arange(len(asking)) - np.repeat(np.cumsum(buckets.counts) - buckets.counts, buckets.counts)
     nominated = table.order[np.repeat(buckets.first, buckets.counts) + steps]
     near = np.bitwise_count(fingerprints[nominated] ^ queries[asking]) <= distance
@@ -213,5 +213,5 @@ def _table(fingerprints: Uint64s, mask: int) -> _BitTable:
 
 
 def _kept(fingerprints: Uint64s, mask: int) -> Uint64s:
-    """Return the kept bits in their places: sorting makes equal keys adjacent whatever their order."""
+    """Return the kept bits at their positions: sorting makes equal keys adjacent whatever their order."""
     return fingerprints & np.uint64(mask)

@@ -82,7 +82,7 @@ def similarity(one: Uint64s, other: Uint64s, bits: int = 64) -> NDArray[np.float
 
 
 def _signs(features: Uint64s, offsets: Int64s, weights: NDArray[np.floating] | None) -> Uint64s:
-    """Return a word for each document, with the bits of positive balance."""
+    """Return a word for each document; a bit is 1 if its balance is positive."""
     balance = np.zeros((len(offsets) - 1, 64))
     for begin in range(0, len(features), _BLOCK):
         part = features[begin : begin + _BLOCK]

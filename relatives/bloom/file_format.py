@@ -16,14 +16,14 @@ from shinglefold.errors import InputError
 
 Array = NDArray[np.unsignedinteger[Any]]
 _MAGIC = b"sfbloom1"
-#: Arrays begin at a multiple of this, so they can be memory-mapped.
+#: Arrays begin at a multiple of this many bytes, so that they can be memory-mapped.
 _PAGE = 4096
 _HEAD = np.dtype([("magic", "S8"), ("length", "<u8"), ("checksum", "<u8")])
 
 
 @dataclass(slots=True)
 class Stored:
-    """The memory-mapped file of a filter. ``header`` is verified; ``check`` verifies an array, once."""
+    """The memory-mapped file of a filter. ``header`` is verified; ``check`` verifies an array."""
 
     path: Path
     header: Mapping[str, Any]

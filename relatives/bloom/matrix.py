@@ -13,7 +13,7 @@ from shinglefold.model.values import Int64s, Uint64s
 from shinglefold.relatives.bloom.file_format import load, save
 
 _LOW = np.uint64(0xFFFFFFFF)
-#: The most bits of a filter: a place is computed from 32 bits of the hash.
+#: The most bits of a filter: a bit position is computed from 32 bits of the hash.
 _MOST_BITS = 2**31
 
 
@@ -25,7 +25,7 @@ class Shape:
         elements: n, the capacity in distinct elements.
         false_positives: p, the rate of false positives with n elements.
         bits: m = −n·ln p/(ln 2)².
-        hashes: k = m/n·ln 2, places for each element.
+        hashes: k = m/n·ln 2, the bit positions of each element.
     """
 
     elements: int
@@ -63,12 +63,12 @@ class Shape:
         return np.asarray((1.0 - empty) ** self.hashes, np.float64)
 
     def places(self, elements: Uint64s) -> Int64s:
-        """Return the k places of each element, int64 (E, k), each below ``bits``.
+        """Return the k bit positions of each element, int64 (E, k), each below ``bits``.
 
         Args:
             elements: uint64 (E,), well mixed hashes, such as shingles.
 
-        Source: Kirsch, Mitzenmacher 2006, "Less hashing, same performance": all k places come from two
+        Source: Kirsch, Mitzenmacher 2006, "Less hashing, same performance": all k positions come from two
             hashes.
         Deviations: the second hash is made odd; a multiplication and a shift replace the slower remainder.
         """
@@ -122,7 +122,7 @@ class BitSlicedRows:
         Cost: k words an element, about 10 ns a word.
         """
         block = self._writable(row // ROWS)
-        # Duplicate places are harmless: they set the same bit.
+        # Duplicate positions are harmless: they set the same bit.
         block[self.shape.places(elements).ravel()] |= np.uint64(1 << row % ROWS)
 
     def clear(self, row: int) -> None:
@@ -134,7 +134,7 @@ class BitSlicedRows:
         np.bitwise_and(block, np.uint64(~(1 << row % ROWS) & (2**64 - 1)), out=block)
 
     def counts(self, elements: Uint64s) -> Int64s:
-        """Return how many of the elements each row has, int64 (rows,).
+        """Return for each row how many of the elements it has, int64 (rows,).
 
         Cost: k words an element and block of 64 rows; for 4,000 elements, k = 4, about 0.4 ms a block.
         """
@@ -145,7 +145,7 @@ class BitSlicedRows:
         return found
 
     def contains(self, row: int, elements: Uint64s) -> Uint64s:
-        """Return 1 for each element a row has and 0 for the others, uint64 (E,)."""
+        """Return 1 for each element that a row may have and 0 for the others, uint64 (E,)."""
         together = self._together(row // ROWS, self.shape.places(elements))
         return (together >> np.uint64(row % ROWS)) & np.uint64(1)
 
@@ -184,7 +184,7 @@ _KIND = "matrix"
 
 
 class MatrixFilter:
-    """A Bloom filter row for each document, with room for the longest."""
+    """A Bloom filter with a row for each document; all rows have the size for the longest document."""
 
     def __init__(self, shape: Shape) -> None:
         self.bit_rows = BitSlicedRows(shape)
@@ -249,6 +249,6 @@ class MatrixFilter:
         return found
 
     def counts(self, elements: Uint64s) -> Mapping[str, int]:
-        """Return how many of the elements each document may have."""
+        """Return for each document how many of the elements it may have."""
         counts = self.bit_rows.counts(elements).tolist()
         return {name: counts[row] for name, row in self._rows.items()}

@@ -27,7 +27,7 @@ class RowPiece:
 
 
 def pieces_of(begin: int, placed: list[tuple[int, int]]) -> tuple[RowPiece, ...]:
-    """Return the consecutive pieces for pairs of row and length, from ``begin`` on."""
+    """Return consecutive pieces of a document from element ``begin`` on, given row and length of each."""
     bounds = [begin]
     for _, length in placed:
         bounds.append(bounds[-1] + length)
@@ -37,7 +37,7 @@ def pieces_of(begin: int, placed: list[tuple[int, int]]) -> tuple[RowPiece, ...]
 
 
 def place(length: int, free: Int64s, capacity: int, whole: bool) -> list[tuple[int, int]] | None:
-    """Return rows and the number of elements for each, or None if there is too little space.
+    """Return the rows for a document and the number of elements for each; None without enough space.
 
     Args:
         length: the number of elements.
@@ -158,7 +158,7 @@ class PseudoMatrixFilter:
                     self.bit_rows.add(piece.row, distinct[piece.begin : piece.end])
 
     def compact(self, elements: Elements) -> Iterator[int]:
-        """Move the last row into the others while they have space; yield the remaining rows after each step.
+        """Move documents of the last row into others while these have space; yield how many rows remain.
 
         Between two steps the filter can be used and changed: elements are added to their new row before the
         old one is emptied.
@@ -227,7 +227,7 @@ class PseudoMatrixFilter:
         return found
 
     def _placed(self, length: int) -> list[tuple[int, int]]:
-        """Return the place for a new document; add rows until there is space."""
+        """Return rows for a new document, with the number of elements for each; add rows if necessary."""
         capacity = self.bit_rows.shape.elements
         while (placed := place(length, self._free, capacity, self.whole)) is None:
             self.bit_rows.extend()
@@ -235,7 +235,7 @@ class PseudoMatrixFilter:
         return placed
 
     def _moved(self, last: int) -> dict[str, tuple[RowPiece, ...]] | None:
-        """Return places for the documents of a row among the rows before it; None if not all fit."""
+        """Return new pieces, in the rows before, for the documents of a row; None if not all fit."""
         free = self._free[:last].copy()
         moved: dict[str, tuple[RowPiece, ...]] = {}
         for name in sorted(self._held[last]):
@@ -288,5 +288,5 @@ class PseudoMatrixFilter:
 
 
 def _distinct(elements: Uint64s) -> Uint64s:
-    """Return each element once, in the order of their first places, so that passages stay together."""
+    """Return each element once, in the order of first occurrences, so that passages stay together."""
     return elements[np.sort(np.unique(elements, return_index=True)[1])]

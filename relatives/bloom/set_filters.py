@@ -17,7 +17,7 @@ class SingleFilter:
 
     Attributes:
         kind: the kind that its files name.
-        cells: places of the shape in one byte.
+        cells: how many positions of the filter one byte holds.
     """
 
     kind: ClassVar[str]
@@ -59,7 +59,7 @@ class ClassicFilter(SingleFilter):
     def add(self, elements: Uint64s) -> None:
         """Add elements."""
         places = self.shape.places(elements).ravel()
-        # Bit by bit, because an assignment sets only one of several places in the same byte.
+        # Bit by bit, because an assignment sets only one of several positions in the same byte.
         for bit in range(8):
             self._held[places[places & 7 == bit] >> 3] |= np.uint8(1 << bit)
 
@@ -93,7 +93,7 @@ class CountingFilter(SingleFilter):
         """Remove elements, each as often as it is given.
 
         Raises:
-            KeyError: one is not in the filter; none is removed then.
+            KeyError: one is not in the filter; then none is removed.
         """
         places, times = self._counted(elements)
         before = self._held[places].astype(np.int64)
