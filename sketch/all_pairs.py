@@ -15,7 +15,7 @@ from shinglefold.sketch.verification import PairVerifier, Texts
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairs:
-    """Pairs of documents by their places in the collection: a < b.
+    """Pairs of documents by their positions in the collection: a < b.
 
     ``a``, ``b``: int64 (P,). ``resemblance``: float64 (P,), estimated; 1 if the digests are equal.
     ``similarity``: float64 (P,), the edit similarity of the texts; 1 if the digests are equal, NaN if the

@@ -32,8 +32,8 @@ def low_bits(minima: Uint32s, bits: int) -> Uint32s:
 
     The minima are mixed first, which the source does not do. The lowest bits of an odd multiply-add depend
     only on the lowest bits of its input. In short documents few shingles hold all minima, so the functions
-    would agree or disagree together. Without the mix, the estimate of strangers with 4 shingles scatters 2.4
-    times as wide.
+    would agree or disagree together. Without the mix, the estimate for unrelated documents with 4 shingles
+    has 2.4 times the standard deviation.
     """
     check_bits(bits)
     return mix32(minima) >> np.uint32(32 - bits)
@@ -87,7 +87,7 @@ def unpack(packed: Bytes, bits: int, values: int) -> Uint32s:
 
 #: Pairs compared at a time: 128 KiB of 64-bit words.
 _BLOCK = 1 << 14
-#: Words of 64 values whose differences fit into a byte.
+#: The number of words of 64 values whose differences fit into a byte.
 _COUNTED = 3
 
 
@@ -98,7 +98,7 @@ def agreement(one: Bytes, many: Bytes, bits: int, values: int | None = None) -> 
         one: uint8 (B,).
         many: uint8 (N, B).
         bits: bits of a value.
-        values: K; None takes as many as fit into the bytes, so padding of the last byte counts as equal.
+        values: K; by default as many as fit into the bytes, so padding of the last byte counts as equal.
 
     Returns:
         int64 (N,), each from 0 to K.
@@ -165,7 +165,7 @@ def bit_planes(rows: Bytes, bits: int, wanted: int | None = None) -> Uint64s:
 
     Args:
         rows: packed signatures, uint8 (N, B).
-        wanted: how many bits of each value, the lowest first; None takes all.
+        wanted: how many bits of each value, the lowest first; by default all.
 
     Returns:
         uint64 (wanted, words, N), unused bits 0. The order of values differs from that in the row, but is the
@@ -174,7 +174,7 @@ def bit_planes(rows: Bytes, bits: int, wanted: int | None = None) -> Uint64s:
     count = -(-rows.shape[1] // (8 * bits))
     padded = np.zeros((len(rows), count * 8 * bits), np.uint8)
     padded[:, : rows.shape[1]] = rows
-    # A word has 64/b values. Bit i of the values of b words, each shifted by its place, fills one word.
+    # A word has 64/b values. Bit i of the values of b words, each shifted by its position, fills one word.
     words = padded.view(np.uint64).reshape(len(rows), count, bits)
     lowest = np.uint64(lowest_bits(bits, 8))
     planes = np.empty((bits if wanted is None else wanted, count, len(rows)), np.uint64)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from shinglefold.model.values import Int64s, Uint64s
 
-#: Candidate pairs processed at a time.
+#: The number of candidate pairs processed at a time.
 CHUNK = 1 << 16
 
 
@@ -69,7 +69,7 @@ def _compared(columns: Uint64s, row: int, min_shared: int) -> tuple[Int64s, Int6
 class _Buckets:
     """Rows of equal supershingles, slot by slot; each int64 (M, C).
 
-    ``order``: the rows, sorted by supershingle. ``places``: the place of each row in that order.
+    ``order``: the rows, sorted by supershingle. ``places``: the position of each row in that order.
     ``partners``: how many rows of its bucket come after it; the sort is stable, so these are later rows.
     """
 

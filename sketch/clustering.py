@@ -112,7 +112,7 @@ def _join(a: Int64s, b: Int64s, forest: DisjointSets, alike: Alike) -> None:
 
 
 def _undecided(buckets: Buckets, forest: DisjointSets) -> Buckets:
-    """Return the buckets with several sets, without their first documents, which are compared already."""
+    """Return the buckets with several sets, without their first documents, which were compared before."""
     if not len(buckets):
         return buckets
     roots = forest.roots(buckets.documents)

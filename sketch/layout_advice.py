@@ -31,7 +31,7 @@ class Requirements:
         documents: the size of the collection, at least 2.
         near_share: the share of all pairs with half the wanted resemblance, such as pages of one site; the
             rest have 0.02.
-        strangers: how many candidates of a document may turn out to be no duplicates.
+        strangers: how many candidates of a document may not be duplicates.
     """
 
     resemblance: float = 0.61
@@ -168,7 +168,7 @@ def needed_hash_bits(documents: int) -> int:
 
 
 def resemblance_after(replaced: float, width: int) -> float:
-    """Return the resemblance of two texts if a share of the tokens is replaced at random places.
+    """Return the resemblance of two texts if a share of the tokens is replaced at random positions.
 
     A token is part of w shingles: the share (1 − replaced)^w of them survives on either side.
 

@@ -11,9 +11,9 @@ from shinglefold.model.values import Int64s, Uint32s, Uint64s
 from shinglefold.sketch.hash_mixing import stream
 from shinglefold.sketch.shingles import batch_shingles, count_repeats, shingle_counts
 
-#: The minimum of nothing.
+#: The minimum of a document without shingles.
 EMPTY = np.uint32(0xFFFFFFFF)
-#: Shingle positions processed at a time.
+#: The number of shingle positions processed at a time.
 BLOCK = 16384
 #: Values of the scratch buffer: 512 KiB, half of a common second-level cache.
 _BUFFER = 1 << 17

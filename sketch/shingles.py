@@ -11,7 +11,7 @@ from shinglefold.sketch.hash_mixing import mix64
 MIN_WIDTH, MAX_WIDTH = 1, 10
 #: Positions hashed at a time: hashes and scratch memory, 128 KiB each, stay in the second-level cache.
 _BLOCK = 16384
-#: Positions sorted at a time.
+#: The number of positions sorted at a time.
 _SORTED = 1 << 20
 #: The factor of the hash chain, and of the numbers of repeats.
 FACTOR = np.uint64(0xD6E8FEB86659FD93)
@@ -108,7 +108,7 @@ def count_repeats(shingles: Uint64s, offsets: Int64s, width: int) -> None:
 
 
 def _number(shingles: Uint64s, keys: Uint64s) -> None:
-    """Mix the number of the repeat into every shingle whose key came before; first occurrences stay."""
+    """Mix the number of the repeat into each repeated shingle; first occurrences stay unchanged."""
     for part in _partition(keys):
         chosen, number = _repeats(keys if part is None else keys[part])
         places = chosen if part is None else part[chosen]
@@ -116,7 +116,7 @@ def _number(shingles: Uint64s, keys: Uint64s) -> None:
 
 
 def _partition(keys: Uint64s) -> Iterator[Int64s | None]:
-    """Yield the places of keys in parts of about a million, equal keys in one part; None for all at once.
+    """Yield the positions of keys in parts of about a million, equal keys in one part; None for all at once.
 
     Sorting takes several times the memory of the tokens, so a long text is sorted in parts.
     """
@@ -132,7 +132,7 @@ def _partition(keys: Uint64s) -> Iterator[Int64s | None]:
 
 
 def _repeats(keys: Uint64s) -> tuple[Int64s, Uint64s]:
-    """Return the places of repeated keys, and the number of each repeat."""
+    """Return the positions of repeated keys, and the number of each repeat."""
     places, before = _ranked_repeats(keys)
     own = np.arange(len(places))
     # A run of equal keys begins where the key before is not a repeat.
@@ -142,10 +142,10 @@ def _repeats(keys: Uint64s) -> tuple[Int64s, Uint64s]:
 
 
 def _ranked_repeats(keys: Uint64s) -> tuple[Int64s, Int64s]:
-    """Return the places of repeated keys, grouped by key, and the place of each preceding occurrence.
+    """Return the positions of repeated keys, grouped by key, and that of each preceding occurrence.
 
-    The lowest bits of each key are replaced by its place, and the numbers are sorted, which takes a third of
-    the time of ``argsort``. If keys agree in all other bits, which is rare, ``argsort`` is used.
+    The lowest bits of each key are replaced by its position, and the numbers are sorted, which takes a third
+    of the time of ``argsort``. If keys agree in all other bits, which is rare, ``argsort`` is used.
     """
     bits = np.uint64(max(1, (len(keys) - 1).bit_length()))
     tagged = keys >> bits

@@ -99,7 +99,7 @@ class Sketcher:
         Args:
             hashes: uint64 (T,), the token hashes of all documents one after another.
             offsets: int64 (D + 1,), ascending; document d is ``hashes[offsets[d]:offsets[d + 1]]``.
-            widths: the shingle width of each document, int64 (D,), or of all; None takes ``word_width``.
+            widths: the shingle width of each document, int64 (D,), or of all; by default ``word_width``.
 
         Raises:
             ConfigError: a width is outside 1…10.
