@@ -252,7 +252,7 @@ class FoldedIndex:
 
         Raises:
             Refused: it resembles a stored document (``like``), or breaks another rule of the policy.
-            EngineError: the engine can't go on.
+            EngineError: the engine fails.
 
         Cost: a few requests; documents that threads add at the same time share them.
         """
@@ -314,7 +314,7 @@ class FoldedIndex:
         Args:
             only_missing: read only documents without a fingerprint.
             requests_per_second: documents read a second; 0 sets no limit.
-            checkpoint: a file that lets a later run go on.
+            checkpoint: a file from which a later run resumes.
             workers: processes; 0 means one for each core.
         """
         options = BackfillOptions(
