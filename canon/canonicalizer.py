@@ -67,7 +67,7 @@ class Canonicalizer:
         self.lexicon = Lexicon(capacity, identity)
         self._kernel: Kernel | None = None
         self._runs = threading.local()
-        # A cache of its own for ``tokens``; it holds strings, so it is smaller.
+        # A separate cache for ``tokens``. It is smaller, because it holds strings.
         self._form = lru_cache(maxsize=min(capacity, 1 << 17))(self._uncached_form)
         self.strings = StringLexicon(min(capacity, 1 << 18))
         #: Whether ``text_batch`` was called: from then on the strings of new forms are kept, too.
@@ -228,7 +228,7 @@ class Canonicalizer:
         """
         if self._kernel is None:
             raise RuntimeError("compile() comes before run()")
-        # Each thread has a run of its own and reuses its memory: fresh memory costs more than the work.
+        # Each thread has its own ``CanonRun`` and reuses its memory: fresh memory costs more than the work.
         run: CanonRun | None = getattr(self._runs, "run", None)
         if run is None:
             # Pyright finds this module under two names, and takes their classes for different ones.

@@ -37,8 +37,8 @@ RARITY = 50
 
 #: Scripts with homoglyphs. They have a bit even if no language claims them, so that mixed words are found.
 CONFUSABLE = ("Cyrl", "Latn", "Grek")
-#: Bits of a word's traits, from the lowest: its scripts; those of ``CONFUSABLE`` it has a letter of that
-#: looks like none of another; the languages whose letters it has.
+#: The bits of a word's traits, from the lowest: its scripts; the ``CONFUSABLE`` scripts of which it has a
+#: letter without homoglyphs; the languages whose distinctive letters it has.
 SCRIPT_BITS = 13
 OWN = SCRIPT_BITS
 MARKS = OWN + len(CONFUSABLE)
