@@ -236,7 +236,7 @@ def shorten(value: object) -> str:
 
 def _text(value: object, depth: int) -> str:
     if isinstance(value, str | bytes):
-        # The closing quotation mark is cut off, which shows that the text goes on.
+        # The closing quotation mark is cut off, to show that the text continues.
         return repr(value) if len(value) <= MOST else repr(value[:MOST])[:-1] + _CUT
     if isinstance(value, int) and value.bit_length() > _BITS:
         return f"a number of about {round(value.bit_length() * 0.30103)} digits"

@@ -18,7 +18,7 @@ from shinglefold.options.validation import check_known, check_path, check_str
 
 _PREFIX = "SHINGLEFOLD_"
 _FILE = "shinglefold.toml"
-#: The similarity of two names of five letters, two of them swapped.
+#: The least similarity of a mistyped name: that of five letters with two of them swapped.
 _ALIKE = 0.8
 
 

@@ -111,7 +111,7 @@ class IndexInfo:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """The version of a document. A write guarded with it fails if the document has changed."""
+    """The version of a document. A write with this guard fails if the document has changed since."""
 
     seq_no: int
     primary_term: int

@@ -32,7 +32,7 @@ class ExclusiveWrites(Protocol):
     """Implemented by engines whose indices only one process at a time may write."""
 
     def exclusive(self, index: str) -> AbstractContextManager[None]:
-        """Hold the write lock of an index; all earlier writes are visible to searches.
+        """Keep the write lock of an index; all earlier writes are visible to searches.
 
         Writes inside are durable and visible when the context is left.
 
@@ -42,7 +42,7 @@ class ExclusiveWrites(Protocol):
         ...
 
     def deciding(self, index: str, fields: Collection[str]) -> AbstractContextManager[None]:
-        """Hold the write lock of an index for one of many decisions.
+        """Keep the write lock of an index for one of many decisions.
 
         Writes inside are durable when the context is left. Searches see them about a second later, or when
         the index is released; until then ``pending_by_value`` returns them.
@@ -63,7 +63,7 @@ class ExclusiveWrites(Protocol):
         ...
 
     def lease(self, index: str) -> AbstractContextManager[None]:
-        """Hold the write lock of an index across batches; other threads of this process may still write.
+        """Keep the write lock of an index across batches; other threads of this process may still write.
 
         Raises:
             EngineUnavailable: another process writes to it.
@@ -71,7 +71,7 @@ class ExclusiveWrites(Protocol):
         ...
 
     def request_lease(self, index: str) -> None:
-        """Ask the process with the lease of an index to release it."""
+        """Request the lease of an index from the process that has it."""
         ...
 
     def lease_requested(self, index: str) -> bool:

@@ -21,7 +21,8 @@ Mode = Literal["lemma", "stem", "surface"]
 Verify = Literal["keywords", "signature", "text"]
 #: Which words must also be equal: none, or those with digits.
 Facts = Literal["any", "numbers"]
-#: Increases whenever the same parameters would yield other bytes.
+#: The version of the algorithm. Increase it with any change after which the same parameters yield other
+#: bytes.
 ALGORITHM = 2
 #: The way to verify that each threshold implies.
 _THRESHOLDS: Mapping[str, Verify] = MappingProxyType(
@@ -155,7 +156,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """Name, languages and parameters; ``id`` stands with every stored fingerprint."""
+    """Name, languages and parameters; every stored fingerprint has the ``id``."""
 
     languages: tuple[LanguageRef, ...] = ()
     name: str = "default"

@@ -10,10 +10,10 @@ from shinglefold.errors import ConfigError
 from shinglefold.model.values import Fingerprint
 from shinglefold.options.validation import check_type
 
-#: Bytes of the shortest key, and of a seal.
+#: The least bytes of a key, and the bytes of a seal.
 _SHORTEST, _SIZE = 16, 12
 _PERSON = b"shinglefold seal"
-#: Dots between scheme, language, shingles and digest; with more of them a head would be ambiguous.
+#: The number of dots between scheme, language, shingles and digest; with more a head would be ambiguous.
 _DOTS = 3
 _VARIABLE = "SHINGLEFOLD_SEAL_KEY"
 _MADE = "make one with: python -c 'import secrets; print(secrets.token_hex(32))'"

@@ -15,7 +15,7 @@ from shinglefold.model.values import LONGEST_DIGEST, Fingerprint, pad_base64
 
 #: The most shingles of a text; a float holds the number exactly.
 _MOST = 2**50
-#: Values for the parts that a hit lacks.
+#: Default values for parts that a hit lacks.
 _NO_DIGEST, _NO_SIGNATURE = ("..0.",), ("",)
 _Row = Mapping[str, Any]
 
@@ -67,7 +67,7 @@ def without_fingerprint(document: Any, path: str) -> Any:  # noqa: ANN401 - JSON
 
 
 def _none_begins(document: Mapping[Any, Any], path: str) -> bool:
-    """Return whether no key begins like the path, so the field is not in the document."""
+    """Return whether no key begins like the path, so that the document lacks the field."""
     try:
         return f"\n{path.partition('.')[0]}" not in "\n".join(("", *document))
     except TypeError:

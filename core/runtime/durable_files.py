@@ -51,7 +51,7 @@ def lock(file: int) -> bool | None:
     Processes that are forked while it is locked have the lock, too.
 
     Returns:
-        True if the lock is ours, False if another process has it, None if the system supports no locks.
+        True if this process has the lock now, False if another one has it, None on a system without locks.
     """
     try:
         import fcntl
