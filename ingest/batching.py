@@ -9,11 +9,11 @@ T = TypeVar("T")
 TEXT_BUDGET = 256_000
 #: Characters of raw documents, markup included, in a block for a worker.
 RAW_BUDGET = 1_000_000
-#: The same if each block becomes one bulk request: fewer requests cost server and client less.
+#: The same if each block becomes one bulk request: larger requests cost server and client less.
 REQUEST_BUDGET = 2_000_000
-#: Documents in a block.
+#: The most documents in a block.
 MAX_DOCUMENTS = 1_000
-#: Characters of one text of a document: indexing takes some twenty bytes of memory per character.
+#: The most characters of one text: indexing takes some twenty bytes of memory per character.
 MAX_TEXT = 20_000_000
 
 
@@ -22,7 +22,7 @@ def blocks(
 ) -> Iterator[list[T]]:
     """Yield the items in order, in lists of at most ``budget`` characters and ``most`` items.
 
-    An item larger than the budget is a list of its own.
+    An item larger than the budget is in a separate list.
     """
     block: list[T] = []
     used = 0

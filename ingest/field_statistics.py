@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 from shinglefold.ingest.field_paths import MISSING, get
 
 _T = TypeVar("_T")
-#: Documents in the sample, and levels of objects searched in each.
+#: The number of documents in the sample, and of levels of objects that are searched in each.
 _SAMPLE, _LEVELS = 200, 3
-#: Characters of a text in the sample.
+#: The most characters of a text in the sample.
 _PREFIX = 1 << 16
-#: Usual names of fields with text; those of titles first.
+#: Usual names of title fields, then of other text fields.
 _TITLES = ("title", "headline", "heading", "subject", "name", "caption")
 _BODIES = ("body", "content", "text", "article", "fulltext", "full_text", "html", "message", "description")
 #: Running text: eight words, or eight characters of a script without spaces. Possessive, and anchored at word

@@ -29,7 +29,7 @@ _SEXTET, _BYTE = np.uint64(63), np.uint32(255)
 
 
 class JsonTemplate(NamedTuple):
-    """The bytes that the JSON of every fingerprint of a scheme ends with, and the places to fill in.
+    """The last bytes of the JSON of every fingerprint of a scheme, and the offsets to fill in.
 
     ``blank``: the constant bytes. ``words``: offset of the first keyword's letters; ``step``: distance to the
     next keyword. ``signature``: offset of the signature. ``starts``: initial hash states, one per keyword.

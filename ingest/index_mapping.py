@@ -24,9 +24,9 @@ FINGERPRINT_PARTS = frozenset(
 )
 #: What groups and gates store in the same field: group number, leader flag, and placeholders of gates.
 BOOKKEEPING_PARTS = frozenset({"group", "leader", PENDING, ATTEMPT})
-#: Names shown in a message.
+#: The most names shown in a message.
 _SHOWN = 3
-#: Searched only. Norms make ``exists`` queries possible, as for supershingles.
+#: Passages are only searched. Norms make ``exists`` queries possible, as for supershingles.
 _PASSAGES = {"type": "keyword", "doc_values": False, "norms": True}
 
 
@@ -166,7 +166,7 @@ def write_index_of(engine: Engine, index: str) -> str:
 
 
 def is_append_only(engine: Engine, index: str) -> bool:
-    """Return whether a name is a data stream; False if the client may not look."""
+    """Return whether a name is a data stream; False if the client lacks the permission to find out."""
     if engine.templates is None:
         return False
     try:

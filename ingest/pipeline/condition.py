@@ -83,7 +83,7 @@ def parse_condition(source: str, place: str) -> Condition:
     """Parse a condition.
 
     Raises:
-        ConfigError: it is outside the subset; the message names the place in the pipeline and in the text.
+        ConfigError: it is outside the subset; the message names the step, and the position in the text.
     """
     return Condition(source, _Parser(source, place).parse())
 
@@ -95,7 +95,7 @@ def _truth(value: object, source: str) -> bool:
 
 
 def _equal(one: object, other: object) -> bool:
-    # In Python 1 == True; not so on the servers.
+    # In Python 1 == True; on the servers these differ.
     return isinstance(one, bool) == isinstance(other, bool) and one == other
 
 

@@ -52,7 +52,7 @@ def text_fields(steps: Sequence[Step], target: str) -> tuple[str, ...]:
 
 
 def raw_fields(steps: Sequence[Step], target: str) -> tuple[str, ...]:
-    """Return the text fields that documents bring themselves, because no step creates them."""
+    """Return the text fields that documents must have, because no step creates them."""
     created: set[str] = set()
     rewritten: set[str] = set()
     for step in steps:

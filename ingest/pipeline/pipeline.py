@@ -39,7 +39,7 @@ from shinglefold.model.seal import Seal, check_seal
 from shinglefold.options.validation import check_known, check_object, check_strings, expected
 from shinglefold.registry import make_scheme
 
-#: Fields of text, at most.
+#: The most text fields.
 _MOST_FIELDS = 1_000
 #: Metadata that documents of a simulation may have.
 _METADATA = ("_index", "_id", "_routing", "_version", "_version_type", "_if_seq_no", "_if_primary_term")

@@ -43,7 +43,7 @@ class Tools:
             self.meter.take()
 
     def expect(self, characters: int) -> None:
-        """Load compiled code before workers are forked, if it pays for this many more characters."""
+        """Load compiled code before workers are forked, if that saves time for this many more characters."""
         if self.fingerprinter.expect(characters):
             self.warm()
 
@@ -156,7 +156,7 @@ class Options:
 class DocumentProcessor(ABC):
     """A processor that changes one document at a time.
 
-    ``type``: its name in pipelines. ``stage``: the stage whose time it adds to, if any.
+    ``type``: its name in pipelines. ``stage``: the stage of the run to which its time is added, if any.
     """
 
     type: ClassVar[str]

@@ -25,7 +25,7 @@ class Supershingle:
         ``language_field`` or ``language``: neither chooses the language word by word.
         ``ignore_missing``: true; a document without text gets a fingerprint without a signature, which has no
         duplicates.
-        ``keywords``: true; false saves space, but copies cannot be searched for and groups not be numbered.
+        ``keywords``: true; false saves space, but then searches find no copies, and groups get no numbers.
         ``passages``: false; true also stores elements by which passages of other texts are found.
     """
 

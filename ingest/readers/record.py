@@ -67,10 +67,10 @@ class ReadOptions:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One document of a source, or one place where no document could be read.
+    """One document of a source, or the reason why a line or file could not be read as one.
 
     ``document``: None if there is a ``reason``; ``raw`` is then the original text, for the dead letters.
-    ``line``: counts from 1; 1 for a file that is one document. ``replaced``: number of undecodable places.
+    ``line``: counts from 1; 1 for a file that is one document. ``replaced``: number of undecodable sequences.
     ``fraction``: the share of the source read so far, 0 if its length is unknown.
     ``id_field``: the field of the id in ``raw``.
     """

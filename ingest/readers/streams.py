@@ -29,14 +29,14 @@ _CANDIDATES = {
     "euc_jp": "euc-jp",
     "euc_kr": "euc-kr",
 }
-#: Their small letters differ in one only, so that a short text looks right in both.
+#: Two encodings that differ in one small letter only, so that a short text looks right in both.
 _TWINS = ("cp1251", "mac_cyrillic")
 _LETTERS = re.compile("[А-яЁёІіЇїЄєҐґЎў]")
 _ODD_CAPITAL = re.compile("[а-яёіїєґў][А-ЯЁІЇЄҐЎ]")
 _BAD = re.compile("[\udc80-\udcff]")
-#: Marks in UTF-8 what could not be decoded from UTF-16.
+#: The character that marks, in UTF-8, what could not be decoded from UTF-16.
 _FROM_OTHERS = {"\udcff"}
-#: Bytes for a guess, and guesses after which the most frequent one is final.
+#: The bytes for a guess, and the number of guesses after which the most frequent one is final.
 _ENOUGH, _GUESSES = 16_384, 50
 #: UTF-32 before UTF-16, whose byte order mark is a prefix.
 _BOMS = (
@@ -172,7 +172,7 @@ def _declared(raw: bytes) -> str:
 
 
 def decode_lossy(raw: bytes, encoding: str) -> tuple[str, int]:
-    """Return the text and how many undecodable places became U+FFFD; a byte order mark is kept."""
+    """Return the text and how many undecodable sequences became U+FFFD; a byte order mark is kept."""
     try:
         return raw.decode(encoding), 0
     except UnicodeError:
@@ -305,7 +305,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class InputSource:
-    """An open stream, its name for messages, and a function for the share read so far."""
+    """An open stream, its name for messages, and a function that returns the share read so far."""
 
     stream: IO[bytes]
     name: str

@@ -56,7 +56,7 @@ class Summary:
     ``counts``, among others:
 
     - ``repairs``: homoglyphs and invisible characters.
-    - ``replaced``: undecodable places.
+    - ``replaced``: undecodable sequences.
     - ``without_signature``, ``unknown_language``: documents.
     - ``fingerprints_left_out``: documents that already had a fingerprint.
     - ``dropped_by_server``, ``sent_elsewhere``: documents that a pipeline of the server dropped, or sent to
@@ -191,7 +191,7 @@ class RunAccounting:
         """Count documents that a pipeline of the server sent to another index."""
         if renamed.keys() - self._own_indices - self.redirected.keys():
             try:
-                # Asked again for each new name: the indices of an alias may change meanwhile.
+                # Read again for each new name: the indices of an alias may change meanwhile.
                 self._own_indices.update(info.name for info in self.engine.indices(self.index))
             except EngineError:
                 # The user may not list indices: assume that these are indices of the alias.

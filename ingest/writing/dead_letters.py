@@ -24,7 +24,7 @@ _LONGEST_REASON = 500
 #: Keys that each dead letter has, optional keys, and keys that hold the document.
 _PARTS = frozenset({"reason", "stage", "line", "source"})
 _BESIDES, _CONTENT = frozenset({"id_field"}), frozenset({"document", "raw"})
-#: The beginning of each line, and the bytes read to recognize one.
+#: The beginning of each line, and the most bytes read to recognize a line.
 _BEGINNING, _MOST_READ = b'{"reason": "', 1 << 24
 #: The remedy for a dead letter whose document was not JSON.
 _REMEDY = '; to correct it, replace "raw" by "document": {…} with its fields'

@@ -61,7 +61,7 @@ class InFlightBatches:
         """Wait for the oldest batch, add it to the accounting and return it.
 
         Raises:
-            EngineError: the engine can't go on; the batch is accounted for nevertheless.
+            EngineError: the engine failed; the batch is accounted for nevertheless.
             DeadLettersLost: failed documents can't be stored; they are accounted for nevertheless.
         """
         batch, result = self._wait_for_oldest()

@@ -47,7 +47,7 @@ def index_documents(
 ) -> Summary:
     """Run documents through a pipeline and index them; a missing index is created for the first one.
 
-    Ctrl-C, SIGTERM, or an engine that can't go on, ends the run early with a summary that says so and a
+    Ctrl-C, SIGTERM and a failure of the engine end the run early, with a summary that says so and a
     consistent index. The first Ctrl-C waits for requests in flight, a second one does not.
 
     Args:
@@ -255,7 +255,7 @@ def _documents(
             for place, record in enumerate(block):
                 if record.document is None:
                     continue
-                # A document with a text that long is a block of its own.
+                # A document with such a long text is always in a separate block.
                 if len(block) == 1 and (reason := too_long(record.document)):
                     block[place] = replace(record, reason=reason)
                     continue

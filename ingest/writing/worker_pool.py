@@ -83,12 +83,12 @@ class WorkerProcess:
         with deferred():
             process.start()
             self._process, self._channel = process, ours
-        # The child alone keeps its end open, so that it closes with the process.
+        # Only the child keeps its end of the pipe open, so that the pipe closes when the child dies.
         theirs.close()
         return ours
 
     def ask(self, question: object) -> None:
-        """Send a request; fetch its answer before you send the next one."""
+        """Send a request. Fetch its answer before you send the next one."""
         channel = self._channel or self._start()
         # If the worker is dead, ``answer`` reports it.
         with suppress(BrokenPipeError, ConnectionResetError):
@@ -292,7 +292,7 @@ def process_blocks(
         workers: processes; 0 for one per core, 1 for the current process alone.
         as_json: encode documents as JSON in the workers.
         check: called while waiting for a worker; an exception ends the run.
-        make_ready: makes of the documents what an engine wants of them.
+        make_ready: prepares the documents for the engine.
 
     Raises:
         ConfigError: ``workers`` is negative.
