@@ -39,7 +39,7 @@ from shinglefold.options.validation import (
 from shinglefold.runtime.backoff import Backoff, retry_unavailable
 from shinglefold.runtime.signals import Interrupts
 
-#: Scans for documents that were written without a fingerprint during the backfill.
+#: The most extra scans for documents that were written without a fingerprint during the backfill.
 _SWEEPS = 10
 
 

@@ -9,7 +9,7 @@ from shinglefold.contracts.shard_failures import check_complete
 from shinglefold.errors import ConfigError, EngineError, IndexMissing
 from shinglefold.options.validation import check_engine, check_str, check_strings, check_type
 
-#: Ids per search, and ids shown in a plan.
+#: The number of ids per search, and the most ids shown in a plan.
 _PAGE = 1000
 _SHOWN = 10
 _MOST_IDS = 1_000_000

@@ -61,7 +61,7 @@ _LISTED = 20
 #: Findings that text in other fields may cause, and the number of such documents in the sample.
 _OTHER_TEXT, _SAMPLE = ("textless", "stale"), 200
 Hit = Mapping[str, Any]
-#: Parts with several values.
+#: The parts of a fingerprint that have several values.
 _LISTS = ("supershingles", PASSAGES)
 
 
@@ -186,7 +186,7 @@ def diagnose(
     Raises:
         IndexMissing: there is no such index.
         InputError: the index does not store its documents.
-        EngineError: the engine can't go on.
+        EngineError: the engine fails.
     """
     check_engine(engine)
     check_type("pipeline", pipeline, Pipeline, "Pipeline.from_json(…)")

@@ -27,7 +27,7 @@ from shinglefold.maintenance.reconcile import (
 from shinglefold.model.stored_fingerprint import is_placeholder
 from shinglefold.runtime.backoff import Backoff, retry_unavailable
 
-#: Ids and reasons listed; further ones are only counted.
+#: The most ids and reasons listed; further ones are only counted.
 _LISTED = 1_000
 _LONGEST_REASON = 500
 _OUTCOMES = ("read", "updated", "unchanged", "dropped", "failed", "gone", "kept")
@@ -35,7 +35,7 @@ _COUNTS = (*_OUTCOMES, "conflicts", "earlier", "empty")
 Hit = Mapping[str, Any]
 #: Attempts for a document that other writers keep changing.
 ROUNDS = 10
-#: Documents reread in one request.
+#: The number of documents reread in one request.
 _BATCH = 200
 _REFUSED, _MISSING, _CONFLICT = 400, 404, 409
 
@@ -197,7 +197,7 @@ class Updater:
         """Store the fingerprints of documents, given the pipeline's outcomes, and return the counts.
 
         Raises:
-            EngineError: the engine can't go on; write the documents again.
+            EngineError: the engine failed; write the documents again.
         """
         counts = BackfillCounts(read=len(hits))
         conflicts = self._send(list(self._changes(hits, outcomes, counts)), counts)

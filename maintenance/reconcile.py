@@ -60,7 +60,7 @@ def has_group(source: Mapping[str, Any], field: str) -> bool:
 
 
 def unrecognized_content(source: Mapping[str, Any], field: str) -> str:
-    """Describe content of the fingerprint field that is no fingerprint; return nothing if there is none."""
+    """Describe content of the fingerprint field that is not a fingerprint; return "" if there is none."""
     if content := foreign_content(source, field):
         return content
     parts = stored_parts(source, field)
@@ -134,7 +134,7 @@ def scan_with_pipeline(
 
     Raises:
         PitExpired: the point in time was closed or ran out.
-        EngineError: the engine can't go on.
+        EngineError: the engine fails.
     """
     waiting: list[Page] = []
     with (

@@ -159,7 +159,7 @@ def retry(
 
     The file stays unchanged until the end of the run. Dead letters that fail again are collected in
     ``NAME.retrying``. That file then replaces the original atomically; after an interruption it also has the
-    dead letters that were not tried. Documents with ids are never stored twice.
+    dead letters that were not tried. Documents with ids are not duplicated.
 
     Args:
         options: further arguments for ``index_documents``, except ``dead_letters``.

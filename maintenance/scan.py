@@ -30,17 +30,17 @@ T = TypeVar("T")
 #: Retries of requests by default.
 DEFAULT_BACKOFF = Backoff()
 EVERYTHING: Mapping[str, Any] = {"match_all": {}}
-#: Characters of a page, and documents in the first, the smallest and the largest page.
+#: The characters of a page, and the number of documents in the first, the smallest and the largest page.
 _BUDGET = 2_000_000
 _FIRST, _LEAST, _MOST = 100, 10, 1_000
 #: Minutes for which a point in time is kept between two pages: the default, and the servers' maximum.
 _SHORTEST, _LONGEST = 10, 1440
 _KEEP_ALIVE = f"{_SHORTEST}m"
-#: Restarts of a scan whose point in time is lost.
+#: How often a scan restarts after its point in time is lost.
 RESTARTS = 5
 #: Failures in a row after which the scan checks whether the point in time is lost.
 _PROBE_EVERY = 4
-#: Indices of one scan: as many buckets as every server returns by default.
+#: The most indices of one scan: as many buckets as every server returns by default.
 _INDICES = 10_000
 
 
@@ -210,7 +210,7 @@ class Scan:
 
         Raises:
             PitExpired: the point in time was closed or ran out.
-            EngineError: the engine can't go on.
+            EngineError: the engine fails.
             InputError: the index does not store its documents.
         """
         order = self._order(position.pit)

@@ -11,7 +11,7 @@ from shinglefold.model.recipe import Recipe, stored_recipe
 from shinglefold.model.stored_fingerprint import placeholder_query
 from shinglefold.options.validation import check_engine, check_str
 
-#: Buckets for schemes and languages; more than an index has.
+#: The most buckets for schemes and for languages; more than an index has.
 _MOST = 1000
 
 
