@@ -18,14 +18,14 @@ Result = TypeVar("Result")
 #: A generator that yields calls of the engine, is sent their (awaited) answers, and returns the result.
 Steps = Generator[Callable[[], Any], Any, Result]
 Hit = Mapping[str, Any]
-#: Hits read for a batch: for each document, and in addition. If there are more, each document is searched
-#: by itself.
+#: A batch reads this many hits for each document, and so many in addition. If there are more, each document
+#: gets a separate search.
 _FOR_EACH, _EXTRA = 4, 100
-#: Hits read in the search of a single document: at first, and if those did not decide.
+#: The most hits of a search for a single document: at first, and if those do not decide.
 _FEW, _MANY = 60, 1000
-#: Searches sent as one request.
+#: The most searches sent as one request.
 _SEARCHES = 50
-#: Documents read to find out which group numbers are taken.
+#: The number of documents read to find out which group numbers are taken.
 _NUMBERS = 100
 #: The number of documents whose texts are read at once.
 _TEXTS = 100
@@ -165,7 +165,7 @@ class CandidateLookup:
         return [answer["hits"]["total"]["value"] for answer in answers]
 
     def _batch_search(self, documents: Sequence[QueryDocument], filters: Sequence[JSON]) -> Steps[Candidates]:
-        """Return what one search for the batch finds; if it finds too much, search for each document."""
+        """Return the hits of one search for the batch; if there are too many, search for each document."""
         query = self._any_of(documents)
         if query is None:
             return Candidates([])
@@ -181,7 +181,7 @@ class CandidateLookup:
         return Candidates(hits)
 
     def nominating_values(self, documents: Sequence[QueryDocument]) -> dict[str, list[str]]:
-        """Return by field the values of which every matching document has at least one."""
+        """Return values by field; every matching document has at least one of them."""
         field, model = self._model.field, self._model
         words = sorted({word for one in documents for word in one.print.supershingles})
         texts = sorted(
@@ -197,7 +197,7 @@ class CandidateLookup:
     def _own_searches(
         self, documents: Sequence[QueryDocument], filters: Sequence[JSON], size: int
     ) -> Steps[Candidates]:
-        """Return what a search for each document finds, the hits that share most first."""
+        """Return the hits of a separate search for each document, those that share most first."""
         model = self._model
         places, bodies = list[int](), list[JSON]()
         for place, one in enumerate(documents):

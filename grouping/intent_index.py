@@ -64,7 +64,7 @@ _LEASE, _RENEWAL = 60_000, 15_000
 
 @dataclass(slots=True)
 class ConcurrentRunMarker:
-    """Marks an index on a server while a run numbers its groups; an embedded engine allows one run only.
+    """Marks an index on a server while a run numbers its groups; the embedded engine excludes other runs.
 
     Attributes:
         conflict: whether another run was active, or was killed within the last minute.

@@ -28,11 +28,11 @@ from shinglefold.model.values import Fingerprint
 from shinglefold.rerank.similar import QueryDocument
 
 Action = Mapping[str, Any]
-#: Leaders kept in memory while searches can't see them, and characters of their texts, before a refresh.
+#: The most leaders in memory that searches can't see yet, and characters of their texts, before a refresh.
 _RECENT, _CHARACTERS = 3000, 20_000_000
 #: Seconds between two checks of which index new documents go to.
 _ALIAS_CHECK = 15.0
-#: Batches that may be on their way to the engine when one is numbered, including that one.
+#: The most batches in flight while a batch is numbered, including that batch.
 _IN_FLIGHT = 2
 #: How many numbers a text may have. The second is used if another group has the first, and so on.
 _CHOICES = 4
@@ -83,7 +83,7 @@ class Numbering:
         canonicalizer: a canonicalizer of the index's scheme, to compare texts; None makes one.
 
     Attributes:
-        marker: tells whether another run numbered the index at the same time.
+        marker: shows whether another run numbered the index at the same time.
 
     Raises:
         ConfigError: values of the scope can't be compared before they are stored.
@@ -127,7 +127,7 @@ class Numbering:
         return CandidateLookup(self.engine, self.index, self._model, doc_values=group, parameters=newest)
 
     def number(self, actions: Sequence[Action]) -> list[Action]:
-        """Return index actions whose documents have the number of their group; others as they are.
+        """Return index actions; add the group number to each document with a fingerprint.
 
         Raises:
             EngineError: a request to the engine failed.
@@ -232,7 +232,7 @@ class Numbering:
         return taken
 
     def _offer(self, choice: _Choice, likeness: float, group: int, own: bool) -> None:
-        """Offer a leader; a document that is its own stored leader goes on leading with the same text."""
+        """Offer a leader; a document that leads its group in the index still leads with the same text."""
         if not own:
             choice.offer(likeness, group)
         elif likeness == 1.0:

@@ -89,7 +89,7 @@ class GroupReport:
         without_group: documents without a number.
         shared: groups with several documents.
         copies: all documents of groups but one of each, the leader.
-        led_by_several: groups in which more than one document says that it leads.
+        led_by_several: groups with more than one leader.
         hosts, languages: those with most copies.
         months: all in order, by UTC.
         without: for each of the three, how many documents with a number lack a value.

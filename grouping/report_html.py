@@ -12,7 +12,7 @@ _HEIGHT, _FOOT = 180, 44
 #: The width of a character of a label and of an East Asian one, half the width of the longest label below a
 #: column, and the distance of such labels.
 _CHARACTER, _WIDE, _HALF, _SPACING = 10.0, 16.5, 32, 76
-#: The longest span of months in which those without documents are drawn, too.
+#: Months without documents are drawn, too, unless there are more months than this.
 _SPAN = 360
 _STYLE = """
 :root{color-scheme:light dark;--ink:#1d2733;--soft:#5d6b7a;--paper:#fff;--line:#dde3ea;
@@ -179,7 +179,7 @@ def _table(groups: Sequence[ListedGroup]) -> str:
 
 
 def _named(group: ListedGroup) -> str:
-    """Return the title and the id of the leader of a group: titles repeat."""
+    """Return title and id of the leader of a group; the id, too, because titles repeat."""
     if not group.title:
         return escape(group.id)
     return f"{escape(group.title)} <small>{escape(_cut(group.id, 60))}</small>"

@@ -30,9 +30,9 @@ from shinglefold.model.stored_fingerprint import without_fingerprint
 from shinglefold.model.values import Fingerprint
 from shinglefold.options.validation import check_type, expected
 
-#: Documents decided at once.
+#: The most documents decided at once.
 BATCH = 300
-#: Characters of the documents that are sent in one request; a character may take four bytes.
+#: The most characters of the documents in one request; a character may take four bytes.
 _CHARACTERS = 4_000_000
 _LONGEST_ID = 512
 #: Fields that are not part of the source of a document.

@@ -33,7 +33,7 @@ from shinglefold.runtime.signals import Interrupts
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
-#: How many documents of one id, under different routings, are compared in ``Gate.passages``.
+#: The most documents with one id, under different routings, that ``Gate.passages`` compares.
 _ROUTINGS = 100
 
 
@@ -41,7 +41,7 @@ class Gate(BaseGate):
     """Accepts documents into an index or refuses them, by a policy.
 
     A document is compared with those that are stored and with those that other gates are deciding about.
-    Threads may share a gate, which decides in a thread of its own about the documents of all that wait. Any
+    Threads may share a gate; a separate thread decides about the documents of all waiting callers. Any
     number of processes may have gates for the same index, with the same policy.
 
     Args:
@@ -76,7 +76,7 @@ class Gate(BaseGate):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        # An error of ``close`` must not hide the error of the block, which often has the same cause.
+        # An error of ``close`` must not hide an error of the block, which often has the same cause.
         with nullcontext() if kind is None else suppress(EngineError):
             self.close()
 
@@ -84,7 +84,7 @@ class Gate(BaseGate):
         """Add a document and return the verdict, which is ``accepted``.
 
         Args:
-            document: its fields, with ``_id`` or ``id`` if it has an id of its own.
+            document: its fields; without ``_id`` or ``id`` it gets a random id.
 
         Raises:
             Refused: it resembles a stored document, or is invalid; the error names the document and the

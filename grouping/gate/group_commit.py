@@ -1,6 +1,6 @@
 """Group commit: documents of callers that arrive together are decided in one job, by one set of requests.
 
-All of it runs in one event loop. A blocking gate has an event loop in a thread of its own.
+All of it runs in one event loop. A blocking gate has an event loop in a separate thread.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ class WaitingCaller:
 
     Attributes:
         decided: set once ``done``.
-        given_up: whether the caller was interrupted and waits no longer.
+        given_up: whether the caller was interrupted and has stopped waiting.
     """
 
     documents: Sequence[Document]
@@ -62,7 +62,7 @@ class WaitingCaller:
 class DecisionJob:
     """Decides about the documents of several callers; pauses while it waits for other writers.
 
-    While a job pauses, another may go on: a caller that waits for another writer's lease delays nobody else.
+    While a job pauses, another may run, so that a caller that waits for another writer delays nobody else.
 
     Args:
         batches: splits documents into batches that are decided one after the other.

@@ -27,12 +27,12 @@ from shinglefold.runtime.sans_io import run_async
 _INTERVAL = 1.0
 #: How many seconds this work may fail before the gate reports an error.
 _GRACE = 60.0
-#: Placeholders read at once.
+#: The most placeholders read at once.
 _PAGE = 1000
 
 
 class Housekeeping:
-    """Refreshes the index while decisions go on, and clears the intents of crashed writers.
+    """Refreshes the index while the gate decides, and clears the intents of crashed writers.
 
     Args:
         engine: blocking or awaited; ``calls`` says how it is called.

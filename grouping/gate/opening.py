@@ -284,7 +284,7 @@ def _new_intent_id() -> str:
     return f"{time.time_ns():020}-{uuid.uuid4().hex[:12]}"
 
 
-#: Prefix of the indices behind data streams.
+#: The prefix of the names of indices behind data streams.
 _STREAMED = ".ds-"
 #: Index modes in which every document has a time, which a placeholder lacks.
 _TIMED = ("logsdb", "time_series")

@@ -42,7 +42,7 @@ def now() -> int:
 
 
 class EngineCalls(NamedTuple):
-    """How an event loop calls methods of an engine; ``concurrently`` lets other tasks go on meanwhile."""
+    """How an event loop calls methods of an engine; ``concurrently`` lets other tasks run meanwhile."""
 
     call: Callable[[Callable[[], Any]], Coroutine[Any, Any, Any]]
     concurrently: Callable[[Callable[[], Any]], Coroutine[Any, Any, Any]]
@@ -108,7 +108,7 @@ class StoredDocuments:
         ids = [tuple(dict.fromkeys(id_ for *_, id_ in sorted(candidates))) for candidates in ranked]
         keys = [_key_of(hit) for hit in found.hits] if self.limited else []
         ungrouped = {id_ for id_, (_, grouped) in zip(keys, roles, strict=False) if not grouped}
-        # Sorted: leaders, then documents without a number. So none without follows one with a number.
+        # Sorted: leaders, then documents without a number, then the others.
         followers = {id_ for id_, (leads, grouped) in zip(keys, roles, strict=False) if grouped > leads}
         return [
             SearchHits(

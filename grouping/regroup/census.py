@@ -109,7 +109,7 @@ class Census:
         texts: a code for each canonical text, −1 for none; ``digests`` has the digests by code.
         scopes: a code for equal values of the scope, −1 if one is missing; ``values`` has them by code.
         groups: −1 for none.
-        ordinals: the sort keys by which documents may lead.
+        ordinals: sort keys; of documents that match, the one with the least may lead.
 
     All other columns, and the codes, are int64 (D,).
     """
@@ -144,12 +144,12 @@ class CensusReader:
     """Reads a census: pages of hits in, columns out.
 
     Args:
-        order: the path of the values that documents may lead by, "" for none.
+        order: the path of the field whose values decide which documents lead, "" for none.
         values: brings the values of the scope into one form.
 
     Attributes:
         unreadable: how many documents have no readable fingerprint of the scheme.
-        reserved: the group numbers of these.
+        reserved: the group numbers of those documents.
     """
 
     scheme: Scheme
@@ -178,7 +178,7 @@ class CensusReader:
 
     @property
     def unordered(self) -> bool:
-        """Whether no document has a value that it may lead by."""
+        """Whether no document has a value of the field that decides which ones lead."""
         return bool(self._ordinals) and all(kind == _LAST for kind, _, _ in self._ordinals)
 
     def add(self, hits: Sequence[Mapping[str, Any]]) -> None:

@@ -20,7 +20,7 @@ from shinglefold.sketch.b_bit_minhash import Floats
 Flags = NDArray[np.bool_]
 #: The role of an item: not known yet, a leader, or matching a leader before it.
 _OPEN, _LEADS, _FOLLOWS = 0, 1, 2
-#: With how many open items before it an open item is compared: at first and at most, doubled each time.
+#: How many open items before it an open item is compared with: at first, and at most; doubled each time.
 _FIRST, _MOST = 32, 256
 #: Returns the verdicts of texts on pairs of documents.
 Decide = Callable[[Census, Int64s, Int64s], Verdicts]

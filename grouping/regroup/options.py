@@ -33,8 +33,8 @@ class RegroupOptions:
     Attributes:
         linkage: ``leader``: each member resembles the leader of its group, and no two leaders resemble each
             other. ``connected``: documents that chains of pairs connect are one group.
-        order: the field by whose values documents may lead: the least first, with a minus before it the
-            greatest. "" prefers documents that lead now. Ties are broken by id.
+        order: the field that decides which documents lead: those with the least value, or, with a minus
+            before the field, with the greatest. "" prefers documents that lead now. Ties are broken by id.
         min_resemblance, min_length_ratio: thresholds for pairs.
         scope: fields whose values must be equal.
         verify: what decides about pairs that share a supershingle, see ``Policy``.
@@ -98,9 +98,9 @@ class RegroupCounts:
 
     Attributes:
         read: documents of the last pass over the index.
-        left: documents among these without a readable fingerprint of the scheme; they are not changed.
-        groups_before: groups before; −1 until they were counted.
-        groups, shared: groups after, and those with more than one document.
+        left: those of them without a readable fingerprint of the scheme; they are not changed.
+        groups_before: groups before the run; −1 until they were counted.
+        groups, shared: groups after the run, and those with more than one document.
         numbered, moved: documents that had no number, and that had another.
         relabelled: documents that only begin or cease to lead.
         merged, merged_from: groups that hold documents of several earlier ones, and how many these are.
@@ -180,8 +180,8 @@ class RegroupSummary:
     Attributes:
         passes: how often the index was read.
         settled: whether a pass after the last write found nothing more to change.
-        resumed: whether the run went on from a checkpoint.
-        verify: what decided.
+        resumed: whether the run resumed from a checkpoint.
+        verify: what decided about pairs: ``keywords``, ``signature`` or ``text``.
         missing: why texts that should decide could not be read; "" if they could.
         stopped: why the run ended early; "" if it did not.
         anew: whether the index was deleted or replaced, so that the next run starts from the beginning.

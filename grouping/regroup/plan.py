@@ -171,7 +171,7 @@ class PlanJournal:
         return found
 
     def begin(self, changes: Iterable[GroupChange], passes: int, counts: RegroupCounts) -> None:
-        """Keep a plan of which nothing is done.
+        """Write a new plan, of which no change is done.
 
         Raises:
             InputError: it can't be written.
@@ -181,7 +181,7 @@ class PlanJournal:
         self.save(0, passes, counts)
 
     def save(self, done: int, passes: int, counts: RegroupCounts) -> None:
-        """Keep how many changes of the plan are done.
+        """Write how many changes of the plan are done.
 
         Raises:
             InputError: it can't be written.
@@ -237,7 +237,7 @@ def _line(change: GroupChange) -> str:
 
 
 def _changes(path: Path, passes: int) -> list[GroupChange]:
-    """Return a plan; [] where the process died between writing a new plan and its checkpoint."""
+    """Return a plan; [] if the process died between writing a new plan and its checkpoint."""
     with path.open(encoding="utf-8") as lines:
         if json.loads(next(lines))["passes"] != passes:
             return []
@@ -287,7 +287,7 @@ class GroupWriter:
                     self._write_newest([change for change in changes if change.key.index == index], counts)
 
     def _exclusive(self, index: str) -> AbstractContextManager[None]:
-        """Return a context that keeps other writers out, where the engine has one."""
+        """Return a context that excludes other writers; without effect if the engine has none."""
         return self.engine.exclusive(index) if isinstance(self.engine, ExclusiveWrites) else nullcontext()
 
     def _write_newest(self, pending: Sequence[GroupChange], counts: RegroupCounts) -> None:

@@ -208,7 +208,7 @@ class _Regrouping:
         return TextVerdicts(self.engine, self.recipe.field, stage, given.backoff, log, self._texts_read)
 
     def _texts_read(self, documents: int) -> None:
-        """Keep to the pace while texts are read, and stop at a signal."""
+        """Limit the rate at which texts are read, and stop at a signal."""
         self.pace.wait(documents)
         self.interrupts.check()
 
@@ -234,7 +234,7 @@ class _Regrouping:
         except KeyboardInterrupt as error:
             stopped = str(error) or "interrupted"
         except EngineError as error:
-            # A plan for documents that are gone is of no use.
+            # The documents of the plan do not exist any more.
             stopped, anew = str(error), isinstance(error, IndexMissing)
         by_text = self.text_verdicts
         if not stopped or anew:

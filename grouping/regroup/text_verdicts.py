@@ -122,11 +122,11 @@ class VerdictLog:
         return np.frombuffer(content[len(_BEGINNING) : whole], _ROW)
 
 
-#: Documents of a tile: pairs of a tile, or of two, are decided together.
+#: The number of documents of a tile: pairs within a tile, or between two, are decided together.
 _TILE = 250
 #: The most shingles of the texts in memory at once: some 8 MB.
 _SHINGLES = 1_000_000
-#: Documents read in one request.
+#: The most documents read in one request.
 _AT_ONCE = 100
 
 

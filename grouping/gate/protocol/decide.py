@@ -69,7 +69,7 @@ class Adopt:
 
 @dataclass(frozen=True, slots=True)
 class FoundGroup:
-    """The member resembles nothing: it founds a group of its own."""
+    """The member resembles no document: it founds a new group."""
 
 
 @dataclass(frozen=True, slots=True)

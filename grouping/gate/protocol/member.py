@@ -113,7 +113,7 @@ class Member:
         match_keys: two members that match have one of them in common.
 
     Attributes:
-        started: when it began to wait. The longest wait goes first; a member that withdraws keeps this time.
+        started: when it began to wait; the longest wait goes first. A member that withdraws keeps it.
         until: when its lease expires.
         intent_id: the id of its intent.
         guard: the version under which it is stored; None while it has not reserved its id.
@@ -271,7 +271,7 @@ class Refresh:
 class Pause:
     """Wait about this many milliseconds, with jitter, for other writers.
 
-    ``alone``: other jobs of the same gate may not go on meanwhile.
+    ``alone``: other jobs of the same gate may not run meanwhile.
     """
 
     milliseconds: int

@@ -21,7 +21,7 @@ class GateFields:
     field: str
 
     def placeholder(self, until: int, intent_id: str) -> JSON:
-        """Return the document that reserves an id: it has no fingerprint and no field of the user's."""
+        """Return the document that reserves an id; it has no fingerprint and no field of the user."""
         return put({}, self.field, {PENDING: until, ATTEMPT: intent_id})
 
     def pending(self, source: Mapping[str, Any]) -> int | None:

@@ -5,8 +5,8 @@
    guard: only a write under it stores the new text.
 2. Look (``reserve.py``): it reads the intents of the others, and searches the documents after that.
 3. Decide (``decide.py``): it reads again what it found. A stored document that matches decides. Without one,
-   a writer that sees a matching open intent does not go on: of two writers the later withdraws, the earlier
-   waits and looks again.
+   a writer that sees a matching open intent does not store its document: of two writers the later withdraws,
+   the earlier waits and looks again.
 4. Commit: it stores its document under the guard. Its intent goes once searches see the document.
 
 A writer that dies leaves an open intent with a lease. After the lease has expired, any other writer takes the
@@ -322,7 +322,7 @@ def _store(
     """Store accepted documents under their guards, and withdraw the others.
 
     A member whose guard is gone begins again. A verdict is given only once the placeholder is deleted,
-    because the protocol does not go on for a caller that has its verdict.
+    because the protocol does nothing more for a caller that has its verdict.
 
     Raises:
         EngineUnavailable: the store was too busy to delete some placeholders.
