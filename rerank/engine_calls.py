@@ -57,7 +57,7 @@ def run_together(searches: Sequence[Steps[Result]]) -> Steps[list[Result | Shing
     """Run searches together; the requests that they wait for at the same time are sent as one.
 
     Returns:
-        for each search its result, or the error that it raised.
+        the result of each search, or the error that it raised.
     """
     lanes = [_Lane(steps) for steps in searches]
     for lane in lanes:

@@ -31,7 +31,7 @@ from shinglefold.rerank.request.arguments import hits_of
 from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.sketch import connected
 
-#: Hits compared with each other at a time.
+#: The number of hits compared with each other at a time.
 BLOCK = 1000
 
 

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from shinglefold.model.values import Int64s
 from shinglefold.rerank.fold.matcher import ROWS, Compared, Mask, Matcher, is_dense, nonzero
 
-#: How many pairs are compared at a time to find candidates.
+#: The number of pairs compared at a time to find candidates.
 _PAIRS = 1 << 16
 #: A set of at most this many members is faster to read one by one than by unpacking all bits.
 _FEW = 16
-#: Hits compared in the first round, in which one leader may take most hits; and the growth of each round.
+#: The number of hits compared in the first round, in which one leader may take most hits; the factor by which
+#: it grows each round.
 _FIRST, _GROWTH = 16, 4
 #: Groups in rank order: the leader of each, and all its members.
 LeaderGroups = tuple[list[int], list[list[int]]]

@@ -15,7 +15,7 @@ from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.sketch import agreement_rows, bit_planes, differing, estimate, length_ratio
 
 Mask = NDArray[np.bool_]
-#: Rows compared at a time, so that intermediate results stay in the processor's cache.
+#: The number of rows compared at a time, so that intermediate results stay in the processor's cache.
 ROWS = 64
 #: With at most this many pairs, lengths are compared pair by pair.
 _FEW_PAIRS = 1 << 13
@@ -56,7 +56,7 @@ class Compared:
 
     @cached_property
     def places(self) -> dict[str, list[int]]:
-        """The hits that have a supershingle, by supershingle."""
+        """The positions of the hits that have a supershingle, by supershingle."""
         places: dict[str, list[int]] = {}
         for place, words in enumerate(self.prints.keywords):
             for word in set(words):

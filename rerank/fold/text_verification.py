@@ -21,8 +21,8 @@ from shinglefold.sketch import Texts, Words, alike_by_text
 if TYPE_CHECKING:
     from shinglefold.canon import Canonicalizer
 
-#: Texts in the cache, the most bytes of one (1,000 words), and verdicts in the cache, 150 bytes each. Pages
-#: show the same hits again.
+#: The most texts in the cache, the most bytes of one (1,000 words), and the most verdicts in the cache, 150
+#: bytes each. They are cached because many pages show the same hits.
 _KEPT, _LONGEST_KEPT, _DECIDED = 2000, 4000, 20_000
 #: Two texts by their hashes, and whether equal tokens count in any order.
 _Names = tuple[bytes, bytes, bool]
@@ -140,7 +140,7 @@ class TextStage:
     Attributes:
         fields: the fields whose texts are compared, those of the fingerprints.
         by_index: the same by index name, if several indices are searched.
-        wanted: whether the caller requires texts; else signatures decide if a dictionary is missing.
+        wanted: whether a missing dictionary is an error; else signatures decide then.
     """
 
     scheme: Scheme

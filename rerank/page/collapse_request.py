@@ -53,7 +53,7 @@ def policy_sort(options: FoldOptions, dedup: str) -> list[JSON]:
 
 
 def obstacles(body: Mapping[str, Any], options: FoldOptions) -> Iterator[str]:
-    """Yield the reasons why an engine can't answer a request by its own collapse."""
+    """Yield the reasons why an engine can't answer a request by its ``collapse``."""
     chosen = {name for name, default in _DEFAULTS.items() if getattr(options, name) != default}
     yield from (
         f"{name} was applied when documents got their group numbers"

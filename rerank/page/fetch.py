@@ -34,7 +34,7 @@ _AT_ONCE = 1000
 _QUERY_KEYS = ("highlight", "explain", "script_fields", "rescore")
 _INSIDE_QUERY = ("'_name'", "'inner_hits'")
 Key = tuple[Any, ...]
-#: Hits that a server returns at a time by default.
+#: The most hits that a server returns at a time by default.
 _MOST = 10_000
 
 

@@ -17,9 +17,9 @@ from shinglefold.rerank.request.bodies import hits_query, narrowable, without_un
 from shinglefold.rerank.similar.decision import CandidateDecision, TextSource, decide_by_texts
 from shinglefold.rerank.similar.query_document import QueryDocument, candidate_queries, decisive_fields
 
-#: Searches sent at a time.
+#: The most searches sent at a time.
 _AT_ONCE = 100
-#: Candidates compared for each representative.
+#: The most candidates compared for each representative.
 _CANDIDATES = 100
 #: Parts of a request that shape its hits and do not depend on its query.
 _SHOWN = ("_source", "fields", "version", "seq_no_primary_term")

@@ -21,13 +21,13 @@ from shinglefold.options.validation import (
 )
 from shinglefold.rerank.hits import Hit
 
-#: Scopes, policies and fields of passages a request may name.
+#: The most scopes, policies and fields of passages in a request.
 MOST_SCOPES, MOST_POLICIES, MOST_FIELDS = 16, 16, 32
-#: Values a policy may prefer, and patterns of a source filter.
+#: The most values that a policy may prefer, and patterns of a source filter.
 MOST_VALUES, MOST_PATTERNS = 1000, 1000
-#: Characters of a short form, such as ``prefer:host=a.org,b.org``.
+#: The most characters of a short form, such as ``prefer:host=a.org,b.org``.
 MOST_TEXT = 10_000
-#: Levels of nesting of a request, and bits of an integer in it.
+#: The most levels of nesting of a request, and the most bits of an integer in it.
 MOST_LEVELS, _BITS = 100, 256
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)")
 _LONGEST_SPAN = 20
@@ -76,7 +76,7 @@ def checked_searches(searches: Iterable[Search]) -> list[Search]:
     """Return searches as a list.
 
     Raises:
-        ConfigError: one of them is no pair of an index and a body.
+        ConfigError: one of them is not a pair of an index and a body.
     """
     if isinstance(searches, Mapping | str):
         raise ConfigError("one search instead of a list of searches; give [(index, body), …]")
@@ -152,7 +152,7 @@ def _is_part(value: object) -> bool:
 
 #: The default name of inner hits; the members of every group have it.
 DUPLICATES = "duplicates"
-#: ``inner_hits`` of a request, and the greatest ``from`` and ``size`` of one.
+#: The most ``inner_hits`` of a request, and the greatest ``from`` and ``size`` of one.
 _MOST_INNER_HITS, _DEEPEST = 10, 1000
 #: Keys that inner hits share with a search.
 _SEARCH = (

@@ -139,7 +139,7 @@ def _knn_of(retriever: object) -> Iterator[object]:
 
 #: The number of a document's last change. As last sort key it makes an order total: servers number the
 #: changes of each shard, so at most as many hits are equal as there are shards. Every copy of a shard has the
-#: same numbers; they survive refreshes and merges. ``_shard_doc`` is no substitute: OpenSearch 2 has none,
+#: same numbers; they survive refreshes and merges. ``_shard_doc`` does not replace it: OpenSearch 2 has none,
 #: and that of OpenSearch 3.8 is the same for hits of different indices.
 SEQ_NO = "_seq_no"
 
@@ -173,7 +173,7 @@ _QUERY_PARTS |= {"track_total_hits", "indices_boost", "terminate_after", "from",
 _KEYWORDS = ".supershingles"
 #: The greatest number of hits that engines count.
 _MOST_HITS = 2**31 - 1
-#: Above every sequence number.
+#: A number above every sequence number.
 _GREATEST = 2**63 - 1
 #: Sort keys that hold under one point in time.
 _PLACES = ("_doc", "_shard_doc")

@@ -198,7 +198,7 @@ class CandidateBlocks:
 
 @dataclass(frozen=True, slots=True)
 class SimilarQuery:
-    """How the copies of documents are found in an index: how candidates are read, and what decides."""
+    """How to find the copies of documents in an index: how to read candidates, and how to decide."""
 
     candidates: CandidateSearch
     recipe: IndexRecipe
@@ -252,7 +252,7 @@ def look_up(
     places = list(queries)
     answers = yield from _answers(query, [one.quick for one in queries.values()], parameters)
     full = [at for at, answer in enumerate(answers) if len(answer["hits"]["hits"]) >= query.candidates.window]
-    # There are more than fit: read those that share most.
+    # There are more candidates than fit: read those that share most.
     better = yield from _answers(query, [queries[places[at]].ordered for at in full], parameters)
     for at, answer in zip(full, better, strict=True):
         answers[at] = answer

@@ -38,7 +38,7 @@ class Nominee(NamedTuple):
     kept: bool
 
 
-#: Documents decided at a time: each is compared with the candidates of all.
+#: The number of documents decided at a time: each is compared with the candidates of all.
 _ROWS = 64
 
 
@@ -119,7 +119,7 @@ class CandidateDecision:
         if not hits:
             return found
         theirs = reader.read(hits)
-        # The reader counts hits; query documents are none.
+        # The reader counts hits, but query documents are not hits.
         seen = reader.counts
         reader.counts = FingerprintCounts()
         ours = reader.read([one.as_hit(self._dedup) for one in documents])
@@ -201,7 +201,7 @@ def _pairs(ones: np.ndarray, others: np.ndarray) -> Iterator[tuple[int, int]]:
     return zip(ones.tolist(), others.tolist(), strict=True)
 
 
-#: Documents whose texts are read at a time.
+#: The number of documents whose texts are read at a time.
 _AT_ONCE = 100
 
 

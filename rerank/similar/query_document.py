@@ -251,8 +251,8 @@ def check_candidate_options(
 class SimilarOptions:
     """The options of a search for copies.
 
-    ``min_shared``, ``min_resemblance``, ``min_length_ratio``, ``across_languages``, ``scope``: what decides,
-    as in ``FoldOptions``; None means that of the scheme. At least one supershingle must always be shared.
+    ``min_shared``, ``min_resemblance``, ``min_length_ratio``, ``across_languages``, ``scope``: as in
+    ``FoldOptions``; None means that of the scheme. At least one supershingle must always be shared.
     ``verify``: what decides on candidates: ``keywords`` accepts all, ``signature`` compares signatures,
     ``text`` also the texts of uncertain pairs, if both are known. None chooses by the thresholds that are
     set, else by the scheme. ``min_similarity``: the edit similarity that texts must reach. ``facts``:

@@ -95,7 +95,7 @@ class PageReader(Generic[M]):
 
     @property
     def stopped_by(self) -> StoppedBy:
-        """Why there is no more on the page."""
+        """Why the page ends."""
         if self.blocks.partial:
             return "partial_answer"
         if self._left or len(self.shown) >= self._size:
