@@ -16,7 +16,7 @@ LONG = 1 << 21
 PIECE = 1 << 17
 #: A text is cut between words if one ends within this many characters, else inside a word.
 REACH = 1 << 13
-#: Characters of a block: large enough to hide the overhead of numpy calls, small enough for the cache.
+#: The characters of a block: enough to hide the overhead of numpy calls, few enough for the cache.
 BLOCK = 1 << 16
 
 _CUT = re.compile(r"[\s\u3000-\u303f\u3400-\u9fff]")
