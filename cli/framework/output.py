@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
     from shinglefold.ingest import Progress
 
-#: The width of tables where there is no terminal to ask.
+#: The width of tables without a terminal.
 WIDTH = 100
 #: The first bytes of the pages and pictures that commands write.
 _PAGES = (b"<!doctype html", b"<svg")
 #: Limits on COLUMNS: a terminal's width, and the digits of the number.
 _WIDEST, _DIGITS = 10_000, 20
 _TRAILING = re.compile(r"[ \t]+\n")
-#: A width that no row reaches.
+#: The width of a console whose rows must not be folded; no row is wider.
 _UNBOUNDED = 1_000_000
 # Control characters in the texts of documents must not reach the terminal.
 _CONTROLS: dict[int, int | None] = {

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 #: The least width for two columns.
 NARROW = 60
-#: Characters kept at either end of a shortened equal stretch.
+#: The number of characters kept at either end of a shortened equal stretch.
 _EDGE = 90
 
 

@@ -92,7 +92,7 @@ def report_stop(stopped: str, invocation: "Invocation", *, anew: bool) -> int:
 def checkpoint_path(target: "Target", command: str, suffix: str = "") -> "Path":
     """Return the default file of a checkpoint.
 
-    It is beside an embedded index, else in the folder of ``data_dir``, else in the working folder.
+    It is in the folder of an embedded engine, else in that of ``data_dir``, else in the working folder.
     """
     from shinglefold.engines import folder_of
 

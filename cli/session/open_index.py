@@ -93,9 +93,9 @@ def needed_seal(settings: "Settings") -> Seal:
 
 #: The most documents of one id that are fetched: one in each index, and under each routing.
 _SAME_ID = 1000
-#: Ids that a message shows when one is missing.
+#: The most ids that a message shows if one is missing.
 _NAMED_IDS = 3
-#: Documents that are sampled for texts.
+#: The number of documents in which texts are looked for.
 _SAMPLE = 20
 
 
@@ -214,12 +214,12 @@ def check_dictionaries(target: Target, recipe: Recipe) -> None:
 def stored_hit(store: Store, target: Target, given: str, typed: Sequence[str], missing: str = "") -> JSON:
     """Return the hit of a stored document.
 
-    It is searched for, because an alias may stand for several indices, and filter their documents.
+    The document is searched for, because an alias may have several indices, and filter their documents.
 
     Args:
         given: its id, or ``INDEX/ID`` if several of these indices have it.
         typed: the words of the command, which the message repeats for each of several documents.
-        missing: how the message begins when there is none.
+        missing: the beginning of the message if there is no such document.
 
     Raises:
         InputError: there is none, or there are several.

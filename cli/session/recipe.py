@@ -119,7 +119,7 @@ def recipe_of_index(target: Target) -> tuple[Recipe, dict[str, JSON]]:
 
     Raises:
         IndexMissing: there is no such index.
-        ConfigError: it was not set up for fingerprints, or the name stands for indices of several recipes.
+        ConfigError: it was not set up for fingerprints, or the name has indices with several recipes.
     """
     # The engine is opened without a canonicalizer, whose languages are only known from the recipe.
     with closing(open_engine(target.where)) as engine:
@@ -247,7 +247,7 @@ def chosen_preset(target: Target) -> tuple[str, str]:
 
 
 def options_of_language(settings: Settings, code: str) -> dict[str, tuple[Any, str]]:
-    """Return the options set for a language with their sources; its own override those of all."""
+    """Return the options of a language and where each was set; its own override those of all languages."""
     own = dict(settings.language)
     found = {}
     for name in _OPTIONS:
