@@ -40,7 +40,7 @@ def stored_parts(source: object, path: str) -> dict[str, Any]:
 
 
 def _whole(source: object, path: str) -> Mapping[str, Any] | None:
-    """Return the field if it is one object at the top level, as it is written; else None."""
+    """Return the field if it is one object at the top level, as shinglefold writes it; else None."""
     if type(source) is not dict or type(found := source.get(path)) is not dict or "." in path:
         return None
     inside = f"{path}."

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Literal
 
-#: Characters kept of a file name; with prefix and suffix it must stay below 255 bytes.
+#: The characters kept of a file name; with prefix and suffix it must stay below 255 bytes.
 _NAME = 50
 
 
