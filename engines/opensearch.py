@@ -92,7 +92,7 @@ class _OpenSearchRequests(HttpRequests):
         return self._client.bulk(body=list(lines), params={"refresh": "true"} if refresh else {})
 
     def _create_pit(self, index: str, parameters: dict[str, str]) -> Any:  # noqa: ANN401 - see the base
-        # A scan would skip the shards that a partial point in time lacks, without a word.
+        # A scan would silently skip the shards that a partial point in time lacks.
         return self._client.create_pit(
             index=index, params={"allow_partial_pit_creation": "false", **parameters}
         )

@@ -14,7 +14,7 @@ from shinglefold.runtime.sans_io import run
 _ALIAS_OPTIONS = ("filter", "index_routing", "search_routing", "is_write_index", "is_hidden")
 #: Keys that Elasticsearch adds to templates in answers, and refuses in requests.
 _DATES = ("created_date", "modified_date")
-#: Documents deleted with one bulk request.
+#: The most documents deleted with one bulk request.
 _DELETED_AT_ONCE = 1_000
 
 

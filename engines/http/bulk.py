@@ -24,7 +24,7 @@ Action = Mapping[str, Any]
 #: A client's ``streaming_bulk`` over some actions: yields for each whether it was done, and the answer.
 Helper = Callable[[Sequence[dict[str, Any]]], Iterator[tuple[bool, Mapping[str, Any]]]]
 
-#: Actions sent together, the most that a block has. A request is also cut at ``BYTES``.
+#: The most actions sent together: as many as a block has. A request is also limited to ``BYTES``.
 CHUNK = 1_000
 BYTES = 8 * 1024 * 1024
 #: Status and reason of an action that the index's own pipeline dropped, although the server reports success.
@@ -42,7 +42,7 @@ class Malformed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """An action as it was given and as it is sent."""
+    """An action, and the form in which it is sent."""
 
     given: Action
     sent: dict[str, Any]
@@ -220,7 +220,7 @@ _VERBS = frozenset(("index", "create"))
 
 
 def can_be_joined(actions: Sequence[Action]) -> bool:
-    """Return whether the lines of all actions can be joined as they are: documents as bytes, no options."""
+    """Return whether the lines of all actions can be joined unchanged: documents as bytes, no options."""
     return all(
         type(action.get("_source")) is bytes
         and type(action.get("_id")) is str
@@ -244,7 +244,7 @@ def bulk_bodies(actions: Sequence[Action], most: int) -> Iterator[bytes]:
     """Yield the bodies of bulk requests for actions that ``can_be_joined``, in order.
 
     Args:
-        most: bytes of a body; a larger document gets a request of its own.
+        most: the bytes of a body; a larger document gets a separate request.
     """
     heads: dict[tuple[str, str], str] = {}
     pieces: list[bytes] = []

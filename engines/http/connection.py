@@ -63,7 +63,7 @@ class Connection:
         urls: ``http(s)://host:port/prefix`` without credentials; ``parse_urls`` separates those.
         product: ``opensearch`` or ``elasticsearch``; if empty, it is detected.
         api_key: as the server gave it (encoded), or ``id:key``.
-        client_key: the key of the client certificate, if it is in a file of its own.
+        client_key: the key of the client certificate, if it is in a separate file.
         ca_file: the private authority that signed the server's certificate.
         verify: whether the server's certificate is checked; turn it off for experiments only.
         aws_service: ``es``, or ``aoss`` for OpenSearch Serverless.
@@ -201,7 +201,7 @@ def is_server(address: str) -> bool:
 
 
 def looks_like_server(address: str) -> bool:
-    """Return whether an address that is not one of a server looks as if it was meant to be."""
+    """Return whether an address that names no server looks like a mistyped one of a server."""
     return bool(_SERVER_LIKE.match(address))
 
 
@@ -215,7 +215,7 @@ def shown(address: str) -> str:
 
 
 def without_secrets(where: str) -> str:
-    """Return the address of a server as ``shown`` does, and a folder as it is."""
+    """Return the address of a server as ``shown`` does, and a folder unchanged."""
     return shown(where) if is_server(where) or looks_like_server(where) else where
 
 

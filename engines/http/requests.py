@@ -59,7 +59,7 @@ class HttpRequests(ABC):
 
     Args:
         connection: the addresses and the credentials; with ``client`` only its addresses.
-        client: a client to use as it is; closing the engine leaves it open. None opens one.
+        client: a client to use unchanged; closing the engine leaves it open. None opens one.
     """
 
     #: The name of the product in messages, and what its client raises.
@@ -78,7 +78,7 @@ class HttpRequests(ABC):
 
     @classmethod
     def of_client(cls, client: Any) -> Self:  # noqa: ANN401 - the clients' own types
-        """Return an engine that uses a client as it is, with its credentials, pool and hooks.
+        """Return an engine that uses a client unchanged, with its credentials, pool and hooks.
 
         Raises:
             ConfigError: the client hides errors (``options(ignore_status=…)``).
@@ -289,7 +289,7 @@ def _write_result(item: Mapping[str, Any], action: Mapping[str, Any]) -> WriteRe
 
 
 def _redirection(result: Mapping[str, Any], action: Mapping[str, Any]) -> str:
-    """Return in words where the index's own pipeline sent a document; our guards have no effect there."""
+    """Return a clause about the index to which a pipeline sent a document; guards have no effect there."""
     index, id_ = result.get("_index", action["_index"]), result.get("_id", action.get("_id"))
     if index != action["_index"]:
         return f"the index's own pipeline sends it to the index {index!r}"

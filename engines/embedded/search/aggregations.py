@@ -23,7 +23,8 @@ _INNER_HITS = (
     "name", "from", "size", "sort", "_source", "docvalue_fields", "highlight", "stored_fields",
     "track_scores",
 )  # fmt: skip
-#: Hits read at first for each group of the page, and the factor by which more are read if these are too few.
+#: How many hits are read at first for each group of the page; the factor by which more are read if they are
+#: too few.
 _AHEAD, _MORE = 4, 4
 
 Hit = TypeVar("Hit")

@@ -119,7 +119,7 @@ def any_of(queries: list[tantivy.Query], wanted: int = 1) -> tantivy.Query:
 
 
 def best_of(queries: list[tantivy.Query], tie: float = 0.0) -> tantivy.Query:
-    """Return the query with the best score of those that match, plus ``tie`` times the others."""
+    """Return the query whose score is the best of the matching queries, plus ``tie`` times the others."""
     if len(queries) == 1:
         return queries[0]
     return tantivy.Query.disjunction_max_query(queries, tie) if queries else no_document()
@@ -145,7 +145,7 @@ Query = tantivy.Query
 #: The most values for which each gets a term query. Keywords without doc values are allowed more, because
 #: most of their values do not occur in the index.
 _TERM_QUERIES_MOST, _RARE_TERM_QUERIES_MOST = 1_000, 30_000
-#: Values that are checked together.
+#: The number of values that are checked together.
 _BATCH = 200
 _BOUNDS = ("gte", "gt", "lte", "lt")
 

@@ -112,7 +112,7 @@ def _doc_values(field: Field, values: list[Any]) -> list[Any]:
     return [number == 1 for number in numbers] if field.kind is FieldKind.BOOLEAN else numbers
 
 
-#: Characters of a text that are highlighted, as on servers.
+#: The most characters of a text that are searched for highlights, as on servers.
 _HIGHLIGHTED = 1_000_000
 #: tantivy sorts pages up to this hit; for a later page, all hits are sorted once and cached.
 _NATIVE = 10_000
@@ -160,7 +160,7 @@ class _Loader:
         return hit
 
     def _needs_source(self, head: Head) -> bool:
-        """Return whether more than the head of a document is needed, which must be decompressed."""
+        """Return whether more than the head of a document is needed; the rest must be decompressed."""
         request = self.request
         beyond = request.source.wanted and not request.source.within(head.parts)
         return bool(beyond or request.highlight or self.selection.in_main)

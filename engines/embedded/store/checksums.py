@@ -1,4 +1,4 @@
-"""Check that the files of an index are whole, and reclaim the space of replaced documents.
+"""Check that the files of an index are undamaged, and reclaim the space of replaced documents.
 
 tantivy ends each of its files with a checksum but never checks it, and may panic over damaged files. Its list
 of segments has no checksum and is compared with the files.
@@ -29,7 +29,7 @@ from shinglefold.errors import EngineUnavailable, suggest
 #: A file is emptied when at most a quarter of its records are live: one document is rewritten for every three
 #: that were replaced.
 _SPARSE = 4
-#: Documents read at a time.
+#: The number of documents read at a time.
 _AT_ONCE = 1000
 
 
@@ -97,11 +97,11 @@ def _in_file(schema: tantivy.Schema, number: int) -> tantivy.Query:
 META = "meta.json"
 _PARTS = ("idx", "pos", "term", "store", "fast", "fieldnorm")
 _MAGIC = (1337).to_bytes(4, "little")
-#: In bytes, more than any footer of tantivy has.
+#: A number of bytes; no footer of tantivy is longer.
 _LONGEST_FOOTER = 65_536
 #: The end of the columns in a ``fast`` file since tantivy 0.20: number of rows, version, magic bytes.
 _COLUMNS_END = b"\x02qwB"
-#: Checks are repeated, because a writer may create and remove files meanwhile.
+#: How often a check is tried: a writer may create and remove files meanwhile.
 TRIES = 5
 
 

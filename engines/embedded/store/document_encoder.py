@@ -128,7 +128,7 @@ def prepare(
     """Return a document ready for ``analyse``.
 
     Args:
-        made: what a worker prepared of it.
+        made: the part of it that a worker has prepared.
 
     Raises:
         ValueError: a value does not fit its mapping, or the source is not JSON.
@@ -210,7 +210,7 @@ def _text(field: Field, value: object) -> str:
     return well_formed(value) if type(value) is str else str(*indexed_values(field, [value]))
 
 
-@lru_cache(maxsize=4096)  # the same few fields in nearly every document
+@lru_cache(maxsize=4096)  # cached, because nearly all documents have the same few fields
 def _with_parents(names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the paths of values and of all objects above them, without duplicates."""
     above = (name[:at] for name in names for at, letter in enumerate(name) if letter == ".")

@@ -349,7 +349,7 @@ class Index:
         """Release the writer if writing fails; the next writer recovers from the journal.
 
         Args:
-            always: also if this writer has no journal of its own.
+            always: also if this writer has no journal.
         """
         try:
             yield

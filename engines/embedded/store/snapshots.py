@@ -38,7 +38,7 @@ from shinglefold.errors import EngineUnavailable, PitExpired, UnsupportedQuery, 
 Places = npt.NDArray[np.int64]
 #: The rank of a missing value: after all others, or negated before them.
 GAP = 2**62
-#: Rows cached with a snapshot; a row has 12 bytes and 8 more for each key.
+#: The most rows cached with a snapshot; a row has 12 bytes, and 8 more for each key.
 _CACHED_ROWS = 4_000_000
 
 
@@ -141,7 +141,7 @@ class SortCache:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """An index as it was at one moment; later writes and merges do not change it."""
+    """The state of an index at one moment; later writes and merges do not change it."""
 
     name: str
     catalog: Catalog

@@ -38,7 +38,7 @@ class StoredSource(NamedTuple):
         return len(self.main) + len(self.head)
 
     def load(self) -> dict[str, Any]:
-        """Return the document as it was given."""
+        """Return the original document."""
         return parse_source(self.json()) | read_head(self.head).parts
 
     def json(self) -> bytes:

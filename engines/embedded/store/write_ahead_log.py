@@ -308,7 +308,7 @@ class Memtable:
         """Add a pending write.
 
         Args:
-            values: the document as it was given; empty for a delete.
+            values: the original document; empty for a delete.
         """
         self._active[id_] = source
         self._unlogged[id_] = None
