@@ -108,7 +108,8 @@ class StoredDocuments:
         ids = [tuple(dict.fromkeys(id_ for *_, id_ in sorted(candidates))) for candidates in ranked]
         keys = [_key_of(hit) for hit in found.hits] if self.limited else []
         ungrouped = {id_ for id_, (_, grouped) in zip(keys, roles, strict=False) if not grouped}
-        # Sorted: leaders, then documents without a number, then the others.
+        # The hits are sorted: leaders, documents without a number, followers. So once a follower was read,
+        # all documents without a number were read, too.
         followers = {id_ for id_, (leads, grouped) in zip(keys, roles, strict=False) if grouped > leads}
         return [
             SearchHits(

@@ -22,7 +22,7 @@ from shinglefold.options.validation import (
 from shinglefold.runtime.backoff import Backoff
 
 Linkage = Literal["leader", "connected"]
-#: Distinct reasons of failures that are kept; all failures are counted.
+#: The most distinct reasons of failures that are kept; all failures are counted.
 _REASONS = 100
 
 

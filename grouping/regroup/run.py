@@ -39,7 +39,7 @@ Report = Callable[[str, int, float], None]
 _DEFAULTS = RegroupOptions()
 #: The most passes. If other writers keep changing documents, the last changes are left to a later run.
 _PASSES = 5
-#: Documents written at a time: on servers, and on embedded engines, where each write is a commit.
+#: The most documents written at a time: on servers, and on embedded engines, where each write is a commit.
 _BATCH, _ALONE = 500, 5_000
 
 
