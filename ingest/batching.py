@@ -5,9 +5,9 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-#: Characters of plain text in a block to hash: 16–64 k tokens.
+#: The most characters of plain text in a block to hash: 16–64 k tokens.
 TEXT_BUDGET = 256_000
-#: Characters of raw documents, markup included, in a block for a worker.
+#: The most characters of raw documents, markup included, in a block for a worker.
 RAW_BUDGET = 1_000_000
 #: The same if each block becomes one bulk request: larger requests cost server and client less.
 REQUEST_BUDGET = 2_000_000

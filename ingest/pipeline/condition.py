@@ -57,9 +57,9 @@ _METHODS: Mapping[str, tuple[tuple[type, ...], int, Callable[..., Any]]] = {
     "toLowerCase": ((str,), 0, str.lower),
     "toUpperCase": ((str,), 0, str.upper),
 }
-#: Tokens of a condition, which bound its nesting to what Python's stack allows; digits of a number.
+#: The most tokens of a condition, so that its nesting fits Python's stack; the most digits of a number.
 _MOST_TOKENS, _LONGEST_NUMBER = 300, 19
-#: Characters of a condition shown in a message.
+#: The most characters of a condition shown in a message.
 _QUOTED = 200
 
 

@@ -13,7 +13,7 @@ from shinglefold.ingest.readers.streams import EncodingGuess
 from shinglefold.options.validation import check_bool, check_choice, check_int, check_str
 
 Format = Literal["auto", "jsonl", "csv", "html", "text"]
-#: Levels of objects and lists in a document; servers map 20 by default.
+#: The most levels of objects and lists in a document; servers map 20 by default.
 _DEEPEST = 100
 _CONTAINERS = (dict, list)
 _HARMLESS = frozenset((str, int, bool, type(None)))

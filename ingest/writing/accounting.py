@@ -17,7 +17,7 @@ from shinglefold.ingest.writing.dead_letters import DeadLetters
 from shinglefold.model.values import Uint64s
 from shinglefold.runtime.signals import Interrupts
 
-#: Failures listed in a summary.
+#: The most failures listed in a summary.
 _FAILURES = 20
 #: Refusals that concern all documents, and the status of those that may be temporary.
 _FOR_ALL = ("cluster_block_exception", "index_closed_exception")
