@@ -88,8 +88,8 @@ def collect(  # noqa: PLR0917 - what it reads, by what, and into what
 
     Args:
         workers: processes; 0 means one per core.
-        progress: is called with the share of the sources that was read.
-        watch: is called with the fields that documents have.
+        progress: called with the share of the sources that was read.
+        watch: called with the fields that documents have.
 
     Raises:
         InputError: a source can't be read.

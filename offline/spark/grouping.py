@@ -105,7 +105,7 @@ def _batch(a: Int64s, b: Int64s, moved: NDArray[np.bool_], before: int) -> Batch
     return pa.RecordBatch.from_arrays([pa.array(a), pa.array(b), pa.array(counts)], ["a", "b", "moved"])
 
 
-#: A function that is called with a line of text for each stage.
+#: A function that receives a line of text for each stage.
 Report = Callable[[str], None]
 _STATES = {"signed": SIGNED, "unsigned": UNSIGNED, "unreadable": UNREADABLE, "foreign": FOREIGN}
 
