@@ -13,13 +13,13 @@ from shinglefold.options.validation import check_int
 from shinglefold.passages.seeds import bounded_pairs, expand_ranges, near_pairs
 from shinglefold.passages.shingle_positions import Elements, elements_of
 
-#: Words that may differ inside a passage, on either side.
+#: How many words may differ between words that match, on either side.
 GAP = 6
 #: With more runs than this, isolated ones are found first, which saves 3 µs each.
 _FEW = 500
-#: Runs whose words are compared at a time.
+#: The number of runs whose words are compared at a time.
 _RUNS_AT_ONCE = 1 << 18
-#: Words between the points by which a run is found.
+#: The number of words between the points by which neighbours of a run are found.
 _STRIDE = 64
 
 
@@ -193,11 +193,11 @@ def _after(last: MatchRun, run: MatchRun) -> MatchRun:
     return MatchRun(run.a + shared, run.b + shared, run.length - shared)
 
 
-#: Equal words in a row that a passage of two similar texts needs.
+#: How many equal words in a row a passage of two similar texts needs.
 RUN = 3
-#: Equal words a passage must have in all.
+#: How many equal words a passage needs in all.
 LEAST = 5
-#: Chains compared at a time with the passages found so far.
+#: The number of chains compared at a time with the passages found so far.
 _CHAINS_AT_ONCE = 1 << 14
 
 

@@ -12,7 +12,7 @@ from shinglefold.sketch.hash_mixing import mix64
 
 #: The most pairs of a repeated element. If it has more, ``bounded_pairs`` pairs its n-th occurrences.
 MOST_PAIRS = 64
-#: Pairs that two texts of any length may have: some tens of milliseconds.
+#: The number of pairs that even short texts may have: some tens of milliseconds.
 FREE_PAIRS = 1 << 16
 
 
@@ -95,13 +95,13 @@ def _places(a: Elements, b: Elements, ascending: Int64s) -> tuple[Int64s, Int64s
     return order, first, counts - first
 
 
-#: Bits in which the simhashes of elements may differ.
+#: The most bits in which the simhashes of similar elements differ.
 DISTANCE = 3
-#: Simhashes compared for each element of both texts and each table of the index.
+#: The number of simhashes compared for each element of both texts and each table of the index.
 _COMPARED = 2
-#: Simhashes compared for texts of any length: some milliseconds.
+#: The number of simhashes compared even for short texts: some milliseconds.
 _FREE_COMPARED = 1 << 18
-#: Pairs whose words are compared at a time.
+#: The number of pairs whose words are compared at a time.
 _AT_ONCE = 1 << 16
 
 

@@ -11,7 +11,7 @@ from shinglefold.model.values import Int64s, PlacedTokens, Token, Uint64s
 from shinglefold.relatives.simhash import window_simhashes
 from shinglefold.sketch.shingles import shingle_hashes
 
-#: Words of an element: enough that a match is no coincidence, few enough to fit between two edits.
+#: The words of an element: enough to exclude chance matches, few enough to fit between two edits.
 WIDTH = 5
 
 
@@ -73,11 +73,11 @@ def in_columns(tokens: Sequence[Token] | PlacedTokens) -> PlacedTokens:
 #: At least one of this many consecutive elements is stored. So texts that share a passage of ``SURE`` words
 #: share a stored element. Two elements are stored for each 17 words.
 WINDOW = 16
-#: Words of an unchanged passage that is found with certainty.
+#: An unchanged passage of at least this many words is always found.
 SURE = WINDOW + WIDTH - 1
 #: Stored characters of a hash, 36 bits: they find candidates, whose texts then decide.
 _CHARACTERS = 6
-#: Stored for a text that is too short for an element, to distinguish it from one without stored elements.
+#: The keyword of a text that is too short for an element; a text without keywords was not processed.
 NONE = "-"
 
 
