@@ -17,7 +17,7 @@ class Morphology:
     """The analyzer of a language, loaded at the first word; instances share a dictionary.
 
     Two threads may both load it at their first word, and one copy is dropped. A lock would be worse: a
-    process forked while it is held could never analyze a word.
+    process forked while it is locked could never analyze a word.
     """
 
     def __init__(self, code: str) -> None:
