@@ -9,7 +9,7 @@ from shinglefold.errors import ConfigError, MissingExtra
 from shinglefold.model.values import Int64s, Uint32s, Uint64s
 from shinglefold.sketch.hash_mixing import stream
 
-#: Windows processed at a time; a block of each intermediate array fits into the second-level cache.
+#: The number of windows processed at a time, so that intermediate arrays fit into the second-level cache.
 _BLOCK = 8192
 
 

@@ -14,7 +14,7 @@ from shinglefold.model.values import Int64s, Uint64s
 _BITS = 64
 #: About how many unrelated fingerprints a query of a table may be compared with.
 _STRANGERS = 64
-#: Fingerprints looked up at a time by ``pairs``.
+#: The number of fingerprints that ``pairs`` looks up at a time.
 _BATCH = 1 << 14
 #: The number of comparisons made at a time.
 _COMPARED = 1 << 21

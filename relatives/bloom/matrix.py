@@ -83,7 +83,7 @@ def pseudo_matrix_rows(lengths: Iterable[int], elements: int) -> int:
     return ceil(sum(lengths) / elements)
 
 
-#: Rows in a block: bit r of word b is bit b of row r.
+#: The number of rows in a block: bit r of word b is bit b of row r.
 ROWS = 64
 
 
