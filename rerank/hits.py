@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from shinglefold.rerank.request.fold_options import Scope
 
 Hit = Mapping[str, Any]
-#: Characters of a date as text.
+#: The most characters of a date as text.
 _LONGEST_DATE = 64
 _NOTHING: Mapping[str, Any] = {}
 
