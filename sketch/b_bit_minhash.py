@@ -85,7 +85,7 @@ def unpack(packed: Bytes, bits: int, values: int) -> Uint32s:
     return split.reshape(len(packed), packed.shape[1] * (8 // bits))[:, :values].astype(np.uint32)
 
 
-#: Pairs compared at a time: 128 KiB of 64-bit words.
+#: The number of pairs compared at a time: 128 KiB of 64-bit words.
 _BLOCK = 1 << 14
 #: The number of words of 64 values whose differences fit into a byte.
 _COUNTED = 3

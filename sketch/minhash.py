@@ -15,7 +15,7 @@ from shinglefold.sketch.shingles import batch_shingles, count_repeats, shingle_c
 EMPTY = np.uint32(0xFFFFFFFF)
 #: The number of shingle positions processed at a time.
 BLOCK = 16384
-#: Values of the scratch buffer: 512 KiB, half of a common second-level cache.
+#: The number of values of the scratch buffer: 512 KiB, half of a common second-level cache.
 _BUFFER = 1 << 17
 
 

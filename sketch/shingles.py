@@ -9,7 +9,7 @@ from shinglefold.model.values import Int64s, Uint64s
 from shinglefold.sketch.hash_mixing import mix64
 
 MIN_WIDTH, MAX_WIDTH = 1, 10
-#: Positions hashed at a time: hashes and scratch memory, 128 KiB each, stay in the second-level cache.
+#: The positions hashed at a time: hashes and scratch memory, 128 KiB each, stay in the second-level cache.
 _BLOCK = 16384
 #: The number of positions sorted at a time.
 _SORTED = 1 << 20
@@ -102,7 +102,7 @@ def count_repeats(shingles: Uint64s, offsets: Int64s, width: int) -> None:
     for back in range(1, width):
         keys[ends - back] = 0
     _number(shingles, keys)
-    # The last positions repeat the first shingle as it was.
+    # The last positions repeat the first shingle, without the number of a repeat.
     for back in range(1, width):
         shingles[ends - back] = first
 
