@@ -13,7 +13,7 @@ _WORD = re.compile(rf"([{HAN}]|[^\W_{HAN}]+(?:['’ʼ`][^\W_{HAN}]+)*)")
 
 @dataclass(frozen=True, slots=True)
 class EditedPassage:
-    """A text as ``pieces``: words at odd places, the text between them at even ones."""
+    """A text as ``pieces``: words at odd positions, the text between them at even ones."""
 
     pieces: tuple[str, ...]
 

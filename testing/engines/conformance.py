@@ -10,7 +10,7 @@
             with closing(MyEngine()) as engine:
                 yield engine
 
-Each check makes an index of its own and deletes it; its name begins with ``conformance-``.
+Each check creates a separate index and deletes it; its name begins with ``conformance-``.
 """
 
 from shinglefold.testing.engines.queries import Queries

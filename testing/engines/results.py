@@ -112,7 +112,7 @@ class Pages:
     tiebreaker: ClassVar[str] = "_shard_doc"
 
     def test_sorts_by_fields(self, engine: Engine) -> None:
-        """Check numbers, dates, strings, several keys, and the place of documents without a value."""
+        """Check numbers, dates, strings, several keys, and the position of documents without a value."""
         orders: tuple[tuple[Any, str], ...] = (
             (["price"], "fbeadc"),
             ([{"price": "desc"}], "cdaebf"),

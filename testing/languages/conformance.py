@@ -341,7 +341,7 @@ def check_language(
 
 
 class LanguageConformance:
-    """Subclass it as ``TestMine`` and set ``code``: pytest then runs each check as a test of its own."""
+    """Subclass it as ``TestMine`` and set ``code``: pytest then runs each check as a separate test."""
 
     code: ClassVar[str]
     options: ClassVar[CanonOptions] = CanonOptions()
