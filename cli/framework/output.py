@@ -182,7 +182,7 @@ class _Unpadded:
 
 
 def make_console(stderr: bool = False) -> "Console":
-    """Return a console that takes no text for markup.
+    """Return a console that does not interpret text as markup.
 
     A terminal gets colours and folded lines. Elsewhere lines are not folded, unless ``COLUMNS`` sets a width.
     """

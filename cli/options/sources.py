@@ -236,7 +236,7 @@ def read_text(path: str, kind: str, encoding: str = "") -> str:
 
     Args:
         kind: ``html``, ``text``, or ``auto`` to go by the name.
-        encoding: "" to take what the file declares.
+        encoding: "" means the one that the file declares.
 
     Raises:
         InputError: it can't be read.

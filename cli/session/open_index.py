@@ -311,10 +311,10 @@ def _has_text(pipeline: "Pipeline", fields: Sequence[str], sources: Sequence[Doc
 def add_passages(
     target: Target, pipeline: "Pipeline", recipe: Recipe, *, fresh: bool
 ) -> tuple["Pipeline", Recipe]:
-    """Return the pipeline and the recipe of a new index that also stores what passages are found by.
+    """Return the pipeline and the recipe of a new index that also stores elements of passages.
 
     Raises:
-        ConfigError: the index exists and does not store it.
+        ConfigError: the index exists and does not store them.
     """
     if not fresh and is_set_up(target):
         raise ConfigError(

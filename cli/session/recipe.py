@@ -54,7 +54,7 @@ class Target:
         """Return the pipeline that ``--pipeline`` or ``--field`` name, else None.
 
         Args:
-            field: where the pipeline of ``--field`` writes fingerprints; a file names its own field.
+            field: the field to which the pipeline of ``--field`` writes fingerprints; a file names its own.
         """
         if self.pipeline:
             found: JSON = read_definition(self.pipeline)
@@ -79,7 +79,7 @@ class Target:
         return self.setup_and_backfill(field=tuple(fields))
 
     def change_commands(self) -> str:
-        """Return the commands that change the index to what flags and settings say.
+        """Return the commands that make the index fit flags and settings.
 
         Settings from environment variables become flags: a variable may be set for this command only.
         """

@@ -1,4 +1,4 @@
-"""``python -m shinglefold.cli.spark COMMAND``, and what ``spark-submit`` is given."""
+"""``python -m shinglefold.cli.spark COMMAND``, and the file for ``spark-submit``."""
 
 import sys
 
