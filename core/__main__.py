@@ -1,4 +1,4 @@
-"""``python -m shinglefold``: the command line, where the ``shinglefold`` command is not on the path."""
+"""``python -m shinglefold``: the command line, if the command ``shinglefold`` is not on the path."""
 
 import sys
 

@@ -255,7 +255,7 @@ class Engine(Protocol):
     def tiebreaker(self) -> str | None:
         """Return the sort key that makes any order total under a point in time, for ``FoldedSearch``.
 
-        None if the engine has none, or can't tell. Sort by a field with unique values instead.
+        None if the engine has none, or its version is unknown. Sort by a field with unique values instead.
         """
         ...
 

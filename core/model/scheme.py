@@ -42,7 +42,7 @@ class CanonOptions:
         drop_function_words: drop prepositions, conjunctions, particles and pronouns. Copies that differ only
             in them become alike (resemblance .50 → .94), but fewer real revisions are found
             (bench/quality/schemes.py).
-        drop_adjectives: drop adjectives, if the language can tell them.
+        drop_adjectives: drop adjectives, if the language recognizes them.
         min_length: drop words of fewer characters; single Han characters always stay.
     """
 
