@@ -71,7 +71,7 @@ def _is_other_generation(error: ApiError) -> bool:
 def _status(error: Exception) -> int:
     if isinstance(error, SerializationError):
         return 0 if is_broken_answer((*error.errors, error)) else 400
-    # A server that refuses the client refuses every request: none of its documents is to blame.
+    # A server that refuses the client refuses every request, whatever its documents are.
     if isinstance(error, ApiError) and not _is_other_generation(error):
         return error.status_code
     return 0

@@ -109,8 +109,8 @@ class OpenSearchEngine(_OpenSearchRequests, AdminEngine):
     def info(self) -> JSON:
         """Return ``{"distribution": "opensearch", "version": …}``.
 
-        The version is empty if the server tells it only to users with the permission
-        ``cluster:monitor/main``, which a user who may only read lacks.
+        The version is empty if the server hides it from users without the permission
+        ``cluster:monitor/main``, such as those who may only read.
         """
         try:
             with self._translate_errors():
@@ -120,9 +120,9 @@ class OpenSearchEngine(_OpenSearchRequests, AdminEngine):
         return {"distribution": "opensearch", "version": version_in(answer, self.who)}
 
     def tiebreaker(self) -> str | None:
-        """Return ``_shard_doc`` where the server has it.
+        """Return ``_shard_doc`` if the server has it.
 
-        None before 3.3, where ``_doc`` is not unique across shards, and where the version is not known.
+        None before 3.3, where ``_doc`` is not unique across shards, and if the version is not known.
         """
         version = self.info()["version"]
         if not version:

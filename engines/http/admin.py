@@ -227,7 +227,7 @@ class AdminEngine(HttpEngine):
         return {entry["name"]: str(entry.get("template", "")) for entry in answer["data_streams"]}
 
     def writes_to(self, name: str) -> tuple[tuple[str, ...], str]:
-        """Return the indices of an alias, and the one that takes new documents (empty if none does)."""
+        """Return the indices of an alias, and the one for new documents (empty if there is none)."""
         options = {index: own[name] for index, own in self._indices_of(name).items() if name in own}
         if not options:
             return (name,), name

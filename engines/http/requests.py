@@ -193,7 +193,7 @@ class HttpRequests(ABC):
             with self._translate_errors():
                 yield lambda: self._delete_pit(pit)
         except EngineError as error:
-            # Servers answer one of these where the point in time is gone already.
+            # Servers answer one of these if the point in time does not exist any more.
             cause = error.__cause__
             if not isinstance(cause, Exception) or self.client_errors.status(cause) not in (400, 404):
                 raise

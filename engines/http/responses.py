@@ -121,7 +121,7 @@ def check_given(index: object) -> None:
     """Check that a name of one index or several is not empty.
 
     Raises:
-        UnsupportedQuery: it is empty: servers would take it for all indices.
+        UnsupportedQuery: it is empty, which means all indices to servers.
     """
     if not isinstance(index, str) or not index:
         raise UnsupportedQuery(f"{index!r} names no index; an empty name would mean all of them")

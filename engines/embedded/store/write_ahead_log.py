@@ -37,7 +37,7 @@ _NAME = re.compile(r"\d{8}\.batches")
 #: Magic bytes, checksum of the rest, length of the batch.
 _HEADER, _LENGTH = struct.Struct("<4sII"), struct.Struct("<I")
 _MAGIC = b"sfj1"
-#: JSON has no zero bytes. A power cut leaves them where the system had not written yet.
+#: JSON has no zero bytes. After a power cut they fill the parts of a file that were not written yet.
 _UNWRITTEN = bytes(16)
 _TRIES = 5
 
