@@ -158,7 +158,7 @@ def _mapped(mappings: JSON, path: str, index: str) -> _Field:
 
 
 def _incomparable(node: Mapping[str, Any]) -> str:
-    """Return why the index may have other values of a field than its documents; "" if it has the same."""
+    """Return why the index may have other values of a field than documents; "" if they are the same."""
     if node.get("normalizer"):
         return "a keyword with a normalizer"
     if node.get("script") is not None:
@@ -167,7 +167,7 @@ def _incomparable(node: Mapping[str, Any]) -> str:
 
 
 def _copied(mappings: JSON, path: str) -> str:
-    """Return in words which other fields are copied into a field; "" if none is."""
+    """Return a phrase with the fields that are copied into a field; "" if there are none."""
     names = [name for name, targets in _copies(mappings) if path in targets]
     return f"filled by copy_to of {', '.join(sorted(names))}" if names else ""
 
@@ -181,7 +181,7 @@ def _copies(node: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Se
 
 
 def _kind(node: Mapping[str, Any], path: str) -> str:
-    """Return in words which type a field has, and which of its multi-fields can be used."""
+    """Return a phrase with the type of a field, and its multi-fields that can be used."""
     kind = node.get("type")
     fit = [name for name, own in (node.get("fields") or {}).items() if own.get("type") in _FORMS]
     type_ = "not mapped" if kind is None else f"of type {kind}"

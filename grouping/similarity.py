@@ -65,7 +65,7 @@ class ComparedBatch(NamedTuple):
 class SimilarityModel:
     """Decides which documents match.
 
-    Candidates share a supershingle already, so that is checked only where the rules require nothing else.
+    Candidates share a supershingle already, so that is checked only if the rules require nothing else.
 
     Args:
         stage: decides uncertain pairs by their texts; None keeps the estimate.

@@ -116,7 +116,7 @@ class Gate(BaseGate):
         """Return the passages that a document has in common with a stored one, in its own order.
 
         Args:
-            document: the document as it was given to ``add``.
+            document: the document that ``add`` received, unchanged.
             like: the id of the stored document, which the error or the verdict names.
 
         Returns:

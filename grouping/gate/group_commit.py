@@ -129,7 +129,7 @@ class DecisionJob:
         self._undecided = waiting
 
     def fail(self, error: BaseException) -> None:
-        """Hand the error to callers that are not done.
+        """Raise the error in callers that are not done.
 
         A server has stored the documents of its answers. The embedded engine may have failed to make them
         durable, so that their verdicts are not delivered.
@@ -218,12 +218,12 @@ class GroupCommit:
         return own.result()
 
     async def refresh(self) -> None:
-        """Make what was admitted visible to searches."""
+        """Make accepted documents visible to searches."""
         async with self._turn:
             await self._housekeeping.publish()
 
     async def close(self) -> None:
-        """Wait for running jobs, make what was admitted visible, and delete what the gate has published."""
+        """Wait for running jobs, make accepted documents visible, and delete the gate's intents."""
         while self._jobs:
             await asyncio.gather(*self._jobs, return_exceptions=True)
         async with self._turn:

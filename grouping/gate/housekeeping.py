@@ -73,7 +73,7 @@ class Housekeeping:
             self._refreshing = asyncio.create_task(refresh), batches
 
     async def publish(self) -> None:
-        """Make what was admitted visible to searches."""
+        """Make accepted documents visible to searches."""
         if self._shared is None:
             await self._calls.call(self._refresh)
             return
@@ -83,7 +83,7 @@ class Housekeeping:
         await run_async(publish_settled(self._shared), self._answer)
 
     async def depart(self) -> None:
-        """Delete what the gate has published."""
+        """Delete the gate's intents."""
         if self._shared is not None:
             await run_async(self._shared.depart(), self._answer)
 

@@ -1,4 +1,4 @@
-"""The ``uniqueness`` processor, which takes documents through a gate."""
+"""The ``uniqueness`` processor, which passes documents through a gate."""
 
 import os
 from collections.abc import Sequence

@@ -159,7 +159,7 @@ class PlanJournal:
     job: Mapping[str, Any]
 
     def load(self) -> ResumePoint | None:
-        """Return where an earlier run of this job ended, None if there was none.
+        """Return the point at which an earlier run of this job ended, None if there was none.
 
         Raises:
             ConfigError: the checkpoint belongs to another job.
@@ -205,7 +205,7 @@ class PlanJournal:
         return ResumePoint(changes, done, passes, RegroupCounts.from_json(saved["counts"]))
 
     def _check_plan_file(self) -> None:
-        """Raise ``InputError`` where another file has the name of the plan: it would be replaced."""
+        """Raise ``InputError`` if another file has the name of the plan, because it would be replaced."""
         if self.path is None or not (path := self._plan_file(self.path)).exists():
             return
         try:

@@ -25,7 +25,7 @@ from shinglefold.rerank.fold.text_verification import TextStage
 from shinglefold.runtime.backoff import Backoff, retry_unavailable
 from shinglefold.sketch import connected
 
-#: The verdict on a pair; ``UNKNOWN`` where the texts were not compared, or can't be.
+#: The verdict on a pair; ``UNKNOWN`` if the texts were not compared, or can't be.
 UNKNOWN, APART, ALIKE = -1, 0, 1
 Verdicts = NDArray[np.int8]
 _ROW = np.dtype([("pair", "<u8"), ("said", "i1")])
@@ -37,7 +37,7 @@ class VerdictLog:
     """Verdicts by pairs of texts, in a file that is only appended to, so that a killed run loses none.
 
     Args:
-        path: None keeps them in memory alone.
+        path: None keeps them in memory only.
         job: the job that decides; it does not find the verdicts of other jobs.
 
     Cost: 9 bytes a pair, in memory and on disk.
@@ -102,7 +102,7 @@ class VerdictLog:
 
     @staticmethod
     def _read(path: Path) -> NDArray[np.void]:
-        """Return the rows of a file; cut off the last one where the process died in the middle of it."""
+        """Return the rows of a file; cut off the last one if it is incomplete after a crash."""
         try:
             with path.open("r+b") as file:
                 content = file.read()

@@ -128,7 +128,7 @@ def place_in_group(member: Member, size: int, claims: Sequence[Intent], limit: i
 
 
 def choices_of(members: Sequence[Member], context: DecisionContext) -> Steps[list[Choice]]:
-    """Return what to do with members, reading their groups where the choice depends on them."""
+    """Return what to do with members; read their groups if the choice depends on them."""
     choices: list[Choice] = []
     for member in members:
         choice = choose(member, context.policy)
@@ -162,7 +162,7 @@ def _adopt(member: Member, choice: Adopt, context: DecisionContext) -> Steps[Cho
 
 
 def _make_leader(heir: SimilarDocument, group: int, context: DecisionContext) -> Steps[Choice]:
-    """Make a stored document the leader and join its group; wait where the document has changed since."""
+    """Make a stored document the leader and join its group; wait if the document has changed since."""
     held: VersionedDocument | None
     (held,) = yield ReadDocuments((heir.id,), whole=True)
     if held is None or held.guard != heir.guard:

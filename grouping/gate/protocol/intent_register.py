@@ -8,7 +8,7 @@ refresh:
 * A record exists before it is listed, and is listed as long as it exists.
 * A batch exists before a record names it, never changes, and is deleted only when nobody needs it.
 * Other gates clear a record that was not written for long. They close it under the version they read, then
-  take away the guards of its intents, then delete it. A gate reads its own record whenever it reads those of
+  revoke the guards of its intents, then delete it. A gate reads its own record whenever it reads those of
   others. If its own is closed or gone, it publishes its open intents again under a fresh name.
 """
 
@@ -50,7 +50,7 @@ class SharedRegister:
 
     Args:
         new_id: makes unique ids.
-        lease: milliseconds after which others may clear what this gate has published.
+        lease: milliseconds after which others may clear the records of this gate.
 
     Attributes:
         known: the intents of all gates.
@@ -148,7 +148,7 @@ class SharedRegister:
                 self._obsolete += (name,)
 
     def depart(self) -> Steps[None]:
-        """Delete what was published, unless some of it is still needed."""
+        """Delete the published records and batches, unless some are still needed."""
         if not self.name or self._own:
             return
         written = yield Write(_deletions(self.name, self._guard, self._obsolete))

@@ -169,7 +169,7 @@ class Member:
         return self.changes and not (self.retried and self.kept is not None)
 
     def reset(self) -> None:
-        """Begin again: forget the guard and what was found."""
+        """Begin again: forget the guard and the results of searches."""
         self.guard, self.intent_id, self.claim, self.changes = None, "", None, False
         self.intents, self.likes, self.pending = [], [], []
         self.search_hits, self.kept = SearchHits(), None

@@ -223,7 +223,7 @@ def _read_again(members: Sequence[Member], context: DecisionContext) -> Steps[in
 
 
 def _read_on(members: Sequence[Member], rest: list[list[str]], context: DecisionContext) -> Steps[None]:
-    """Read more of what was found for members, until they can be decided or all is read."""
+    """Read more of the found documents, until members can be decided or all documents were read."""
     while any(parts := [_further(member, ids, context) for member, ids in zip(members, rest, strict=True)]):
         rest = [[id_ for id_ in ids if id_ not in set(part)] for ids, part in zip(rest, parts, strict=True)]
         held = yield from read_documents(id_ for part in parts for id_ in part)
