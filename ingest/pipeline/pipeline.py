@@ -121,7 +121,7 @@ class Pipeline:
             ConfigError: ``field`` is None and the pipeline writes fingerprints to several fields.
         """
         target = target_field(self.steps, field)
-        # A pipeline without fingerprints tells nothing about those of an index.
+        # A pipeline without fingerprints does not say how those of an index were made.
         kept = comparable(self.definition) if makes_fingerprints(self.steps) else NO_STEPS
         sealed = "" if self.tools.seal is None else self.tools.seal.id
         return Recipe(self.scheme, kept, target, text_fields(self.steps, target), sealed)

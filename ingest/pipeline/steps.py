@@ -165,7 +165,7 @@ def _without_failure(document: Document) -> Document:
     return {**document, META: {key: value for key, value in meta.items() if key not in _ON_FAILURE}}
 
 
-#: Creates a processor from its options; must take every option it knows.
+#: Creates a processor from its options; must read every option it knows.
 Factory = Callable[[Options, Tools], Processor]
 
 _CLASSES = (

@@ -137,7 +137,7 @@ class MainContent(FieldProcessor):
 
     def _article(self, html: str) -> str:
         try:
-            # resiliparse takes UTF-8: a lone surrogate would fail the document.
+            # resiliparse needs UTF-8: a lone surrogate would fail the document.
             found = self.extract(html.encode("utf-8", "replace").decode("utf-8"))
         except (ValueError, RuntimeError):
             found = ""

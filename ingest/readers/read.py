@@ -44,7 +44,7 @@ _COMPRESSED = (".zip", ".bz2", ".xz", ".zst", ".7z", ".rar", ".tar", ".tgz")
 _SEPARATORS = ",;\t"
 #: Values that are not column names: numbers, dates, URLs, e-mail addresses, running text.
 _DATA = re.compile(r"^[-+]?\d[\d.,:/ T-]*$|://|\w@\w|^(?:\S+\s+){7}\S|^.{100}")
-#: A first line that tells Excel the separator.
+#: A first line that names the separator for Excel.
 _SEPARATOR_LINE = re.compile(r'"?sep=([^\w\s"]|\t)"?', re.IGNORECASE)
 #: Messages of the csv module, and ours.
 _MESSAGES = (
@@ -64,7 +64,7 @@ def read(path: str | Path, options: ReadOptions | None = None) -> Iterator[Recor
 
     Raises:
         InputError: there is no such file, or it can't be opened.
-        ConfigError: the name is empty, or neither it nor ``format`` tells the format.
+        ConfigError: the name is empty, or neither it nor ``format`` determines the format.
     """
     check_options(options, ReadOptions)
     name, options = str(path), options or ReadOptions()
@@ -92,7 +92,7 @@ def format_of(path: str, options: ReadOptions) -> Format:
     """Return the format of a source: that of the options, or by its name.
 
     Raises:
-        ConfigError: its name does not tell the format.
+        ConfigError: its name does not determine the format.
     """
     if options.format != "auto":
         return options.format

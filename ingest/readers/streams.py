@@ -111,7 +111,7 @@ class EncodingGuess:
 
 
 def _from_first_non_ascii(raw: bytes) -> bytes:
-    """Return the part of a text around its first letter beyond ASCII, and what follows."""
+    """Return a text from shortly before its first letter beyond ASCII on."""
     first = next((place for place, byte in enumerate(raw) if byte > 0x7F), 0)
     return raw[max(0, first - 64) :][:_ENOUGH]
 

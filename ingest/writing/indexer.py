@@ -106,7 +106,7 @@ def _check_records(records: object) -> None:
 
 
 def _stopped_by(work: Callable[[], None]) -> str:
-    """Do the work and return what ended it early, or nothing."""
+    """Do the work; return the reason if it ends early, else an empty string."""
     try:
         work()
     except KeyboardInterrupt as error:
