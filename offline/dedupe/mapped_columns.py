@@ -35,7 +35,7 @@ class ColumnStore:
 
 
 class MappedColumn:
-    """Rows of ``width`` values of one type; one value a row where the width is 0."""
+    """Rows of ``width`` values of one type; if the width is 0, rows are single values."""
 
     def __init__(self, store: ColumnStore, dtype: DTypeLike, width: int = 0) -> None:
         self._file = store.new_file()

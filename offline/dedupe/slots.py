@@ -199,7 +199,7 @@ class PairJudge:
         return found
 
     def in_slot(self, slot: int) -> Callable[[Int64s, Int64s], NDArray[np.bool_]]:
-        """Return a function that tells which pairs of a bucket of this slot are near-duplicates."""
+        """Return a function that returns which pairs of a bucket of this slot are near-duplicates."""
 
         def alike(a: Int64s, b: Int64s) -> NDArray[np.bool_]:
             kept = self._nominated(a, b, slot)
