@@ -72,7 +72,7 @@ def runs_of(pairs: Int64s, width: int) -> Int64s:
 
 
 def equal_runs(runs: Int64s, a: Elements, b: Elements) -> Int64s:
-    """Return the parts of runs with equal words: paired elements may differ in words."""
+    """Return the parts of runs whose words are equal; similar elements may differ in some words."""
     found = [np.zeros((0, 3), np.int64)]
     for begin in range(0, len(runs), _RUNS_AT_ONCE):
         part = runs[begin : begin + _RUNS_AT_ONCE]
