@@ -41,7 +41,7 @@ class HammingIndex:
     Args:
         fingerprints: uint64 (N,); may repeat.
         distance: the most differing bits, 0 to 8.
-        blocks: more than ``distance``; by default as few as keep strangers rare.
+        blocks: more than ``distance``; by default the fewest with which unrelated pairs are rarely compared.
 
     Cost: C(blocks, distance) tables of 16 bytes a fingerprint: for 3 bits and 10⁶, 4 tables or 64 MB.
 
@@ -191,7 +191,7 @@ def _compared(
 
 
 def _blocks(count: int, distance: int) -> int:
-    """Return the fewest blocks with which strangers are rarely equal in the kept bits."""
+    """Return the fewest blocks with which unrelated fingerprints are rarely equal in the kept bits."""
     for blocks in range(distance + 1, 16):
         kept = _BITS * (blocks - distance) // blocks
         if count <= _STRANGERS << kept:
