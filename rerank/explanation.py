@@ -43,11 +43,11 @@ class PassageTexts(NamedTuple):
 
 
 def shown_fields(source: object, named: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the fields whose texts are compared; passages show only what hits show.
+    """Return the fields whose texts are compared; passages show only fields that hits show.
 
     Args:
         source: the request's own ``_source`` filter.
-        named: the fields that the request names for passages, all of which must be shown; () takes those
+        named: the fields that the request names for passages, all of which must be shown; () means those
             of ``known`` that are shown.
 
     Raises:

@@ -77,7 +77,7 @@ class SearchSteps(Generic[Driven]):
         return self._group_by_leader is not leader_groups
 
     def compile(self) -> bool:
-        """Fold by compiled code from now on, to the same groups, where the extra ``fast`` is installed.
+        """Fold by compiled code from now on, to the same groups, if the extra ``fast`` is installed.
 
         Call it when a process starts that serves many searches.
 
@@ -279,7 +279,7 @@ class FoldedSearch(SearchSteps[Engine]):
             RecipeMismatch: an index has its fingerprints in another field.
             EngineError: as the engine raises.
 
-        Cost: two requests where the first window fills the page. Passages take one more, and some ms for each
+        Cost: two requests if the first window fills the page. Passages take one more, and some ms for each
         thousand words of the members' texts.
         """
         return run(

@@ -21,7 +21,7 @@ _1, _2, _4, _56 = map(np.uint64, (1, 2, 4, 56))
 
 
 def compiled_leader_groups(matcher: Matcher, block: Compared, waiting: list[int]) -> Iterator[LeaderGroups]:
-    """Yield what ``leader_groups`` yields, all at once. Cost: about 0.05 ms for 200 hits."""
+    """Yield the groups of ``leader_groups``, all at once. Cost: about 0.05 ms for 200 hits."""
     if matcher.min_shared:
         # Compiled code can't compare supershingles, which are strings.
         yield from leader_groups(matcher, block, waiting)

@@ -65,7 +65,7 @@ class Cursor:
         return self.after is None and not self.count
 
     def renewed(self, pit: str | None) -> "Cursor":
-        """Return a cursor that begins at the first hit again and leaves out what was shown."""
+        """Return a cursor that begins at the first hit again and leaves out the hits shown."""
         return replace(self, pit=pit, after=None, behind=0)
 
     def without_oldest(self, count: int) -> "Cursor":

@@ -64,7 +64,7 @@ def raisable_k(body: Mapping[str, Any]) -> int | None:
 
 
 def with_greater_k(body: Mapping[str, Any], size: int) -> Mapping[str, Any]:
-    """Return a request with ``k`` raised to ``size``, where ``raisable_k`` allows it."""
+    """Return a request with ``k`` raised to ``size``, if ``raisable_k`` allows it."""
     if raisable_k(body) is not None:
         return {name: _with_k(name, value, min(size, _MOST)) for name, value in body.items()}
     return body
@@ -226,7 +226,7 @@ def page_bounds(body: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def window_fields(options: FoldOptions, dedup: str, shared: bool) -> list[str]:
-    """Return the fields that folding reads of every hit; supershingles only where ``shared``."""
+    """Return the fields that folding reads of every hit; supershingles only if ``shared``."""
     # A stored digest includes scheme, language and number of shingles.
     parts = ["digest", "signature"]
     if shared or options.explain:
@@ -333,7 +333,7 @@ def with_ids(body: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def without_unwanted_id(hit: JSON, body: Mapping[str, Any]) -> JSON:
-    """Return a hit without the id where the request wants none."""
+    """Return a hit without the id if the request wants none."""
     return {key: hit[key] for key in hit if key not in ("_id", "_routing")} if _bare(body) else hit
 
 

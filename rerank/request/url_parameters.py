@@ -86,7 +86,7 @@ class Parameters:
     def check_complete(self, call: Call, answer: Any) -> Any:  # noqa: ANN401 - whatever an engine returns
         """Return an answer; in that to an ``msearch`` each partial one is replaced by an error.
 
-        Checked only where the request forbids partial answers. Servers then refuse most of them, but not all:
+        Checked only if the request forbids partial answers. Servers then refuse most of them, but not all:
         a point in time may have been opened without some shards, and a proxy may answer.
 
         Raises:

@@ -238,7 +238,7 @@ class LookupResult:
 def look_up(
     documents: Sequence[QueryDocument], query: SimilarQuery, parameters: Parameters | None = None
 ) -> Steps[list[LookupResult]]:
-    """Return the stored copies of documents with one ``_msearch``, and a second where windows are too small.
+    """Return the stored copies of documents with one ``_msearch``, and a second if windows are too small.
 
     Raises:
         EngineError: one of the searches failed.

@@ -117,7 +117,7 @@ class PageReader(Generic[M]):
         )
 
     def rest(self) -> PagePosition | None:
-        """Return where the next page begins; None if there is none, or a partial answer hides it."""
+        """Return the position of the next page; None if there is none, or after a partial answer."""
         if self.blocks.partial:
             return None
         if self._left:
