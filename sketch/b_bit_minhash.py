@@ -237,8 +237,8 @@ def estimate(
 ) -> tuple[float, float] | tuple[Floats, Floats]:
     """Return the estimated resemblance and its standard error.
 
-    By chance strangers agree in a share 2^−b of their values. The estimate subtracts it and is clipped to
-    0…1.
+    By chance unrelated documents agree in a share 2^−b of their values. The estimate subtracts it and is
+    clipped to 0…1.
 
     Args:
         agreeing: how many values agree, a number or an array.
@@ -259,7 +259,7 @@ def estimate(
 
 
 def chance(bits: int) -> float:
-    """Return the share of values that agree between strangers: 2^−b."""
+    """Return the share of values in which unrelated documents agree: 2^−b."""
     check_bits(bits)
     return float(2.0**-bits)
 

@@ -74,7 +74,7 @@ def _absorb(state: Uint64s, values: Uint64s | Uint32s) -> None:
 
 
 #: Characters of a keyword for bits of its supershingle. A sixth one would cost two bytes a keyword on disk
-#: (bench/storage.py), and save 0.01 strangers a slot among ten million documents.
+#: (bench/storage.py), and save 0.01 false candidates a slot among ten million documents.
 HASHED = 5
 #: The digits of keywords: those of URL-safe base64.
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
