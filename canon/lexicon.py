@@ -150,7 +150,7 @@ class Lexicon:
         self._count += _insert(self._slots, keys, values, repairs)
 
     def renew_lock(self) -> None:
-        """Replace the lock: in a forked child, the thread that held it does not exist."""
+        """Replace the lock: in a forked child, the thread that had it does not exist."""
         self._lock = threading.Lock()
 
 
@@ -335,7 +335,7 @@ class InternedStrings:
             self.numbers.learn(keys, numbers, np.zeros(len(keys), np.uint8))
 
     def renew_lock(self) -> None:
-        """Replace the lock: in a forked child, the thread that held it does not exist."""
+        """Replace the lock: in a forked child, the thread that had it does not exist."""
         self._lock = threading.Lock()
 
 
