@@ -170,7 +170,7 @@ def open_collection(
     """Yield the fingerprints of all documents of the sources.
 
     Args:
-        scale: None takes the defaults for texts.
+        scale: by default that for texts.
     """
     from shinglefold.model.recipe import TEXTS
     from shinglefold.offline.dedupe.fingerprint_table import FingerprintTable, names_of
