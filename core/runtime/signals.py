@@ -154,7 +154,7 @@ class Interrupts:
         if not self._reminding.acquire(blocking=False):
             return
         try:
-            # ``_thread`` instead of ``threading``, whose locks may be locked when the signal comes.
+            # ``_thread`` instead of ``threading``, whose locks may be taken when the signal comes.
             _thread.start_new_thread(self._remind, ())
         except RuntimeError:  # No thread can be started; ``check`` and a second signal still work.
             self._reminding.release()
