@@ -69,7 +69,7 @@ def hit_count(result: tantivy.SearchResult) -> int:
 
 
 def is_panic(error: BaseException) -> bool:
-    """Return whether an error is a panic of tantivy, whose class can't be imported."""
+    """Return whether an error is a panic of tantivy: a ``BaseException`` whose class can't be imported."""
     return type(error).__name__ == "PanicException"
 
 
