@@ -120,7 +120,7 @@ class GroupReport:
         return data
 
     def left_out(self, kind: str) -> str:
-        """Return a sentence on values that ``hosts``, ``languages`` or ``months`` leave out; mostly ""."""
+        """Return a phrase on what ``hosts``, ``languages`` or ``months`` leave out; mostly ""."""
         without, more, one = self.without[kind], self.more[kind], kind.removesuffix("s")
         documents = "1 document" if without == 1 else f"{without:,} documents"
         missing = f"{documents} without a {one} left out" if without else ""

@@ -234,7 +234,7 @@ class _Regrouping:
         except KeyboardInterrupt as error:
             stopped = str(error) or "interrupted"
         except EngineError as error:
-            # The documents of the plan do not exist any more.
+            # If the index is gone, the plan is useless.
             stopped, anew = str(error), isinstance(error, IndexMissing)
         by_text = self.text_verdicts
         if not stopped or anew:
