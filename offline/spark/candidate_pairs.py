@@ -134,7 +134,7 @@ class _Nominate:
             yield _told(held)
 
     def _closed(self, rows: _Bucket, starts: Int64s) -> Iterator[Batch]:
-        """Yield the pairs of the keys whose rows are all in the batch; ignore a start beyond the last row."""
+        """Yield the pairs of keys, all of whose rows are given; ignore a start beyond the last row."""
         starts = starts[starts < len(rows.keys)]
         sizes = np.diff(starts, append=len(rows.keys))
         for place in np.flatnonzero(sizes > self.bounds.most).tolist():
