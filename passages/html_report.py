@@ -55,7 +55,7 @@ def page(texts: Sequence[Shown], passages: Sequence[Passage], width: int) -> str
     """Return two texts side by side as HTML, their passages coloured and linked; the texts are escaped.
 
     Args:
-        width: the number of words of an element; shares count elements.
+        width: shares count words in runs of at least this many equal words.
     """
     a, b = texts
     sides = (
