@@ -158,7 +158,7 @@ class PseudoMatrixFilter:
                     self.bit_rows.add(piece.row, distinct[piece.begin : piece.end])
 
     def compact(self, elements: Elements) -> Iterator[int]:
-        """Move documents of the last row into others while these have space; yield how many rows remain.
+        """Empty the last row into the others as often as they have space; yield how many rows remain.
 
         Between two steps the filter can be used and changed: elements are added to their new row before the
         old one is emptied.
