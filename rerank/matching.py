@@ -235,7 +235,7 @@ def read_matches(text: QueryText, query: PassageQuery, place: str | None) -> Ste
     the order of their share. Usually there is one block.
 
     Raises:
-        ConfigError: the place belongs to another search.
+        ConfigError: the page position ``place`` belongs to another search.
     """
     queries = text.queries(query.elements, query.options)
     if queries is None:

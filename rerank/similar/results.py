@@ -60,8 +60,8 @@ class PageReader(Generic[M]):
     """Reads candidates block by block until a page of documents is found.
 
     Args:
-        place: where the page begins, as text; None for the first page.
-        query: identifies the search that a place belongs to.
+        place: the position at which the page begins, as text; None for the first page.
+        query: identifies the search to which a position belongs.
 
     Attributes:
         shown: the documents of the page.
@@ -69,7 +69,7 @@ class PageReader(Generic[M]):
         ended: whether there are no more candidates.
 
     Raises:
-        ConfigError: the place is not valid, or belongs to another query.
+        ConfigError: the position is not valid, or belongs to another query.
     """
 
     def __init__(
@@ -179,7 +179,7 @@ def read_page(document: QueryDocument, query: SimilarQuery, place: str | None) -
     order of resemblance. Usually there is one block.
 
     Raises:
-        ConfigError: the place belongs to another search.
+        ConfigError: the page position ``place`` belongs to another search.
     """
     queries = query.queries(document)
     if queries is None:
@@ -271,7 +271,7 @@ class SyncPagedSearch(PagedSearch[Wanted, Options, Page]):
         return run(self._engine, self._page(index, wanted, options, place))
 
     def pages(self, index: str, wanted: Wanted, options: Options | None = None) -> Iterator[Page]:
-        """Yield page after page until there is nothing more."""
+        """Yield page after page until the results end."""
         page = self.find(index, wanted, options)
         yield page
         while page.next is not None:
@@ -300,7 +300,7 @@ class AsyncPagedSearch(PagedSearch[Wanted, Options, Page]):
         return await run_async(self._engine, self._page(index, wanted, options, place))
 
     async def pages(self, index: str, wanted: Wanted, options: Options | None = None) -> AsyncIterator[Page]:
-        """Yield page after page until there is nothing more."""
+        """Yield page after page until the results end."""
         page = await self.find(index, wanted, options)
         yield page
         while page.next is not None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 #: A stored document by its id, or index and id; or a fingerprint; or a query document.
 Wanted = str | tuple[str, str] | Fingerprint | QueryDocument
 Driven = TypeVar("Driven", Engine, AsyncEngine)
-#: How many documents are fetched for an id: if several indices may have it, and from one named index.
+#: The most documents fetched for an id: if several indices may have it, and from one named index.
 _SAME_ID, _ALL = 10, 1000
 
 
@@ -35,8 +35,8 @@ class SimilarSteps(Generic[Driven]):
 
     Args:
         engine: any ``Engine``, or for ``AsyncSimilarSearch`` one whose methods are awaited.
-        scheme: the scheme of the index; None reads it from the index.
-        field: the object field of the fingerprints; None reads it from the index.
+        scheme: the scheme of the index; by default it is read from the index.
+        field: the object field of the fingerprints; by default it is read from the index.
         seal: the seal with the key of the index.
         canonicalizer: a canonicalizer of the scheme, for text verification; None creates one on first use.
     """
