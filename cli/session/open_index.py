@@ -300,7 +300,7 @@ def text_field_remedy(
 
 
 def _has_text(pipeline: "Pipeline", fields: Sequence[str], sources: Sequence[Document]) -> bool:
-    """Return whether the pipeline finds text in a document, or fails on one, which other messages report."""
+    """Return whether the pipeline finds text in a document. True if it fails: other messages report that."""
 
     outcomes = pipeline.run([{**source, "_id": str(place)} for place, source in enumerate(sources)])
     from shinglefold.ingest.processors.texts import joined_text
