@@ -18,8 +18,8 @@ Result = TypeVar("Result")
 #: A generator that yields calls of the engine, is sent their (awaited) answers, and returns the result.
 Steps = Generator[Callable[[], Any], Any, Result]
 Hit = Mapping[str, Any]
-#: A batch reads this many hits for each document, and so many in addition. If there are more, each document
-#: gets a separate search.
+#: A search for a batch reads ``_FOR_EACH`` hits for each document, and ``_EXTRA`` more. If it finds more than
+#: that, each document gets a separate search.
 _FOR_EACH, _EXTRA = 4, 100
 #: The most hits of a search for a single document: at first, and if those do not decide.
 _FEW, _MANY = 60, 1000

@@ -21,7 +21,7 @@ from shinglefold.rerank.hits import field_values, moment
 NO_GROUP = -1
 #: The version of a document that has to be read again before it is written.
 UNKNOWN = (-1, -1)
-#: Bytes of a supershingle; the longest has 7 characters.
+#: The bytes of a supershingle in its column; the longest has 7 characters.
 _SUPERSHINGLE = 8
 _NUMBER_LIMIT = 2**63
 #: The first part of the sort key of a document without a value.

@@ -171,7 +171,7 @@ class PlanJournal:
         return found
 
     def begin(self, changes: Iterable[GroupChange], passes: int, counts: RegroupCounts) -> None:
-        """Write a new plan, of which no change is done.
+        """Write a new plan; none of its changes is done.
 
         Raises:
             InputError: it can't be written.
