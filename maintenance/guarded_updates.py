@@ -252,7 +252,7 @@ class Updater:
         return conflicts
 
     def _retry_conflicts(self, conflicts: Mapping[DocumentKey, JSON], counts: BackfillCounts) -> None:
-        """Repeat updates with the newer versions, so that the other writer's edit stays and is fingerprinted.
+        """Repeat updates with the newer versions, to keep and fingerprint the edit of the other writer.
 
         Args:
             conflicts: the fingerprints of the older versions, by document.
