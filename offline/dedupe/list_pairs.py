@@ -238,7 +238,7 @@ class _PairCopies:
         return np.where(counts > self._most, 1, counts), counts
 
     def _copy(self, documents: Int64s, place: Int64s) -> Int64s:
-        """Return the document itself for 0, else its duplicate with this number."""
+        """Return the duplicate of a document with this number; number 0 is the document itself."""
         if not len(self._duplicates):
             return documents
         behind = np.searchsorted(self._owners, documents, "left") + place - 1

@@ -76,7 +76,7 @@ class SignTally:
 
 
 class ParsedLine(NamedTuple):
-    """A document and where it was read; ``head``: its line up to the closing brace, None to encode it."""
+    """A document and where it was read; ``head``: its line without the closing brace, None to encode it."""
 
     document: Document
     head: bytes | None
