@@ -292,11 +292,11 @@ class IndexKnowledge:
         check_fields([self.mappings[name] for name in names], str(index), wanted, "ext.dedup")
 
     def text_fields(self, index: str | None) -> tuple[str, ...]:
-        """Return the fields of which fingerprints were made."""
+        """Return the fields from whose texts fingerprints were made."""
         return signed_fields(self.mappings.get(name, {}) for name in index_names(index))
 
     def text_fields_by_index(self, index: str | None) -> Steps[dict[str, tuple[str, ...]]]:
-        """Return the fields of which the fingerprints of each index were made; {} if all have the same."""
+        """Return the fields from whose texts each index's fingerprints were made; {} if all are equal."""
         names = index_names(index)
         read = [self.mappings.get(name, {}) for name in names]
         same = len({signed_fields([one]) for one in read}) < 2
@@ -332,13 +332,13 @@ class IndexRecipe(NamedTuple):
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields of which the fingerprints of all indices were made."""
+        """The fields from whose texts the fingerprints of all indices were made."""
         named = (field for fields in self.fields_by_index.values() for field in fields)
         return tuple(dict.fromkeys(named)) or TEXTS
 
     @property
     def fields_by_index(self) -> dict[str, tuple[str, ...]]:
-        """The fields of which the fingerprints of each index were made."""
+        """The fields from whose texts the fingerprints of each index were made."""
         return _text_fields(self.mappings)
 
 

@@ -158,7 +158,7 @@ class TextMatch(FoundDocument):
 class PassageQuery:
     """How to find documents with passages of a text: how to read candidates, and how to decide.
 
-    ``fields``: the fields that the elements of each index are of, by index name.
+    ``fields``: the fields from whose texts the elements of each index were made, by index name.
     """
 
     candidates: CandidateSearch

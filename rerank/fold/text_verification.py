@@ -218,7 +218,7 @@ class TextStage:
         return None if isnan(found) else float(found)
 
     def text(self, source: Mapping[str, Any], index: str = "") -> str:
-        """Return the text of a document: the fields that its index makes fingerprints of."""
+        """Return the text of a document, joined from the fields that are fingerprinted in its index."""
         return _join_fields(source, self.by_index.get(index, self.fields))
 
     def text_of(self, hit: Hit) -> str:
