@@ -90,11 +90,11 @@ def test_a_text_too_long_to_be_compared_is_told_apart_by_its_numbers(scheme):
 
 
 def test_facts_want_texts():
-    with pytest.raises(ConfigError, match="say verify text"):
+    with pytest.raises(ConfigError, match="set verify to text"):
         Decision(verify="signature", facts="numbers")
     with pytest.raises(ConfigError, match="facts"):
         Decision(facts="names")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match='add "verify": "text"'):
         FoldOptions(facts="numbers")
-    with pytest.raises(ConfigError, match="say verify text"):
+    with pytest.raises(ConfigError, match="set verify to text"):
         SimilarOptions(facts="numbers", min_resemblance=0.7)
