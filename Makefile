@@ -28,7 +28,7 @@ test: $(LINKED) ## run the tests; ARGS="tests/canon -x" chooses, SERVERS=all add
 	@$(if $(SERVERS),SHINGLEFOLD_TEST_SERVERS=$(SERVERS) )$(BIN)/python -m pytest $(or $(ARGS),$(PARALLEL))
 
 coverage: $(LINKED) ## run the tests, and tell what share of each module's lines and branches they reach
-	@COVERAGE_CORE=sysmon $(BIN)/python -m pytest $(PARALLEL) --cov --cov-report=term:skip-covered
+	@$(BIN)/python -m pytest $(PARALLEL) --cov --cov-report=term:skip-covered
 
 check: $(LINKED) ## lint, layers, types, and the tests of the files themselves
 	$(BIN)/ruff check .

@@ -100,7 +100,7 @@ class Ran:
 
 
 def ran(command: list[str], output: Path) -> Ran:
-    """Run a command into a file, and look at its memory five times a second."""
+    """Run a command with its output in a file, and sample its memory five times a second."""
     seen: list[tuple[float, float]] = []
     before, start = os.times(), perf_counter()
     with output.open("wb") as file, subprocess.Popen(command, stdout=file, stderr=subprocess.PIPE) as process:

@@ -48,9 +48,8 @@ def find_pairs(  # noqa: PLR0917 - one column of the collection each
 
     * ``keywords``: none.
     * ``signature``: the estimated resemblance and the length ratio.
-    * ``text``: their texts, as in ``alike_by_text``. Pairs with a longer text than ``verification.LONGEST``
-    words,
-      or without texts, are checked by signature.
+    * ``text``: their texts, as in ``alike_by_text``. Pairs with a text of more than
+      ``verification.LONGEST`` words, or without texts, are checked by signature.
 
     Args:
         supershingles: uint64 (D, M or more). Supershingles beyond the M stored ones find more pairs. They are

@@ -85,8 +85,8 @@ def all_pairs(
         found.add(rows)
 
     def add(rows: Rows) -> None:
-        for expand_ranges in copies.of_pairs(rows):
-            found.add(expand_ranges)
+        for expanded in copies.of_pairs(rows):
+            found.add(expanded)
 
     skipped = _Search(table, duplicates, options, monitor, found.add if only_firsts else add).run()
     skipped.copies = copies.left_out

@@ -167,7 +167,6 @@ def _first_line(error: BaseException) -> str:
 _OURS = re.compile(r"shinglefold\.errors\.(\w+): (.+)")
 #: Error conditions of Spark that mean a wrong path, or a file that can't be read.
 _FILES = ("PATH_NOT_FOUND", "PATH_ALREADY_EXISTS", "UNABLE_TO_INFER_SCHEMA", "FAILED_READ_FILE")
-_LOST = re.compile(r"Job aborted|Job \d+ cancelled|SparkContext was shut down")
 
 
 @contextmanager

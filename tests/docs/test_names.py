@@ -1,10 +1,12 @@
-"""Names, modules and files that pages quote are there."""
+"""Names, modules, files and benches that pages quote are there."""
 
 import importlib
 import re
 from pathlib import Path
 
 import pytest
+
+from bench.__main__ import BENCHMARKS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -38,3 +40,20 @@ def test_files_that_a_page_names_are_there(page):
     inside = [name for name in named if name.split("/")[0] in folders and "CODE" not in name]
     roots = (ROOT, ROOT / "tests", ROOT / "tests" / "servers")
     assert not [name for name in inside if not any((root / name).exists() for root in roots)]
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *sorted(DOCS.glob("*.md"))], ids=lambda page: page.name)
+def test_benches_and_evidence_that_a_page_names_are_there(page):
+    text = " ".join(page.read_text("utf-8").split())
+    assert set(re.findall(r"`python -m bench ([a-z_.]+)`", text)) <= BENCHMARKS.keys()
+    named = re.findall(r"[`(/](bench/[\w./-]+\.\w+)", text)
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_evidence_that_no_page_names_is_of_a_bench_that_stays():
+    text = "".join(page.read_text("utf-8") for page in (ROOT / "README.md", *DOCS.glob("*.md")))
+    kept = [path for path in (ROOT / "bench" / "runs").iterdir() if path.name not in text]
+    bench = {re.sub(r"^\d{4}-\d\d-\d\d-", "", path.stem) for path in kept}
+    # The gate's run is made by `make gate-run`.
+    others = {"gate-run-elasticsearch-9", "gate-run-embedded", "gate-run-opensearch-3"}
+    assert bench - BENCHMARKS.keys() - others == set()

@@ -88,7 +88,7 @@ READABLE = recipe_mappings(replace(default_recipe(SCHEME), fields=("headline",))
 
 
 def _answer(call):
-    """Answer a call as a server does where the role may not look at the mappings of ``secret``."""
+    """Answer as a server whose role may not read the mappings of ``secret``."""
     (name,) = call.arguments
     if name == "secret":
         raise PermissionDenied("403")
