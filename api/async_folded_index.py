@@ -7,11 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from shinglefold.api.folded_index import FoldedIndex, Wanted
-from shinglefold.api.index_options import (
-    IndexOptions,
-    match_options,
-    similar_options,
-)
+from shinglefold.api.index_options import IndexOptions, match_options, similar_options
 from shinglefold.api.index_recipe import search_canonicalizer
 from shinglefold.api.opening import read_recipe
 from shinglefold.canon import Canonicalizer

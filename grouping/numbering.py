@@ -16,11 +16,7 @@ from shinglefold.grouping.gate.protocol.placeholders import GROUP, LEADER, GateF
 from shinglefold.grouping.intent_index import ConcurrentRunMarker
 from shinglefold.grouping.rules import Rules, note
 from shinglefold.grouping.scope_values import Values
-from shinglefold.grouping.similarity import (
-    ComparedBatch,
-    SimilarityModel,
-    similarity_model,
-)
+from shinglefold.grouping.similarity import ComparedBatch, SimilarityModel, similarity_model
 from shinglefold.ingest.index_mapping import write_index_of
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.seal import Seal

@@ -35,12 +35,7 @@ from shinglefold.passages.alignment import passages_between
 from shinglefold.passages.passage_index import covered_share
 from shinglefold.passages.shingle_positions import WIDTH, Elements, elements_of, keywords, winnow
 from shinglefold.rerank.engine_calls import Steps, run_together
-from shinglefold.rerank.explanation import (
-    StoredText,
-    declared_language,
-    passage_json,
-    stored_text,
-)
+from shinglefold.rerank.explanation import StoredText, declared_language, passage_json, stored_text
 from shinglefold.rerank.index_knowledge import IndexRecipe, IndexRecipes, mapped_at
 from shinglefold.rerank.request.arguments import check_list, check_search_arguments, read_source_filter
 from shinglefold.rerank.similar.candidates import CandidateBlocks, CandidateSearch

@@ -13,12 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 from support.servers.choose import LONG, asked_for, examples, in_full, in_short
-from support.servers.lines import (
-    pytest_configure,
-    pytest_sessionfinish,
-    pytest_testnodedown,
-    tell,
-)
+from support.servers.lines import pytest_configure, pytest_sessionfinish, pytest_testnodedown, tell
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.model.scheme import Scheme

@@ -20,13 +20,7 @@ from shinglefold.options.validation import (
     check_str,
     expected,
 )
-from shinglefold.settings import (
-    check_toml_type,
-    field_types,
-    parse_variable,
-    prefixed_variables,
-    read_table,
-)
+from shinglefold.settings import check_toml_type, field_types, parse_variable, prefixed_variables, read_table
 
 if TYPE_CHECKING:
     import asyncio

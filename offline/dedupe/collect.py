@@ -19,18 +19,9 @@ from shinglefold.ingest.writing.worker_pool import (
 )
 from shinglefold.model.scheme import PRESETS
 from shinglefold.offline.dedupe.decode import TaskAnswer
-from shinglefold.offline.dedupe.fingerprint_table import (
-    FingerprintTable,
-)
+from shinglefold.offline.dedupe.fingerprint_table import FingerprintTable
 from shinglefold.offline.dedupe.read_signed import is_signed
-from shinglefold.offline.sign.tasks import (
-    LineRange,
-    RowGroup,
-    Task,
-    is_parquet,
-    is_repeatable,
-    read_lines,
-)
+from shinglefold.offline.sign.tasks import LineRange, RowGroup, Task, is_parquet, is_repeatable, read_lines
 from shinglefold.registry import make_scheme
 from shinglefold.runtime.signals import Interrupts
 

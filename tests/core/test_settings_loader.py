@@ -5,13 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from shinglefold.errors import ConfigError
-from shinglefold.settings import (
-    check_toml_type,
-    field_types,
-    parse_variable,
-    prefixed_variables,
-    read_table,
-)
+from shinglefold.settings import check_toml_type, field_types, parse_variable, prefixed_variables, read_table
 
 
 @dataclass(frozen=True)

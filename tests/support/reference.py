@@ -3,14 +3,7 @@
 import unicodedata
 
 from shinglefold.canon.segmentation import LONGEST_WORD
-from shinglefold.canon.unicode_tables import (
-    APOSTROPHE,
-    INVISIBLE,
-    UNIT,
-    WORD,
-    characters,
-    fold_character,
-)
+from shinglefold.canon.unicode_tables import APOSTROPHE, INVISIBLE, UNIT, WORD, characters, fold_character
 
 
 def words(text: str) -> list[str]:

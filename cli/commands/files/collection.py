@@ -19,12 +19,7 @@ from shinglefold.cli.options.definitions import (
     preset_option,
     workers_option,
 )
-from shinglefold.cli.options.sources import (
-    make_read_options,
-    page_prefixes,
-    reading_notes,
-    reading_options,
-)
+from shinglefold.cli.options.sources import make_read_options, page_prefixes, reading_notes, reading_options
 from shinglefold.cli.render.run_summary import NO_DOCUMENTS, lacks_text, named_language_field, text_warnings
 from shinglefold.errors import ConfigError, InputError, OutputError, is_full, suggest
 

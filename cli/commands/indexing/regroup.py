@@ -7,12 +7,7 @@ import click
 
 from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
 from shinglefold.cli.framework.next_commands import chain, repeat_command
-from shinglefold.cli.framework.output import (
-    progress_bar,
-    remark,
-    write_json,
-    write_lines,
-)
+from shinglefold.cli.framework.output import progress_bar, remark, write_json, write_lines
 from shinglefold.cli.options.definitions import NumberRange, engine_option, verify_by_options
 from shinglefold.cli.session.maintenance import checkpoint_option, checkpoint_path, report_stop
 from shinglefold.errors import ConfigError
