@@ -43,6 +43,8 @@ _A = TypeVar("_A")
 _TICK = 0.2
 #: Container objects allocated between two garbage collections.
 _GC_THRESHOLD = 10_000
+#: How many workers the requests of one call may kill before the others are given up.
+MOST_DEATHS = 3
 #: Objects that Python itself freezes at start: some hundred in 3.12, none in 3.11.
 _FROZEN_AT_START = 1_000
 #: Texts of at least this many characters are elided; a placeholder takes as much space as a short text.
@@ -153,6 +155,21 @@ def _raise_gc_threshold() -> None:
     # A threshold of 0 means that collection is switched off.
     if threshold := gc.get_threshold()[0]:
         gc.set_threshold(max(_GC_THRESHOLD, threshold))
+
+
+def answers_one_by_one(worker: WorkerProcess, requests: Iterable[object]) -> Iterator[Any]:
+    """Yield the answer to each request, None if the worker died of it.
+
+    After ``MOST_DEATHS`` deaths no more requests are sent, and all answers are None.
+    """
+    deaths = 0
+    for request in requests:
+        answer = None
+        if deaths < MOST_DEATHS:
+            worker.ask(request)
+            answer = worker.answer()
+            deaths += answer is None
+        yield answer
 
 
 def answers_in_order(

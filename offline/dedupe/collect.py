@@ -13,6 +13,7 @@ from shinglefold.ingest.readers.record import ReadOptions
 from shinglefold.ingest.writing.worker_pool import (
     WorkerProcess,
     answers_in_order,
+    answers_one_by_one,
     cores,
     forks,
     infrequent_gc,
@@ -24,9 +25,6 @@ from shinglefold.offline.dedupe.read_signed import is_signed
 from shinglefold.offline.sign.tasks import LineRange, RowGroup, Task, is_parquet, is_repeatable, read_lines
 from shinglefold.registry import make_scheme
 from shinglefold.runtime.signals import Interrupts
-
-#: How many workers the lines of one task may kill before its other lines are left out.
-_MOST_CRASHES = 3
 
 
 def are_signed(sources: Sequence[str], field: str, options: ReadOptions) -> bool:
@@ -138,18 +136,17 @@ def _line_by_line(options: ReadOptions, worker: WorkerProcess, task: Task) -> tu
     """Read a task that killed a worker again, line by line; leave out only the lines that kill it."""
     if isinstance(task, RowGroup):
         return task, TaskAnswer(problem=f"{task.source}: a worker process died of it: {worker.exit_reason}")
-    read, crashes = read_lines(task, options.max_bytes), 0
+    read = read_lines(task, options.max_bytes)
     whole = TaskAnswer((), read.count, [(one.source, one.line, one.reason) for one in read.refused])
-    for line in read.lines:
-        answer = None
-        if crashes < _MOST_CRASHES:
-            worker.ask(LineRange(read.source, (line,), read.encoding, task.fraction, named=read.named))
-            answer = worker.answer()
+    single = (
+        LineRange(read.source, (line,), read.encoding, task.fraction, named=read.named) for line in read.lines
+    )
+    for line, answer in zip(read.lines, answers_one_by_one(worker, single), strict=True):
         if answer is None:
-            crashes += 1
             place = line.file or read.source, line.number, f"the worker process died: {worker.exit_reason}"
-            answer = task, TaskAnswer(left_out=[place])
-        whole = whole.joined(answer[1])
+            whole = whole.joined(TaskAnswer(left_out=[place]))
+        else:
+            whole = whole.joined(answer[1])
     return task, whole
 
 

@@ -9,7 +9,7 @@ from typing import IO, Protocol
 
 from shinglefold.errors import InputError, is_full, reason_of
 from shinglefold.ingest.readers.record import Record
-from shinglefold.ingest.writing.worker_pool import WorkerProcess
+from shinglefold.ingest.writing.worker_pool import MOST_DEATHS, WorkerProcess, answers_one_by_one
 from shinglefold.offline.sign.run_journal import OUTPUT, RunJournal, State, is_named
 from shinglefold.offline.sign.signer import Signer, SignOptions, SignTally
 from shinglefold.offline.sign.tasks import ByteRange, LineRange, RowGroup, Task, read_lines
@@ -146,10 +146,6 @@ def write(pieces: Pieces, path: str, at: int | None = None) -> None:
         os.close(file)
 
 
-#: How many workers the lines of one task may kill before its other lines are given up.
-_MOST_CRASHES = 3
-
-
 def line_by_line(options: SignOptions, parquet: bool, worker: WorkerProcess, request: PartTask) -> SignTally:
     """Sign a task that killed a worker again, line by line, so that only the lines that kill it fail.
 
@@ -167,11 +163,10 @@ def line_by_line(options: SignOptions, parquet: bool, worker: WorkerProcess, req
     made: list[bytes] = []
     alone = Path(f"{request.path}.one")
     try:
-        for place, line in enumerate(read.lines):
-            found = None
-            if crashes < _MOST_CRASHES:
-                worker.ask(replace(request, path=str(alone), hold=False, alone=place))
-                found = worker.answer()
+        single = (
+            replace(request, path=str(alone), hold=False, alone=place) for place in range(len(read.lines))
+        )
+        for line, found in zip(read.lines, answers_one_by_one(worker, single), strict=True):
             if found is None:
                 crashes += 1
                 reason = f"the worker process died: {worker.exit_reason}"
@@ -194,7 +189,7 @@ def line_by_line(options: SignOptions, parquet: bool, worker: WorkerProcess, req
     except OSError as error:
         record_error(whole, error, request.path)
     whole.lines = read.count
-    whole.meter.counts["crashes"] += min(crashes, _MOST_CRASHES)
+    whole.meter.counts["crashes"] += min(crashes, MOST_DEATHS)
     return whole
 
 
