@@ -9,6 +9,7 @@ import click
 from shinglefold.cli.framework.next_commands import repeat_command
 from shinglefold.cli.framework.output import printable
 from shinglefold.cli.options.definitions import Function, options
+from shinglefold.cli.render.verdict import FOLDED_BY
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -55,11 +56,13 @@ def explanations(answer: Mapping[str, Any]) -> dict[tuple[Any, Any], Hit]:
 
 def why_line(reason: Hit) -> str:
     """Return why a hit folds, as a line."""
+    why = FOLDED_BY.get(reason.get("decided_by", ""), "")
     if "resemblance" not in reason:
-        return "the same canonical text" if reason.get("same_text") else "no estimate"
+        return why or "no estimate"
     alike = f"resemblance {reason['resemblance']:.2f} ± {reason['standard_error']:.2f} by estimate"
-    same = ", the same canonical text" if reason["same_text"] else ""
-    return f"{alike}, {len(reason['shared'])} supershingles shared{same}"
+    text = reason.get("text", {}).get("similarity")
+    parts = [alike, f"{len(reason['shared'])} supershingles shared"]
+    return ", ".join([*parts, *([f"edit similarity {text:.2f}"] if text else []), *([why] if why else [])])
 
 
 def title_of(hit: Hit) -> str:

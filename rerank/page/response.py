@@ -206,10 +206,12 @@ def _explain_group(
     shown = reading.hits[places[0]]
     members = []
     for place in places[1:]:
-        explanation = explain(shown, reading.hits[place], reading.scheme, reading.field)
+        explanation = explain(shown, reading.hits[place], reading.scheme, reading.field, reading.options)
         pair = min(places[0], place), max(places[0], place)
         if reading.stage is not None and (verdict := text_verdicts.get(pair)) is not None:
             explanation["text"] = verdict.to_json(reading.stage.needed)
+            if verdict.alike:
+                explanation["decided_by"] = verdict.decided_by(reading.stage.needed)
         if reading.texts is not None:
             from shinglefold.rerank.explanation import matched_passages
 
