@@ -89,6 +89,7 @@ _DEEP = re.compile(rf"<(/?)(?:{_either_case(_NESTED)})(?=[\s/>])".encode())
 _DEEP_SPAN = re.compile(rb"<(/?)(?:span|[a-z]+-[a-z-]+)(?=[\s/>])", re.IGNORECASE)
 #: Pages of fewer tags, closed tags, are parsed in less than a second whatever they nest.
 _MANY, _UNCLOSED = 8192, 256
+_LIST = re.compile(r"<(/?)ul(?=[\s/>])")
 #: How deep browsers nest elements; deeper ones become siblings.
 _DEEPEST = 512
 
@@ -112,6 +113,23 @@ def strip_html(html: str, keep_hidden: bool = False) -> str:
     page = parse_html(html)
     _remove_hidden(page, keep_hidden)
     return _lines(_text(page))
+
+
+def main_markup(html: str) -> str:
+    """Return the markup in which to look for a page's article, as UTF-8 can encode it.
+
+    That is its ``main``, or its only ``article``, or all of the page. Lists are ``ol`` there, as
+    resiliparse takes each ``ul`` for a menu; those that are mostly links are gone.
+    """
+    page = parse_html(html)
+    _remove_hidden(page, keep_hidden=True)
+    for node in page.css("ul"):
+        if node.css_first("a[href], span[href]") is not None and 2 * _length(node) < _characters(node):
+            node.decompose()
+    own = [node for node in page.css("main, [role=main]") if _length(node)] or page.css("article")
+    root = own[0] if len(own) == 1 else page.root
+    markup = (root.html if root is not None else "") or ""
+    return _LIST.sub(r"<\1ol", markup)
 
 
 def parse_html(html: str) -> "LexborHTMLParser":
