@@ -16,6 +16,7 @@ from pathlib import Path
 
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import ConfigError, InputError, reason_of, suggest
+from shinglefold.ingest.readers.encodings import strip_bom
 from shinglefold.ingest.readers.jsonl import read_jsonl
 from shinglefold.ingest.readers.record import Format, ReadOptions, Record, to_document
 from shinglefold.ingest.readers.streams import (
@@ -25,13 +26,15 @@ from shinglefold.ingest.readers.streams import (
     lines,
     newline_stream,
     open_source,
-    strip_bom,
 )
 from shinglefold.options.validation import check_options
 
 HTML = (".html", ".htm", ".xhtml")
 TEXT = (".txt", ".md", ".text")
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
+_NO_TITLE = re.compile(
+    r"<!--.*?-->|<(script|style|svg|template|textarea|noscript)\b.*?</\1\s*>", re.IGNORECASE | re.DOTALL
+)
 _TITLE_WITHIN = 65_536
 _SUFFIXES: dict[Format, tuple[str, ...]] = {
     "jsonl": (".jsonl", ".ndjson", ".json"),
@@ -190,7 +193,7 @@ def _record(
         return Record(None, source, 1, f"longer than {options.max_bytes:,} bytes", fraction=fraction)
     raw, encoding = strip_bom(raw, options.encoding, html_page)
     text, replaced = decode_lossy(raw, encoding)
-    if (replaced or encoding != "utf-8") and (mismatch := options.guess.mismatch(raw, encoding)):
+    if (replaced or encoding != "utf-8") and (mismatch := options.guess.mismatch(raw, encoding, whole=True)):
         return Record(None, source, 1, mismatch, "", replaced, fraction)
     # Bytes of a file name that are not UTF-8 arrive as surrogates, which no engine can store.
     identity = f"{options.prefix}/{name}" if options.prefix else name
@@ -204,7 +207,8 @@ def _record(
 
 
 def _title(page: str) -> str:
-    match = _TITLE.search(page[:_TITLE_WITHIN])
+    # Titles of scripts, pictures and comments are none of the document.
+    match = _TITLE.search(_NO_TITLE.sub("", page[:_TITLE_WITHIN]))
     return " ".join(html.unescape(match[1]).split()) if match else ""
 
 
