@@ -21,7 +21,7 @@ from shinglefold.rerank.request.bodies import (
     with_ids,
     without_unwanted_id,
 )
-from shinglefold.rerank.request.hit_parts import adds_to_hits, with_doc_values, without_fields
+from shinglefold.rerank.request.hit_parts import WITH_IDS, adds_to_hits, with_doc_values, without_fields
 
 if TYPE_CHECKING:
     from shinglefold.rerank.page.window import WindowReader
@@ -41,8 +41,11 @@ class AmbiguousSeqNo(Exception):
 
 
 def without_ids(window: JSON) -> JSON:
-    """Return the body of a window with sequence numbers instead of ids; unchanged if it needs sources."""
-    if window["_source"] is not False:
+    """Return the body of a window with sequence numbers instead of ids.
+
+    Unchanged if it needs sources, or has inner hits: engines find these by the ids of their hits.
+    """
+    if window["_source"] is not False or adds_to_hits([*window.values()], WITH_IDS):
         return window
     fields = [*window["docvalue_fields"], SEQ_NO]
     return {**window, "stored_fields": "_none_", "docvalue_fields": fields}
@@ -136,7 +139,7 @@ def fetch_hits(reading: "WindowReader", places: Sequence[int], index: str | None
     """Return hits with everything that the request returns; documents deleted meanwhile are left out."""
     hits, sort = reading.hits, shown_keys(reading.body)
     # A request with its own point in time also needs the tiebreaker to continue.
-    keys = slice(None if "pit" in reading.body else len(sort)) if sort else None
+    keys = slice(None if {"pit", "retriever"} & reading.body.keys() else len(sort)) if sort else None
     if reading.completely:
         return {at: _as_requested(reading, hits[at], keys) for at in places}
     found = yield from _by_id(reading, reading.body, places, index, source=None)

@@ -22,7 +22,7 @@ from shinglefold.rerank.request.hit_parts import (
 _MOST = 10_000
 _NEAREST = ("knn", "neural")
 #: Retrievers that fuse or rerank lists; each reads ``rank_window_size`` hits of a list.
-_FUSING = ("rrf", "linear", "text_similarity_reranker")
+_FUSING = ("rrf", "linear", "text_similarity_reranker", "pinned", "rule", "diversify")
 #: Parts of a body, other than the query, that find hits.
 _BESIDE_QUERY = {"knn", "retriever", "rank", "sub_searches"}
 Limit = Literal["k", "rank_window_size"]
@@ -79,10 +79,18 @@ def rank_window(body: Mapping[str, Any]) -> int | None:
     """Return the ``rank_window_size`` of a request; None if it names none."""
     for name in ("retriever", "rank"):
         for spec in (body.get(name) or {}).values():
-            size = spec.get("rank_window_size") if isinstance(spec, Mapping) else None
-            if isinstance(size, int):
-                return size
+            sizes = _rank_windows(spec) if isinstance(spec, Mapping) else ()
+            if whole := [size for size in sizes if isinstance(size, int)]:
+                return min(whole)
     return None
+
+
+def _rank_windows(spec: Mapping[str, Any]) -> Iterator[object]:
+    """Yield the numbers that limit the hits of a retriever."""
+    yield spec.get("rank_window_size")
+    rescores = spec.get("rescore") or ()
+    for one in [rescores] if isinstance(rescores, Mapping) else rescores:
+        yield one.get("window_size") if isinstance(one, Mapping) else None
 
 
 def _only_knn(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -244,7 +252,7 @@ def window_body(body: Mapping[str, Any], size: int, fields: Sequence[str], first
     complete = read_completely(body)
     left_out = (set() if complete else _PAGE_ONLY) | (set() if first else _ONCE)
     window = {key: value for key, value in body.items() if key not in left_out and key != "from"}
-    if completions_body(body) is not None:
+    if completions_body(body) is not None and _finds(body):
         window.pop("suggest", None)
     if keys := sort_keys(body):
         window["sort"] = [_with_missing(keys[0]), *keys[1:]]
@@ -255,8 +263,18 @@ def window_body(body: Mapping[str, Any], size: int, fields: Sequence[str], first
     doc_values = [name for name in fields if name not in stored]
     if complete:
         added = {"fields": [*(body.get("fields") or ()), *stored]} if stored else {}
-        return {**with_ids(window), **added, "size": size, "docvalue_fields": with_doc_values(body, doc_values)}
+        return {
+            **with_ids(window),
+            **added,
+            "size": size,
+            "docvalue_fields": with_doc_values(body, doc_values),
+        }
     return {**window, "size": size, "_source": stored or False, "docvalue_fields": doc_values}
+
+
+def _finds(body: Mapping[str, Any]) -> bool:
+    """Return whether a request that suggests has hits, too: engines search nothing for suggestions alone."""
+    return bool(({"query", "aggs", "aggregations"} | _BESIDE_QUERY) & body.keys())
 
 
 def read_completely(body: Mapping[str, Any]) -> bool:
@@ -294,7 +312,8 @@ def sort_keys(body: Mapping[str, Any]) -> list[Any]:
 
 def shown_keys(body: Mapping[str, Any]) -> list[Any]:
     """Return the sort keys whose values hits show: none if the only key is the score, the best first."""
-    keys = sort_keys(body)
+    standard = (body.get("retriever") or {}).get("standard")
+    keys = sort_keys(standard if isinstance(standard, Mapping) else body)
     if len(keys) == 1 and _key_name(keys[0]) == "_score":
         given = keys[0]["_score"] if isinstance(keys[0], Mapping) else "desc"
         order = given.get("order", "desc") if isinstance(given, Mapping) else given

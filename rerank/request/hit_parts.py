@@ -17,6 +17,8 @@ from shinglefold.rerank.request.arguments import check_levels
 _QUERIES = ("query", "post_filter", "rescore", "knn", "retriever", "rank", "sub_searches")
 #: Keys in a query that add something to the hits that it finds.
 _ADDING = frozenset({"_name", "inner_hits", "percolate", "wrapper", "template"})
+#: Keys in a query for which engines need the ids of its hits.
+WITH_IDS = frozenset({"inner_hits", "wrapper", "template"})
 #: Parts beside the query whose queries add to hits, too.
 _BESIDE = ("post_filter", "rescore")
 #: Flags of a request; engines read them from text as well.

@@ -168,7 +168,7 @@ def _rank(hit: Mapping[str, Any]) -> tuple[Any, Any]:
     return hit.get("_score"), hit.get("sort")
 
 
-def _profile(profile: JSON) -> Any:  # noqa: ANN401 - JSON
+def _profile(profile: JSON) -> Any:
     searches = [
         [_queries(search["query"]) for search in shard["searches"]] for shard in profile.get("shards", ())
     ]
