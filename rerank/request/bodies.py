@@ -418,9 +418,11 @@ def chosen_body(
     }
     page |= kept_beside_query(body)
     query = body.get("query")
-    if "highlight" in page and isinstance(page["highlight"], Mapping):
+    nests = query is not None and narrowable(body)
+    shows_filter = "ids" not in chosen or not (nests or query is None)
+    if shows_filter and isinstance(page.get("highlight"), Mapping):
         page["highlight"] = {"highlight_query": query or {"match_all": {}}, **page["highlight"]}
-    if query is None or not narrowable(body):
+    if not nests:
         page["query"] = chosen
     else:
         page["query"] = {"bool": {"must": [query], "filter": [chosen]}}

@@ -117,7 +117,7 @@ def wants_field(body: Mapping[str, Any], field: str) -> bool:
 
 
 def with_doc_values(body: Mapping[str, Any], fields: Sequence[str]) -> list[Any]:
-    """Return the ``docvalue_fields`` of a request with further ones; engines return twice what is there twice."""
+    """Return the ``docvalue_fields`` of a request with further ones that it lacks."""
     return [
         *(body.get("docvalue_fields") or ()),
         *(field for field in fields if not wants_doc_value(body, field)),

@@ -87,8 +87,8 @@ class Parameters:
             body["docvalue_fields"] = [*(given.get("docvalue_fields") or ()), *self.body["docvalue_fields"]]
         if self.as_numbers and _truth(body.setdefault("track_total_hits", True)) not in (True, False):
             raise ConfigError(
-                f"{_AS_NUMBERS}: totals are counted up to {quote(body['track_total_hits'])} here, which a plain "
-                "number can't say: leave out track_total_hits, or set it to true or false"
+                f"{_AS_NUMBERS}: a plain number can't say that hits are counted up to "
+                f"{quote(body['track_total_hits'])} only; leave out track_total_hits, or give true or false"
             )
         return body
 
@@ -141,15 +141,8 @@ def read_parameters(given: Mapping[str, Any]) -> Parameters:
     for name in ("source_includes", "source_excludes"):
         if name in named:
             named[f"_{name}"] = named.pop(name)
-    if "scroll" in named:
-        raise ConfigError(_SCROLL)
-    for name in named:
-        if name not in KNOWN:
-            raise ConfigError.unknown("search parameter", str(name), KNOWN)
+    _check(named)
     body = {name: _value(name, value) for name, value in named.items() if name in _IN_BODY}
-    for main, options in (("q", _QUERY), ("suggest_field", _SUGGEST)):
-        if main not in named and (orphans := sorted(options.keys() & named.keys())):
-            raise ConfigError(f"{', '.join(orphans)}: needs {main}; give it, or leave this out")
     if "sort" in named:
         body["sort"] = _sort(named["sort"])
     if "q" in named:
@@ -160,6 +153,17 @@ def read_parameters(given: Mapping[str, Any]) -> Parameters:
         body["_source"] = _source(named)
     url = {name: value for name, value in named.items() if name in _ON_URL}
     return Parameters(url, body, _truth(named.get(_AS_NUMBERS, False)) is True)
+
+
+def _check(named: Mapping[str, Any]) -> None:
+    if "scroll" in named:
+        raise ConfigError(_SCROLL)
+    for name in named:
+        if name not in KNOWN:
+            raise ConfigError.unknown("search parameter", str(name), KNOWN)
+    for main, options in (("q", _QUERY), ("suggest_field", _SUGGEST)):
+        if main not in named and (orphans := sorted(options.keys() & named.keys())):
+            raise ConfigError(f"{', '.join(orphans)}: needs {main}; give it, or leave this out")
 
 
 def with_parameters(steps: Steps[JSON], parameters: Parameters) -> Steps[JSON]:
