@@ -1,12 +1,17 @@
 """An index whose documents all differ, and how a folded answer about it is held against the engine's own."""
 
+import json
 import random
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import quote, urlencode
+from urllib.request import Request, urlopen
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Engine
-from shinglefold.errors import UnsupportedQuery
+from shinglefold.engines.http.errors import refusal
+from shinglefold.errors import EngineError, UnsupportedQuery
 from shinglefold.ingest import Fingerprinter, mappings
 from shinglefold.model.scheme import Scheme
 
@@ -53,11 +58,15 @@ _OPTIONAL: JSON = {
 
 
 def index_documents_that_differ(
-    engine: Engine, index: str, shards: int, scheme: Scheme, canonicalizer: Canonicalizer
+    engine: Engine, index: str, shards: int, scheme: Scheme, canonicalizer: Canonicalizer, *, first: int = 0
 ) -> None:
-    """Make an index of ``COUNT`` signed documents, no two of them alike; reviews are among them."""
+    """Make an index of ``COUNT`` signed documents, no two of them alike; reviews are among them.
+
+    Args:
+        first: the number of the first; documents of different numbers differ, too.
+    """
     made = mappings(scheme)
-    fields = {**_FIELDS, **_OPTIONAL}
+    fields: JSON = {**_FIELDS, **_OPTIONAL}
     settings = {"number_of_shards": shards, "number_of_replicas": 0}
     while True:
         try:
@@ -69,7 +78,7 @@ def index_documents_that_differ(
             if not fields.keys() & set(lacking):
                 raise
             fields = {name: one for name, one in fields.items() if name not in lacking}
-    documents = [_document(number) for number in range(COUNT)]
+    documents = [_document(first + number) for number in range(COUNT)]
     prints = Fingerprinter(scheme, canonicalizer).fingerprint([one["body"] for one in documents])
     actions = [
         {
@@ -100,10 +109,10 @@ def _document(number: int) -> JSON:
         "title": title,
         "body": " ".join(words),
         "tag": [_TAGS[number % 3], f"n{number % 5}"],
-        "day": f"2024-0{number % 9 + 1}-{number + 1:02}",
-        "number": (number * 7) % COUNT,
+        "day": f"2024-0{number % 9 + 1}-{number % 28 + 1:02}",
+        "number": number // COUNT * COUNT + number * 7 % COUNT,
         "odd": number % 2 == 1,
-        "place": {"lat": number, "lon": 2.5 * number},
+        "place": {"lat": number % 90, "lon": 2.5 * (number % 70)},
         "address": f"10.0.0.{number}",
         "span": {"gte": number, "lt": number + 5},
         "comments": [
@@ -125,12 +134,47 @@ def _document(number: int) -> JSON:
         "flat": {"colour": _TAGS[number % 3], "depth": number},
         "flat_object": {"colour": _TAGS[number % 3], "depth": number},
     }
-    found["kind"] = {"name": "review", "parent": str(number - 1)} if number % 8 == 7 else "page"
+    found["kind"] = {"name": "review", "parent": str(number % COUNT - 1)} if number % 8 == 7 else "page"
     if number % 6 == 5:
         del found["day"], found["price"]
     return found
 
 
+def search_plainly(url: str, index: str, body: JSON, parameters: Mapping[str, Any]) -> JSON | EngineError:
+    """Return a server's own answer to a request, past all clients, or the error that it means."""
+    given = {
+        name: ",".join(value)
+        if isinstance(value, list)
+        else str(value).lower()
+        if value in (True, False)
+        else value
+        for name, value in parameters.items()
+    }
+    path = f"/{quote(index, safe=',*')}/_search?{urlencode(given)}"
+    request = Request(url + path, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    try:
+        with urlopen(request, timeout=30) as answer:
+            found: JSON = json.load(answer)
+    except HTTPError as error:
+        return refusal(error.code, json.load(error), "the server")
+    return found
+
+
+def differences(one: object, other: object, path: str = "") -> list[str]:
+    """Return where two answers differ, and what each has there."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return [
+            line
+            for name in sorted(one.keys() | other.keys())
+            for line in differences(one.get(name, _ABSENT), other.get(name, _ABSENT), f"{path}.{name}")
+        ]
+    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        pairs = enumerate(zip(one, other, strict=True))
+        return [line for at, pair in pairs for line in differences(*pair, f"{path}[{at}]")]
+    return [] if one == other else [f"{path}: {one!s:.150} | {other!s:.150}"]
+
+
+_ABSENT = "(not there)"
 #: Parts of an answer that differ each time, or between two requests for the same hits.
 _TIMES = ("took", "phase_took")
 #: Of a profile only what was searched is compared: times differ, and the window asks for other fields.
