@@ -114,10 +114,22 @@ def test_beside_other_ways_of_finding_the_query_stays_for_the_highlighter():
     assert "knn" not in page
 
 
-def test_a_hybrid_query_can_not_be_narrowed_nor_highlight():
-    page = page_body({"query": {"hybrid": {"queries": []}}, "highlight": {"fields": {"a": {}}}})
-    assert page["query"] == {"ids": {"values": ["1", "2"]}}
-    assert page["highlight"] == {"fields": {"a": {}}}
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"query": {"hybrid": {"queries": []}}, "highlight": {"fields": {"a": {}}}},
+        {"retriever": {"standard": {"query": {"match": {"a": "b"}}}}, "highlight": {"fields": {"a": {}}}},
+        {"query": {"match": {"a": "b"}}, "knn": {"field": "v", "_name": "near"}},
+        {"query": {"match": {"a": "b"}}, "explain": True},
+        {"query": {"percolate": {"field": "a", "document": {}}}, "highlight": {"fields": {"a": {}}}},
+    ],
+)
+def test_what_only_the_search_itself_says_of_hits_comes_with_the_window(body):
+    window = window_body(body, 200, ["dedup.digest", "dedup.supershingles"])
+    assert {name: window[name] for name in body} == body
+    assert window["docvalue_fields"] == ["dedup.digest"]
+    assert window["fields"] == ["dedup.supershingles"]
+    assert "_source" not in window
 
 
 @pytest.mark.parametrize(
