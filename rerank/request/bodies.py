@@ -170,6 +170,10 @@ _ONCE = {"aggs", "aggregations", "suggest", "profile"}
 #: Parts that decide hits and order; left out when the page is fetched by id.
 _QUERY_PARTS = {"query", "rescore", "post_filter", "min_score", "sort", "search_after", "pit", "track_scores"}
 _QUERY_PARTS |= {"track_total_hits", "indices_boost", "terminate_after", "from", "size"} | _BESIDE_QUERY
+#: Parts that contain queries.
+_FINDING = {"query", "post_filter"} | _BESIDE_QUERY
+#: Queries that may request inner hits.
+_WITH_INNER_HITS = {"nested", "has_child", "has_parent", "knn"}
 _KEYWORDS = ".supershingles"
 #: The greatest number of hits that engines count.
 _MOST_HITS = 2**31 - 1
@@ -242,6 +246,7 @@ def window_body(body: Mapping[str, Any], size: int, fields: Sequence[str], first
     """Return the body that reads a window: the request's own hits in its own order, ``fields`` of each."""
     left_out = _PAGE_ONLY if first else _PAGE_ONLY | _ONCE
     window = {key: value for key, value in body.items() if key not in left_out and key != "from"}
+    window |= _without_inner_hits({key: value for key, value in window.items() if key in _FINDING})
     if keys := sort_keys(body):
         window["sort"] = [_with_missing(keys[0]), *keys[1:]]
     if not first:
@@ -250,6 +255,29 @@ def window_body(body: Mapping[str, Any], size: int, fields: Sequence[str], first
     stored = [name for name in fields if name.endswith(_KEYWORDS)]
     doc_values = [name for name in fields if name not in stored]
     return {**window, "size": size, "_source": stored or False, "docvalue_fields": doc_values}
+
+
+def _without_inner_hits(part: Any) -> Any:  # noqa: ANN401 - JSON
+    """Return a query, or several, without the inner hits they request; the page's hits are fetched with them.
+
+    Servers find the inner hits of each hit by a search of its own.
+    """
+    if not any("inner_hits" in one for one in _objects(part)):
+        return part
+    if isinstance(part, list):
+        return [_without_inner_hits(one) for one in part]
+    return {
+        name: _without_inner_hits(_without_own(value) if name in _WITH_INNER_HITS else value)
+        for name, value in part.items()
+    }
+
+
+def _without_own(given: Any) -> Any:  # noqa: ANN401 - JSON
+    if isinstance(given, list):
+        return [_without_own(one) for one in given]
+    if not isinstance(given, Mapping) or not isinstance(given.get("inner_hits"), Mapping):
+        return given
+    return {name: value for name, value in given.items() if name != "inner_hits"}
 
 
 def narrowable(body: Mapping[str, Any]) -> bool:
