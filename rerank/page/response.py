@@ -4,14 +4,20 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shinglefold.contracts.engine import JSON
+from shinglefold.contracts.shard_failures import refuse_small_windows
+from shinglefold.documents import FORMAT
+from shinglefold.errors import ConfigError, quote
 from shinglefold.options.validation import expected
-from shinglefold.rerank.engine_calls import Steps
+from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.clustering import Collapsed, Group
-from shinglefold.rerank.hits import identity, with_source
+from shinglefold.rerank.hits import identity, stored_texts, with_source
 from shinglefold.rerank.page.fetch import AmbiguousSeqNo, fetch_fields, fetch_hits
 from shinglefold.rerank.page.window import WindowReader
 from shinglefold.rerank.representatives import Candidate, choose, load_policies
 from shinglefold.rerank.request.arguments import DUPLICATES, read_source_filter
+from shinglefold.rerank.request.bodies import shown_keys
+from shinglefold.rerank.request.fold_options import FoldOptions
+from shinglefold.rerank.request.hit_parts import completions_body
 
 if TYPE_CHECKING:
     from shinglefold.rerank.fold.text_verification import TextStage, TextVerdict
@@ -82,14 +88,28 @@ def _answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:
     if reading.options.explain:
         texts = reading.texts
         sources = (
-            (yield from fetch_fields(reading, all_places, index, texts.fields)) if texts is not None else {}
+            (yield from fetch_fields(reading, all_places, index, (*texts.fields, FORMAT)))
+            if texts is not None
+            else {}
         )
         counters["explain"] = [_explain_group(reading, places, sources, text_verdicts) for places in attached]
     if reading.partial:
         # Fetching texts may have been the first request with a partial answer.
         counters["groups_total"] = _groups_total(reading, collapsed, decided)
         counters["partial"] = dict(reading.partial.lacks)
-    return _answer(reading, page) | {KEY: counters}
+    suggested = yield from _completions(reading, index)
+    return _answer(reading, page) | suggested | {KEY: counters}
+
+
+def _completions(reading: WindowReader, index: str | None) -> Steps[JSON]:
+    """Return what the request suggests if completions are among it, which a window can't return; else {}."""
+    body = completions_body(reading.body)
+    if body is None or not (reading.cursor is None or reading.cursor.fresh):
+        return {}
+    answer: JSON = yield Call("search", reading.under_pit(index, body))
+    refuse_small_windows(answer)
+    reading.record_response(answer)
+    return {"suggest": answer["suggest"]} if "suggest" in answer else {}
 
 
 def _attached(group: Group, members: int) -> list[int]:
@@ -166,11 +186,21 @@ def _add_texts(  # noqa: PLR0917 - of one page
     if not places:
         return
     shown = read_source_filter(reading.body.get("_source"))
+    sources: dict[int, JSON] = {}
     if all(map(shown.shows, stage.fields)):
-        sources: Mapping[int, JSON] = {place: found[place].get("_source") or {} for place in places}
-    else:
-        sources = yield from fetch_fields(reading, places, index, stage.fields)
+        sources = {place: found[place].get("_source") or {} for place in places}
+    # Only the format tells whether a text with these characters is HTML.
+    plain = shown.shows(FORMAT)
+    unknown = [
+        at for at in places if at not in sources or not (plain or _is_plain(sources[at], stage.fields))
+    ]
+    if unknown:
+        sources |= yield from fetch_fields(reading, unknown, index, stage.sources)
     texts.update({at: stage.text(source, str(reading.hits[at]["_index"])) for at, source in sources.items()})
+
+
+def _is_plain(source: JSON, fields: Sequence[str]) -> bool:
+    return not any(mark in text for name in fields for _, text in stored_texts(source, name) for mark in "<&")
 
 
 def _as_members(found: Mapping[int, JSON], source: object) -> Mapping[int, JSON]:
@@ -192,7 +222,18 @@ def _inner_hits(reading: WindowReader, group: Group, hits: Sequence[JSON]) -> JS
         "hits": list(hits),
     }
     own = hits[0].get("inner_hits", {}) if hits else {}
+    check_not_taken(own, reading.options)
     return {"inner_hits": {**own, DUPLICATES: {"hits": inner}}}
+
+
+def check_not_taken(own: Mapping[str, Any], options: FoldOptions) -> None:
+    """Raise ``ConfigError`` if inner hits of the query have a name that the members of groups have."""
+    for name in (DUPLICATES, *(one.name for one in options.inner_hits)):
+        if name in own:
+            raise ConfigError(
+                f"inner_hits: the members of each group are called {quote(name)}; give those of the query "
+                'another name: "inner_hits": {"name": …}'
+            )
 
 
 def _explain_group(
@@ -267,7 +308,7 @@ def _answer(reading: WindowReader, page: list[JSON]) -> JSON:
         first.pop("pit_id", None)
     elif "pit_id" in first:
         first["pit_id"] = reading.pit
-    if hits.get("max_score") is None and not reading.body.get("sort") and reading.hits:
+    if hits.get("max_score") is None and not shown_keys(reading.body) and reading.hits:
         # A sort made the order total, and engines leave max_score out of sorted answers.
         hits["max_score"] = reading.hits[0].get("_score")
     return {**first, **reading.partial.header, "hits": hits}
