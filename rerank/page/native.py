@@ -243,6 +243,7 @@ class _Page:
             "groups": len(page),
             "groups_total": self._total(start + len(page), counted, ended=ended and bool(page or not start)),
             "folded": sum(members) - len(members),
+            "repeated": 0,
             "unsigned": None,
             "unreadable": None,
             "other_schemes": {},

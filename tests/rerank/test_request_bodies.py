@@ -83,6 +83,42 @@ def test_a_window_reads_only_what_folding_needs():
     assert again["track_total_hits"] is False
 
 
+NESTED = {"path": "parts", "query": {"match_all": {}}}
+CHILD = {"type": "comment", "query": {"match_all": {}}}
+VECTOR = {"field": "parts.vector", "query_vector": [1.0], "k": 3}
+#: Queries to which inner hits are added, each by a function of the part that may have them.
+WITH_INNER_HITS = [
+    lambda more: {"query": {"nested": NESTED | more}},
+    lambda more: {"query": {"bool": {"should": [{"nested": NESTED | more}, {"has_child": CHILD | more}]}}},
+    lambda more: {
+        "query": {"has_parent": {"parent_type": "page", "query": {"nested": NESTED | more}} | more}
+    },
+    lambda more: {"query": {"knn": VECTOR | more}},
+    lambda more: {"post_filter": {"nested": NESTED | more}},
+    lambda more: {"knn": VECTOR | more},
+    lambda more: {"knn": [VECTOR, VECTOR | more]},
+    lambda more: {"retriever": {"rrf": {"retrievers": [{"standard": {"query": {"nested": NESTED | more}}}]}}},
+    lambda more: {"retriever": {"knn": VECTOR | more}},
+]
+
+
+@pytest.mark.parametrize("body", WITH_INNER_HITS)
+def test_a_window_has_no_inner_hits(body):
+    assert window_body(body({"inner_hits": {"size": 1}}), 200, []) == window_body(body({}), 200, [])
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"term": {"inner_hits": "x"}},
+        {"bool": {"filter": [{"term": {"nested.inner_hits": 1}}, {"term": {"inner_hits": {"value": 1}}}]}},
+        {"nested": {"path": "inner_hits", "query": {"term": {"inner_hits": {"value": "nested"}}}}},
+    ],
+)
+def test_fields_of_these_names_stay(query):
+    assert window_body({"query": query}, 200, [])["query"] == query
+
+
 def test_supershingles_are_read_only_where_they_are_needed():
     assert "dedup.supershingles" in window_fields(FoldOptions(), "dedup", shared=True)
     assert "dedup.supershingles" in window_fields(FoldOptions(explain=True), "dedup", shared=False)
