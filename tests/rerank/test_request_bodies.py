@@ -93,8 +93,11 @@ WITH_INNER_HITS = [
     lambda more: {
         "query": {"has_parent": {"parent_type": "page", "query": {"nested": NESTED | more}} | more}
     },
-    lambda more: {"query": {"knn": VECTOR | more}},
     lambda more: {"post_filter": {"nested": NESTED | more}},
+]
+#: Searches that no other query can stand for: their window is the only one to have inner hits.
+NOT_NESTED = [
+    lambda more: {"query": {"knn": VECTOR | more}},
     lambda more: {"knn": VECTOR | more},
     lambda more: {"knn": [VECTOR, VECTOR | more]},
     lambda more: {"retriever": {"rrf": {"retrievers": [{"standard": {"query": {"nested": NESTED | more}}}]}}},
@@ -105,6 +108,14 @@ WITH_INNER_HITS = [
 @pytest.mark.parametrize("body", WITH_INNER_HITS)
 def test_a_window_has_no_inner_hits(body):
     assert window_body(body({"inner_hits": {"size": 1}}), 200, []) == window_body(body({}), 200, [])
+
+
+@pytest.mark.parametrize("body", NOT_NESTED)
+def test_a_window_has_the_inner_hits_that_no_page_could_fetch(body):
+    given = body({"inner_hits": {"size": 1}})
+    window = window_body(given, 200, [])
+    assert {name: window[name] for name in given} == given
+    assert "_source" not in window
 
 
 @pytest.mark.parametrize(

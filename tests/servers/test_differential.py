@@ -23,7 +23,7 @@ GROUPS: dict[str, dict[str, list[Any]]] = json.loads(Path(__file__).with_name("r
 CASES = {f"{group}: {name}": case for group, cases in GROUPS.items() for name, case in cases.items()}
 #: What a folded search refuses by name although servers take it.
 REFUSED = {
-    "queries: inner hits called duplicates": 'the members of each group are called \'duplicates\'',
+    "queries: inner hits called duplicates": "the members of each group are called 'duplicates'",
     "ranking: collapse": '"collapse" and folding exclude each other',
     "address: scroll": "a folded search has no scroll context",
     "address: filter_path": "unknown search parameter 'filter_path'",
