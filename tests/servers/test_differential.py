@@ -60,12 +60,14 @@ def site(request, engine, server, scheme, canonicalizer) -> Iterator[Site]:
         index_documents_that_differ(engine, name, request.param, scheme, canonicalizer, first=first)
     filtered = {"index": names["INDEX"], "alias": names["ALIAS"], "filter": {"range": {"number": {"gte": 6}}}}
     ask(server.url, "POST", "/_aliases", {"actions": [{"add": filtered}]})
-    yield Site(server.url, names, FoldedSearch(engine, scheme))
+    names["PIT"] = engine.open_pit(names["INDEX"], "5m")
+    yield Site(server.url, names, FoldedSearch(engine, scheme, tiebreaker=engine.tiebreaker() or "number"))
+    engine.close_pit(names["PIT"])
     for name in (names["INDEX"], names["SECOND"]):
         engine.delete_index(name)
 
 
-def folded_answer(site: Site, index: str, body: JSON, parameters: JSON) -> JSON | ShinglefoldError:
+def folded_answer(site: Site, index: str | None, body: JSON, parameters: JSON) -> JSON | ShinglefoldError:
     try:
         return site.folded.search(index, body, params=parameters)
     except ShinglefoldError as error:
