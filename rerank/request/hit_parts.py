@@ -19,8 +19,6 @@ _QUERIES = ("query", "post_filter", "rescore", "knn", "retriever", "rank", "sub_
 _ADDING = frozenset({"_name", "inner_hits", "percolate", "wrapper", "template"})
 #: Keys in a query for which engines need the ids of its hits.
 WITH_IDS = frozenset({"inner_hits", "wrapper", "template"})
-#: Queries that may request inner hits.
-_WITH_INNER_HITS = {"nested", "has_child", "has_parent", "knn"}
 #: Parts beside the query whose queries add to hits, too.
 _BESIDE = ("post_filter", "rescore")
 #: Flags of a request; engines read them from text as well.
@@ -88,29 +86,6 @@ def objects(query: object) -> Iterator[Mapping[Any, Any]]:
 def adds_to_hits(query: object, keys: frozenset[str] = _ADDING) -> bool:
     """Return whether a query adds something to its hits: names, inner hits, slots of a percolator."""
     return any(not keys.isdisjoint(part) for part in objects(query))
-
-
-def without_inner_hits(part: Any) -> Any:  # noqa: ANN401 - JSON
-    """Return a query, or several, without the inner hits they request; the page's hits are fetched with them.
-
-    Servers find the inner hits of each hit by a search of its own.
-    """
-    if not any("inner_hits" in one for one in objects(part)):
-        return part
-    if isinstance(part, list):
-        return [without_inner_hits(one) for one in part]
-    return {
-        name: without_inner_hits(_without_own(value) if name in _WITH_INNER_HITS else value)
-        for name, value in part.items()
-    }
-
-
-def _without_own(given: Any) -> Any:  # noqa: ANN401 - JSON
-    if isinstance(given, list):
-        return [_without_own(one) for one in given]
-    if not isinstance(given, Mapping) or not isinstance(given.get("inner_hits"), Mapping):
-        return given
-    return {name: value for name, value in given.items() if name != "inner_hits"}
 
 
 def kept_beside_query(body: Mapping[str, Any]) -> JSON:
