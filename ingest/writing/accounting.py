@@ -12,7 +12,7 @@ from shinglefold.contracts.engine import BulkFailure, Engine
 from shinglefold.errors import EngineError, EngineUnavailable, IndexReadOnly, InputError
 from shinglefold.ingest.fingerprinter import Meter
 from shinglefold.ingest.readers.record import Record
-from shinglefold.ingest.writing.batch import Batch, Sent
+from shinglefold.ingest.writing.batch import Batch, Sent, name_of
 from shinglefold.ingest.writing.dead_letters import DeadLetters
 from shinglefold.ingest.writing.index_watch import IndexWatch
 from shinglefold.model.values import Uint64s
@@ -207,14 +207,14 @@ class RunAccounting:
     def note_ids(self, batch: Batch) -> None:
         """Add the ids of a batch, and count those seen before."""
         given = [
-            (str(action["_id"]), record)
+            (name_of(action), record)
             for action, record in zip(batch.actions, batch.records, strict=True)
             if "_id" in action
         ]
         again = self.ids.add([one for one, _ in given])
         if again and not self.first_repeated:
             id_, record = given[again[0]]
-            self.first_repeated = f"{id_!r:.80} ({record.source}:{record.line})"
+            self.first_repeated = f"{id_.partition(chr(0))[0]!r:.80} ({record.source}:{record.line})"
         self.meter.counts["equal_ids"] += len(again)
 
     def add_lost(self, error: EngineError) -> None:

@@ -9,7 +9,7 @@ import click
 from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
 from shinglefold.cli.framework.output import remark, warn, write_json, write_line, write_lines
 from shinglefold.cli.options.definitions import NumberRange, engine_option, verify_options
-from shinglefold.cli.options.sources import make_read_options, read_sources, reading_options
+from shinglefold.cli.options.sources import make_read_options, read_sources, reading_options, routing_option
 from shinglefold.cli.render.run_summary import exit_code_of_run, replay_command, text_warnings
 from shinglefold.errors import IndexMissing, ShinglefoldError
 
@@ -82,6 +82,7 @@ _PASSAGE_CHARACTERS = 160
     "--passages", is_flag=True, help="Show the passages that a refused document shares with stored ones."
 )
 @reading_options
+@routing_option
 @click.pass_obj
 def add(
     invocation: Invocation,
@@ -95,6 +96,7 @@ def add(
     passages: bool,
     format: str,  # noqa: A002
     id_field: str,
+    routing_field: str,
     encoding: str,
     header: bool | None,
     **rules: Any,  # noqa: ANN401 - of the policy
@@ -109,6 +111,7 @@ def add(
     from shinglefold.grouping.gate.gate import BulkRun
     from shinglefold.ingest.field_statistics import FieldWatch
     from shinglefold.ingest.pipeline.field_usage import raw_fields
+    from shinglefold.ingest.readers.record import with_routing
 
     if set(index) & set("*?,"):
         raise click.UsageError(f"INDEX {index!r} may mean several: name one index, or an alias of one")
@@ -130,7 +133,7 @@ def add(
         pipeline, recipe = pipeline_for_index(target, invocation)
         watch.fields = raw_fields(pipeline.steps, recipe.field)
         with Gate(store.engine, index, chosen, pipeline=pipeline, seal=pipeline.tools.seal) as gate:
-            run.add_all(gate, watch.watch(records), passages)
+            run.add_all(gate, watch.watch(with_routing(one, routing_field) for one in records), passages)
     run.stopped = target.hints.complete(run.stopped)
     warnings = []
     if watch.textless:
