@@ -333,6 +333,7 @@ class FoldedIndex:
         requests_per_second: float = 0.0,
         checkpoint: str | PathLike[str] | None = None,
         workers: int = 1,
+        allow_poorer: bool = False,
         progress: Callable[[Progress], None] | None = None,
     ) -> BackfillSummary:
         """Give every document the fingerprint of its text, while others write.
@@ -342,6 +343,7 @@ class FoldedIndex:
             requests_per_second: documents read a second; 0 sets no limit.
             checkpoint: a file from which a later run resumes.
             workers: processes; 0 means one for each core.
+            allow_poorer: go on if most fingerprints would be replaced by ones of far less text.
         """
         options = BackfillOptions(
             self.recipe.field,
@@ -349,6 +351,7 @@ class FoldedIndex:
             requests_per_second=requests_per_second,
             checkpoint=None if checkpoint is None else str(checkpoint),
             workers=workers,
+            allow_poorer=allow_poorer,
         )
         return backfill(self.engine, self.name, self.pipeline, options, progress)
 

@@ -105,6 +105,14 @@ def is_empty(fingerprint: Mapping[str, Any]) -> bool:
     return str(fingerprint.get("lang", UNDETERMINED)) == UNDETERMINED
 
 
+def is_poorer(stored: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    """Return whether a fingerprint is of far less text than the stored one: less than a third of it."""
+    if stored.get("signature") and not new.get("signature"):
+        return True
+    before, now = (one.get("shingles") for one in (stored, new))
+    return isinstance(before, int) and isinstance(now, int) and 3 * now < before
+
+
 def missing_query(field: str, scheme: str) -> JSON:
     """Return a query for documents without a fingerprint of a scheme, except placeholders of a gate."""
     return {"bool": {"must_not": [{"term": {f"{field}.scheme": scheme}}, placeholder_query(field)]}}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple, NoReturn
 
@@ -13,7 +13,7 @@ from shinglefold.contracts.engine import JSON, Templates
 from shinglefold.engines import is_server, open_engine
 from shinglefold.engines.http import named_addresses, without_secrets
 from shinglefold.errors import ConfigError, IndexMissing, PermissionDenied, RecipeMismatch, Value
-from shinglefold.model.recipe import Recipe, comparable, first_difference, has_recipe
+from shinglefold.model.recipe import Recipe, comparable, first_difference, has_recipe, missing_recipe
 from shinglefold.model.scheme import PRESETS
 from shinglefold.registry import usable
 from shinglefold.settings import Settings
@@ -191,8 +191,7 @@ def one_recipe(found: Mapping[str, JSON], target: Target) -> Recipe:
         )
 
     def not_set_up(name: str) -> str:
-        steps = replace(target, index=name).setup_and_backfill()
-        return f"index {name!r} was not made for fingerprints; set it up first: {steps}"
+        return missing_recipe(found[name], name, target.hints.command)
 
     def different(first: tuple[str, Recipe], other: tuple[str, Recipe]) -> str:
         mine, theirs = _describe(first[1]), _describe(other[1])

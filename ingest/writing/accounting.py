@@ -15,6 +15,7 @@ from shinglefold.ingest.readers.record import Record
 from shinglefold.ingest.writing.batch import Batch, Sent, name_of
 from shinglefold.ingest.writing.dead_letters import DeadLetters
 from shinglefold.ingest.writing.index_watch import IndexWatch
+from shinglefold.ingest.writing.read_back import ReadBack
 from shinglefold.model.values import Uint64s
 from shinglefold.runtime.signals import Interrupts
 
@@ -62,6 +63,8 @@ class Summary:
     - ``fingerprints_left_out``: documents that already had a fingerprint.
     - ``dropped_by_server``, ``sent_elsewhere``: documents that a pipeline of the server dropped, or sent to
       another index.
+    - ``fingerprints_lost``, ``texts_changed``: documents that a pipeline of the server stored without the
+      fingerprint, or with another text than was signed.
     - ``written_over``: documents that replaced one with the same id.
 
     ``reasons``: failed documents by reason. ``failures``: the first document for each frequent reason.
@@ -137,6 +140,7 @@ class RunAccounting:
     letters: DeadLetters
     interrupts: Interrupts
     watch: IndexWatch | None = None
+    read_back: ReadBack | None = None
     meter: Meter = field(default_factory=Meter)
     indexed: int = 0
     dropped: int = 0
@@ -181,6 +185,8 @@ class RunAccounting:
         self.indexed += len(batch.records) - len(sent.refused)
         if self.watch is not None:
             self.watch.wrote(sent.renamed, len(batch.records) - len(sent.refused))
+        if self.read_back is not None:
+            self.read_back.compare(batch, sent.refused)
         for failure, record in zip(sent.refused, _records_of(sent.refused, batch), strict=True):
             if failure.dropped:
                 self.dropped += 1
@@ -242,6 +248,9 @@ class RunAccounting:
     def summary(self, scheme: str, stopped: str, total: float) -> Summary:
         """Return the summary of the run."""
         # A document that occurred twice replaced itself.
+        if self.read_back is not None:
+            self.meter.counts["fingerprints_lost"] = self.read_back.lost
+            self.meter.counts["texts_changed"] = self.read_back.changed
         self.meter.counts["sent_elsewhere"] = self.redirected.total()
         self.meter.counts["written_over"] = max(0, self.written_over - self.meter.counts["equal_ids"])
         return Summary(
@@ -284,6 +293,8 @@ class RunAccounting:
                 f"an ingest pipeline of the server sent {went} to the index {name!r}: see the "
                 f"default_pipeline and final_pipeline of {self.index!r}"
             )
+        if self.read_back is not None:
+            yield from self.read_back.notes()
         if count := self.meter.counts["written_over"]:
             many = "1 document" if count == 1 else f"{count:,} documents"
             yield f"{many} replaced {'one' if count == 1 else 'those'} with the same id"

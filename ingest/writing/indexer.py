@@ -20,6 +20,7 @@ from shinglefold.ingest.writing.batch import Action, Batch, make_batch
 from shinglefold.ingest.writing.dead_letters import DeadLetters
 from shinglefold.ingest.writing.in_flight import InFlightBatches
 from shinglefold.ingest.writing.index_watch import IndexWatch
+from shinglefold.ingest.writing.read_back import ReadBack
 from shinglefold.ingest.writing.target_index import TargetIndex
 from shinglefold.ingest.writing.worker_pool import BlockAnswer, process_blocks
 from shinglefold.model.stored_fingerprint import without_fingerprint
@@ -90,7 +91,7 @@ def index_documents(
         watch = IndexWatch(engine, index, recipe)
         target = TargetIndex(engine, index, recipe, watch, properties, settings)
         target.check()
-        accounting = RunAccounting(engine, index, letters, interrupts, watch)
+        accounting = RunAccounting(engine, index, letters, interrupts, watch, ReadBack(engine, index, recipe))
         patience = backoff or Backoff()
         in_flight = InFlightBatches(accounting, patience)
         run = _IndexRun(
@@ -172,6 +173,8 @@ class _IndexRun:
     def _put(self, batch: Batch) -> None:
         if batch.actions or batch.dropped:
             self.target.create()
+            if self.accounting.read_back is not None:
+                self.accounting.read_back.prepare(batch)
         self.accounting.note_ids(batch)
         while not self.in_flight.can_send(batch):
             self._finish_oldest()

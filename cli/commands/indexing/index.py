@@ -152,7 +152,7 @@ def index(
     from shinglefold.engines import open_engine
     from shinglefold.ingest import rebuild
     from shinglefold.ingest.field_statistics import FieldWatch
-    from shinglefold.ingest.pipeline.field_usage import raw_fields
+    from shinglefold.ingest.pipeline.field_usage import raw_fields, source_fields
 
     target = invocation.target(index, engine, preset=preset, pipeline=pipeline, fields=fields)
     settings = target.settings
@@ -177,7 +177,7 @@ def index(
         replaced = read_replaced_index(target, recipe, numbered=numbered)
         leftovers = leftovers_of_index(target)
     recipe = replace(recipe, grouping=recipe.grouping or replaced.grouping)
-    watch = FieldWatch(raw_fields(chosen.steps, recipe.field))
+    watch = FieldWatch(raw_fields(chosen.steps, recipe.field), sources=source_fields(chosen.steps))
     canonicalizer = chosen.tools.canonicalizer
     load_lexicon(canonicalizer, settings)
     opened = open_engine(target.where, search_canonicalizer(recipe.scheme, canonicalizer))
