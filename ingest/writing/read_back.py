@@ -97,9 +97,9 @@ class ReadBack:
                 settings = self.engine.templates.index_settings(self.index)
             except (PermissionDenied, IndexMissing):
                 return bool(self.pipelines)
-            named = {one.get(name) for one in settings.values() for name in _SETTINGS}
+            named = {str(one.get(name, _NONE)) for one in settings.values() for name in _SETTINGS}
             # Documents in flight may still go through one that was taken away.
-            self.pipelines = tuple(sorted({*self.pipelines, *(named - {None, _NONE})}))
+            self.pipelines = tuple(sorted({*self.pipelines, *(named - {_NONE})}))
         return bool(self.pipelines)
 
 
