@@ -167,6 +167,9 @@ class RunAccounting:
         if self.write_error:
             count = self.meter.counts["not_kept"]
             raise DeadLettersLost(f"{self.write_error} (failed documents not kept: {count:,})")
+        # Last, because it may raise, and the documents are counted then.
+        if self.read_back is not None and isinstance(sent, Sent):
+            self.read_back.compare(batch, sent.refused)
 
     def _count(self, batch: Batch, sent: Sent | EngineError) -> None:
         self.meter.add(batch.meter)
@@ -185,8 +188,6 @@ class RunAccounting:
         self.indexed += len(batch.records) - len(sent.refused)
         if self.watch is not None:
             self.watch.wrote(sent.renamed, len(batch.records) - len(sent.refused))
-        if self.read_back is not None:
-            self.read_back.compare(batch, sent.refused)
         for failure, record in zip(sent.refused, _records_of(sent.refused, batch), strict=True):
             if failure.dropped:
                 self.dropped += 1
