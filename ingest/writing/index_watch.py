@@ -103,7 +103,9 @@ class IndexWatch:
         self._pause = max(_INTERVAL, _SHARE * (self._checked - begun))
 
     def _read_identities(self) -> dict[str, str]:
-        return self.engine.identities([self.index]) if isinstance(self.engine, GuardedWrites) else {}
+        if self.engine.can.seq_no and isinstance(self.engine, GuardedWrites):
+            return self.engine.identities([self.index])
+        return {}
 
     def _made_anew(self, name: str) -> str:
         if self.again:
