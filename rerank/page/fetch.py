@@ -19,10 +19,10 @@ from shinglefold.rerank.request.bodies import (
     SEQ_NO,
     chosen_body,
     hits_query,
-    sort_keys,
     with_ids,
     without_unwanted_id,
 )
+from shinglefold.rerank.request.sort_order import formatted_places, sort_keys
 
 if TYPE_CHECKING:
     from shinglefold.rerank.page.window import WindowReader
@@ -153,7 +153,8 @@ def fetch_hits(reading: "WindowReader", places: Sequence[int], index: str | None
     hits, sort = reading.hits, sort_keys(reading.body)
     # A request with its own point in time also needs the tiebreaker to continue.
     keys = slice(None if "pit" in reading.body else len(sort)) if sort else None
-    return {at: _with_ranking(hits[at], body, keys) for at, body in found.items()}
+    places = formatted_places(reading.body)
+    return {at: _with_ranking(hits[at], body, keys, places) for at, body in found.items()}
 
 
 def _by_id(
@@ -228,9 +229,17 @@ def fetch_fields(
     return {place: hit.get("_source") or {} for place, hit in found.items()}
 
 
-def _with_ranking(hit: Hit, fetched: JSON, keys: slice | None) -> JSON:
-    """Return a fetched hit with the score and sort values of the search that ranked it."""
+def _with_ranking(hit: Hit, fetched: JSON, keys: slice | None, places: Sequence[int]) -> JSON:
+    """Return a fetched hit with the score and sort values of the search that ranked it.
+
+    Args:
+        keys: the sort values to return, None for none.
+        places: those of them that were fetched in a format, after the constant one.
+    """
     ranked = {**fetched, "_score": hit.get("_score")}
     if keys is not None and "sort" in hit:
-        ranked["sort"] = hit["sort"][keys]
+        values = list(hit["sort"])
+        for place, value in zip(places, fetched.get("sort", ())[1:], strict=False):
+            values[place] = value
+        ranked["sort"] = values[keys]
     return ranked

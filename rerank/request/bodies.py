@@ -9,6 +9,7 @@ from shinglefold.options.validation import check_int
 from shinglefold.rerank.representatives import load_policies
 from shinglefold.rerank.request.arguments import check_levels
 from shinglefold.rerank.request.fold_options import FoldOptions
+from shinglefold.rerank.request.sort_order import formatted_sort, has_format, key_name, sort_keys, window_keys
 
 #: The greatest ``k`` and number of candidates that engines take.
 _MOST = 10_000
@@ -242,8 +243,8 @@ def window_body(body: Mapping[str, Any], size: int, fields: Sequence[str], first
     """Return the body that reads a window: the request's own hits in its own order, ``fields`` of each."""
     left_out = _PAGE_ONLY if first else _PAGE_ONLY | _ONCE
     window = {key: value for key, value in body.items() if key not in left_out and key != "from"}
-    if keys := sort_keys(body):
-        window["sort"] = [_with_missing(keys[0]), *keys[1:]]
+    if keys := window_keys(body):
+        window["sort"] = keys
     if not first:
         window["track_total_hits"] = False
     # Supershingles have no doc values, which would add a quarter to a fingerprint on disk.
@@ -266,25 +267,14 @@ def resumable(body: Mapping[str, Any]) -> bool:
 
 def place_key(body: Mapping[str, Any]) -> str | None:
     """Return the sort key that is a position in segments, which changes when segments merge; else None."""
-    return next((name for key in sort_keys(body) if (name := str(_key_name(key))) in _PLACES), None)
-
-
-def sort_keys(body: Mapping[str, Any]) -> list[Any]:
-    """Return the sort keys of a request: each a name, or an object with one name."""
-    sort = body.get("sort") or []
-    keys = sort if isinstance(sort, list) else [sort]
-    return [
-        one
-        for key in keys
-        for one in ([{name: order} for name, order in key.items()] if isinstance(key, Mapping) else [key])
-    ]
+    return next((name for key in sort_keys(body) if (name := str(key_name(key))) in _PLACES), None)
 
 
 def total_order(body: Mapping[str, Any], tie: str) -> list[Any]:
     """Return the request's sort with a tiebreaker, so that reading on repeats no hit."""
-    keys = sort_keys(body) or [{"_score": "desc"}]
-    named = {_key_name(key) for key in keys}
-    return [_with_missing(keys[0]), *keys[1:], *([] if tie in named else [{tie: "asc"}])]
+    keys = window_keys(body) or [{"_score": "desc"}]
+    named = {key_name(key) for key in keys}
+    return [*keys, *([] if tie in named else [{tie: "asc"}])]
 
 
 def after_hit(body: Mapping[str, Any], tie: str) -> JSON:
@@ -299,30 +289,11 @@ def after_hit(body: Mapping[str, Any], tie: str) -> JSON:
 def can_continue(body: Mapping[str, Any], tie: str) -> bool:
     """Return whether reading can continue from a hit; the request's own ``search_after`` must fit."""
     after = body.get("search_after")
-    if not resumable(body):
+    # Its formatted values don't tell where reading ended.
+    if not resumable(body) or (after is not None and has_format(body)):
         return False
     total = len(total_order(body, tie))
     return after is None or len(after) == total or (tie == SEQ_NO and len(after) == total - 1)
-
-
-def _key_name(key: object) -> object:
-    return next(iter(key)) if isinstance(key, Mapping) and key else key
-
-
-def _with_missing(key: Any) -> Any:  # noqa: ANN401 - JSON
-    """Return a sort key with an explicit ``missing`` of its default value.
-
-    Without it in the first key OpenSearch 3.8 loses documents that lack the field: after ``search_after`` it
-    skips shards and segments that still have some, and a ``match_all`` sorted by a number finds none.
-    """
-    if not isinstance(key, str | Mapping):
-        return key
-    name = str(_key_name(key))
-    given = key[name] if isinstance(key, Mapping) else {}
-    options = given if isinstance(given, Mapping) else {"order": given}
-    if name.startswith("_") or "missing" in options:
-        return key
-    return {name: {**options, "missing": "_last"}}
 
 
 def with_ids(body: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -385,4 +356,6 @@ def chosen_body(
         page["query"] = {"bool": {"must": [query], "filter": [chosen]}}
     if source is not None:
         page["_source"] = source
+    if keys := formatted_sort(body):
+        page["sort"] = keys
     return {**page, "size": min(10_000, size), "track_total_hits": False}
