@@ -21,8 +21,8 @@ from shinglefold.rerank import FoldedSearch, FoldOptions
 
 #: Four copies of each text, so that a page is read by several requests.
 COUNT, TEXTS = 120, 30
-#: Documents in a row are in different segments, and every tenth lacks a field.
-SEGMENTS, GAP = 4, 10
+#: Documents in a row are in different segments, and every third lacks a field.
+SEGMENTS, GAP = 4, 3
 WINDOW = FoldOptions(window=13)
 
 
@@ -169,8 +169,9 @@ def _has(engine, index, name, mapping):
 
 def _action(index, number, fields):
     source = {"dedup": fingerprint_of(Spec(original=number % TEXTS)).to_field()}
-    for place, (name, (_, value)) in enumerate(fields.items()):
-        if name in WHOLE or (number + place) % GAP:
+    for place, (name, (mapping, value)) in enumerate(fields.items()):
+        gap = DATES if mapping["type"] == "date" else OTHERS
+        if name in WHOLE or (number + place) % gap:
             source[name] = value(number)
     return {"_index": index, "_id": f"d{number}", "_source": source}
 
