@@ -21,8 +21,8 @@ from shinglefold.rerank import FoldedSearch, FoldOptions
 
 #: Four copies of each text, so that a page is read by several requests.
 COUNT, TEXTS = 120, 30
-#: Documents in a row are in different segments, and every third lacks a field.
-SEGMENTS, GAP = 4, 3
+#: Documents in a row are in different segments; every third lacks a date, every tenth another field.
+SEGMENTS, DATES, OTHERS = 4, 3, 10
 WINDOW = FoldOptions(window=13)
 
 
