@@ -134,6 +134,7 @@ class SearchSteps(Generic[Driven]):
             texts=texts,
             stage=stage,
             own_order=self._strategies.own_order,
+            constant=self._can.seq_no and not self._knowledge.skips_exactly(index, rest),
         )
         if chosen.cursor is not False:
             return (yield from self._scroll(index, rest, chosen, url, reading_of))
