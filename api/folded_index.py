@@ -224,14 +224,16 @@ class FoldedIndex:
         documents: Iterable[Mapping[str, Any]],
         *,
         dead_letters: str | PathLike[str] | None = None,
+        routing_field: str = "",
         workers: int = 1,
         progress: Callable[[Progress], None] | None = None,
     ) -> Summary:
         """Write documents with their fingerprints; replace documents with the same ids.
 
         Args:
-            documents: dictionaries of fields; ``_id`` or ``id`` is the id. ``shinglefold.ingest.read(path)``
-                yields the documents of a file.
+            documents: dictionaries of fields; ``_id`` or ``id`` is the id, ``_routing`` the routing.
+                ``shinglefold.ingest.read(path)`` yields the documents of a file.
+            routing_field: the field of the routing, such as the id of the parent in a ``join`` field.
             dead_letters: a file for documents that fail; without one they are only counted.
             workers: processes; 0 means one for each core.
             progress: called after each block.
@@ -262,6 +264,7 @@ class FoldedIndex:
                 workers=workers,
                 progress=progress,
                 groups=numbering,
+                routing_field=routing_field,
             )
         finally:
             if numbering is not None:

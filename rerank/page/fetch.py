@@ -18,6 +18,7 @@ from shinglefold.rerank.request.bodies import (
     chosen_body,
     hits_query,
     shown_keys,
+    sort_keys,
     with_ids,
     without_unwanted_id,
 )
@@ -137,9 +138,10 @@ def _needs_query(body: Mapping[str, Any]) -> bool:
 
 def fetch_hits(reading: "WindowReader", places: Sequence[int], index: str | None) -> Steps[dict[int, JSON]]:
     """Return hits with everything that the request returns; documents deleted meanwhile are left out."""
-    hits, sort = reading.hits, shown_keys(reading.body)
+    hits, body = reading.hits, reading.body
     # A request with its own point in time also needs the tiebreaker to continue.
-    keys = slice(None if {"pit", "retriever"} & reading.body.keys() else len(sort)) if sort else None
+    whole = sort_keys(body) if "pit" in body else shown_keys(body) if "retriever" in body else ()
+    keys = slice(None) if whole else slice(len(shown_keys(body))) if shown_keys(body) else None
     if reading.completely:
         return {at: _as_requested(reading, hits[at], keys) for at in places}
     found = yield from _by_id(reading, reading.body, places, index, source=None)

@@ -308,7 +308,7 @@ def _answer(reading: WindowReader, page: list[JSON]) -> JSON:
         first.pop("pit_id", None)
     elif "pit_id" in first:
         first["pit_id"] = reading.pit
-    if hits.get("max_score") is None and not shown_keys(reading.body) and reading.hits:
+    if hits.get("max_score") is None and reading.tie and not shown_keys(reading.body) and reading.hits:
         # A sort made the order total, and engines leave max_score out of sorted answers.
         hits["max_score"] = reading.hits[0].get("_score")
     return {**first, **reading.partial.header, "hits": hits}
