@@ -19,7 +19,14 @@ from shinglefold.ingest import Pipeline, default_definition
 from shinglefold.ingest.index_mapping import usual_properties
 from shinglefold.ingest.recipe_recovery import recover_recipe
 from shinglefold.maintenance import Plan, SetupRequest, carry_out, make_plan
-from shinglefold.model.recipe import FIELD, Recipe, fingerprint_field, has_recipe, stored_recipe, with_passages
+from shinglefold.model.recipe import (
+    FIELD,
+    Recipe,
+    fingerprint_field,
+    has_recipe,
+    stored_recipe,
+    with_passages,
+)
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.options.validation import check_bool, check_strings

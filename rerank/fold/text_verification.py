@@ -253,7 +253,7 @@ class TextStage:
         if head.scheme != self.scheme.id or not signed.has_whole_text(source, self.fields):
             return False
         declared = language_code(self.scheme, stored_value(source, signed.language_field))
-        texts = (_join_fields(one, self.fields) for one in (source, _without_markup(source, self.fields)))
+        texts = (_join_fields(one, self.fields) for one in _readings(source, self.fields))
         return not any(
             self._dictionaries.digest(text, language) == head.digest
             for text in texts
@@ -288,8 +288,9 @@ class SignedTexts:
         steps = [step for one in recipes for step in (one.get("pipeline") or {}).get("processors", ())]
         names = {str(name) for step in steps for name in step}
         made = [step["supershingle"] for step in steps if "supershingle" in step]
-        # A text may be changed by other processors, and a step that writes to a field that is read.
+        # A text may be changed by other processors, and by a step that writes to a field that is read.
         targets = {str(options.get("target_field", "")) for step in steps for options in step.values()}
+        targets |= {str(step["set"].get("field", "")) for step in steps if "set" in step}
         fields = {str(field) for one in recipes for field in one.get("fields", ())}
         if not found or names - _REPEATABLE or len(made) != len(found) or targets & fields:
             return None
@@ -323,15 +324,18 @@ def _is_mapped(mappings: Mapping[str, Any], name: str) -> bool:
     return True
 
 
-def _without_markup(source: Mapping[str, Any], fields: Sequence[str]) -> dict[str, Any]:
-    """Return the texts of fields without markup."""
-    from shinglefold.canon import strip_html
-
+def _readings(source: Mapping[str, Any], fields: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+    """Yield a source, and its text fields without markup if they have any."""
+    yield source
     values = {name: stored_value(source, name) for name in fields}
-    return {
-        name: strip_html(value, True) if isinstance(value, str) and name != "title" else value
-        for name, value in values.items()
-    }
+    if any(isinstance(value, str) and "<" in value for value in values.values()):
+        from shinglefold.canon import strip_html
+
+        for keep_hidden in (True, False):
+            yield {
+                name: strip_html(value, keep_hidden) if isinstance(value, str) and name != "title" else value
+                for name, value in values.items()
+            }
 
 
 def _text_hash(text: str) -> bytes:

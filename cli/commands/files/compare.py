@@ -216,7 +216,13 @@ def _compare_documents(
         other = stored_hit(store, target, b, invocation.arguments)
     canonicalizer = Canonicalizer.of(scheme)
     found = explain_pair(
-        (one, other), scheme, canonicalizer, store.field, fields or store.recipe.fields, seal=seal
+        (one, other),
+        scheme,
+        canonicalizer,
+        store.field,
+        fields or store.recipe.fields,
+        seal=seal,
+        mappings=store.mappings.values(),
     )
     if invocation.json:
         matched = [passage_json(passage, *found.texts) for passage in found.passages]
@@ -235,8 +241,8 @@ def _stored_figures(pair: dict[str, Any], scheme: "Scheme") -> list[str]:
     one, other = pair["a"], pair["b"]
     keywords = f"{len(pair['shared'])} of {scheme.sketch.groups} shared {' '.join(pair['shared'])}".rstrip()
     shown = [
-        f"A  {printable(one['id'])}: {one['lang']}, {one['shingles']:,} shingles",
-        f"B  {printable(other['id'])}: {other['lang']}, {other['shingles']:,} shingles",
+        f"A  {_stored_print(one)}",
+        f"B  {_stored_print(other)}",
         f"scheme            {pair['scheme']}",
         f"same canonical text: {'yes' if pair['same_text'] else 'no'}",
         f"supershingles     {keywords}",
@@ -272,6 +278,12 @@ def _by_text(text: dict[str, Any], needed: str) -> str:
     if text["asked"]:
         return f"the texts can't be compared; {needed}"
     return f"the signatures leave no doubt; {needed}"
+
+
+def _stored_print(side: dict[str, Any]) -> str:
+    """Return a document and its fingerprint as a line."""
+    stale = ", stale: of another text than it has now" if side.get("stale") else ""
+    return f"{printable(side['id'])}: {side['lang']}, {side['shingles']:,} shingles{stale}"
 
 
 def _verdict(folds: bool) -> str:
