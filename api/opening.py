@@ -32,8 +32,8 @@ def open(  # noqa: A001 - documented, each with a default
     """Open an index that ``shinglefold.setup`` or ``shinglefold index`` made.
 
     Args:
-        where: a folder, the address of a server, or a client of opensearch-py or elasticsearch-py, which is
-            used unchanged and stays open.
+        where: a folder, the address of a server, a ``shinglefold.engines.Connection``, or a client of
+            opensearch-py or elasticsearch-py, which is used unchanged and stays open.
         index: an index, an alias or a pattern.
         text: the fields whose texts are compared; must be those of the index.
         languages: codes; must be those of the index.

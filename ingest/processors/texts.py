@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-from shinglefold.canon import strip_html
+from shinglefold.canon import main_markup, strip_html
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import MissingExtra
 from shinglefold.ingest.field_paths import MISSING, get, put, text
@@ -117,7 +117,8 @@ class MainContent(FieldProcessor):
     """Replace a page's markup by the text of its article, without menu, header and footer.
 
     Boilerplate makes different pages of one site similar, and copies on two sites different. A page without a
-    recognizable article keeps all its text and is counted as ``no_main_content``.
+    recognizable article keeps all its text and is counted as ``no_main_content``. Where a page says by
+    ``main`` or a single ``article`` where its article is, nothing else is read.
 
     Options: ``field``, ``target_field`` (default the field), ``ignore_missing`` (false).
 
@@ -137,8 +138,7 @@ class MainContent(FieldProcessor):
 
     def _article(self, html: str) -> str:
         try:
-            # resiliparse needs UTF-8: a lone surrogate would fail the document.
-            found = self.extract(html.encode("utf-8", "replace").decode("utf-8"))
+            found = self.extract(main_markup(html))
         except (ValueError, RuntimeError):
             found = ""
         if found.strip():

@@ -18,7 +18,7 @@ from shinglefold.model.scheme import Scheme
 from shinglefold.model.values import split_digest
 from shinglefold.rerank.fold.uncertain_pairs import Pair
 from shinglefold.rerank.hits import Hit, stored_value
-from shinglefold.sketch import Texts, Words, alike_by_text
+from shinglefold.sketch import DecidedBy, Texts, Words, alike_by_text, text_decided_by
 from shinglefold.sketch.sketcher import digests
 
 if TYPE_CHECKING:
@@ -43,6 +43,10 @@ class TextVerdict(NamedTuple):
     alike: bool
     similarity: float
     same_facts: bool = True
+
+    def decided_by(self, needed: float) -> DecidedBy:
+        """Return what decided; ``needed``: the least edit similarity."""
+        return "facts" if not self.same_facts else text_decided_by(self.similarity, needed, alike=self.alike)
 
     def to_json(self, needed: float) -> JSON:
         """Return the verdict as JSON for explanations."""

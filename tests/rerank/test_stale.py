@@ -1,28 +1,16 @@
 """A fingerprint that is of another text than its document has: where texts are read, the hit stands alone."""
 
 import random
+import re
 
 import pytest
 
 import shinglefold
 from shinglefold.errors import InputError
 
-_WORDS = [
-    "bridge",
-    "river",
-    "closed",
-    "until",
-    "monday",
-    "because",
-    "water",
-    "rises",
-    "buses",
-    "take",
-    "another",
-    "way",
-    "north",
-    "station",
-]
+_WORDS = re.findall(
+    r"\w+", "bridge river closed until monday because water rises buses take another way north station"
+)
 
 
 def _text(seed: int, words: int = 60) -> str:
@@ -75,6 +63,8 @@ def test_a_stale_hit_stands_alone_and_is_counted(site, stale, groups, linkage):
         _replace(site, id_, body=_text(10 + number))
     found, counters = _search(site, linkage=linkage)
     assert (found, counters["stale"]) == (groups, len(stale))
+    assert (counters["groups"], counters["folded"]) == (len(groups), 4 - len(groups))
+    assert counters["groups_total"]["value"] == len(groups)
 
 
 def test_a_stale_representative_gives_way_to_a_member_that_was_not_fetched(site):
