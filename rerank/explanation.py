@@ -19,7 +19,7 @@ from shinglefold.options.validation import check_object, check_strings, expected
 from shinglefold.rerank.fold.clustering import collapse
 from shinglefold.rerank.fold.matcher import Matcher
 from shinglefold.rerank.fold.uncertain_pairs import Signatures
-from shinglefold.rerank.hits import FingerprintReader, Hit, stored_fingerprint, stored_value
+from shinglefold.rerank.hits import FingerprintReader, Hit, stored_fingerprint, stored_texts
 from shinglefold.rerank.request.arguments import read_source_filter
 from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.sketch import DecidedBy, agreement, estimate, length_ratio
@@ -126,8 +126,9 @@ def matched_passages(
 
     Returns:
         for each passage ``equal_tokens``, and under ``shown`` and ``member`` its two sides. A side has
-        ``field``, ``text``, ``start`` and ``end`` in characters of the stored text, and under ``differing``
-        the spans that the other side lacks. If a field is a list, ``value`` is the index of the text.
+        ``field``, ``text``, ``start`` and ``end`` in characters of the stored text (of a document whose
+        ``format`` is ``html``: without its markup), and under ``differing`` the spans that the other side
+        lacks. If a field is a list, ``value`` is the index of the text.
     """
     # Imported only by searches that show passages.
     from shinglefold.passages.alignment import find_passages
@@ -166,12 +167,10 @@ def stored_text(
 def _parts(source: Mapping[str, Any], fields: Sequence[str], most: float) -> Iterator[_Part]:
     begin = 0
     for field in fields:
-        stored = stored_value(source, field)
-        several = isinstance(stored, list)
-        for number, text in enumerate(stored if several else [stored]):
-            if isinstance(text, str) and begin < most:
+        for number, text in stored_texts(source, field):
+            if begin < most:
                 part = text if most == inf else text[: int(most) - begin]
-                yield _Part(begin, field, number if several else None, part)
+                yield _Part(begin, field, number, part)
                 begin += len(part) + 1
 
 
@@ -258,8 +257,7 @@ def _print(hit: Hit, scheme: Scheme, field: str, seal: Seal | None) -> Fingerpri
 
 
 def _text(hit: Hit, fields: Sequence[str]) -> str:
-    found = (stored_value(hit["_source"], name) for name in fields)
-    return "\n".join(text for text in found if isinstance(text, str))
+    return "\n".join(text for name in fields for _, text in stored_texts(hit["_source"], name))
 
 
 def declared_language(scheme: Scheme, hit: Hit) -> str | None:

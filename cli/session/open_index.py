@@ -133,12 +133,13 @@ def open_store(target: Target) -> Iterator[Store]:
 
 
 def pipeline_for_index(
-    target: Target, invocation: "Invocation", *, fresh: bool = False
+    target: Target, invocation: "Invocation", *, fresh: bool = False, pages: bool = False
 ) -> tuple["Pipeline", Recipe]:
     """Return the pipeline and the recipe of an index: the stored ones, or those of a new index.
 
     Args:
         fresh: ignore a stored recipe, as the index is to be rebuilt.
+        pages: a new index is for files of HTML.
 
     Raises:
         RecipeMismatch: a flag or setting contradicts the index.
@@ -150,7 +151,7 @@ def pipeline_for_index(
             recipe = recipe_of_template(target)
         if recipe is not None:
             return stored_pipeline(target, recipe)
-    return new_pipeline(target, invocation)
+    return new_pipeline(target, invocation, pages=pages)
 
 
 def stored_pipeline(target: Target, recipe: Recipe) -> tuple["Pipeline", Recipe]:
@@ -166,13 +167,21 @@ def stored_pipeline(target: Target, recipe: Recipe) -> tuple["Pipeline", Recipe]
     return pipeline, replace(made, groups=recipe.groups, grouping=recipe.grouping)
 
 
-def new_pipeline(target: Target, invocation: "Invocation") -> tuple["Pipeline", Recipe]:
-    """Return the pipeline and the recipe of a new index, from flags and settings."""
+def new_pipeline(
+    target: Target, invocation: "Invocation", *, pages: bool = False
+) -> tuple["Pipeline", Recipe]:
+    """Return the pipeline and the recipe of a new index, from flags and settings.
+
+    Args:
+        pages: it is for files of HTML.
+    """
     from shinglefold.ingest import default_definition
 
     settings = target.settings
     scheme = chosen_scheme(invocation, target.preset)
-    definition = target.definition(settings.field) or default_definition(settings.field)
+    definition = target.definition(settings.field, pages=pages) or default_definition(
+        settings.field, pages=pages
+    )
     pipeline = parse_pipeline(definition, scheme, seal_of_settings(settings))
     field = settings.field if "field" in settings.given else None
     return pipeline, pipeline.recipe(field)

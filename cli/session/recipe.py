@@ -50,11 +50,15 @@ class Target:
         folder = self.settings.data_dir
         return self.hints.engine or (not is_server(folder) and named_addresses()) or folder
 
-    def definition(self, field: str) -> JSON | None:
+    def definition(
+        self, field: str, stored: Mapping[str, Any] | None = None, *, pages: bool = False
+    ) -> JSON | None:
         """Return the pipeline that ``--pipeline`` or ``--field`` name, else None.
 
         Args:
             field: the field to which the pipeline of ``--field`` writes fingerprints; a file names its own.
+            stored: the pipeline of the index, which is kept if it is for these fields.
+            pages: a new index is for files of HTML.
         """
         if self.pipeline:
             found: JSON = read_definition(self.pipeline)
@@ -64,7 +68,9 @@ class Target:
         # Imported here because few commands make a default pipeline.
         from shinglefold.ingest import default_definition
 
-        return default_definition(field, self.fields)
+        if stored is not None:
+            pages = stored == comparable(default_definition(field, self.fields, pages=True))
+        return default_definition(field, self.fields, pages=pages)
 
     def command(self, name: str, *arguments: str, **options: Value) -> str:
         """Return another command for the same index, with the same ``--engine`` and ``--config``."""
@@ -270,7 +276,7 @@ def _contradictions(target: Target, recipe: Recipe) -> Iterator[Contradiction]:
         for name, (value, source) in options_of_language(target.settings, code).items():
             if getattr(ref.options, name) != value:
                 yield Contradiction(f"{code} {name}", str(getattr(ref.options, name)), str(value), source)
-    definition = target.definition(recipe.field)
+    definition = target.definition(recipe.field, recipe.pipeline)
     if definition is not None and comparable(definition) != recipe.pipeline:
         from shinglefold.ingest import Pipeline
 

@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shinglefold.contracts.engine import JSON
+from shinglefold.documents import FORMAT
 from shinglefold.errors import ShinglefoldError
 from shinglefold.model.recipe import stored_recipe
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.values import split_digest
 from shinglefold.rerank.fold.uncertain_pairs import Pair
-from shinglefold.rerank.hits import Hit, stored_value
+from shinglefold.rerank.hits import Hit, stored_texts, stored_value
 from shinglefold.sketch import DecidedBy, Texts, Words, alike_by_text, text_decided_by
 from shinglefold.sketch.sketcher import digests
 
@@ -235,6 +236,11 @@ class TextStage:
         (found,) = words.similarities(np.zeros(1, np.int64), np.ones(1, np.int64), 0.0).tolist()
         return None if isnan(found) else float(found)
 
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The parts of a source that ``text`` reads."""
+        return (*self.fields, FORMAT)
+
     def text(self, source: Mapping[str, Any], index: str = "") -> str:
         """Return the text of a document, joined from the fields that are fingerprinted in its index."""
         return _join_fields(source, self.by_index.get(index, self.fields))
@@ -347,9 +353,7 @@ def _text_hash(text: str) -> bytes:
 
 
 def _join_fields(source: Mapping[str, Any], fields: Sequence[str]) -> str:
-    found = (stored_value(source, name) for name in fields)
-    parts = (part for value in found for part in (value if isinstance(value, list) else [value]))
-    return "\n".join(part for part in parts if isinstance(part, str))
+    return "\n".join(text for name in fields for _, text in stored_texts(source, name))
 
 
 class TextStages:

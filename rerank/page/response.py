@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 from shinglefold.contracts.engine import JSON
 from shinglefold.contracts.shard_failures import refuse_small_windows
+from shinglefold.documents import FORMAT
 from shinglefold.errors import ConfigError, quote
 from shinglefold.options.validation import expected
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.clustering import Collapsed, Group
-from shinglefold.rerank.hits import identity, with_source
+from shinglefold.rerank.hits import identity, stored_texts, with_source
 from shinglefold.rerank.page.fetch import AmbiguousSeqNo, fetch_fields, fetch_hits
 from shinglefold.rerank.page.stale import set_stale_apart
 from shinglefold.rerank.page.window import WindowReader
@@ -96,7 +97,9 @@ def _answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:
     if reading.options.explain:
         texts = reading.texts
         sources = (
-            (yield from fetch_fields(reading, all_places, index, texts.fields)) if texts is not None else {}
+            (yield from fetch_fields(reading, all_places, index, (*texts.fields, FORMAT)))
+            if texts is not None
+            else {}
         )
         counters["explain"] = [_explain_group(reading, places, sources, text_verdicts) for places in attached]
     if reading.partial:
@@ -202,11 +205,21 @@ def _add_texts(  # noqa: PLR0917 - of one page
     if not places:
         return
     shown = read_source_filter(reading.body.get("_source"))
+    sources: dict[int, JSON] = {}
     if all(map(shown.shows, stage.fields)):
-        sources: Mapping[int, JSON] = {place: found[place].get("_source") or {} for place in places}
-    else:
-        sources = yield from fetch_fields(reading, places, index, stage.fields)
+        sources = {place: found[place].get("_source") or {} for place in places}
+    # Only the format tells whether a text with these characters is HTML.
+    plain = shown.shows(FORMAT)
+    unknown = [
+        at for at in places if at not in sources or not (plain or _is_plain(sources[at], stage.fields))
+    ]
+    if unknown:
+        sources |= yield from fetch_fields(reading, unknown, index, stage.sources)
     texts.update({at: stage.text(source, str(reading.hits[at]["_index"])) for at, source in sources.items()})
+
+
+def _is_plain(source: JSON, fields: Sequence[str]) -> bool:
+    return not any(mark in text for name in fields for _, text in stored_texts(source, name) for mark in "<&")
 
 
 def _as_members(found: Mapping[int, JSON], source: object) -> Mapping[int, JSON]:

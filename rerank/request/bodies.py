@@ -16,6 +16,7 @@ from shinglefold.rerank.request.hit_parts import (
     objects,
     with_doc_values,
     with_plain_values,
+    without_inner_hits,
 )
 
 #: The greatest ``k`` and number of candidates that engines take.
@@ -176,8 +177,6 @@ _QUERY_PARTS = {"query", "rescore", "post_filter", "min_score", "sort", "search_
 _QUERY_PARTS |= {"track_total_hits", "indices_boost", "terminate_after", "from", "size"} | _BESIDE_QUERY
 #: Parts that contain queries.
 _FINDING = {"query", "post_filter"} | _BESIDE_QUERY
-#: Queries that may request inner hits.
-_WITH_INNER_HITS = {"nested", "has_child", "has_parent", "knn"}
 _KEYWORDS = ".supershingles"
 #: The greatest number of hits that engines count.
 _MOST_HITS = 2**31 - 1
@@ -259,7 +258,7 @@ def window_body(body: Mapping[str, Any], size: int, fields: Sequence[str], first
     if completions_body(body) is not None and _finds(body):
         window.pop("suggest", None)
     if not complete:
-        window |= _without_inner_hits({key: value for key, value in window.items() if key in _FINDING})
+        window |= without_inner_hits({key: value for key, value in window.items() if key in _FINDING})
     if keys := sort_keys(body):
         window["sort"] = [_with_missing(keys[0]), *keys[1:]]
     if not first:
@@ -286,29 +285,6 @@ def _finds(body: Mapping[str, Any]) -> bool:
 def read_completely(body: Mapping[str, Any]) -> bool:
     """Return whether a window is read with everything that the request returns of its hits."""
     return depends_on_search(body, nests=narrowable(body))
-
-
-def _without_inner_hits(part: Any) -> Any:  # noqa: ANN401 - JSON
-    """Return a query, or several, without the inner hits they request; the page's hits are fetched with them.
-
-    Servers find the inner hits of each hit by a search of its own.
-    """
-    if not any("inner_hits" in one for one in _objects(part)):
-        return part
-    if isinstance(part, list):
-        return [_without_inner_hits(one) for one in part]
-    return {
-        name: _without_inner_hits(_without_own(value) if name in _WITH_INNER_HITS else value)
-        for name, value in part.items()
-    }
-
-
-def _without_own(given: Any) -> Any:  # noqa: ANN401 - JSON
-    if isinstance(given, list):
-        return [_without_own(one) for one in given]
-    if not isinstance(given, Mapping) or not isinstance(given.get("inner_hits"), Mapping):
-        return given
-    return {name: value for name, value in given.items() if name != "inner_hits"}
 
 
 def narrowable(body: Mapping[str, Any]) -> bool:

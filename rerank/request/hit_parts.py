@@ -30,6 +30,9 @@ _NOT_OF_COMPLETIONS = frozenset(
     {"aggs", "aggregations", "from", "search_after", "terminate_after", "profile", "slice"}
 )
 
+#: Queries that may request inner hits.
+_WITH_INNER_HITS = {"nested", "has_child", "has_parent", "knn"}
+
 
 def with_plain_values(body: JSON) -> JSON:
     """Return a request as engines understand it: numbers and flags given as text, and wrapped queries."""
@@ -150,3 +153,26 @@ def completions_body(body: Mapping[str, Any]) -> JSON | None:
         return None
     kept = {name: value for name, value in body.items() if name not in _NOT_OF_COMPLETIONS}
     return {**kept, "size": 0, "track_total_hits": False}
+
+
+def without_inner_hits(part: Any) -> Any:  # noqa: ANN401 - JSON
+    """Return a query, or several, without the inner hits they request; the page's hits are fetched with them.
+
+    Servers find the inner hits of each hit by a search of its own.
+    """
+    if not any("inner_hits" in one for one in objects(part)):
+        return part
+    if isinstance(part, list):
+        return [without_inner_hits(one) for one in part]
+    return {
+        name: without_inner_hits(_without_own(value) if name in _WITH_INNER_HITS else value)
+        for name, value in part.items()
+    }
+
+
+def _without_own(given: Any) -> Any:  # noqa: ANN401 - JSON
+    if isinstance(given, list):
+        return [_without_own(one) for one in given]
+    if not isinstance(given, Mapping) or not isinstance(given.get("inner_hits"), Mapping):
+        return given
+    return {name: value for name, value in given.items() if name != "inner_hits"}

@@ -26,6 +26,7 @@ from shinglefold.cli.options.definitions import (
     workers_option,
 )
 from shinglefold.cli.options.sources import (
+    are_pages,
     check_dead_letters,
     make_read_options,
     read_sources,
@@ -158,7 +159,9 @@ def index(
     options = make_read_options(format, id_field, encoding, header)
     types = _field_types(target, mapping, recreate=recreate)
     records = iter(()) if replay else read_sources(sources, options, replaying)
-    chosen, recipe = pipeline_for_index(target, invocation, fresh=recreate or (dry_run and bool(pipeline)))
+    fresh = recreate or (dry_run and bool(pipeline))
+    pages = not replay and are_pages(sources, options)
+    chosen, recipe = pipeline_for_index(target, invocation, fresh=fresh, pages=pages)
     if dry_run:
         return _simulate(sources, records, chosen, verbose=verbose)
     if passages and not recipe.passages:

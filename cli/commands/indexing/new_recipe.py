@@ -120,7 +120,7 @@ def _change_recipe(target: Target, recipe: Recipe, seal: Seal | None) -> Recipe:
     """
     settings = target.settings
     field = settings.field if "field" in settings.given else recipe.field
-    definition = target.definition(field) or retargeted(recipe.pipeline, recipe.field, field)
+    definition = target.definition(field, recipe.pipeline) or retargeted(recipe.pipeline, recipe.field, field)
     pipeline = parse_pipeline(definition, _change_scheme(target, recipe.scheme), seal)
     # A pipeline of a file names the field itself.
     wanted = None if target.pipeline and "field" not in settings.given else field
