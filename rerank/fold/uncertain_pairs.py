@@ -27,19 +27,17 @@ UNCERTAIN_ERRORS = 2.0
 class DecidedGroups(NamedTuple):
     """The groups of a page after the texts decided.
 
-    ``joined``: groups merged into another; ``parted``: members that became groups of their own. ``apart``:
-    further groups, because hits whose fingerprint is of another text stand alone.
+    ``joined``: groups merged into another; ``parted``: members that became groups of their own.
     """
 
     groups: list[Group]
     joined: int
     parted: int
-    apart: int = 0
 
     @property
     def more(self) -> int:
         """How many more groups there are than by signature; negative if there are fewer."""
-        return self.parted - self.joined + self.apart
+        return self.parted - self.joined
 
 
 def pairs_of(groups: Sequence[Group], attached: Sequence[Sequence[int]]) -> list[Pair]:

@@ -70,7 +70,7 @@ def _answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:
     apart = len(groups) - before
     decided, text_verdicts = yield from _decide_by_text(reading, groups, attached, found, index, stale=stale)
     if decided is not None:
-        decided = decided._replace(apart=apart)
+        decided = decided._replace(parted=decided.parted + apart)
         groups = tuple(decided.groups)
         attached = [_attached(group, reading.options.members) for group in groups]
     inner = _as_members(found, reading.options.member_source)
