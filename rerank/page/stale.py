@@ -1,14 +1,18 @@
 """Sets hits apart whose fingerprint is of another text than they have: each stands alone on its page."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from shinglefold.contracts.engine import JSON
 from shinglefold.rerank.engine_calls import Steps
 from shinglefold.rerank.fold.clustering import Group
 from shinglefold.rerank.hits import stored_fingerprint
-from shinglefold.rerank.page.fetch import fetch_hits
+from shinglefold.rerank.page.fetch import fetch_fields, fetch_hits
 from shinglefold.rerank.page.window import WindowReader
 from shinglefold.rerank.request.arguments import read_source_filter
+
+if TYPE_CHECKING:
+    from shinglefold.rerank.fold.text_verification import TextStage
 
 
 def set_stale_apart(
@@ -20,38 +24,58 @@ def set_stale_apart(
 ) -> Steps[tuple[Sequence[Group], set[int]]]:
     """Return the groups of a page without stale hits, these as groups of their own, and the stale hits.
 
-    Texts are compared only if the request shows them. A group whose representative is stale gets another.
+    A hit that is in no group with another one is not examined. A group whose representative is stale gets
+    another.
 
     Args:
         found: the hits fetched for the page; those of other representatives are added.
         prefer: sorts hits by preference as representatives.
 
-    Cost: a digest of each new text; one more request if a representative was not fetched.
+    Cost: a digest of each new text; one more request if the request hides the texts, or if a representative
+    was not fetched.
     """
     stage = reading.stage
-    shown = read_source_filter(reading.body.get("_source"))
-    if stage is None or reading.options.verify != "text" or not all(map(shown.shows, stage.fields)):
+    if stage is None or stage.signed is None or reading.options.verify != "text":
         return groups, set()
-
-    def stale_of(hits: Mapping[int, JSON]) -> set[int]:
-        digests = {at: stored_fingerprint(reading.hits[at], reading.field).get("digest") for at in hits}
-        return {
-            at
-            for at, hit in hits.items()
-            if (digest := digests[at]) and stage.is_stale(hit.get("_source") or {}, str(digest[0]))
-        }
-
-    stale = stale_of(found)
+    stale = yield from _stale(reading, stage, _in_groups(groups, found), found, index)
     asked: set[int] = set()
-    while True:
+    while stale:
         apart = sorted(_apart(groups, stale, prefer), key=lambda group: group.members[0])
         new = [one.representative for one in apart if one.representative not in found.keys() | asked]
-        if not stale or not new:
-            return (apart if stale else groups), stale
+        if not new:
+            return apart, stale
         asked |= set(new)
-        more = yield from fetch_hits(reading, new, index)
-        found |= more
-        stale |= stale_of(more)
+        found |= yield from fetch_hits(reading, new, index)
+        stale |= yield from _stale(reading, stage, _in_groups(apart, set(new) & found.keys()), found, index)
+    return groups, stale
+
+
+def _in_groups(groups: Sequence[Group], places: Container[int]) -> list[int]:
+    """Return those of some hits that are in a group with another one: the others hide nothing."""
+    return [at for group in groups if len(group.members) > 1 for at in group.members if at in places]
+
+
+def _stale(
+    reading: WindowReader,
+    stage: "TextStage",
+    places: Sequence[int],
+    found: Mapping[int, JSON],
+    index: str | None,
+) -> Steps[set[int]]:
+    """Return those of some hits whose fingerprint is of another text; read texts that the request hides."""
+    assert stage.signed is not None
+    fields = list(filter(None, (*stage.sources, stage.signed.language_field)))
+    shown = read_source_filter(reading.body.get("_source"))
+    if all(map(shown.shows, fields)):
+        sources: Mapping[int, JSON] = {at: found[at].get("_source") or {} for at in places}
+    else:
+        sources = (yield from fetch_fields(reading, places, index, fields)) if places else {}
+    stale = set()
+    for at, source in sources.items():
+        digest = stored_fingerprint(reading.hits[at], reading.field).get("digest")
+        if digest and stage.is_stale(source, str(digest[0])):
+            stale.add(at)
+    return stale
 
 
 def _apart(
