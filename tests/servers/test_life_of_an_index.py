@@ -43,7 +43,10 @@ def run(server, capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
     def command(*arguments):
-        code = main([*arguments, *(() if "--engine" in arguments else ("--engine", server.url))])
+        # One worker: processes cost more than forty documents.
+        workers = ("--workers", "1") if arguments[0] in {"backfill", "doctor"} else ()
+        engine = () if "--engine" in arguments else ("--engine", server.url)
+        code = main([*arguments, *workers, *engine])
         out, err = capsys.readouterr()
         return code, out, err
 
