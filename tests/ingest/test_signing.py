@@ -1,4 +1,4 @@
-"""What is signed is what is stored: signing changes no other field, and a second run finds nothing to change."""
+"""What is signed is what is stored: signing changes no other field, and a second run changes nothing."""
 
 import json
 from collections.abc import Callable, Iterator

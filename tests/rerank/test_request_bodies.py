@@ -93,8 +93,11 @@ WITH_INNER_HITS = [
     lambda more: {
         "query": {"has_parent": {"parent_type": "page", "query": {"nested": NESTED | more}} | more}
     },
-    lambda more: {"query": {"knn": VECTOR | more}},
     lambda more: {"post_filter": {"nested": NESTED | more}},
+]
+#: Queries that can't be sent again for some of their hits.
+FOUND_ONCE = [
+    lambda more: {"query": {"knn": VECTOR | more}},
     lambda more: {"knn": VECTOR | more},
     lambda more: {"knn": [VECTOR, VECTOR | more]},
     lambda more: {"retriever": {"rrf": {"retrievers": [{"standard": {"query": {"nested": NESTED | more}}}]}}},
@@ -105,6 +108,13 @@ WITH_INNER_HITS = [
 @pytest.mark.parametrize("body", WITH_INNER_HITS)
 def test_a_window_has_no_inner_hits(body):
     assert window_body(body({"inner_hits": {"size": 1}}), 200, []) == window_body(body({}), 200, [])
+
+
+@pytest.mark.parametrize("body", FOUND_ONCE)
+def test_inner_hits_come_with_the_window_where_no_later_request_finds_them(body):
+    window = window_body(body({"inner_hits": {"size": 1}}), 200, [])
+    assert "inner_hits" in str(window)
+    assert "_source" not in window
 
 
 @pytest.mark.parametrize(
