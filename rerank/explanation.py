@@ -232,10 +232,10 @@ def explain_pair(
     facts |= {"text": _text_verdict(hits, scheme, field, seal, stage, facts)}
     several = list(mappings)
     current = TextStages(canonicalizer).stage(scheme, signed_fields(several), wanted=False, mappings=several)
-    for name, hit, made in zip("ab", hits, prints, strict=True):
-        if current.is_stale(hit["_source"], made.stored_digest):
-            facts[name] |= {"stale": True}
-            facts |= {"folds": False, "text": {**facts["text"], "folds": False}}
+    sides = zip("ab", hits, prints, strict=True)
+    for name in current.stale({name: (hit["_source"], made.stored_digest) for name, hit, made in sides}):
+        facts[name] |= {"stale": True}
+        facts |= {"folds": False, "text": {**facts["text"], "folds": False}}
     return PairExplanation(facts, (one, other), find_passages(*tokens))
 
 

@@ -63,19 +63,15 @@ def _stale(
     index: str | None,
 ) -> Steps[set[int]]:
     """Return those of some hits whose fingerprint is of another text; read texts that the request hides."""
-    assert stage.signed is not None
-    fields = list(filter(None, (*stage.sources, stage.signed.language_field)))
     shown = read_source_filter(reading.body.get("_source"))
-    if all(map(shown.shows, fields)):
+    if all(map(shown.shows, stage.sources)):
         sources: Mapping[int, JSON] = {at: found[at].get("_source") or {} for at in places}
     else:
-        sources = (yield from fetch_fields(reading, places, index, fields)) if places else {}
-    stale = set()
-    for at, source in sources.items():
-        digest = stored_fingerprint(reading.hits[at], reading.field).get("digest")
-        if digest and stage.is_stale(source, str(digest[0])):
-            stale.add(at)
-    return stale
+        sources = (yield from fetch_fields(reading, places, index, stage.sources)) if places else {}
+    digests = {at: stored_fingerprint(reading.hits[at], reading.field).get("digest") for at in sources}
+    return stage.stale(
+        {at: (source, str(digest[0])) for at, source in sources.items() if (digest := digests[at])}
+    )
 
 
 def _apart(

@@ -273,13 +273,18 @@ class TextSource:
             found += answer["hits"]["hits"]
         return found
 
-    def compare(self, fetched: Hit, hit: Hit) -> None:
-        """Compare the text of a fetched hit with the fingerprint that was read before."""
+    def compare(self, fetched: Mapping[Any, Hit], hits: Mapping[Any, Hit]) -> None:
+        """Compare the texts of fetched hits with the fingerprints that were read before, by identity."""
         if self.stage is None or not self._dedup:
             return
-        (digest,) = stored_fingerprint(hit, self._dedup).get("digest") or ("",)
-        if self.stage.is_stale(fetched.get("_source") or {}, str(digest)):
-            self.stale.add(identity(hit))
+        digests = {name: stored_fingerprint(hits[name], self._dedup).get("digest") for name in fetched}
+        self.stale |= self.stage.stale(
+            {
+                name: (hit.get("_source") or {}, str(one[0]))
+                for name, hit in fetched.items()
+                if (one := digests[name])
+            }
+        )
 
 
 def _texts(hits: Iterable[Hit], stage: TextStage, source: TextSource) -> Steps[dict[Any, str]]:
@@ -287,10 +292,9 @@ def _texts(hits: Iterable[Hit], stage: TextStage, source: TextSource) -> Steps[d
     each = {identity(hit): hit for hit in hits}
     texts = {name: stage.text_of(hit) for name, hit in each.items()}
     lacking = [each[name] for name, text in texts.items() if not text]
-    for hit in (yield from source.read(lacking, stage.sources)):
-        texts[identity(hit)] = stage.text_of(hit)
-        if identity(hit) in each:
-            source.compare(hit, each[identity(hit)])
+    fetched = {identity(hit): hit for hit in (yield from source.read(lacking, stage.sources))}
+    texts |= {name: stage.text_of(hit) for name, hit in fetched.items()}
+    source.compare({name: hit for name, hit in fetched.items() if name in each}, each)
     return texts
 
 

@@ -129,7 +129,8 @@ class SimilarSteps(Generic[Driven]):
         document = QueryDocument.of_hit(stored, query.recipe.field, query.options.scope)
         stage = query.decision.stage
         text = "" if stage is None else stage.text_of(stored)
-        if stage is not None and stage.is_stale(stored.get("_source") or {}, document.print.stored_digest):
+        own = stored.get("_source") or {}, document.print.stored_digest
+        if stage is not None and stage.stale({"": own}):
             raise InputError(
                 f"the fingerprint of document {stored['_id']!r} is of another text than it has now: "
                 "backfill the index, or index the document again"
