@@ -191,7 +191,13 @@ class FoldedIndex:
 
         hits = self.stored_hit(a), self.stored_hit(b)
         found = explain_pair(
-            hits, self.scheme, self.canonicalizer, self.recipe.field, self.recipe.fields, seal=self.seal
+            hits,
+            self.scheme,
+            self.canonicalizer,
+            self.recipe.field,
+            self.recipe.fields,
+            seal=self.seal,
+            mappings=self.engine.all_mappings(self.name).values(),
         )
         return {**found.facts, "passages": [passage._asdict() for passage in found.passages]}
 
