@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from shinglefold.api.index_options import IndexOptions, match_options, similar_options, thresholds
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Document, Engine
-from shinglefold.errors import EngineError, InputError, ShinglefoldError
+from shinglefold.errors import EngineError, ShinglefoldError
 from shinglefold.ingest import Pipeline, Progress, Summary, index_documents
 from shinglefold.ingest.writing.index_watch import IndexWatch
 from shinglefold.maintenance import (
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
 #: A stored document by its id, or by index and id; or a document that need not be stored.
 Wanted = str | tuple[str, str] | Mapping[str, Any]
-#: The most documents of one id that are fetched.
-_SAME_ID = 10
 
 
 @dataclass(eq=False)
@@ -409,23 +407,9 @@ class FoldedIndex:
         Raises:
             InputError: the pipeline fails on it, drops it, or finds no text.
         """
-        from shinglefold.documents import values_at
-        from shinglefold.ingest.processors.texts import joined_text, without_markup
+        from shinglefold.api.documents import query_document
 
-        (outcome,) = self.pipeline.run([dict(document)])
-        if outcome.document is None:
-            reason = outcome.failure.reason if outcome.failure else "the pipeline drops it"
-            raise InputError(f"the document can't be compared: {reason}")
-        stored = values_at(outcome.document, self.recipe.field)
-        fingerprint = Fingerprint.from_field(stored[0]) if stored else None
-        if fingerprint is None or not fingerprint.digest:
-            raise InputError(
-                f"the document has no text in {', '.join(self.recipe.fields)}, the fields of the index"
-            )
-        values = {scope.field: values_at(outcome.document, scope.field) for scope in scopes}
-        shown = without_markup(outcome.document, self.recipe.fields)
-        text = joined_text(shown, self.recipe.fields, True) or ""
-        return QueryDocument(fingerprint, values, text=text)
+        return query_document(self.pipeline, self.recipe, document, scopes)
 
     def stored_hit(self, wanted: str | tuple[str, str]) -> JSON:
         """Return the hit of a stored document.
@@ -433,16 +417,9 @@ class FoldedIndex:
         Raises:
             InputError: there is none, or there are several.
         """
-        index, id_ = (None, wanted) if isinstance(wanted, str) else wanted
-        body = {"query": {"ids": {"values": [id_]}}, "size": _SAME_ID}
-        hits: list[JSON] = self.engine.search(self.name, body)["hits"]["hits"]
-        found = [hit for hit in hits if index is None or hit["_index"] == index]
-        if not found:
-            raise InputError(f"no document {id_!r} in the index {index or self.name!r}")
-        if len(found) > 1:
-            names = ", ".join(sorted({hit["_index"] for hit in found}))
-            raise InputError(f"there are several documents {id_!r} (in {names}); name one by (index, id)")
-        return found[0]
+        from shinglefold.api.documents import stored_hit
+
+        return stored_hit(self.engine, self.name, wanted)
 
     @cached_property
     def _watch(self) -> IndexWatch:

@@ -230,7 +230,8 @@ def test_fields_can_be_named_and_one_that_no_document_has_is_told(run):
     assert run("doctor", "pages", "--workers", 1).code == 0
     ran = run("index", "-", "--index", "b", "--field", "headline", "--field", "contents", stdin=given)
     assert "warning: no document has the field contents" in ran.err
-    assert "there is text in content; to take it from there: shinglefold setup b --field content" in ran.err
+    assert "most of the text is in content, and only titles are read" in ran.err
+    assert "to take it from there: shinglefold setup b --field headline --field content" in ran.err
 
 
 def test_pairs_tells_that_the_text_is_elsewhere_and_the_remedy_finds_pairs(run):
