@@ -206,19 +206,11 @@ class FoldedIndex:
     def sign(self, documents: Iterable[Mapping[str, Any]], *, workers: int = 1) -> Iterator[Document]:
         """Yield each document with its fingerprint, in order, for an indexer of your own.
 
-        Only the field of fingerprints is added or replaced, whatever the pipeline of the index does to other
-        fields. Fingerprints are made by the recipe of the index. It is read again every few seconds, so that
-        none is made by an old one.
-
-        Args:
-            documents: dictionaries of fields; other keys, such as ``_id``, stay as they are.
-            workers: processes; 0 means one for each core.
+        Only the field of fingerprints is added or replaced. ``workers``: processes, 0 for one a core.
 
         Raises:
-            InputError: a document can't be signed; the message names it, and the earlier ones were yielded.
-            RecipeMismatch, SchemeMismatch: the recipe of the index has changed; open the index again.
-
-        Cost: some 0.1 ms a document of 500 words in blocks of some hundred; singly about ten times that.
+            InputError: a document can't be signed; the message names it. Earlier ones were yielded.
+            IndexChanged: the recipe of the index has changed; open the index again.
         """
         from shinglefold.api.signing import sign_documents
 
@@ -409,23 +401,9 @@ class FoldedIndex:
         Raises:
             InputError: the pipeline fails on it, drops it, or finds no text.
         """
-        from shinglefold.documents import values_at
-        from shinglefold.ingest.processors.texts import joined_text, without_markup
+        from shinglefold.api.signing import query_document
 
-        (outcome,) = self.pipeline.run([dict(document)])
-        if outcome.document is None:
-            reason = outcome.failure.reason if outcome.failure else "the pipeline drops it"
-            raise InputError(f"the document can't be compared: {reason}")
-        stored = values_at(outcome.document, self.recipe.field)
-        fingerprint = Fingerprint.from_field(stored[0]) if stored else None
-        if fingerprint is None or not fingerprint.digest:
-            raise InputError(
-                f"the document has no text in {', '.join(self.recipe.fields)}, the fields of the index"
-            )
-        values = {scope.field: values_at(outcome.document, scope.field) for scope in scopes}
-        shown = without_markup(outcome.document, self.recipe.fields)
-        text = joined_text(shown, self.recipe.fields, True) or ""
-        return QueryDocument(fingerprint, values, text=text)
+        return query_document(self.pipeline, self.recipe, document, scopes)
 
     def stored_hit(self, wanted: str | tuple[str, str]) -> JSON:
         """Return the hit of a stored document.

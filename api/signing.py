@@ -1,19 +1,25 @@
 """Documents with fingerprints and nothing else changed, for indexers of users."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
 from shinglefold.contracts.engine import Document
+from shinglefold.documents import values_at
 from shinglefold.errors import InputError
 from shinglefold.ingest import Pipeline
 from shinglefold.ingest.batching import RAW_BUDGET, blocks, too_long, weight
 from shinglefold.ingest.field_paths import MISSING, get, put
 from shinglefold.ingest.index_mapping import overwrite_refusal
+from shinglefold.ingest.processors.texts import joined_text, without_markup
 from shinglefold.ingest.writing.worker_pool import process_blocks
+from shinglefold.model.recipe import Recipe
 from shinglefold.model.stored_fingerprint import without_fingerprint
+from shinglefold.model.values import Fingerprint
 from shinglefold.options.validation import expected
+from shinglefold.rerank import Scope
+from shinglefold.rerank.similar import QueryDocument
 
 
 def sign_documents(
@@ -62,3 +68,25 @@ def _fields(document: object) -> Document:
     if not isinstance(document, Mapping):
         raise expected("document", "an object of its fields", document)
     return dict(document)
+
+
+def query_document(
+    pipeline: Pipeline, recipe: Recipe, document: Mapping[str, Any], scopes: Sequence[Scope]
+) -> QueryDocument:
+    """Return a document with the fingerprint that it would have in an index, to compare it.
+
+    Raises:
+        InputError: the pipeline fails on it, drops it, or finds no text.
+    """
+    (outcome,) = pipeline.run([dict(document)])
+    if outcome.document is None:
+        reason = outcome.failure.reason if outcome.failure else "the pipeline drops it"
+        raise InputError(f"the document can't be compared: {reason}")
+    stored = values_at(outcome.document, recipe.field)
+    fingerprint = Fingerprint.from_field(stored[0]) if stored else None
+    if fingerprint is None or not fingerprint.digest:
+        raise InputError(f"the document has no text in {', '.join(recipe.fields)}, the fields of the index")
+    values = {scope.field: values_at(outcome.document, scope.field) for scope in scopes}
+    shown = without_markup(outcome.document, recipe.fields)
+    text = joined_text(shown, recipe.fields, True) or ""
+    return QueryDocument(fingerprint, values, text=text)
