@@ -204,19 +204,11 @@ class FoldedIndex:
     def sign(self, documents: Iterable[Mapping[str, Any]], *, workers: int = 1) -> Iterator[Document]:
         """Yield each document with its fingerprint, in order, for an indexer of your own.
 
-        Only the field of fingerprints is added or replaced, whatever the pipeline of the index does to other
-        fields. Fingerprints are made by the recipe of the index. It is read again every few seconds, so that
-        none is made by an old one.
-
-        Args:
-            documents: dictionaries of fields; other keys, such as ``_id``, stay as they are.
-            workers: processes; 0 means one for each core.
+        Only the field of fingerprints is added or replaced. ``workers``: processes, 0 for one a core.
 
         Raises:
-            InputError: a document can't be signed; the message names it, and the earlier ones were yielded.
-            RecipeMismatch, SchemeMismatch: the recipe of the index has changed; open the index again.
-
-        Cost: some 0.1 ms a document of 500 words in blocks of some hundred; singly about ten times that.
+            InputError: a document can't be signed; the message names it. Earlier ones were yielded.
+            IndexChanged: the recipe of the index has changed; open the index again.
         """
         from shinglefold.api.signing import sign_documents
 
