@@ -18,6 +18,7 @@ from shinglefold.rerank.request.bodies import (
     chosen_body,
     hits_query,
     shown_keys,
+    sort_keys,
     with_ids,
     without_unwanted_id,
 )
@@ -138,13 +139,15 @@ def _needs_query(body: Mapping[str, Any]) -> bool:
 
 def fetch_hits(reading: "WindowReader", places: Sequence[int], index: str | None) -> Steps[dict[int, JSON]]:
     """Return hits with everything that the request returns; documents deleted meanwhile are left out."""
-    hits, sort = reading.hits, shown_keys(reading.body)
+    hits, body = reading.hits, reading.body
     # A request with its own point in time also needs the tiebreaker to continue.
-    keys = slice(None if {"pit", "retriever"} & reading.body.keys() else len(sort)) if sort else None
-    formatted = formatted_places(reading.body)
+    whole = sort_keys(body) if "pit" in body else shown_keys(body) if "retriever" in body else ()
+    keys = slice(None) if whole else slice(len(shown_keys(body))) if shown_keys(body) else None
+    formatted = formatted_places(body)
     if reading.completely:
-        body = {"sort": reading.body["sort"]} if formatted else {}
-        values = (yield from _by_id(reading, body, places, index, source=False)) if formatted else {}
+        values: dict[int, JSON] = {}
+        if formatted:
+            values = yield from _by_id(reading, {"sort": body["sort"]}, places, index, source=False)
         return {at: _as_requested(reading, hits[at], keys, formatted, values.get(at, {})) for at in places}
     found = yield from _by_id(reading, reading.body, places, index, source=None)
     return {at: _with_ranking(hits[at], hit, keys, formatted, hit) for at, hit in found.items()}

@@ -12,6 +12,7 @@ from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.rerank.request.hit_parts import (
     completions_body,
     depends_on_search,
+    has_top_hits,
     kept_beside_query,
     objects,
     with_doc_values,
@@ -258,7 +259,8 @@ def window_body(body: Mapping[str, Any], size: int, fields: Sequence[str], first
     window = {key: value for key, value in body.items() if key not in left_out and key != "from"}
     if completions_body(body) is not None and _finds(body):
         window.pop("suggest", None)
-    if not complete:
+    # The hits of a top_hits aggregation have the inner hits of the query, too.
+    if not complete and not (first and has_top_hits(body)):
         window |= without_inner_hits({key: value for key, value in window.items() if key in _FINDING})
     if keys := window_keys(body):
         window["sort"] = keys

@@ -261,8 +261,9 @@ def look_up(
     for place, answer in zip(places, answers, strict=True):
         hits[place], lacks[place] = answer["hits"]["hits"], missing(answer)
     nominees, _ = query.decision.nominate(documents, hits)
+    partial = PartialAnswer()
     source = TextSource(
-        query.decision.stage, query.candidates.index, _shards(answers), partial := PartialAnswer()
+        query.decision.stage, query.candidates.index, _shards(answers), partial, dedup=query.recipe.field
     )
     matches = yield from decide_by_texts(documents, nominees, source)
     return [
