@@ -15,7 +15,7 @@ from shinglefold.contracts.engine import JSON
 _CONSTANT = MappingProxyType({"shinglefold.none": {"order": "asc", "unmapped_type": "long", "missing": 0}})
 #: Types whose values servers skip correctly. Others may be anything: a plugin's, a runtime field.
 _EXACT = frozenset(
-    {"long", "integer", "short", "byte", "double", "float", "half_float", "unsigned_long", "boolean"}
+    {"long", "integer", "short", "byte", "double", "float", "unsigned_long", "boolean"}
     | {"date", "date_nanos", "keyword", "constant_keyword", "ip", "text"}
 )
 #: Formats of dates whose values servers read again as they were; of ``yyyy`` they lose the era.

@@ -112,7 +112,7 @@ def _orders(order: str) -> Iterator[list]:
 
 
 #: Fields by which servers lost hits: sorted both ways, and read by cursor, too.
-LOSSY = ("time", "day", "german", "price", "nested.value", "several")
+LOSSY = ("time", "day", "german", "price", "half", "nested.value", "several")
 
 
 @dataclass(frozen=True)
