@@ -1,8 +1,8 @@
-"""Where nothing folds, a folded answer is the server's own, key by key, for some 290 requests.
-
+"""Where nothing folds, a folded answer is the server's own, key by key, for some 300 requests.
 
 The requests are data, in ``requests.json``: by the part of a search that they are about, each with its body,
-URL parameters and target. A server that refuses one has it refused by a folded search, too.
+URL parameters and target. A server that refuses one has it refused by a folded search, too. A sort by a date
+with a format has all hits on its page: of a shorter one Elasticsearch 9.2 loses hits, one time in two.
 """
 
 import json
