@@ -18,12 +18,11 @@ from shinglefold.rerank.request.bodies import (
     chosen_body,
     hits_query,
     shown_keys,
-    sort_keys,
     with_ids,
     without_unwanted_id,
 )
 from shinglefold.rerank.request.hit_parts import WITH_IDS, adds_to_hits, with_doc_values, without_fields
-from shinglefold.rerank.request.sort_order import formatted_places
+from shinglefold.rerank.request.sort_order import formatted_places, sort_keys
 
 if TYPE_CHECKING:
     from shinglefold.rerank.page.window import WindowReader

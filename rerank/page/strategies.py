@@ -27,9 +27,9 @@ from shinglefold.rerank.request.bodies import (
     place_key,
     resumable,
     shown_keys,
-    sort_keys,
 )
 from shinglefold.rerank.request.fold_options import FoldOptions
+from shinglefold.rerank.request.sort_order import sort_keys
 
 
 class WindowStrategies:
