@@ -89,4 +89,9 @@ def test_where_nothing_folds_the_answer_is_the_servers_own(site, name):
     else:
         assert isinstance(found, dict), found
         assert found.get("dedup", {}).get("folded", 0) == 0
+        if "pit" in body:
+            # OpenSearch does not return the tiebreaker, without which search_after can't go on.
+            for hit, shown in zip(own["hits"]["hits"], found["hits"]["hits"], strict=True):
+                if "sort" in shown:
+                    shown["sort"] = shown["sort"][: len(hit["sort"])]
         assert not differences(comparable(own), comparable(found))
