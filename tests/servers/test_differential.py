@@ -1,8 +1,8 @@
-"""Where nothing folds, a folded answer is the server's own, key by key, for some 290 requests.
-
+"""Where nothing folds, a folded answer is the server's own, key by key, for some 300 requests.
 
 The requests are data, in ``requests.json``: by the part of a search that they are about, each with its body,
-URL parameters and target. A server that refuses one has it refused by a folded search, too.
+URL parameters and target. A server that refuses one has it refused by a folded search, too. A sort by a date
+with a format has all hits on its page: of a shorter one Elasticsearch 9.2 loses hits, one time in two.
 """
 
 import json
@@ -89,4 +89,9 @@ def test_where_nothing_folds_the_answer_is_the_servers_own(site, name):
     else:
         assert isinstance(found, dict), found
         assert found.get("dedup", {}).get("folded", 0) == 0
+        if "pit" in body:
+            # OpenSearch does not return the tiebreaker, without which search_after can't go on.
+            for hit, shown in zip(own["hits"]["hits"], found["hits"]["hits"], strict=True):
+                if "sort" in shown:
+                    shown["sort"] = shown["sort"][: len(hit["sort"])]
         assert not differences(comparable(own), comparable(found))
