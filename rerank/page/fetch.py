@@ -39,7 +39,11 @@ _MOST = 10_000
 
 
 class AmbiguousSeqNo(Exception):
-    """Sequence numbers do not identify the hits, or documents changed: read the hits again with ids."""
+    """Sequence numbers do not identify the hits: read the hits again with ids."""
+
+
+class HitsVanished(Exception):
+    """Hits are missing: their documents changed, or an alias moved to another index. Read the hits again."""
 
 
 def without_ids(window: JSON) -> JSON:
@@ -87,7 +91,8 @@ class SeqNoFetch:
         """Return the requested hits of an answer, in their order.
 
         Raises:
-            AmbiguousSeqNo: a hit is missing, or two match.
+            AmbiguousSeqNo: two hits match.
+            HitsVanished: a hit is missing.
         """
         if len(answer) >= self._most(hits):
             # The requested document may be among the hits that were cut off.
@@ -101,7 +106,7 @@ class SeqNoFetch:
         try:
             return [self._without_added_fields(fetched[self._key(hit, _number(hit))]) for hit in hits]
         except KeyError:
-            raise AmbiguousSeqNo from None
+            raise HitsVanished from None
 
     def _most(self, hits: Sequence[Hit]) -> int:
         """Return a size above the number of documents with these numbers in all shards."""
@@ -148,7 +153,11 @@ def _needs_query(body: Mapping[str, Any]) -> bool:
 
 
 def fetch_hits(reading: "WindowReader", places: Sequence[int], index: str | None) -> Steps[dict[int, JSON]]:
-    """Return hits with everything that the request returns; documents deleted meanwhile are left out."""
+    """Return hits with everything that the request returns; vanished ones are left out if reading stays.
+
+    Raises:
+        HitsVanished: some are missing, and may be found by reading again.
+    """
     found = yield from _by_id(reading, reading.body, places, index, source=None)
     hits, sort = reading.hits, sort_keys(reading.body)
     # A request with its own point in time also needs the tiebreaker to continue.
@@ -185,6 +194,8 @@ def _by_id(
         found |= {identity(hit): hit for hit in answer["hits"]["hits"]}
         done += len(hits)
     wanted = {place: found.get(identity(reading.hits[place])) for place in places}
+    if None in wanted.values() and not reading.stays:
+        raise HitsVanished
     return {place: without_unwanted_id(hit, body) for place, hit in wanted.items() if hit is not None}
 
 

@@ -11,6 +11,7 @@ from shinglefold.errors import EngineError, InputError
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.clustering import Group
 from shinglefold.rerank.hits import Hit, identity, with_source
+from shinglefold.rerank.page.fetch import HitsVanished
 from shinglefold.rerank.page.window import WindowReader
 from shinglefold.rerank.request.arguments import DUPLICATES, InnerHits, read_source_filter
 from shinglefold.rerank.request.bodies import hits_query, narrowable, without_unwanted_id
@@ -37,8 +38,15 @@ def inner_hits_of(reading: WindowReader, groups: Sequence[Group], index: str | N
             if isinstance(answer, BaseException):
                 raise answer
             reading.record_response(answer)
+            _check_all_found(reading, answer["hits"]["hits"], group, one)
             found[place][one.name] = {"hits": _inner_hits_answer(reading, group, one, answer["hits"])}
     return found
+
+
+def _check_all_found(reading: WindowReader, hits: Sequence[JSON], group: Group, one: InnerHits) -> None:
+    collapsed = "collapse" in (one.search or {})
+    if not collapsed and len(hits) < len(_slice(group, one)) and not reading.stays:
+        raise HitsVanished
 
 
 def _body(reading: WindowReader, group: Group, one: InnerHits) -> JSON:
@@ -145,6 +153,8 @@ def _query_documents(
     refuse_small_windows(answer)
     reading.partial.note(answer)
     sources = {identity(hit): hit.get("_source", {}) for hit in answer["hits"]["hits"]}
+    if any(identity(hit) not in sources for hit in shown) and not reading.stays:
+        raise HitsVanished
     return [_query_document(reading, {**hit, "_source": sources.get(identity(hit), {})}) for hit in shown]
 
 

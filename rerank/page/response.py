@@ -8,7 +8,7 @@ from shinglefold.options.validation import expected
 from shinglefold.rerank.engine_calls import Steps
 from shinglefold.rerank.fold.clustering import Collapsed, Group
 from shinglefold.rerank.hits import identity, with_source
-from shinglefold.rerank.page.fetch import AmbiguousSeqNo, fetch_fields, fetch_hits
+from shinglefold.rerank.page.fetch import AmbiguousSeqNo, HitsVanished, fetch_fields, fetch_hits
 from shinglefold.rerank.page.window import WindowReader
 from shinglefold.rerank.representatives import Candidate, choose, load_policies
 from shinglefold.rerank.request.arguments import DUPLICATES, read_source_filter
@@ -40,12 +40,19 @@ def duplicates(hit: Mapping[str, Any]) -> list[JSON]:
 
 
 def answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:
-    """Fetch the hits of the page and their members, and return the response."""
-    try:
-        return (yield from _answer_page(reading, index))
-    except AmbiguousSeqNo:
-        yield from reading.read_again(index)
-        return (yield from _answer_page(reading, index))
+    """Fetch the hits of the page and their members, and return the response.
+
+    Raises:
+        Outdated: the hits contradict what is known of the index.
+    """
+    while True:
+        reading.check_facts()
+        try:
+            return (yield from _answer_page(reading, index))
+        except AmbiguousSeqNo:
+            yield from reading.read_again(index)
+        except HitsVanished:
+            yield from reading.read_again(index, stay=True)
 
 
 def _answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:

@@ -1,4 +1,4 @@
-"""Reads hits until the page is full, the results end or the cap is reached; records what answers lack."""
+"""Reads hits until the page is full, the results end or the cap is reached."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -6,8 +6,8 @@ from sys import maxsize
 from typing import TYPE_CHECKING, Any, Literal
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.contracts.shard_failures import lost_shards, refuse_small_windows
-from shinglefold.errors import WindowTooLarge
+from shinglefold.contracts.shard_failures import refuse_small_windows
+from shinglefold.errors import EngineError, WindowTooLarge
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.rerank.engine_calls import Call, Steps
@@ -16,8 +16,10 @@ from shinglefold.rerank.fold.clustering import Collapsed, ConnectedFolding, Lead
 from shinglefold.rerank.fold.leader_groups import GroupByLeader, leader_groups
 from shinglefold.rerank.fold.matcher import Matcher
 from shinglefold.rerank.hits import FingerprintColumns, Hit
+from shinglefold.rerank.index_knowledge import IndexFacts
 from shinglefold.rerank.page.cursor import Cursor
 from shinglefold.rerank.page.fetch import without_ids
+from shinglefold.rerank.page.partial import CUT, PartialAnswer, missing
 from shinglefold.rerank.request.bodies import (
     after_hit,
     complete_tie_groups,
@@ -38,59 +40,13 @@ if TYPE_CHECKING:
     from shinglefold.rerank.fold.text_verification import TextStage
 
 
-#: The key in ``lacks`` for hits that a server counted but did not return.
-CUT = "cut_hits"
-_HEADER = ("timed_out", "terminated_early", "_shards", "_clusters")
+#: How often hits are read again because some have vanished, where no point in time can be opened.
+_MOST_AGAIN = 2
 StoppedBy = Literal[
     "page_full", "end_of_results", "window_cap", "partial_answer", "k_reached", "rank_window_reached"
 ]
 #: The most hits requested at once; with one more a window is as large as servers allow by default.
 _MOST = 9_999
-
-
-def missing(answer: Mapping[str, Any]) -> JSON:
-    """Return what an answer lacks, by name; {} if it is complete.
-
-    Returns:
-        ``failed_shards`` and ``skipped_clusters`` (numbers), ``timed_out`` and ``terminated_early`` (true).
-    """
-    clusters = answer.get("_clusters")
-    lost = sum(int(clusters.get(name) or 0) for name in ("skipped", "partial", "failed")) if clusters else 0
-    found = {
-        "failed_shards": lost_shards(answer),
-        "timed_out": bool(answer.get("timed_out")),
-        "terminated_early": bool(answer.get("terminated_early")),
-        "skipped_clusters": lost,
-    }
-    return {name: value for name, value in found.items() if value}
-
-
-class PartialAnswer:
-    """What the answers to the requests of one search lack: the greatest of each number.
-
-    Attributes:
-        header: the parts of partial answers in which the engine reports it; {} if all are complete.
-    """
-
-    def __init__(self) -> None:
-        self.lacks: JSON = {}
-        self.header: JSON = {}
-
-    def __bool__(self) -> bool:
-        return bool(self.lacks)
-
-    def note(self, answer: Mapping[str, Any], cut: int = 0) -> bool:
-        """Record what an answer lacks and return whether it is partial.
-
-        Args:
-            cut: further hits that are missing.
-        """
-        lacks = missing(answer) | ({CUT: cut} if cut else {})
-        for name, value in lacks.items():
-            self.lacks[name] = max(self.lacks.get(name, 0), value)
-        if lacks:
-            self.header |= {name: answer[name] for name in _HEADER if answer.get(name)}
-        return bool(lacks)
 
 
 class WindowReader:
@@ -107,6 +63,9 @@ class WindowReader:
         own_order: the sort key of the engine's own order of equal hits, if it has one.
         tie: the last sort key; None leaves the order, and its ties, to the engine.
         pit: the point in time to read under; ``keep``: the other keys of ``pit`` in a body.
+        keep_alive: how long to keep a point in time that is opened because hits vanished.
+        facts: what is known of the index; None reads no fingerprints, so that nothing folds.
+        settled: whether the mappings were just read again, so that nothing contradicts them.
         most: hits that the index is known to allow in one request.
 
     Attributes:
@@ -134,6 +93,9 @@ class WindowReader:
         tie: str | None = None,
         pit: str | None = None,
         keep: JSON | None = None,
+        keep_alive: str = "",
+        facts: IndexFacts | None = None,
+        settled: bool = False,
         most: int = _MOST,
     ) -> None:
         self.body, self.options = body, options
@@ -144,6 +106,8 @@ class WindowReader:
         self.tie, self.pit, self.keep = tie, pit, keep or {}
         self.owns_pit = False
         self.most = most
+        self._keep_alive, self._facts, self._settled = keep_alive, facts, settled
+        self._again = 0
         self.start, self.size = page_bounds(body)
         self.first: JSON | None = None
         self.partial = PartialAnswer()
@@ -153,7 +117,7 @@ class WindowReader:
         self._own_order = own_order
         self._rank_window = rank_window(body)
         self._shared = Matcher.of(scheme, options).min_shared > 0
-        self._fields = window_fields(options, field, self._shared)
+        self._fields = window_fields(options, field, self._shared) if facts is not None else []
         self._earlier: Sequence[Hit] = ()
         self._pending: list[JSON] = []
         self._after: JSON = {}
@@ -242,13 +206,46 @@ class WindowReader:
         """Read ids instead of sequence numbers from now on."""
         self.numbers = False
 
-    def read_again(self, index: str | None) -> Steps[None]:
-        """Read the same number of hits again, with ids, which do not change when documents are updated."""
+    @property
+    def stays(self) -> bool:
+        """Whether hits that are missing now are really gone, so that reading again is no use."""
+        return self.pit is not None or "pit" in self.body or self._again >= _MOST_AGAIN
+
+    def check_facts(self) -> None:
+        """Check the hits read against what is known of their index.
+
+        Raises:
+            Outdated: they contradict it.
+        """
+        if self._facts is not None:
+            check = self._facts.accept if self._settled else self._facts.check
+            check(self.hits, self.collapsed().counts)
+
+    def read_again(self, index: str | None, *, stay: bool = False) -> Steps[None]:
+        """Read the same number of hits again, with ids, which do not change when documents are updated.
+
+        Args:
+            stay: read under a point in time if the engine opens one. Then all requests of the page see the
+                same documents, whatever becomes of the index or of its alias.
+        """
+        if stay and not self.stays and self._keep_alive:
+            try:
+                pit = yield Call("open_pit", (index, self._keep_alive))
+            except EngineError:
+                # A role may not open one, or too many are open.
+                pass
+            else:
+                self.use_pit(pit, {"keep_alive": self._keep_alive})
+                self.owns_pit = True
+        self._again += 1
         self.require_ids()
         size = max(len(self.hits), self.first_size())
+        # Totals and aggregations are those of the hits, too.
+        self.first, self.partial = None, PartialAnswer()
         self._restart()
         if self.tie is None:
             yield from self._read_from_start(index, min(size, self._cap))
+            yield from self.read_more(index)
         else:
             yield from self.read_on(index)
 
@@ -297,6 +294,7 @@ class WindowReader:
             tie=self.tie,
             pit=self.pit,
             keep=self.keep,
+            facts=self._facts,
         )
         # Totals are not needed, and only the count ends the reading.
         before.first, before._cap, before.size = {}, maxsize, count
@@ -313,8 +311,10 @@ class WindowReader:
         if not self._is_fresh:
             self._restart()
         size = size if self._rank_window is None else min(size, self._rank_window)
-        answer = yield Call("search", (index, self._window(size)))
+        answer = yield Call("search", self.under_pit(index, self._window(size)))
         refuse_small_windows(answer)
+        if self.pit is not None:
+            self.pit = answer.get("pit_id", self.pit)
         self._pending = self._record_hits(answer, size)
         self._fold((), last=True)
 
@@ -369,6 +369,10 @@ class WindowReader:
         if self.first is None:
             self.first = answer
         hits: list[JSON] = answer["hits"]["hits"]
+        if self.owns_pit and self.tie is not None:
+            # Elasticsearch adds a sort key under a point in time, which no other request has.
+            keys = len(total_order(self.body, self.tie))
+            hits = [{**hit, "sort": hit["sort"][:keys]} for hit in hits]
         # A pipeline that removes hits does so in later answers, too, which have no totals.
         broken = self.partial.note(answer, self._cut(answer, size)) or CUT in self.partial.lacks
         k = None if self.k_raised else raisable_k(self.body)

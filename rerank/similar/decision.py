@@ -17,7 +17,7 @@ from shinglefold.rerank.fold.matcher import Mask, Matcher, nonzero
 from shinglefold.rerank.fold.text_verification import TextStage, TextVerdict
 from shinglefold.rerank.fold.uncertain_pairs import UncertaintyBand
 from shinglefold.rerank.hits import FingerprintColumns, FingerprintCounts, FingerprintReader, Hit, identity
-from shinglefold.rerank.page.window import PartialAnswer
+from shinglefold.rerank.page.partial import PartialAnswer
 from shinglefold.rerank.request.bodies import hits_query
 from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.rerank.similar.query_document import Match, QueryDocument

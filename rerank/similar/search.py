@@ -12,7 +12,8 @@ from shinglefold.model.values import Fingerprint
 from shinglefold.options.validation import check_options, check_str, expected
 from shinglefold.rerank.engine_calls import Call, Steps, run, run_async, run_together
 from shinglefold.rerank.fold.text_verification import TextStages
-from shinglefold.rerank.index_knowledge import IndexRecipes, check_fields, check_scopes
+from shinglefold.rerank.index_fields import check_fields, check_scopes
+from shinglefold.rerank.index_recipes import IndexRecipes
 from shinglefold.rerank.request.arguments import check_list, check_search_arguments
 from shinglefold.rerank.similar.candidates import CandidateSearch, LookupResult, SimilarQuery, look_up
 from shinglefold.rerank.similar.decision import CandidateDecision

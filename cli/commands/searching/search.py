@@ -203,7 +203,7 @@ def search(
     from shinglefold.cli.session.open_index import open_store, seal_of_index
     from shinglefold.engines import is_server
     from shinglefold.rerank import Explain, FoldedSearch
-    from shinglefold.rerank.index_knowledge import check_fields
+    from shinglefold.rerank.index_fields import check_fields
     from shinglefold.rerank.representatives import load_policies
 
     words = " ".join(query)
