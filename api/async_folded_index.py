@@ -101,16 +101,16 @@ class AsyncFoldedIndex:
         self._lock = asyncio.Lock()
         self._gate: AsyncGate | None = None
         self._fold = options.fold_options()
-        scheme, field = options.scheme(recipe), recipe.field
         self._search = AsyncFoldedSearch(
             engine,
-            scheme,
-            field,
+            options.scheme,
+            None,
             tiebreaker,
             cursor_key=options.cursor_secret(settings, engine, name, recipe.scheme),
             seal=self.seal,
+            on_trouble=options.on_trouble,
         )
-        self._similar = AsyncSimilarSearch(engine, scheme, field, seal=self.seal)
+        self._similar = AsyncSimilarSearch(engine, options.scheme, seal=self.seal)
         self._matches: AsyncMatchSearch | None = None
 
     async def __aenter__(self) -> Self:

@@ -13,6 +13,7 @@ from shinglefold.errors import IndexMissing
 from shinglefold.model.recipe import Recipe
 from shinglefold.registry import check_versions
 from shinglefold.rerank import FoldOptions
+from shinglefold.rerank.request.fold_options import OnTrouble
 from shinglefold.settings import load_settings
 
 
@@ -28,6 +29,7 @@ def open(  # noqa: A001 - documented, each with a default
     policy: Any = "refuse",  # noqa: ANN401 - a name or a Policy
     seal_key: str | None = None,
     cursor_key: bytes | str | None = None,
+    on_trouble: OnTrouble = "unfolded",
 ) -> "FoldedIndex":
     """Open an index that ``shinglefold.setup`` or ``shinglefold index`` made.
 
@@ -44,6 +46,8 @@ def open(  # noqa: A001 - documented, each with a default
         policy: what ``add`` does with a near-duplicate: ``"refuse"``, ``"tag"`` (number its group), or a
             ``Policy`` (from ``shinglefold.grouping``).
         seal_key, cursor_key: by default those of the settings.
+        on_trouble: what a search does where fingerprints can't be read: ``"unfolded"`` returns the engine's
+            own page and says why in ``dedup``, ``"raise"`` raises an error.
 
     Raises:
         IndexMissing: there is no such index; the message has the call that makes it.
@@ -60,6 +64,7 @@ def open(  # noqa: A001 - documented, each with a default
         policy=policy,
         seal_key=seal_key,
         cursor_key=cursor_key,
+        on_trouble=on_trouble,
     )
     settings = load_settings()
     engine, recipe = _open_with_recipe(where, index, options)

@@ -65,6 +65,7 @@ class IndexFacts:
     ``keywordless``, ``groupless``: an index without supershingles or group numbers, empty if there is none.
     ``fields``: fields that options named and that are there; None if the mappings may not be read.
     ``seen``: what hits may show without a contradiction: indices, other schemes, "" for no fingerprints.
+    ``fresh``: whether no search has used them yet.
     """
 
     scheme: Scheme
@@ -75,6 +76,7 @@ class IndexFacts:
     groupless: str = ""
     fields: set[str] | None = None
     seen: set[str] = field(default_factory=set)
+    fresh: bool = True
     read: float = field(default_factory=monotonic)
 
     @property
@@ -92,21 +94,28 @@ class IndexFacts:
         Raises:
             Outdated: they contradict that.
         """
-        if self.fields is not None and not self._observed(hits, counts) <= self.seen:
+        if self.fields is None:
+            return
+        if not _indices(hits) <= self.seen or not (self.fresh or _lagging(counts) <= self.seen):
             raise Outdated
+        self.seen |= _lagging(counts)
 
     def accept(self, hits: Iterable[Hit], counts: FingerprintCounts | None = None) -> None:
         """Note what hits show, as the mappings were just read and say nothing else."""
         if len(self.seen) < _MOST_KNOWN:
-            self.seen |= self._observed(hits, counts)
+            self.seen |= _indices(hits) | _lagging(counts)
 
-    def _observed(self, hits: Iterable[Hit], counts: FingerprintCounts | None) -> set[str]:
-        # The mappings of an index in another cluster can't be read.
-        seen = {name for name in {str(hit.get("_index")) for hit in hits} if ":" not in name}
-        if counts is None:
-            return seen
-        bare = {""} if counts.hits and counts.unsigned == counts.hits else set()
-        return seen | counts.other_schemes.keys() | bare
+
+def _indices(hits: Iterable[Hit]) -> set[str]:
+    # The mappings of an index in another cluster can't be read.
+    return {name for name in {str(hit.get("_index")) for hit in hits} if ":" not in name}
+
+
+def _lagging(counts: FingerprintCounts | None) -> set[str]:
+    """Return what hits show that is not in the mappings: other schemes, or "" for no fingerprints at all."""
+    if counts is None:
+        return set()
+    return {*counts.other_schemes, *([""] if counts.hits and counts.unsigned == counts.hits else [])}
 
 
 def _decisive(facts: IndexFacts) -> tuple[object, ...]:
@@ -138,8 +147,12 @@ class IndexKnowledge:
         """
         known = self._facts.get(str(index))
         if known is None or renew or not self._is_valid(known, options):
-            known = yield from self._renewed(index, options, known)
+            before, known = known, (yield from self._renewed(index, options, known))
+            if before is not None and not renew and not known.differs(before):
+                known.seen |= before.seen
             self._facts.put(str(index), known)
+        else:
+            known.fresh = False
         _check_keywords_of(known, options)
         return known
 
@@ -184,9 +197,9 @@ class IndexKnowledge:
             found |= each or {}
         facts = self._facts_of(str(index), found)
         wanted = _wanted(options)
-        if hidden:
+        if hidden or not found:
             facts.fields = None
-        elif found:
+        else:
             check_scopes(found.values(), str(index), [scope.field for scope in options.scope])
             check_fields(found.values(), str(index), named_fields(options), "ext.dedup")
             before = known.fields if known is not None and known.fields else set()

@@ -14,7 +14,6 @@ from shinglefold.errors import (
     ConfigError,
     EngineError,
     EngineUnavailable,
-    IndexMissing,
     ShinglefoldError,
 )
 from shinglefold.model.recipe import FIELD
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
 
 Driven = TypeVar("Driven", Engine, AsyncEngine)
 #: What the engine would answer to the request itself, too.
-_FINAL = (EngineUnavailable, AuthenticationFailed, IndexMissing)
+_FINAL = (EngineUnavailable, AuthenticationFailed)
 
 
 @dataclass(frozen=True, slots=True)

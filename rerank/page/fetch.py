@@ -91,7 +91,7 @@ class SeqNoFetch:
         """Return the requested hits of an answer, in their order.
 
         Raises:
-            AmbiguousSeqNo: two hits match.
+            AmbiguousSeqNo: two hits match, or another one has the number.
             HitsVanished: a hit is missing.
         """
         if len(answer) >= self._most(hits):
@@ -106,7 +106,10 @@ class SeqNoFetch:
         try:
             return [self._without_added_fields(fetched[self._key(hit, _number(hit))]) for hit in hits]
         except KeyError:
-            raise HitsVanished from None
+            places = {key[:2] for key in fetched}
+            missing = (hit for hit in hits if self._key(hit, _number(hit)) not in fetched)
+            taken = any((hit.get("_index"), _number(hit)) in places for hit in missing)
+            raise (AmbiguousSeqNo if taken else HitsVanished) from None
 
     def _most(self, hits: Sequence[Hit]) -> int:
         """Return a size above the number of documents with these numbers in all shards."""

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from shinglefold.rerank.page import fetch
-from shinglefold.rerank.page.fetch import AmbiguousSeqNo, SeqNoFetch, are_numbered, without_ids
+from shinglefold.rerank.page.fetch import AmbiguousSeqNo, HitsVanished, SeqNoFetch, are_numbered, without_ids
 from shinglefold.rerank.page.partial import PartialAnswer
 from shinglefold.rerank.page.window import WindowReader
 
@@ -109,7 +109,7 @@ def test_what_was_asked_for_is_kept():
 
 
 def test_a_hit_that_changed_meanwhile_is_untold():
-    with pytest.raises(AmbiguousSeqNo):
+    with pytest.raises(HitsVanished):
         SeqNoFetch({}, 1, "dedup").found([_read(1)], [])
 
 

@@ -22,7 +22,7 @@ def test_each_is_answered_as_alone_with_two_requests_for_all(library):
     tapped = Tapped(library.engine)
     searches = [("pages", body) for body in bodies(library)]
     answers = FoldedSearch(tapped, SCHEME).msearch(searches, FoldOptions(members=3))
-    assert tapped.names == ["mappings", "msearch", "msearch"]
+    assert tapped.names == ["all_mappings", "msearch", "msearch"]
     alone = FoldedSearch(library.engine, SCHEME)
     for answer, (index, body) in zip(answers, searches, strict=True):
         assert without_time(answer) == without_time(alone.search(index, body, FoldOptions(members=3)))

@@ -237,7 +237,16 @@ def search(
         key = f"{index} {store.scheme.id}".encode()
         tiebreaker = store.engine.tiebreaker()
         seal = seal_of_index(target, store.recipe)
-        folded = FoldedSearch(store.engine, store.scheme, store.field, tiebreaker, cursor_key=key, seal=seal)
+        folded = FoldedSearch(
+            store.engine,
+            store.scheme,
+            store.field,
+            tiebreaker,
+            cursor_key=key,
+            seal=seal,
+            # Whoever types a command wants to know the remedy.
+            on_trouble="raise",
+        )
         found = folded.search(index, body, chosen)
     if invocation.json:
         write_json(found)
