@@ -140,8 +140,9 @@ class SearchSteps(Generic[Driven]):
         except Unfoldable as trouble:
             if self._is_strict(chosen):
                 raise trouble.error from trouble.error.__cause__
+            page = yield from self._unfolded(request, str(trouble))
             self._knowledge.warn(index, trouble)
-            return (yield from self._unfolded(request, str(trouble)))
+            return page
 
     def _is_strict(self, options: FoldOptions) -> bool:
         return (options.on_trouble or self._on_trouble) == "raise"

@@ -33,6 +33,8 @@ from shinglefold.runtime.recent import RecentlyUsed
 
 #: Seconds after which coverage is counted again; at once if a page shows a document without a group number.
 _VALID_SECONDS = 30.0
+#: How often the engine is asked for a page with members from one index.
+_MOST_TRIES = 3
 
 
 class GroupCoverage:
@@ -108,7 +110,11 @@ def native_page(
     if not reasons and (lacking := (yield from target.grouped.obstacle(index, target.facts))):
         reasons = [lacking]
     if not reasons:
-        page = yield from _Page(index, body, options, target).answer()
+        for _ in range(_MOST_TRIES):
+            made = _Page(index, body, options, target)
+            page = yield from made.answer()
+            if page is None or not made.torn:
+                break
         if page is not None:
             return page
         target.grouped.doubt(index)
@@ -137,6 +143,8 @@ class _Page:
         self._field = group_field(dedup)
         self._policies = len(policy_sort(options, dedup))
         self._partial = PartialAnswer()
+        #: Whether the engine took the members from another index, as its alias has moved.
+        self.torn = False
         self._total_wanted = body.get("track_total_hits") is not False
         self._counting = GroupCounter(
             index,
@@ -185,6 +193,8 @@ class _Page:
             return own | {"inner_hits": {**inner, DUPLICATES: {"hits": {**members, "hits": [own]}}}}
         members = attached["hits"]
         hits = [self._member(hit) for hit in members["hits"]]
+        if len(hits) >= members["total"]["value"] and identity(own) not in map(identity, hits):
+            self.torn = True
         shown = hits[0] if self._policies else own
         others = [hit for hit in hits if identity(hit) != identity(shown)][: self._options.members]
         wanted = read_source_filter(self._options.member_source)
