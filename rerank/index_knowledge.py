@@ -10,12 +10,13 @@ from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
 from time import monotonic
+from typing import Any
 
 from shinglefold.errors import ConfigError, EngineError, IndexMissing, ShinglefoldError, chain, suggest
 from shinglefold.model.recipe import FIELD, TEXTS, Recipe, has_recipe, stored_recipe, stores_keywords
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
-from shinglefold.rerank.engine_calls import Steps
+from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.matcher import Matcher
 from shinglefold.rerank.hits import FingerprintCounts, Hit
 from shinglefold.rerank.index_fields import check_fields, check_scopes, mapped_at, named_fields
@@ -33,6 +34,8 @@ from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.runtime.recent import RecentlyUsed
 
 _log = logging.getLogger("shinglefold.rerank")
+#: Seconds for which mappings are right if hits show other schemes: documents are behind them.
+_FRESH_SECONDS = 1.0
 #: Seconds between two warnings about the same index.
 _SECONDS_BETWEEN_WARNINGS = 60.0
 #: The most fields, indices and schemes that are known of a name.
@@ -65,7 +68,7 @@ class IndexFacts:
     ``keywordless``, ``groupless``: an index without supershingles or group numbers, empty if there is none.
     ``fields``: fields that options named and that are there; None if the mappings may not be read.
     ``seen``: what hits may show without a contradiction: indices, other schemes, "" for no fingerprints.
-    ``fresh``: whether no search has used them yet.
+    ``pipeline``: the default search pipeline of the index; {} if there is none, or it can't be read.
     """
 
     scheme: Scheme
@@ -76,7 +79,7 @@ class IndexFacts:
     groupless: str = ""
     fields: set[str] | None = None
     seen: set[str] = field(default_factory=set)
-    fresh: bool = True
+    pipeline: Mapping[str, Any] = field(default_factory=dict)
     read: float = field(default_factory=monotonic)
 
     @property
@@ -96,9 +99,13 @@ class IndexFacts:
         """
         if self.fields is None:
             return
-        if not _indices(hits) <= self.seen or not (self.fresh or _lagging(counts) <= self.seen):
+        if not _indices(hits) <= self.seen or not (self._is_fresh or _lagging(counts) <= self.seen):
             raise Outdated
         self.seen |= _lagging(counts)
+
+    @property
+    def _is_fresh(self) -> bool:
+        return monotonic() - self.read < _FRESH_SECONDS
 
     def accept(self, hits: Iterable[Hit], counts: FingerprintCounts | None = None) -> None:
         """Note what hits show, as the mappings were just read and say nothing else."""
@@ -119,7 +126,8 @@ def _lagging(counts: FingerprintCounts | None) -> set[str]:
 
 
 def _decisive(facts: IndexFacts) -> tuple[object, ...]:
-    return facts.scheme.id, facts.dedup, facts.texts, facts.keywordless, facts.groupless, str(facts.mismatch)
+    recipe = facts.scheme.id, facts.dedup, facts.texts, str(facts.mismatch)
+    return *recipe, facts.keywordless, facts.groupless, facts.pipeline
 
 
 class IndexKnowledge:
@@ -128,10 +136,14 @@ class IndexKnowledge:
     Args:
         scheme: the scheme of the search, or a function that takes it from the recipe of the index.
         field: the field of the fingerprints; None takes that of the index.
+        pipelines: whether indices may have search pipelines.
     """
 
-    def __init__(self, scheme: Scheme | SchemeOf, field: str | None, seal: Seal | None) -> None:
+    def __init__(
+        self, scheme: Scheme | SchemeOf, field: str | None, seal: Seal | None, *, pipelines: bool = False
+    ) -> None:
         self._given, self._field, self._seal = scheme, field, seal
+        self._pipelines = pipelines
         self._facts: RecentlyUsed[str, IndexFacts] = RecentlyUsed()
         self._warned: RecentlyUsed[str, tuple[float, str]] = RecentlyUsed()
 
@@ -151,8 +163,6 @@ class IndexKnowledge:
             if before is not None and not renew and not known.differs(before):
                 known.seen |= before.seen
             self._facts.put(str(index), known)
-        else:
-            known.fresh = False
         _check_keywords_of(known, options)
         return known
 
@@ -196,6 +206,8 @@ class IndexKnowledge:
             hidden = hidden or each is None
             found |= each or {}
         facts = self._facts_of(str(index), found)
+        if self._pipelines and names:
+            facts.pipeline = yield Call("search_pipeline", (",".join(names), None))
         wanted = _wanted(options)
         if hidden or not found:
             facts.fields = None

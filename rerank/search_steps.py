@@ -5,6 +5,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from secrets import token_bytes
+from time import monotonic
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args
 
@@ -25,7 +26,7 @@ from shinglefold.rerank.explanation import PassageTexts, shown_fields
 from shinglefold.rerank.fold.clustering import folding_of
 from shinglefold.rerank.fold.leader_groups import GroupByLeader, leader_groups
 from shinglefold.rerank.index_knowledge import IndexFacts, IndexKnowledge, Outdated, Unfoldable
-from shinglefold.rerank.index_recipes import SchemeOf
+from shinglefold.rerank.index_recipes import VALID_SECONDS, SchemeOf
 from shinglefold.rerank.page.native import GroupCoverage, NativeTarget, native_page
 from shinglefold.rerank.page.response import KEY, answer_page
 from shinglefold.rerank.page.strategies import WindowStrategies, begin_cursor, read_page
@@ -34,7 +35,10 @@ from shinglefold.rerank.page.window import WindowReader
 from shinglefold.rerank.request.arguments import check_search_arguments, checked_searches
 from shinglefold.rerank.request.bodies import SEQ_NO, page_bounds, refuse_collapse, split_request
 from shinglefold.rerank.request.fold_options import Explain, FoldOptions, OnTrouble
+from shinglefold.rerank.request.search_pipeline import KEY as PIPELINE
+from shinglefold.rerank.request.search_pipeline import NONE, SearchPipeline
 from shinglefold.rerank.request.url_parameters import read_parameters, with_parameters
+from shinglefold.runtime.recent import RecentlyUsed
 
 if TYPE_CHECKING:
     from shinglefold.canon import Canonicalizer
@@ -93,7 +97,8 @@ class SearchSteps(Generic[Driven]):
         self._stages: TextStages | None = None
         self._group_by_leader: GroupByLeader = leader_groups
         self._field = field
-        self._knowledge = IndexKnowledge(self._scheme, field, seal)
+        self._knowledge = IndexKnowledge(self._scheme, field, seal, pipelines=self._can.search_pipelines)
+        self._pipelines: RecentlyUsed[str, tuple[float, JSON]] = RecentlyUsed()
         self._strategies = WindowStrategies(self._can, tiebreaker, keep_alive)
         self._grouped = GroupCoverage()
 
@@ -199,6 +204,7 @@ class SearchSteps(Generic[Driven]):
     def _window(self, request: Request, facts: IndexFacts, *, settled: bool) -> Steps[JSON]:
         """Answer by folding a window of hits."""
         index, body, options = request.index, request.body, request.options
+        pipeline = yield from self._pipeline(body, facts)
         reading_of = partial(
             WindowReader,
             body,
@@ -213,11 +219,13 @@ class SearchSteps(Generic[Driven]):
             keep_alive=self._keep_alive,
             facts=facts,
             settled=settled,
+            pipeline=pipeline,
         )
         if options.cursor is not False:
             return (yield from self._scroll(request, facts.scheme, reading_of))
         # Members that are fetched in an order of their own are requested by id.
         by_rank = not options.inner_hits and options.members_from == "results"
+        by_rank = by_rank and (pipeline is None or pipeline.page is None)
         reading = reading_of(numbers=self._strategies.numbers and by_rank)
         try:
             yield from self._strategies.read(reading, index, str(request.url.get("routing", "")))
@@ -225,6 +233,29 @@ class SearchSteps(Generic[Driven]):
         finally:
             if reading.owns_pit:
                 yield Call("close_pit", (reading.pit,))
+
+    def _pipeline(self, body: JSON, facts: IndexFacts) -> Steps[SearchPipeline | None]:
+        """Return what the search pipeline means for each request; None if there is none.
+
+        Raises:
+            Unfoldable: windows can't go through it.
+        """
+        given = body.get(PIPELINE)
+        if given == NONE or not self._can.search_pipelines:
+            return None
+        definition = facts.pipeline if given is None else given
+        if isinstance(given, str):
+            when, known = self._pipelines.get(given) or (0.0, None)
+            if known is None or monotonic() - when > VALID_SECONDS:
+                known = yield Call("search_pipeline", ("", given))
+                self._pipelines.put(given, (monotonic(), known))
+            definition = known
+        if not isinstance(definition, Mapping) or not definition:
+            return None
+        try:
+            return SearchPipeline.of(definition, repr(given) if isinstance(given, str) else "of the index")
+        except ConfigError as error:
+            raise Unfoldable(error) from None
 
     def _unfolded(self, request: Request, reason: str) -> Steps[JSON]:
         """Answer with the engine's own page. A cursor reads on as in folded pages, without fingerprints.

@@ -23,6 +23,8 @@ from shinglefold.rerank.request.bodies import (
     with_ids,
     without_unwanted_id,
 )
+from shinglefold.rerank.request.search_pipeline import KEY as PIPELINE
+from shinglefold.rerank.request.search_pipeline import NONE
 
 if TYPE_CHECKING:
     from shinglefold.rerank.page.window import WindowReader
@@ -188,6 +190,7 @@ def _by_id(
                 reading,
                 chosen_body(with_ids(body), hits_query(hits, reading.shards), len(hits), source),
                 index,
+                source,
             )
         except WindowTooLarge:
             if len(hits) == 1:
@@ -214,7 +217,7 @@ def _by_seq_no(
     for begin in range(0, len(places), _AT_ONCE):
         hits = [reading.hits[place] for place in places[begin : begin + _AT_ONCE]]
         try:
-            answer = yield from _search_hits(reading, numbered.request(hits, source), index)
+            answer = yield from _search_hits(reading, numbered.request(hits, source), index, source)
         except WindowTooLarge:
             # Requests by id may be smaller.
             raise AmbiguousSeqNo from None
@@ -222,12 +225,22 @@ def _by_seq_no(
     return dict(zip(places, found, strict=True))
 
 
-def _search_hits(reading: "WindowReader", request: JSON, index: str | None) -> Steps[JSON]:
+def _search_hits(
+    reading: "WindowReader",
+    request: JSON,
+    index: str | None,
+    source: Any,  # noqa: ANN401 - JSON
+) -> Steps[JSON]:
     """Fetch hits that were read before, and record what the answer lacks.
+
+    Args:
+        source: the fields to compare, as stored; None fetches what is shown, through the search pipeline.
 
     Raises:
         WindowTooLarge: the index allows only smaller windows.
     """
+    if reading.pipeline is not None:
+        request = {**request, PIPELINE: reading.pipeline.hits if source is None else NONE}
     answer: JSON = yield Call("search", reading.under_pit(index, request))
     refuse_small_windows(answer)
     reading.record_response(answer)
@@ -248,3 +261,33 @@ def _with_ranking(hit: Hit, fetched: JSON, keys: slice | None) -> JSON:
     if keys is not None and "sort" in hit:
         ranked["sort"] = hit["sort"][keys]
     return ranked
+
+
+def page_hits(
+    reading: "WindowReader", page: Sequence[JSON], index: str | None
+) -> Steps[tuple[list[JSON], int]]:
+    """Return the hits shown as the search pipeline leaves them, and how many of them it has cut.
+
+    They are found again in the order of the page, so that processors see what they see natively.
+    """
+    if reading.pipeline is None or reading.pipeline.page is None or not page:
+        return list(page), 0
+    chosen = hits_query(page, reading.shards)
+    weights = [
+        {"filter": hits_query([hit], reading.shards), "weight": len(page) - at} for at, hit in enumerate(page)
+    ]
+    ranked = {"query": chosen, "functions": weights, "score_mode": "max", "boost_mode": "replace"}
+    body = {name: value for name, value in reading.body.items() if name not in ("query", *_QUERY_KEYS)}
+    request = chosen_body(with_ids(body), {"function_score": ranked}, len(page))
+    request[PIPELINE] = reading.pipeline.page
+    answer: JSON = yield Call("search", reading.under_pit(index, request))
+    reading.record_response(answer)
+    known = {identity(hit): (len(page) - at, hit) for at, hit in enumerate(page)}
+    result = []
+    for hit in answer["hits"]["hits"]:
+        weight, shown = known[identity(hit)]
+        # A processor may rank anew.
+        score = {} if hit.get("_score") == weight else {"_score": hit.get("_score")}
+        own = {name: value for name, value in hit.items() if name not in ("_score", "sort")}
+        result.append({**own, **shown, **{n: own[n] for n in ("_source",) if n in own}, **score})
+    return result, len(page) - len(result)

@@ -8,7 +8,13 @@ from shinglefold.options.validation import expected
 from shinglefold.rerank.engine_calls import Steps
 from shinglefold.rerank.fold.clustering import Collapsed, Group
 from shinglefold.rerank.hits import identity, with_source
-from shinglefold.rerank.page.fetch import AmbiguousSeqNo, HitsVanished, fetch_fields, fetch_hits
+from shinglefold.rerank.page.fetch import (
+    AmbiguousSeqNo,
+    HitsVanished,
+    fetch_fields,
+    fetch_hits,
+    page_hits,
+)
 from shinglefold.rerank.page.window import WindowReader
 from shinglefold.rerank.representatives import Candidate, choose, load_policies
 from shinglefold.rerank.request.arguments import DUPLICATES, read_source_filter
@@ -85,6 +91,9 @@ def _answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:
 
         shown = [group for group in groups if group.representative in found]
         page, counters["from_index"] = yield from with_copies(reading, shown, page, index)
+    page, cut = yield from page_hits(reading, page, index)
+    if cut:
+        reading.partial.note({}, cut)
     if reading.options.explain:
         texts = reading.texts
         sources = (

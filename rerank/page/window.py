@@ -35,6 +35,8 @@ from shinglefold.rerank.request.bodies import (
     with_rank_window,
 )
 from shinglefold.rerank.request.fold_options import FoldOptions
+from shinglefold.rerank.request.search_pipeline import KEY as PIPELINE
+from shinglefold.rerank.request.search_pipeline import SearchPipeline
 
 if TYPE_CHECKING:
     from shinglefold.rerank.fold.text_verification import TextStage
@@ -66,6 +68,7 @@ class WindowReader:
         keep_alive: how long to keep a point in time that is opened because hits vanished.
         facts: what is known of the index; None reads no fingerprints, so that nothing folds.
         settled: whether the mappings were just read again, so that nothing contradicts them.
+        pipeline: what the search pipeline means for each request; None leaves it to the engine.
         most: hits that the index is known to allow in one request.
 
     Attributes:
@@ -96,6 +99,7 @@ class WindowReader:
         keep_alive: str = "",
         facts: IndexFacts | None = None,
         settled: bool = False,
+        pipeline: SearchPipeline | None = None,
         most: int = _MOST,
     ) -> None:
         self.body, self.options = body, options
@@ -108,6 +112,7 @@ class WindowReader:
         self.most = most
         self._keep_alive, self._facts, self._settled = keep_alive, facts, settled
         self._again = 0
+        self.pipeline = pipeline
         self.start, self.size = page_bounds(body)
         self.first: JSON | None = None
         self.partial = PartialAnswer()
@@ -295,6 +300,7 @@ class WindowReader:
             pit=self.pit,
             keep=self.keep,
             facts=self._facts,
+            pipeline=self.pipeline,
         )
         # Totals are not needed, and only the count ends the reading.
         before.first, before._cap, before.size = {}, maxsize, count
@@ -361,6 +367,8 @@ class WindowReader:
     def _window(self, size: int) -> JSON:
         body = with_greater_k(self.body, size) if self.k_raised else with_rank_window(self.body, size)
         window = window_body(body, size, self._fields, first=self.first is None)
+        if self.pipeline is not None:
+            window[PIPELINE] = self.pipeline.window
         return without_ids(window) if self.numbers else window
 
     def _record_hits(self, answer: JSON, size: int) -> list[JSON]:
