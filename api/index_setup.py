@@ -12,13 +12,21 @@ from shinglefold.api.index_recipe import (
     with_languages,
     with_preset,
 )
-from shinglefold.contracts.engine import JSON
+from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Pipeline, default_definition
 from shinglefold.ingest.index_mapping import usual_properties
+from shinglefold.ingest.recipe_recovery import recover_recipe
 from shinglefold.maintenance import Plan, SetupRequest, carry_out, make_plan
-from shinglefold.model.recipe import FIELD, Recipe, has_recipe, stored_recipe, with_passages
+from shinglefold.model.recipe import (
+    FIELD,
+    Recipe,
+    fingerprint_field,
+    has_recipe,
+    stored_recipe,
+    with_passages,
+)
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.options.validation import check_bool, check_strings
@@ -59,8 +67,8 @@ def setup(
         properties: the types of further fields of a new index, as in its mappings.
 
     Raises:
-        ConfigError: no field is named, the index lacks a field, or it can't be changed in place. Nothing was
-            changed.
+        ConfigError: no field is named, the index lacks a field, it can't be changed in place, or its recipe
+            is gone and can't be found out. Nothing was changed.
         EngineError: the engine refuses.
     """
     check_bool("groups", groups)
@@ -70,7 +78,7 @@ def setup(
         found = mappings_or_none(engine, index)
         fields = _fields(text, index, found)
         stored = [Recipe.of(one, name) for name, one in found.items() if has_recipe(one)]
-        before = stored[0] if stored else None
+        before = stored[0] if stored else _recovered(engine, index, found, seal_key, settings)
         scheme = _scheme(before, codes_with_any(languages), preset, settings)
         target = fingerprint_field or (before.field if before else settings.field or FIELD)
         key = seal_key or (settings.seal_key if before is None or before.sealed else "")
@@ -86,6 +94,22 @@ def setup(
         plan = _with_properties(plan, {**known, **(properties or {})})
         carry_out(engine, plan)
     return plan
+
+
+def _recovered(
+    engine: Engine, index: str, found: Mapping[str, JSON], seal_key: str | None, settings: Settings
+) -> Recipe | None:
+    """Return the recipe by which the fingerprints of an index without a recipe were made; None without any.
+
+    Raises:
+        ConfigError: it can't be found out.
+    """
+    if not any(map(fingerprint_field, found.values())):
+        return None
+    key = seal_key or settings.seal_key
+    options = settings.canon_options(), dict(settings.language)
+    recovered = recover_recipe(engine, index, (), Seal.parse(key) if key else None, options)
+    return None if recovered is None else recovered.recipe
 
 
 def _with_properties(plan: Plan, properties: Mapping[str, Any]) -> Plan:

@@ -196,8 +196,8 @@ class IndexKnowledge:
             try:
                 each = yield from mappings_of_each(name)
             except IndexMissing:
-                self._facts.drop(str(index))
-                raise
+                # Patterns may match nothing. The search itself says what it finds where no index is.
+                continue
             except EngineError:
                 # A search may still be answered; what was known is better than an error.
                 if known is None:

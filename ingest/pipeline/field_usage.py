@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from shinglefold.errors import ConfigError, RecipeMismatch
+from shinglefold.ingest.field_paths import template_paths
 from shinglefold.ingest.pipeline.steps import BUILT_IN, Step
 from shinglefold.ingest.processors.fields import Remove, Rename, Set
 from shinglefold.ingest.processors.supershingle import Supershingle
@@ -64,6 +65,21 @@ def raw_fields(steps: Sequence[Step], target: str) -> tuple[str, ...]:
         elif target_name is not None:
             created.add(target_name)
     return tuple(name for name in text_fields(steps, target) if name not in created or name in rewritten)
+
+
+def source_fields(steps: Sequence[Step]) -> tuple[str, ...] | None:
+    """Return the fields that steps read; None if a custom processor may read any."""
+    if any(step.processor.type not in BUILT_IN for step in steps):
+        return None
+    names: list[str] = []
+    for step in steps:
+        if isinstance(step.processor, Set):
+            names += template_paths(step.processor.value)
+            names += [step.processor.copy_from] if step.processor.copy_from else []
+        elif not isinstance(step.processor, Remove):
+            names += getattr(step.processor, "fields", ())
+            names += [step.processor.field] if hasattr(step.processor, "field") else []
+    return tuple(dict.fromkeys(names))
 
 
 def rerun_problems(steps: Sequence[Step], target: str) -> list[str]:

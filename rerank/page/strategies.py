@@ -190,7 +190,9 @@ def read_page(reading: WindowReader, index: str | None, cursor: Cursor, key: byt
     # A point in time that was opened for this page alone is not for the next one.
     following = next_cursor(replace(cursor, pit=pit if reading.owns_pit else reading.pit), reading)
     if following is not None:
-        following = replace(following, total=answer[KEY]["groups_total"])
+        texts = answer[KEY].get("by_text", {"joined": 0, "parted": 0})
+        count = following.count + texts["parted"] - texts["joined"]
+        following = replace(following, count=count, total=answer[KEY]["groups_total"])
     if reading.pit is not None and (following is None or reading.owns_pit):
         yield Call("close_pit", (reading.pit,))
     answer[KEY]["cursor"] = following and encrypt_cursor(following, key)

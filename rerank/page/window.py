@@ -28,6 +28,7 @@ from shinglefold.rerank.request.bodies import (
     page_bounds,
     raisable_k,
     rank_window,
+    read_completely,
     total_order,
     window_body,
     window_fields,
@@ -106,7 +107,9 @@ class WindowReader:
         self.scheme, self.field, self.seal = scheme, field, seal
         self.texts, self.stage = texts, stage
         self.cursor = cursor
-        self.numbers = numbers
+        #: Whether hits come with everything that the request returns of them.
+        self.completely = read_completely(body)
+        self.numbers = numbers and not self.completely
         self.tie, self.pit, self.keep = tie, pit, keep or {}
         self.owns_pit = False
         self.most = most
@@ -122,7 +125,7 @@ class WindowReader:
         self._own_order = own_order
         self._rank_window = rank_window(body)
         self._shared = Matcher.of(scheme, options).min_shared > 0
-        self._fields = window_fields(options, field, self._shared) if facts is not None else []
+        self.fields = window_fields(options, field, self._shared) if facts is not None else []
         self._earlier: Sequence[Hit] = ()
         self._pending: list[JSON] = []
         self._after: JSON = {}
@@ -366,9 +369,9 @@ class WindowReader:
 
     def _window(self, size: int) -> JSON:
         body = with_greater_k(self.body, size) if self.k_raised else with_rank_window(self.body, size)
-        window = window_body(body, size, self._fields, first=self.first is None)
+        window = window_body(body, size, self.fields, first=self.first is None)
         if self.pipeline is not None:
-            window[PIPELINE] = self.pipeline.window
+            window[PIPELINE] = self.pipeline.complete if self.completely else self.pipeline.window
         return without_ids(window) if self.numbers else window
 
     def _record_hits(self, answer: JSON, size: int) -> list[JSON]:

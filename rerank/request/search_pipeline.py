@@ -31,6 +31,12 @@ class SearchPipeline:
     hits: Any = NONE
     page: JSON | None = field(default=None)
 
+    @property
+    def complete(self) -> Any:  # noqa: ANN401 - JSON
+        """The pipeline of a window whose hits come with everything that is shown of them."""
+        parts = [one for one in (self.window, self.hits) if one != NONE]
+        return {key: value for one in parts for key, value in one.items()} or NONE
+
     @classmethod
     def of(cls, definition: Mapping[str, Any], name: str) -> "SearchPipeline":
         """Return what a definition means.

@@ -119,14 +119,14 @@ def setup(
     A missing INDEX is made. What exists stays as it is, so a second run changes nothing. Exit code 3 says
     that something can't be changed in place.
     """
-    from shinglefold.api.index_recipe import search_canonicalizer
+    from shinglefold.api.index_recipe import mappings_or_none, search_canonicalizer
     from shinglefold.cli.commands.indexing.new_recipe import setup_recipe, with_keyword_storage
-    from shinglefold.cli.session.open_index import text_field_remedy
+    from shinglefold.cli.session.text_fields import text_fields
     from shinglefold.engines import open_engine
     from shinglefold.ingest import Pipeline
     from shinglefold.ingest.pipeline.field_usage import rerun_problems
     from shinglefold.maintenance import SetupRequest, carry_out, make_plan
-    from shinglefold.model.recipe import check_field, with_passages
+    from shinglefold.model.recipe import check_field, fingerprint_field, has_recipe, with_passages
 
     codes = tuple(code.strip() for code in (languages or "").split(",") if code.strip())
     flags = {"preset": preset, "pipeline": pipeline, "fields": fields, "languages": codes}
@@ -151,14 +151,20 @@ def setup(
         _check_patterns(opened, indices, target.hints)
         plan = make_plan(opened, request)
         new_pipeline = Pipeline.from_json(recipe.pipeline, recipe.scheme)
-        remedies = [text_field_remedy(opened, target, name, new_pipeline, recipe) for name in plan.backfills]
+        found = {index: one for given in indices for index, one in mappings_or_none(opened, given).items()}
+        warnings: list[str] = []
+        for index, mappings in found.items():
+            texts = text_fields(opened, target, index, new_pipeline, recipe)
+            if not (fields or pipeline or has_recipe(mappings) or fingerprint_field(mappings)):
+                texts.check()
+            warnings += texts.warnings
         if not dry_run:
             carry_out(opened, plan)
     if invocation.json:
         write_json({**plan.to_json(), "done": not dry_run})
     else:
         write_lines(map(target.hints.complete, _lines(plan, dry_run, target.hints)))
-    warn(filter(None, remedies))
+    warn(warnings)
     warn(rerun_problems(new_pipeline.steps, recipe.field), "note")
     return PARTLY if plan.problems else DONE
 
