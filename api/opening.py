@@ -6,12 +6,11 @@ from typing import Any
 
 from shinglefold.api.folded_index import FoldedIndex
 from shinglefold.api.index_options import IndexOptions
-from shinglefold.api.index_recipe import common_recipe, mappings_or_none, search_canonicalizer
+from shinglefold.api.index_recipe import common_recipe, mappings_or_none, words_of_index
 from shinglefold.contracts.engine import Engine
 from shinglefold.engines import folder_of, open_engine
 from shinglefold.errors import IndexMissing
 from shinglefold.model.recipe import Recipe, missing_recipe
-from shinglefold.registry import check_versions
 from shinglefold.rerank import FoldOptions
 from shinglefold.rerank.request.fold_options import OnTrouble
 from shinglefold.settings import load_settings
@@ -89,8 +88,7 @@ def _open_with_recipe(where: Any, index: str, options: IndexOptions) -> tuple[En
         engine.close()
         raise
     engine.close()
-    check_versions(recipe.scheme.languages)
-    return open_engine(where, search_canonicalizer(recipe.scheme)), recipe
+    return open_engine(where, words_of_index(recipe.scheme)), recipe
 
 
 def _call(name: str, index: str, **_: object) -> str:

@@ -35,7 +35,7 @@ from shinglefold.runtime.recent import RecentlyUsed
 
 _log = logging.getLogger("shinglefold.rerank")
 #: Seconds for which mappings are right if hits show other schemes: documents are behind them.
-_FRESH_SECONDS = 1.0
+_FRESH_SECONDS = 0.2
 #: Seconds between two warnings about the same index.
 _SECONDS_BETWEEN_WARNINGS = 60.0
 #: The most fields, indices and schemes that are known of a name.
@@ -101,7 +101,6 @@ class IndexFacts:
             return
         if not _indices(hits) <= self.seen or not (self._is_fresh or _lagging(counts) <= self.seen):
             raise Outdated
-        self.seen |= _lagging(counts)
 
     @property
     def _is_fresh(self) -> bool:

@@ -157,6 +157,7 @@ def test_each_hit_is_fetched_once_and_stands_at_its_place(monkeypatch, at_once, 
         pit=pit,
         keep={"keep_alive": "1m"},
         record_response=PartialAnswer().note,
+        pipeline=None,
     )
     reading.under_pit = partial(WindowReader.under_pit, reading)
     steps = fetch._by_seq_no(reading, {"query": {"match_all": {}}}, [0, 2, 3], "pages", None)

@@ -6,7 +6,7 @@ import logging
 import threading
 from contextlib import contextmanager
 from dataclasses import replace
-from time import monotonic
+from time import monotonic, sleep
 
 import pytest
 from support.hits import SCHEME, Spec, fingerprint_of
@@ -264,6 +264,7 @@ def test_an_open_index_follows_a_change_of_its_scheme(engine, server, new_index)
     index = filled(engine, new_index(mapped()), documents())
     with shinglefold.open(server.url, index) as site:
         check(site.search(BODY))
+        sleep(0.3)
         engine.put_mappings(index, {"_meta": mappings(OTHER)["_meta"]})
         filled(engine, index, documents(OTHER))
         page = site.search(BODY)
@@ -275,6 +276,8 @@ def test_an_open_index_follows_a_change_of_its_scheme(engine, server, new_index)
         opened = await shinglefold.open_async(server.url, index)
         async with opened:
             check(await opened.search(BODY))
+            # Mappings that were just read are believed for 0.2 s.
+            await asyncio.sleep(0.3)
             engine.put_mappings(index, {"_meta": mappings(SCHEME)["_meta"]})
             filled(engine, index, documents())
             check(await opened.search(BODY))
@@ -286,6 +289,7 @@ def test_a_search_with_a_scheme_of_its_own_says_that_the_index_has_another_now(e
     index = filled(engine, new_index(mapped()), documents())
     folded = FoldedSearch(engine, SCHEME, tiebreaker=engine.tiebreaker())
     check(folded.search(index, BODY))
+    sleep(0.3)
     engine.put_mappings(index, {"_meta": json.loads(json.dumps(mappings(OTHER)["_meta"]))})
     filled(engine, index, documents(OTHER))
     page = folded.search(index, BODY)
