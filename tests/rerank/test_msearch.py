@@ -42,7 +42,7 @@ def test_searches_of_different_lengths_go_on_as_long_as_each_needs(library):
         assert answer["hits"] == alone.search(*search)["hits"]
     opened, closed = tapped.names.count("open_pit"), tapped.names.count("close_pit")
     # That of the cursor stays open for its next page.
-    assert opened == closed + 1 == 2
+    assert opened == closed + 1 >= 2
 
 
 def test_what_one_raises_stands_in_its_place(library):
