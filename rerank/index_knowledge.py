@@ -4,22 +4,39 @@ The mappings behind a name are read once, and again after some seconds or when h
 kept of a name takes about 2 kB.
 """
 
+import json
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from time import monotonic
+from types import MappingProxyType
 from typing import Any
 
 from shinglefold.errors import ConfigError, EngineError, IndexMissing, ShinglefoldError, chain, suggest
-from shinglefold.model.recipe import FIELD, TEXTS, Recipe, has_recipe, stored_recipe, stores_keywords
+from shinglefold.model.recipe import (
+    FIELD,
+    META_KEY,
+    TEXTS,
+    Recipe,
+    has_recipe,
+    stored_recipe,
+    stores_keywords,
+)
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.matcher import Matcher
 from shinglefold.rerank.hits import FingerprintCounts, Hit
-from shinglefold.rerank.index_fields import check_fields, check_scopes, mapped_at, named_fields
+from shinglefold.rerank.index_fields import (
+    check_fields,
+    check_scopes,
+    definition_of,
+    is_nested,
+    mapped_at,
+    named_fields,
+)
 from shinglefold.rerank.index_recipes import (
     VALID_SECONDS,
     Mappings,
@@ -31,6 +48,7 @@ from shinglefold.rerank.index_recipes import (
     text_fields_of,
 )
 from shinglefold.rerank.request.fold_options import FoldOptions
+from shinglefold.rerank.request.sort_order import key_name, skips_exactly, sort_keys
 from shinglefold.runtime.recent import RecentlyUsed
 
 _log = logging.getLogger("shinglefold.rerank")
@@ -40,6 +58,8 @@ _FRESH_SECONDS = 0.2
 _SECONDS_BETWEEN_WARNINGS = 60.0
 #: The most fields, indices and schemes that are known of a name.
 _MOST_KNOWN = 1000
+#: Begins the names of sort keys among those of fields.
+_SORT = "sort "
 #: Types of running text: their values can't be read with a window of hits.
 _TEXTS = ("text", "match_only_text", "annotated_text", "search_as_you_type")
 
@@ -68,6 +88,8 @@ class IndexFacts:
     ``keywordless``, ``groupless``: an index without supershingles or group numbers, empty if there is none.
     ``fields``: fields that options named and that are there; None if the mappings may not be read.
     ``seen``: what hits may show without a contradiction: indices, other schemes, "" for no fingerprints.
+    ``signing``: the parts of the mappings that tell how texts were signed.
+    ``inexact``: sort keys by which servers may skip hits, of those that searches had.
     ``pipeline``: the default search pipeline of the index; {} if there is none, or it can't be read.
     """
 
@@ -79,6 +101,8 @@ class IndexFacts:
     groupless: str = ""
     fields: set[str] | None = None
     seen: set[str] = field(default_factory=set)
+    signing: Sequence[Mappings] = ()
+    inexact: set[str] = field(default_factory=set)
     pipeline: Mapping[str, Any] = field(default_factory=dict)
     read: float = field(default_factory=monotonic)
 
@@ -144,12 +168,21 @@ class IndexKnowledge:
         self._given, self._field, self._seal = scheme, field, seal
         self._pipelines = pipelines
         self._facts: RecentlyUsed[str, IndexFacts] = RecentlyUsed()
+        self._signing: RecentlyUsed[str, Mappings] = RecentlyUsed(256)
         self._warned: RecentlyUsed[str, tuple[float, str]] = RecentlyUsed()
 
-    def facts(self, index: str | None, options: FoldOptions, *, renew: bool = False) -> Steps[IndexFacts]:
+    def facts(
+        self,
+        index: str | None,
+        options: FoldOptions,
+        body: Mapping[str, Any] = MappingProxyType({}),
+        *,
+        renew: bool = False,
+    ) -> Steps[IndexFacts]:
         """Return what is known of an index; its mappings are read if they were not read lately.
 
         Args:
+            body: the request, whose first sort key is looked up.
             renew: read them in any case.
 
         Raises:
@@ -157,8 +190,8 @@ class IndexKnowledge:
             ConfigError: an option names a field that no index has.
         """
         known = self._facts.get(str(index))
-        if known is None or renew or not self._is_valid(known, options):
-            before, known = known, (yield from self._renewed(index, options, known))
+        if known is None or renew or not self._is_valid(known, options, body):
+            before, known = known, (yield from self._renewed(index, options, body, known))
             if before is not None and not renew and not known.differs(before):
                 known.seen |= before.seen
             self._facts.put(str(index), known)
@@ -180,13 +213,17 @@ class IndexKnowledge:
             self._warned.put(str(index), (now, text))
             _log.warning("search of %s is not folded: %s", index, text)
 
-    def _is_valid(self, known: IndexFacts, options: FoldOptions) -> bool:
+    def _is_valid(self, known: IndexFacts, options: FoldOptions, body: Mapping[str, Any]) -> bool:
         if monotonic() - known.read > VALID_SECONDS:
             return False
-        return known.fields is None or known.fields.issuperset(_wanted(options))
+        return known.fields is None or known.fields.issuperset(_wanted(options) | sort_name(body))
 
     def _renewed(
-        self, index: str | None, options: FoldOptions, known: IndexFacts | None
+        self,
+        index: str | None,
+        options: FoldOptions,
+        body: Mapping[str, Any],
+        known: IndexFacts | None,
     ) -> Steps[IndexFacts]:
         names = index_names(index)
         found: dict[str, Mappings] = {}
@@ -215,6 +252,9 @@ class IndexKnowledge:
             check_fields(found.values(), str(index), named_fields(options), "ext.dedup")
             before = known.fields if known is not None and known.fields else set()
             facts.fields = wanted if len(before) > _MOST_KNOWN else wanted | before
+            # What was known of other sort keys may have changed.
+            facts.fields = {name for name in facts.fields if not name.startswith(_SORT)} | sort_name(body)
+            facts.inexact = set() if _skips_exactly(found, body) else sort_name(body)
         return facts
 
     def _facts_of(self, index: str, found: Mapping[str, Mappings]) -> IndexFacts:
@@ -249,7 +289,15 @@ class IndexKnowledge:
             next((name for name, one in found.items() if not _has_groups(one, field)), ""),
             set(),
             set(found),
+            [self._shared(_signing(mappings)) for mappings in found.values()],
         )
+
+    def _shared(self, mappings: Mappings) -> Mappings:
+        """Return equal mappings as one object: most indices of a site have the same recipe."""
+        name = json.dumps(mappings, sort_keys=True)
+        if (known := self._signing.get(name)) is None:
+            self._signing.put(name, known := mappings)
+        return known
 
     def _field_of(self, mappings: Mappings) -> str:
         return self._field or str((stored_recipe(mappings) or {}).get("field", FIELD))
@@ -272,6 +320,32 @@ class IndexKnowledge:
         chosen = counted.most_common(1)[0][0]
         recipe = next(one for one in recipes if (one.scheme.id, one.field) == chosen)
         return self._given(recipe), self._field or recipe.field, problem
+
+
+def sort_name(body: Mapping[str, Any]) -> set[str]:
+    """Return a name for the first sort key of a request, with its options."""
+    return {f"{_SORT}{key!r}" for key in sort_keys(body)[:1]}
+
+
+def _skips_exactly(found: Mapping[str, Mappings], body: Mapping[str, Any]) -> bool:
+    """Return whether servers skip by the first sort key of a request without losing hits."""
+    keys = sort_keys(body)
+    if not keys:
+        return True
+    name, definitions = str(key_name(keys[0])), list[Mappings | None]()
+    for mappings in found.values():
+        one = None if is_nested(mappings, name) else definition_of(mappings, name)
+        definitions.append(one and one[1])
+    return skips_exactly(keys[0], definitions)
+
+
+def _signing(mappings: Mappings) -> Mappings:
+    """Return the recipe of mappings, and the fields of its texts."""
+    recipe = stored_recipe(mappings) or {}
+    tops = {str(name).partition(".")[0] for name in recipe.get("fields", ())}
+    properties = mappings.get("properties") or {}
+    kept = {name: properties[name] for name in tops if name in properties}
+    return {"_meta": {META_KEY: recipe}, "properties": kept}
 
 
 def _wanted(options: FoldOptions) -> set[str]:

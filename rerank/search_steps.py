@@ -25,7 +25,7 @@ from shinglefold.rerank.engine_calls import Call, Steps, run_together
 from shinglefold.rerank.explanation import PassageTexts, shown_fields
 from shinglefold.rerank.fold.clustering import folding_of
 from shinglefold.rerank.fold.leader_groups import GroupByLeader, leader_groups
-from shinglefold.rerank.index_knowledge import IndexFacts, IndexKnowledge, Outdated, Unfoldable
+from shinglefold.rerank.index_knowledge import IndexFacts, IndexKnowledge, Outdated, Unfoldable, sort_name
 from shinglefold.rerank.index_recipes import VALID_SECONDS, SchemeOf
 from shinglefold.rerank.page.native import GroupCoverage, NativeTarget, native_page
 from shinglefold.rerank.page.response import KEY, answer_page
@@ -179,7 +179,7 @@ class SearchSteps(Generic[Driven]):
 
     def _facts(self, request: Request, *, renew: bool = False) -> Steps[IndexFacts]:
         """Return what is known of the index; tell of an index whose hits stand alone."""
-        facts = yield from self._knowledge.facts(request.index, request.options, renew=renew)
+        facts = yield from self._knowledge.facts(request.index, request.options, request.body, renew=renew)
         if facts.mismatch is not None:
             if self._is_strict(request.options):
                 raise copy(facts.mismatch)
@@ -220,6 +220,7 @@ class SearchSteps(Generic[Driven]):
             facts=facts,
             settled=settled,
             pipeline=pipeline,
+            constant=self._can.seq_no and bool(sort_name(body) & facts.inexact),
         )
         if options.cursor is not False:
             return (yield from self._scroll(request, facts.scheme, reading_of))
@@ -329,7 +330,11 @@ class SearchSteps(Generic[Driven]):
         if options.facts != "any":
             scheme = scheme.with_options(verify="text", facts=options.facts)
         return self._stages.stage(
-            scheme, facts.text_fields, wanted=options.verify == "text", by_index=facts.texts
+            scheme,
+            facts.text_fields,
+            wanted=options.verify == "text",
+            by_index=facts.texts,
+            mappings=facts.signing,
         )
 
     def _load_canonicalizer(self, scheme: Scheme) -> "Canonicalizer":

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.rerank.page.partial import missing
+from shinglefold.rerank.page.partial_answer import missing
 from shinglefold.rerank.page.response import KEY
 from shinglefold.rerank.request.arguments import DUPLICATES
 from shinglefold.rerank.request.bodies import page_bounds

@@ -1,4 +1,4 @@
-"""What answers lack: failed shards, timeouts, early ends, remote clusters, hits that a pipeline removed."""
+"""What the answers to the requests of one search lack."""
 
 from collections.abc import Mapping
 from typing import Any
