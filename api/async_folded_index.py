@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from shinglefold.api.folded_index import FoldedIndex, Wanted
 from shinglefold.api.index_options import IndexOptions, match_options, similar_options
-from shinglefold.api.index_recipe import search_canonicalizer
+from shinglefold.api.index_recipe import words_of_index
 from shinglefold.api.opening import read_recipe
-from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Document, Engine, RunsInThreads
 from shinglefold.engines import open_async_engine, open_blocking_twin, open_engine
 from shinglefold.engines.http.connection import is_async_client
@@ -19,7 +18,6 @@ from shinglefold.ingest import Summary
 from shinglefold.maintenance import BackfillSummary, Diagnosis
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.values import Fingerprint
-from shinglefold.registry import check_versions
 from shinglefold.rerank import AsyncFoldedSearch
 from shinglefold.rerank.matching import AsyncMatchSearch, MatchPage
 from shinglefold.rerank.similar import AsyncSimilarSearch, SimilarPage
@@ -49,7 +47,7 @@ async def open_async(where: Any, index: str, **options: Any) -> "AsyncFoldedInde
     if is_async_client(where):
         opening = partial(open_blocking_twin, where, asyncio.get_running_loop())
     recipe, tiebreaker = await asyncio.to_thread(_read_index, opening, index, chosen)
-    engine: Any = await asyncio.to_thread(open_async_engine, where, partial(_search_canonicalizer, recipe))
+    engine: Any = await asyncio.to_thread(open_async_engine, where, partial(words_of_index, recipe.scheme))
     opening = _blocking_of(engine) or opening
     try:
         return AsyncFoldedIndex(engine, index, recipe, chosen, settings, tiebreaker, opening)
@@ -64,11 +62,6 @@ def _read_index(
     """Return the recipe of an index and the tiebreaker of its engine."""
     with closing(opening()) as engine:
         return read_recipe(engine, index, options), engine.tiebreaker()
-
-
-def _search_canonicalizer(recipe: Recipe) -> Canonicalizer:
-    check_versions(recipe.scheme.languages)
-    return search_canonicalizer(recipe.scheme)
 
 
 def _blocking_of(engine: object) -> Callable[[], Engine] | None:
@@ -101,16 +94,16 @@ class AsyncFoldedIndex:
         self._lock = asyncio.Lock()
         self._gate: AsyncGate | None = None
         self._fold = options.fold_options()
-        scheme, field = options.scheme(recipe), recipe.field
         self._search = AsyncFoldedSearch(
             engine,
-            scheme,
-            field,
+            options.scheme,
+            None,
             tiebreaker,
             cursor_key=options.cursor_secret(settings, engine, name, recipe.scheme),
             seal=self.seal,
+            on_trouble=options.on_trouble,
         )
-        self._similar = AsyncSimilarSearch(engine, scheme, field, seal=self.seal)
+        self._similar = AsyncSimilarSearch(engine, options.scheme, seal=self.seal)
         self._matches: AsyncMatchSearch | None = None
 
     async def __aenter__(self) -> Self:

@@ -421,16 +421,17 @@ class FoldedIndex:
     def _search(self) -> FoldedSearch:
         return FoldedSearch(
             self.engine,
-            self.scheme,
-            self.recipe.field,
+            self.options.scheme,
+            None,
             self.engine.tiebreaker(),
             cursor_key=self.options.cursor_secret(self.settings, self.engine, self.name, self.recipe.scheme),
             seal=self.seal,
+            on_trouble=self.options.on_trouble,
         )
 
     @cached_property
     def _similar(self) -> SimilarSearch:
-        return SimilarSearch(self.engine, self.scheme, self.recipe.field, seal=self.seal)
+        return SimilarSearch(self.engine, self.options.scheme, seal=self.seal)
 
     @cached_property
     def _matches(self) -> MatchSearch:

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, get_args
 
 from shinglefold.api.index_recipe import MOST_NAMES, codes_with_any
 from shinglefold.contracts.engine import HasConnection
@@ -12,9 +12,10 @@ from shinglefold.grouping import Policy
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal, check_sealed
-from shinglefold.options.validation import check_fraction, check_str, check_strings, expected
+from shinglefold.options.validation import check_choice, check_fraction, check_str, check_strings, expected
 from shinglefold.rerank import FoldOptions, Scope
 from shinglefold.rerank.matching import MatchOptions
+from shinglefold.rerank.request.fold_options import OnTrouble
 from shinglefold.rerank.similar import SimilarOptions
 from shinglefold.settings import Settings
 
@@ -31,6 +32,7 @@ class IndexOptions:
     policy: Policy = field(default_factory=Policy)
     seal_key: str | None = None
     cursor_key: bytes | None = None
+    on_trouble: OnTrouble = "unfolded"
 
     @classmethod
     def parse(
@@ -44,6 +46,7 @@ class IndexOptions:
         policy: Policy | str = "refuse",
         seal_key: str | None = None,
         cursor_key: bytes | str | None = None,
+        on_trouble: OnTrouble = "unfolded",
     ) -> "IndexOptions":
         """Check the arguments.
 
@@ -54,6 +57,7 @@ class IndexOptions:
         for name, value in (("fingerprint_field", fingerprint_field), ("seal_key", seal_key)):
             if value is not None:
                 check_str(name, value)
+        check_choice("on_trouble", on_trouble, get_args(OnTrouble))
         if not isinstance(policy, str | Policy):
             raise expected("policy", '"refuse", "tag" or a Policy (from shinglefold.grouping)', policy)
         if cursor_key is not None and not isinstance(cursor_key, str | bytes):
@@ -67,6 +71,7 @@ class IndexOptions:
             Policy(policy) if isinstance(policy, str) else policy,  # type: ignore[arg-type]
             seal_key,
             cursor_key.encode() if isinstance(cursor_key, str) else cursor_key,
+            on_trouble,
         )
 
     def scheme(self, recipe: Recipe) -> Scheme:

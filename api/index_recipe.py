@@ -1,13 +1,15 @@
 """The recipe of the indices behind a name, changes to it, and the canonicalizer for searches."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Engine
-from shinglefold.errors import ConfigError, IndexMissing
+from shinglefold.errors import ConfigError, IndexMissing, SchemeMismatch
 from shinglefold.model.recipe import Recipe, has_recipe
-from shinglefold.model.scheme import PRESETS, CanonOptions, Scheme
+from shinglefold.model.scheme import PRESETS, CanonOptions, LanguageRef, Scheme
+from shinglefold.model.values import Token
 from shinglefold.options.validation import check_choice, check_strings
 from shinglefold.registry import references
 
@@ -94,6 +96,13 @@ def with_languages(
     )
 
 
+def _searched(scheme: Scheme) -> list[LanguageRef]:
+    return [
+        replace(ref, options=CanonOptions(mode=ref.options.mode, drop_function_words=False))
+        for ref in scheme.languages
+    ]
+
+
 def search_canonicalizer(scheme: Scheme, known: Canonicalizer | None = None) -> Canonicalizer:
     """Return the canonicalizer whose words an embedded index is searched by.
 
@@ -103,8 +112,31 @@ def search_canonicalizer(scheme: Scheme, known: Canonicalizer | None = None) -> 
         known: the canonicalizer of the fingerprints. It is returned if its words are the same, because a
             second one would look up every form again.
     """
-    searched = [
-        replace(ref, options=CanonOptions(mode=ref.options.mode, drop_function_words=False))
-        for ref in scheme.languages
-    ]
+    searched = _searched(scheme)
     return known if known is not None and known.references == tuple(searched) else Canonicalizer(searched)
+
+
+class MissingWords:
+    """Stands for a canonicalizer whose languages are installed in another version.
+
+    The embedded engine then searches without texts, as for dates and numbers; a text raises the error.
+    """
+
+    def __init__(self, references: Sequence[LanguageRef], error: SchemeMismatch) -> None:
+        self.references = tuple(references)
+        self._error = error
+
+    def tokens(self, _: str, language: str | None = None) -> Sequence[Token]:
+        """Raise ``SchemeMismatch``: these versions would make other words."""
+        raise copy(self._error)
+
+
+def words_of_index(scheme: Scheme) -> Canonicalizer | MissingWords:
+    """Return what the words of an embedded index are searched by; see ``search_canonicalizer``.
+
+    Stored fingerprints are compared without it, so another version of a language is no error yet.
+    """
+    try:
+        return search_canonicalizer(scheme)
+    except SchemeMismatch as error:
+        return MissingWords(_searched(scheme), copy(error))

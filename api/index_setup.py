@@ -31,7 +31,7 @@ from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.options.validation import check_bool, check_strings
 from shinglefold.registry import make_scheme
-from shinglefold.rerank.index_knowledge import check_fields
+from shinglefold.rerank.index_fields import check_fields
 from shinglefold.settings import Settings, load_settings
 
 

@@ -6,13 +6,13 @@ from typing import Any
 
 from shinglefold.api.folded_index import FoldedIndex
 from shinglefold.api.index_options import IndexOptions
-from shinglefold.api.index_recipe import common_recipe, mappings_or_none, search_canonicalizer
+from shinglefold.api.index_recipe import common_recipe, mappings_or_none, words_of_index
 from shinglefold.contracts.engine import Engine
 from shinglefold.engines import folder_of, open_engine
 from shinglefold.errors import IndexMissing
 from shinglefold.model.recipe import Recipe, missing_recipe
-from shinglefold.registry import check_versions
 from shinglefold.rerank import FoldOptions
+from shinglefold.rerank.request.fold_options import OnTrouble
 from shinglefold.settings import load_settings
 
 
@@ -28,6 +28,7 @@ def open(  # noqa: A001 - documented, each with a default
     policy: Any = "refuse",  # noqa: ANN401 - a name or a Policy
     seal_key: str | None = None,
     cursor_key: bytes | str | None = None,
+    on_trouble: OnTrouble = "unfolded",
 ) -> "FoldedIndex":
     """Open an index that ``shinglefold.setup`` or ``shinglefold index`` made.
 
@@ -44,6 +45,8 @@ def open(  # noqa: A001 - documented, each with a default
         policy: what ``add`` does with a near-duplicate: ``"refuse"``, ``"tag"`` (number its group), or a
             ``Policy`` (from ``shinglefold.grouping``).
         seal_key, cursor_key: by default those of the settings.
+        on_trouble: what a search does where fingerprints can't be read: ``"unfolded"`` returns the engine's
+            own page and says why in ``dedup``, ``"raise"`` raises an error.
 
     Raises:
         IndexMissing: there is no such index; the message has the call that makes it.
@@ -60,6 +63,7 @@ def open(  # noqa: A001 - documented, each with a default
         policy=policy,
         seal_key=seal_key,
         cursor_key=cursor_key,
+        on_trouble=on_trouble,
     )
     settings = load_settings()
     engine, recipe = _open_with_recipe(where, index, options)
@@ -84,8 +88,7 @@ def _open_with_recipe(where: Any, index: str, options: IndexOptions) -> tuple[En
         engine.close()
         raise
     engine.close()
-    check_versions(recipe.scheme.languages)
-    return open_engine(where, search_canonicalizer(recipe.scheme)), recipe
+    return open_engine(where, words_of_index(recipe.scheme)), recipe
 
 
 def _call(name: str, index: str, **_: object) -> str:

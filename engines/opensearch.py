@@ -3,11 +3,12 @@
 Needs the extra ``opensearch``; without it the import raises ``MissingExtra``.
 """
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from shinglefold.errors import ConfigError, EngineError, MissingExtra, PermissionDenied
+from shinglefold.errors import ConfigError, EngineError, EngineUnavailable, MissingExtra, PermissionDenied
 
 try:
     import msgspec as _reader  # noqa: F401 - only to see whether it is there
@@ -30,14 +31,17 @@ from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.engine import AsyncHttpEngine
 from shinglefold.engines.http.errors import ClientErrors, is_broken_answer, not_json, refusal, unavailable
 from shinglefold.engines.http.product_detection import tls_context, version_for_all
-from shinglefold.engines.http.requests import HttpRequests
-from shinglefold.engines.http.responses import read_json, version_in
+from shinglefold.engines.http.requests import HttpRequests, Steps
+from shinglefold.engines.http.responses import plain, read_json, version_in
+from shinglefold.runtime.sans_io import run, run_async
 
 #: Parameters that skip the search pipeline of an index (``index.search.default_pipeline``).
 _UNALTERED = {"search_pipeline": "_none"}
 #: Parameters that search the primaries. With segment replication a refresh does not reach the replicas. A
 #: node that has lost the cluster may also answer from an old replica; a write reaches the primary or fails.
 _NEWEST = {"preference": "_primary"}
+#: The setting of an index that names the pipeline of its searches.
+_PIPELINE = "index.search.default_pipeline"
 #: The first version that has ``_shard_doc``.
 _SHARD_DOC_SINCE = (3, 3)
 
@@ -78,7 +82,7 @@ class _OpenSearchRequests(HttpRequests):
     client_errors: ClassVar[ClientErrors] = ClientErrors(
         (OpenSearchException, ImproperlyConfigured), _translate, _status
     )
-    can: Capabilities = replace(HttpRequests.can, unaltered=_UNALTERED, newest=_NEWEST)
+    can: Capabilities = replace(HttpRequests.can, unaltered=_UNALTERED, search_pipelines=True, newest=_NEWEST)
 
     def _search(self, index: str | None, body: JSON, parameters: dict[str, str]) -> Any:  # noqa: ANN401
         return self._client.search(index=index, body=body, params=parameters)
@@ -97,6 +101,30 @@ class _OpenSearchRequests(HttpRequests):
 
     def _delete_pit(self, pit: str) -> Any:  # noqa: ANN401 - see the base
         return self._client.delete_pit(body={"pit_id": [pit]})
+
+    def _search_pipeline_steps(self, index: str, name: str | None) -> Steps[JSON]:
+        try:
+            with self._translate_errors():
+                if name is None:
+                    options = {
+                        "name": _PIPELINE,
+                        "flat_settings": True,
+                        "ignore_unavailable": True,
+                    }
+                    answer = plain((yield lambda: self._client.indices.get_settings(index=index, **options)))
+                    values = (entry["settings"].get(_PIPELINE) for entry in answer.values())
+                    names = set(values) - {None, "_none"}
+                    # Of several pipelines the server takes none.
+                    name = names.pop() if len(names) == 1 else "_none"
+                if name == "_none":
+                    return {}
+                found = plain((yield lambda: self._client.search_pipeline.get(id=name)))
+                return dict(found.get(name) or {})
+        except EngineUnavailable:
+            raise
+        except EngineError:
+            # There is none of this name, or a role may not read it.
+            return {}
 
 
 class OpenSearchEngine(_OpenSearchRequests, AdminEngine):
@@ -128,6 +156,13 @@ class OpenSearchEngine(_OpenSearchRequests, AdminEngine):
         major, minor = (int(part) for part in version.split(".")[:2])
         return "_shard_doc" if (major, minor) >= _SHARD_DOC_SINCE else None
 
+    def search_pipeline(self, index: str, name: str | None) -> JSON:
+        """Return the definition of a search pipeline, by default that of an index.
+
+        {} if there is none, or the user may not read it.
+        """
+        return run(self._search_pipeline_steps(index, name), operator.call)
+
     def _connect(self, connection: Connection) -> OpenSearch:
         return OpenSearch(**_client_options(connection, Urllib3AWSV4SignerAuth))
 
@@ -140,6 +175,10 @@ class OpenSearchEngine(_OpenSearchRequests, AdminEngine):
 
 class AsyncOpenSearchEngine(_OpenSearchRequests, AsyncHttpEngine):
     """An OpenSearch cluster whose methods are awaited. Needs the extra ``async`` as well."""
+
+    async def search_pipeline(self, index: str, name: str | None) -> JSON:
+        """Return the definition of a search pipeline; see ``OpenSearchEngine.search_pipeline``."""
+        return await run_async(self._search_pipeline_steps(index, name), operator.call)
 
     def _connect(self, connection: Connection) -> Any:  # noqa: ANN401 - see the base
         try:

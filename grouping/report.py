@@ -17,7 +17,7 @@ from shinglefold.maintenance.scan import DEFAULT_BACKOFF, Scan, restart_on_expir
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.stored_fingerprint import PENDING, is_placeholder, stored_parts
 from shinglefold.options.validation import check_engine, check_str, check_type
-from shinglefold.rerank.index_knowledge import source_of
+from shinglefold.rerank.index_fields import source_of
 from shinglefold.runtime.backoff import retry_unavailable
 
 _HOSTS = ("host", "domain", "site", "url", "link")

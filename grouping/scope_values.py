@@ -13,7 +13,7 @@ from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.documents import values_at
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.rerank.hits import field_values
-from shinglefold.rerank.index_knowledge import definition_of, is_nested
+from shinglefold.rerank.index_fields import definition_of, is_nested
 
 Form = Callable[[Any], Any]
 #: The limit of bytes of a term, in any index.

@@ -37,7 +37,7 @@ from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import is_placeholder
 from shinglefold.model.values import Fingerprint
 from shinglefold.options.validation import check_engine, check_int, check_number, check_str, check_type
-from shinglefold.rerank.index_knowledge import paths
+from shinglefold.rerank.index_fields import paths
 
 #: Findings that hidden texts may cause.
 SUSPECT = ("stale", "textless")

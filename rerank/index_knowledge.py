@@ -1,433 +1,387 @@
-"""What searches read in the mappings of an index: its recipe and its fields; checks against both.
+"""What folded searches know of the indices that they search.
 
-Mappings are read once for each name. ``IndexKnowledge`` serves a search that was given its scheme;
-``IndexRecipes`` takes scheme and field from the index.
+The mappings behind a name are read once, and again after some seconds or when hits contradict them. What is
+kept of a name takes about 2 kB.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import json
+import logging
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from time import monotonic
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
-from shinglefold.errors import (
-    ConfigError,
-    IndexMissing,
-    PermissionDenied,
-    RecipeMismatch,
-    SchemeMismatch,
-    chain,
-    suggest,
+from shinglefold.errors import ConfigError, EngineError, IndexMissing, ShinglefoldError, chain, suggest
+from shinglefold.model.recipe import (
+    FIELD,
+    META_KEY,
+    TEXTS,
+    Recipe,
+    has_recipe,
+    stored_recipe,
+    stores_keywords,
 )
-from shinglefold.model.recipe import DIFFERING, TEXTS, Recipe, signed_fields, stored_recipe, stores_keywords
-from shinglefold.model.scheme import Scheme, checked_scheme
-from shinglefold.model.seal import Seal, check_sealed
-from shinglefold.options.validation import check_str
+from shinglefold.model.scheme import Scheme
+from shinglefold.model.seal import Seal
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.matcher import Matcher
-from shinglefold.rerank.representatives import load_policies
-from shinglefold.rerank.request.fold_options import Explain, FoldOptions
+from shinglefold.rerank.hits import FingerprintCounts, Hit
+from shinglefold.rerank.index_fields import (
+    check_fields,
+    check_scopes,
+    definition_of,
+    is_nested,
+    mapped_at,
+    named_fields,
+)
+from shinglefold.rerank.index_recipes import (
+    VALID_SECONDS,
+    Mappings,
+    SchemeOf,
+    check_recipe,
+    index_names,
+    keywords_missing,
+    mappings_of_each,
+    text_fields_of,
+)
+from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.rerank.request.sort_order import key_name, skips_exactly, sort_keys
+from shinglefold.runtime.recent import RecentlyUsed
 
-#: Fields of every document that no mapping names.
-_METADATA = ("_id", "_index", "_score", "_seq_no", "_doc", "_shard_doc", "_routing", "_version", "_ignored")
-#: Objects whose keys no mapping names.
-_FLAT = ("flattened", "flat_object", "object")
-_UNMAPPED = ("false", "runtime")
-#: Queries of the shape {QUERY: {FIELD: …}}.
-_BY_FIELD = frozenset(
-    {
-        "term", "terms", "terms_set", "match", "match_phrase", "match_phrase_prefix", "match_bool_prefix",
-        "prefix", "wildcard", "regexp", "fuzzy", "range", "intervals", "span_term",
-    }
-)  # fmt: skip
-#: Keys of such a query that are not its field.
-_NOT_FIELDS = frozenset({"boost", "_name"})
-#: Queries that name several fields, and options whose value is the name of a field.
-_SEVERAL = frozenset(
-    {"multi_match", "query_string", "simple_query_string", "combined_fields", "more_like_this"}
-)
-_ONE = ("field", "default_field")
+_log = logging.getLogger("shinglefold.rerank")
+#: Seconds for which mappings are right if hits show other schemes: documents are behind them.
+_FRESH_SECONDS = 0.2
+#: Seconds between two warnings about the same index.
+_SECONDS_BETWEEN_WARNINGS = 60.0
+#: The most fields, indices and schemes that are known of a name.
+_MOST_KNOWN = 1000
+#: Begins the names of sort keys among those of fields.
+_SORT = "sort "
+#: Types of running text: their values can't be read with a window of hits.
+_TEXTS = ("text", "match_only_text", "annotated_text", "search_as_you_type")
 
 
-def check_fields(mappings: Iterable[Mapping[str, Any]], index: str, names: Iterable[str], where: str) -> None:
-    """Check that each field is in the mappings of an index, or of one of several.
+class Unfoldable(Exception):
+    """A search can be answered, but its hits can't be folded.
 
-    Accepted unchecked: names with ``*``, names below objects that are not parsed, and all names in an index
-    that stores new fields without a mapping.
-
-    Raises:
-        ConfigError: a field is missing; the message names the nearest one.
-    """
-    several = list(mappings)
-    for name in names:
-        if not any(knows(one, name) for one in several):
-            known = sorted({path for one in several for path in paths(one)})
-            raise ConfigError.unknown(f"field (in {where}, index {index!r})", name, known)
-
-
-def named_fields(options: FoldOptions) -> list[str]:
-    """Return the fields that the options of a request name or that its policies read."""
-    policies = [name for policy in load_policies(options.representative) for name in policy.fields]
-    passages = options.explain.fields if isinstance(options.explain, Explain) else ()
-    source = options.member_source
-    if isinstance(source, Mapping):
-        source = source.get("includes", source.get("include", ()))
-    members = [source] if isinstance(source, str) else source if isinstance(source, list | tuple) else []
-    return [*(scope.field for scope in options.scope), *policies, *map(str, members), *passages]
-
-
-def knows(mappings: Mapping[str, Any], name: str) -> bool:
-    """Return whether documents of an index with these mappings may have a field."""
-    if not name or "*" in name or name in _METADATA or name in (mappings.get("runtime") or {}):
-        return True
-    node: Mapping[str, Any] = mappings
-    for place, part in enumerate(name.split(".")):
-        if _may_be_unmapped(node, whole=place == 0):
-            return True
-        properties = {**(node.get("properties") or {}), **(node.get("fields") or {})}
-        if part not in properties:
-            return False
-        node = properties[part]
-    return True
-
-
-def check_scopes(mappings: Iterable[Mapping[str, Any]], index: str, names: Iterable[str]) -> None:
-    """Refuse scopes in nested documents: hits don't return their values, so nothing would fold.
-
-    Raises:
-        ConfigError: a scope is such a field.
-    """
-    several = list(mappings)
-    for name in names:
-        if any(is_nested(one, name) for one in several):
-            raise ConfigError(
-                f"index {index!r}: the scope {name!r} is a field of nested documents, whose values hits "
-                "do not return; name a field outside of them"
-            )
-
-
-def mapped_at(mappings: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
-    """Return the mapping of a field by its dotted name; None if there is none, as for multi-fields."""
-    node: Any = mappings
-    for part in name.split("."):
-        node = (node.get("properties") or {}).get(part)
-        if not isinstance(node, Mapping):
-            return None
-    return node  # type: ignore[no-any-return]
-
-
-def is_nested(mappings: Mapping[str, Any], name: str) -> bool:
-    """Return whether a field is in nested documents."""
-    node: Mapping[str, Any] = mappings
-    for part in name.split("."):
-        node = (node.get("properties") or {}).get(part) or {}
-        if node.get("type") == "nested":
-            return True
-    return False
-
-
-def definition_of(mappings: Mapping[str, Any], name: str) -> tuple[str, Mapping[str, Any]] | None:
-    """Return the field in which documents have the values of a field, and its mapping; None if unmapped.
-
-    A multi-field has the values of its parent, an alias those of its target.
-    """
-    node, path = mappings, list[str]()
-    for part in name.split("."):
-        properties, fields = node.get("properties") or {}, node.get("fields") or {}
-        if part in properties:
-            path.append(part)
-        elif part not in fields:
-            return None
-        node = properties[part] if part in properties else fields[part]
-    if node.get("type") == "alias":
-        return definition_of(mappings, str(node.get("path")))
-    return ".".join(path), node
-
-
-def source_of(several: Iterable[Mapping[str, Any]], name: str) -> str:
-    """Return the field in which documents have the values of a field; itself if no mapping has it."""
-    found = (definition_of(mappings, name) for mappings in several)
-    return next((one[0] for one in found if one is not None), name)
-
-
-def paths(mappings: Mapping[str, Any], prefix: str = "") -> Iterable[str]:
-    """Yield the dotted paths of all fields with values, multi-fields included."""
-    for name, definition in (mappings.get("properties") or {}).items():
-        if definition.get("properties") is None:
-            yield f"{prefix}{name}"
-        yield from paths(definition, f"{prefix}{name}.")
-        for sub in definition.get("fields") or ():
-            yield f"{prefix}{name}.{sub}"
-
-
-def _may_be_unmapped(node: Mapping[str, Any], whole: bool) -> bool:
-    """Return whether fields below a node may exist without a mapping."""
-    if node.get("enabled") is False or str(node.get("dynamic", "true")).lower() in _UNMAPPED:
-        return True
-    flat = str(node.get("type", "object")) in _FLAT and not node.get("properties") and not node.get("fields")
-    return flat and not whole
-
-
-def query_fields(query: object) -> Iterator[str]:
-    """Yield the names of the fields in a query; unknown kinds of queries are skipped."""
-    if isinstance(query, Sequence) and not isinstance(query, str):
-        for one in query:
-            yield from query_fields(one)
-    elif isinstance(query, Mapping):
-        for kind, options in query.items():
-            yield from _field_names(str(kind), options)
-
-
-def _field_names(kind: str, options: Any) -> Iterator[str]:  # noqa: ANN401 - JSON
-    if kind in _BY_FIELD and isinstance(options, Mapping):
-        yield from (str(name) for name in options if name not in _NOT_FIELDS)
-    elif kind == "exists" and isinstance(options, Mapping) and isinstance(options.get("field"), str):
-        yield options["field"]
-    elif kind in _SEVERAL and isinstance(options, Mapping):
-        given = options.get("fields", ())
-        several = [given] if isinstance(given, str) else given if isinstance(given, Sequence) else ()
-        single = [options[name] for name in _ONE if isinstance(options.get(name), str)]
-        yield from (str(name).partition("^")[0] for name in (*several, *single))
-    elif isinstance(options, Mapping | list | tuple):
-        # A query within one: bool, constant_score, nested, function_score …
-        yield from query_fields(options)
-
-
-_REMEDY = (
-    "Search with the scheme of the index (Recipe.of its mappings has it), "
-    "or index its documents again with the scheme in use."
-)
-
-
-def check_recipe(
-    mappings: Mapping[str, Any], index: str, scheme: Scheme, field: str, seal: Seal | None
-) -> None:
-    """Check the recipe of an index; an index without one may be searched.
-
-    Raises:
-        SchemeMismatch: it was made with another scheme.
-        RecipeMismatch: its fingerprints are in another field.
-        ConfigError: it is sealed with another key than the one given.
-    """
-    stored = stored_recipe(mappings) or {}
-    if stored.get("id", scheme.id) != scheme.id:
-        raise SchemeMismatch(stored["id"], scheme.id, f"index {index}", _REMEDY)
-    if stored.get("field", field) != field:
-        what, remedy = "fingerprints in the field", "Give the search the field of the index."
-        raise RecipeMismatch(what, stored["field"], field, f"index {index}", remedy)
-    if stored:
-        check_sealed(str(stored.get("sealed", "")), seal, f"index {index!r}")
-
-
-def check_keywords(mappings: Mapping[str, Any], index: str, field: str) -> None:
-    """Check that an index stores supershingles; one without a recipe passes.
-
-    Raises:
-        ConfigError: it does not store them.
-    """
-    stored = stored_recipe(mappings) or {}
-    if not stores_keywords(stored.get("pipeline"), str(stored.get("field", field))):
-        commands = chain([suggest("setup", index, keywords=True), suggest("backfill", index)])
-        raise ConfigError(
-            f"index {index!r} stores no supershingles, by which copies are found. Let it store them: "
-            f"{commands}; or fold pages by signatures alone"
-        )
-
-
-def index_names(index: str | None) -> list[str]:
-    """Return the names whose mappings can be read, one by one.
-
-    Expressions with exclusions (``logs-*,-logs-old``) stay together. Names in other clusters
-    (``remote:logs``) are left out: a cluster does not return the mappings of another.
-    """
-    if index is not None:
-        check_str("index", index, empty=True)
-    names = [name for name in (index or "").split(",") if name]
-    here = [name for name in names if name.startswith("<") or ":" not in name]
-    return [",".join(here)] if any(name.startswith("-") for name in here) else here
-
-
-Mappings = Mapping[str, Any]
-
-#: Mappings that may have any field.
-_UNKNOWN: Mappings = MappingProxyType({"dynamic": "false"})
-
-
-class IndexKnowledge:
-    """The mappings of the indices searched, checked against the scheme of the search.
-
-    Attributes:
-        mappings: the mappings of each index by the name under which it was searched.
+    ``error``: what ``on_trouble`` ``raise`` raises.
     """
 
-    def __init__(self, scheme: Scheme, field: str, seal: Seal | None) -> None:
-        self.mappings: dict[str, Mappings] = {}
-        self._scheme, self._field, self._seal = scheme, field, seal
-        #: For names that match indices with different recipes: the mappings of each index.
-        self._mappings_by_index: dict[str, Mapping[str, Mappings]] = {}
-
-    def check(self, index: str | None, options: FoldOptions) -> Steps[None]:
-        """Check that an index has the recipe of the search and the fields of its options.
-
-        An index without a recipe passes; its hits are not folded.
-
-        Raises:
-            SchemeMismatch: an index was made with another scheme.
-            RecipeMismatch: an index has its fingerprints in another field.
-            ConfigError: an option names a field that no index has, or the seal does not fit.
-        """
-        names = index_names(index)
-        for name in names:
-            if name not in self.mappings:
-                yield from self._read(name)
-        # The search itself says what it finds where no index is.
-        names = [name for name in names if name in self.mappings]
-        if Matcher.of(self._scheme, options).min_shared:
-            for name in names:
-                check_keywords(self.mappings[name], name, self._field)
-        scopes = [scope.field for scope in options.scope]
-        check_scopes([self.mappings[name] for name in names], str(index), scopes)
-        wanted = named_fields(options)
-        if all(any(knows(self.mappings[name], field) for name in names) for field in wanted) or not names:
-            return
-        # Documents may have added the field since the mappings were read.
-        for name in names:
-            yield from self._read(name)
-        known = [self.mappings[name] for name in names if name in self.mappings]
-        check_fields(known, str(index), wanted if known else (), "ext.dedup")
-
-    def skips_exactly(self, index: str | None, body: Mapping[str, Any]) -> bool:
-        """Return whether servers skip by the first sort key of a request without losing hits."""
-        keys = sort_keys(body)
-        if not keys:
-            return True
-        name, definitions = str(key_name(keys[0])), list[Mappings | None]()
-        for mappings in (self.mappings.get(one, {}) for one in index_names(index)):
-            found = None if is_nested(mappings, name) else definition_of(mappings, name)
-            definitions.append(found and found[1])
-        return skips_exactly(keys[0], definitions)
-
-    def text_fields(self, index: str | None) -> tuple[str, ...]:
-        """Return the fields from whose texts fingerprints were made."""
-        return signed_fields(self.mappings.get(name, {}) for name in index_names(index))
-
-    def text_fields_by_index(self, index: str | None) -> Steps[dict[str, tuple[str, ...]]]:
-        """Return the fields from whose texts each index's fingerprints were made; {} if all are equal."""
-        names = index_names(index)
-        read = [self.mappings.get(name, {}) for name in names]
-        same = len({signed_fields([one]) for one in read}) < 2
-        if same and not any(DIFFERING in (one.get("_meta") or {}) for one in read):
-            return {}
-        found: dict[str, tuple[str, ...]] = {}
-        for name in names:
-            if name not in self._mappings_by_index:
-                self._mappings_by_index[name] = (yield from _mappings_of_each(name)) or {}
-            found |= _text_fields(self._mappings_by_index[name])
-        return found
-
-    def _read(self, name: str) -> Steps[None]:
-        try:
-            mappings = yield Call("mappings", (name,))
-        except PermissionDenied:
-            # A role may read documents but not mappings. Each fingerprint names its scheme, too.
-            self.mappings[name] = _UNKNOWN
-            return
-        except IndexMissing:
-            # Patterns may match nothing, and a request may ignore what is missing.
-            self.mappings.pop(name, None)
-            return
-        check_recipe(mappings, name, self._scheme, self._field, self._seal)
-        self.mappings[name] = mappings
+    def __init__(self, error: ShinglefoldError) -> None:
+        super().__init__(str(error))
+        self.error = error
 
 
-class IndexRecipe(NamedTuple):
-    """The scheme and the field of fingerprints of an index.
+class Outdated(Exception):
+    """The hits of a search contradict what is known of its index."""
 
-    ``mappings``: the mappings of each index that the name matches, by the name of that index.
+
+@dataclass(eq=False, slots=True)
+class IndexFacts:
+    """What folded searches need of the mappings behind a name.
+
+    ``scheme``, ``dedup``: scheme and field of the fingerprints. ``texts``: the fields from whose texts the
+    fingerprints of each index were made. ``mismatch``: what is wrong with an index whose hits stand alone.
+    ``keywordless``, ``groupless``: an index without supershingles or group numbers, empty if there is none.
+    ``fields``: fields that options named and that are there; None if the mappings may not be read.
+    ``seen``: what hits may show without a contradiction: indices, other schemes, "" for no fingerprints.
+    ``signing``: the parts of the mappings that tell how texts were signed.
+    ``inexact``: sort keys by which servers may skip hits, of those that searches had.
+    ``pipeline``: the default search pipeline of the index; {} if there is none, or it can't be read.
     """
 
     scheme: Scheme
-    field: str
-    mappings: Mapping[str, Mappings] = MappingProxyType({})
+    dedup: str
+    texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    mismatch: ShinglefoldError | None = None
+    keywordless: str = ""
+    groupless: str = ""
+    fields: set[str] | None = None
+    seen: set[str] = field(default_factory=set)
+    signing: Sequence[Mappings] = ()
+    inexact: set[str] = field(default_factory=set)
+    pipeline: Mapping[str, Any] = field(default_factory=dict)
+    read: float = field(default_factory=monotonic)
 
     @property
-    def fields(self) -> tuple[str, ...]:
+    def text_fields(self) -> tuple[str, ...]:
         """The fields from whose texts the fingerprints of all indices were made."""
-        named = (field for fields in self.fields_by_index.values() for field in fields)
-        return tuple(dict.fromkeys(named)) or TEXTS
+        return tuple(dict.fromkeys(name for names in self.texts.values() for name in names)) or TEXTS
 
-    @property
-    def fields_by_index(self) -> dict[str, tuple[str, ...]]:
-        """The fields from whose texts the fingerprints of each index were made."""
-        return _text_fields(self.mappings)
+    def differs(self, other: "IndexFacts") -> bool:
+        """Return whether a search may come out otherwise."""
+        return _decisive(self) != _decisive(other)
 
-
-class IndexRecipes:
-    """Recipes by index.
-
-    Args:
-        scheme: by default that of the index.
-        field: by default that of the index.
-        seal: the seal with the key of the index.
-    """
-
-    def __init__(self, scheme: Scheme | None, field: str | None, seal: Seal | None) -> None:
-        self._scheme = None if scheme is None else checked_scheme(scheme)
-        self._field = field
-        self._seal = seal
-        self._recipes: dict[str, IndexRecipe] = {}
-
-    def read(self, index: str) -> Steps[IndexRecipe]:
-        """Return the recipe of an index; its mappings are read the first time.
+    def check(self, hits: Iterable[Hit], counts: FingerprintCounts | None = None) -> None:
+        """Check that hits are from indices whose mappings were read, and have the scheme of these.
 
         Raises:
-            ConfigError: the index was not made for fingerprints, its seal does not fit, or its mappings may
-                not be read and no scheme was given.
-            SchemeMismatch: it, or one of several, was made with another scheme.
-            RecipeMismatch: its fingerprints are in another field.
+            Outdated: they contradict that.
         """
-        check_str("index", index)
-        if index not in self._recipes:
-            self._recipes[index] = yield from self._read(index)
-        return self._recipes[index]
+        if self.fields is None:
+            return
+        if not _indices(hits) <= self.seen or not (self._is_fresh or _lagging(counts) <= self.seen):
+            raise Outdated
 
-    def _read(self, index: str) -> Steps[IndexRecipe]:
+    @property
+    def _is_fresh(self) -> bool:
+        return monotonic() - self.read < _FRESH_SECONDS
+
+    def accept(self, hits: Iterable[Hit], counts: FingerprintCounts | None = None) -> None:
+        """Note what hits show, as the mappings were just read and say nothing else."""
+        if len(self.seen) < _MOST_KNOWN:
+            self.seen |= _indices(hits) | _lagging(counts)
+
+
+def _indices(hits: Iterable[Hit]) -> set[str]:
+    # The mappings of an index in another cluster can't be read.
+    return {name for name in {str(hit.get("_index")) for hit in hits} if ":" not in name}
+
+
+def _lagging(counts: FingerprintCounts | None) -> set[str]:
+    """Return what hits show that is not in the mappings: other schemes, or "" for no fingerprints at all."""
+    if counts is None:
+        return set()
+    return {*counts.other_schemes, *([""] if counts.hits and counts.unsigned == counts.hits else [])}
+
+
+def _decisive(facts: IndexFacts) -> tuple[object, ...]:
+    recipe = facts.scheme.id, facts.dedup, facts.texts, str(facts.mismatch)
+    return *recipe, facts.keywordless, facts.groupless, facts.pipeline
+
+
+class IndexKnowledge:
+    """The facts about each index searched, by the name under which it was searched.
+
+    Args:
+        scheme: the scheme of the search, or a function that takes it from the recipe of the index.
+        field: the field of the fingerprints; None takes that of the index.
+        pipelines: whether indices may have search pipelines.
+    """
+
+    def __init__(
+        self, scheme: Scheme | SchemeOf, field: str | None, seal: Seal | None, *, pipelines: bool = False
+    ) -> None:
+        self._given, self._field, self._seal = scheme, field, seal
+        self._pipelines = pipelines
+        self._facts: RecentlyUsed[str, IndexFacts] = RecentlyUsed()
+        self._signing: RecentlyUsed[str, Mappings] = RecentlyUsed(256)
+        self._warned: RecentlyUsed[str, tuple[float, str]] = RecentlyUsed()
+
+    def facts(
+        self,
+        index: str | None,
+        options: FoldOptions,
+        body: Mapping[str, Any] = MappingProxyType({}),
+        *,
+        renew: bool = False,
+    ) -> Steps[IndexFacts]:
+        """Return what is known of an index; its mappings are read if they were not read lately.
+
+        Args:
+            body: the request, whose first sort key is looked up.
+            renew: read them in any case.
+
+        Raises:
+            Unfoldable: no hit of the index could fold.
+            ConfigError: an option names a field that no index has.
+        """
+        known = self._facts.get(str(index))
+        if known is None or renew or not self._is_valid(known, options, body):
+            before, known = known, (yield from self._renewed(index, options, body, known))
+            if before is not None and not renew and not known.differs(before):
+                known.seen |= before.seen
+            self._facts.put(str(index), known)
+        _check_keywords_of(known, options)
+        return known
+
+    def scheme_of(self, index: str | None) -> Scheme | None:
+        """Return the scheme that an index was last folded by, if it is known."""
+        if isinstance(self._given, Scheme):
+            return self._given
+        known = self._facts.get(str(index))
+        return None if known is None else known.scheme
+
+    def warn(self, index: str | None, reason: object) -> None:
+        """Log why a page is not folded, once a minute for each index and reason."""
+        now, text = monotonic(), str(reason)
+        when, before = self._warned.get(str(index)) or (0.0, "")
+        if text != before or now - when > _SECONDS_BETWEEN_WARNINGS:
+            self._warned.put(str(index), (now, text))
+            _log.warning("search of %s is not folded: %s", index, text)
+
+    def _is_valid(self, known: IndexFacts, options: FoldOptions, body: Mapping[str, Any]) -> bool:
+        if monotonic() - known.read > VALID_SECONDS:
+            return False
+        return known.fields is None or known.fields.issuperset(_wanted(options) | sort_name(body))
+
+    def _renewed(
+        self,
+        index: str | None,
+        options: FoldOptions,
+        body: Mapping[str, Any],
+        known: IndexFacts | None,
+    ) -> Steps[IndexFacts]:
         names = index_names(index)
-        if not names:
-            raise ConfigError(f"{index!r} names no index whose recipe can be read; name one")
         found: dict[str, Mappings] = {}
+        hidden = not names
         for name in names:
-            mappings = yield from _mappings_of_each(name, required=self._scheme is None)
-            if mappings is None:
+            try:
+                each = yield from mappings_of_each(name)
+            except IndexMissing:
+                # Patterns may match nothing. The search itself says what it finds where no index is.
                 continue
-            if not mappings:
-                raise IndexMissing(f"no index fits {name!r}. Create it first, or check its name.")
-            found |= mappings
-        return self._checked_recipe(found)
+            except EngineError:
+                # A search may still be answered; what was known is better than an error.
+                if known is None:
+                    raise
+                return known
+            hidden = hidden or each is None
+            found |= each or {}
+        facts = self._facts_of(str(index), found)
+        if self._pipelines and names:
+            facts.pipeline = yield Call("search_pipeline", (",".join(names), None))
+        wanted = _wanted(options)
+        if hidden or not found:
+            facts.fields = None
+        else:
+            check_scopes(found.values(), str(index), [scope.field for scope in options.scope])
+            check_fields(found.values(), str(index), named_fields(options), "ext.dedup")
+            before = known.fields if known is not None and known.fields else set()
+            facts.fields = wanted if len(before) > _MOST_KNOWN else wanted | before
+            # What was known of other sort keys may have changed.
+            facts.fields = {name for name in facts.fields if not name.startswith(_SORT)} | sort_name(body)
+            facts.inexact = set() if _skips_exactly(found, body) else sort_name(body)
+        return facts
 
-    def _checked_recipe(self, found: Mapping[str, Mappings]) -> IndexRecipe:
-        scheme, field = self._scheme, self._field
+    def _facts_of(self, index: str, found: Mapping[str, Mappings]) -> IndexFacts:
+        """Return the facts of an index from the mappings of each index behind its name.
+
+        Raises:
+            Unfoldable: a window of hits would be refused, or none of them could fold.
+        """
         for name, mappings in found.items():
-            recipe = Recipe.of(mappings, name)
-            scheme, field = scheme or recipe.scheme, field or recipe.field
-            check_recipe(mappings, name, scheme, field, self._seal)
-            check_keywords(mappings, name, field)
-        assert scheme is not None
-        return IndexRecipe(scheme, field or "dedup", found)
+            _check_readable(mappings, name, self._field_of(mappings))
+        scheme, field, mismatch = self._target(found)
+        fitting: dict[str, Mappings] = {}
+        for name, mappings in found.items():
+            try:
+                check_recipe(mappings, name, scheme, field, self._seal)
+            except ShinglefoldError as error:
+                # A copy has no traceback, which would keep the mappings in memory.
+                mismatch = mismatch or copy(error)
+                continue
+            if mapped_at(mappings, f"{field}.digest") is not None:
+                fitting[name] = mappings
+        if found and not fitting:
+            commands = chain([suggest("setup", index), suggest("backfill", index)])
+            lacking = ConfigError(f"index {index!r} has no fingerprints in {field!r}; add them: {commands}")
+            raise Unfoldable(mismatch or lacking)
+        return IndexFacts(
+            scheme,
+            field,
+            text_fields_of(found),
+            mismatch,
+            next((name for name, one in fitting.items() if not _has_keywords(one, field)), ""),
+            next((name for name, one in found.items() if not _has_groups(one, field)), ""),
+            set(),
+            set(found),
+            [self._shared(_signing(mappings)) for mappings in found.values()],
+        )
+
+    def _shared(self, mappings: Mappings) -> Mappings:
+        """Return equal mappings as one object: most indices of a site have the same recipe."""
+        name = json.dumps(mappings, sort_keys=True)
+        if (known := self._signing.get(name)) is None:
+            self._signing.put(name, known := mappings)
+        return known
+
+    def _field_of(self, mappings: Mappings) -> str:
+        return self._field or str((stored_recipe(mappings) or {}).get("field", FIELD))
+
+    def _target(self, found: Mapping[str, Mappings]) -> tuple[Scheme, str, ShinglefoldError | None]:
+        """Return the scheme and the field to fold by: those of the search, else those of most indices."""
+        if isinstance(self._given, Scheme):
+            return self._given, self._field or FIELD, None
+        recipes: list[Recipe] = []
+        problem: ShinglefoldError | None = None
+        for name, mappings in found.items():
+            try:
+                recipes += [Recipe.of(mappings, name)] if has_recipe(mappings) else []
+            except ShinglefoldError as error:
+                problem = copy(error)
+        if not recipes:
+            names = ", ".join(found) or "the index"
+            raise Unfoldable(problem or ConfigError(f"the recipe of {names} can't be read"))
+        counted = Counter((recipe.scheme.id, recipe.field) for recipe in recipes)
+        chosen = counted.most_common(1)[0][0]
+        recipe = next(one for one in recipes if (one.scheme.id, one.field) == chosen)
+        return self._given(recipe), self._field or recipe.field, problem
 
 
-def _mappings_of_each(name: str, *, required: bool = False) -> Steps[Mapping[str, Mappings] | None]:
-    """Return the mappings of each index that a name matches; None if a role may not read them.
+def sort_name(body: Mapping[str, Any]) -> set[str]:
+    """Return a name for the first sort key of a request, with its options."""
+    return {f"{_SORT}{key!r}" for key in sort_keys(body)[:1]}
+
+
+def _skips_exactly(found: Mapping[str, Mappings], body: Mapping[str, Any]) -> bool:
+    """Return whether servers skip by the first sort key of a request without losing hits."""
+    keys = sort_keys(body)
+    if not keys:
+        return True
+    name, definitions = str(key_name(keys[0])), list[Mappings | None]()
+    for mappings in found.values():
+        one = None if is_nested(mappings, name) else definition_of(mappings, name)
+        definitions.append(one and one[1])
+    return skips_exactly(keys[0], definitions)
+
+
+def _signing(mappings: Mappings) -> Mappings:
+    """Return the recipe of mappings, and the fields of its texts."""
+    recipe = stored_recipe(mappings) or {}
+    tops = {str(name).partition(".")[0] for name in recipe.get("fields", ())}
+    properties = mappings.get("properties") or {}
+    kept = {name: properties[name] for name in tops if name in properties}
+    return {"_meta": {META_KEY: recipe}, "properties": kept}
+
+
+def _wanted(options: FoldOptions) -> set[str]:
+    return {*named_fields(options), *(scope.field for scope in options.scope)}
+
+
+def _check_readable(mappings: Mappings, index: str, field: str) -> None:
+    """Check that a window of hits can read the fingerprints of an index.
 
     Raises:
-        PermissionDenied: a role may not read them, and they are required.
+        Unfoldable: the engine would refuse the window, and hits of other indices would be lost with it.
     """
-    try:
-        return (yield Call("all_mappings", (name,)))  # type: ignore[no-any-return]
-    except PermissionDenied:
-        if required:
-            raise
-        return None
+    for part in ("digest", "signature"):
+        mapped = mapped_at(mappings, f"{field}.{part}") or {}
+        how = f"as {mapped['type']}" if mapped.get("type") in _TEXTS else ""
+        if mapped.get("doc_values") is False:
+            how = "without doc values"
+        if how:
+            raise Unfoldable(
+                ConfigError(
+                    f"index {index!r} maps {field}.{part} {how}, so that its fingerprints can't be read: "
+                    f"reindex it into an index that was set up first ({suggest('setup', 'NEW_INDEX')})"
+                )
+            )
 
 
-def _text_fields(mappings: Mapping[str, Mappings]) -> dict[str, tuple[str, ...]]:
-    return {index: signed_fields([one]) for index, one in mappings.items()}
+def _check_keywords_of(facts: IndexFacts, options: FoldOptions) -> None:
+    if facts.keywordless and Matcher.of(facts.scheme, options).min_shared:
+        error = keywords_missing(facts.keywordless)
+        # The caller chose the number, or the index changed under a scheme that needs one.
+        raise error if options.min_shared else Unfoldable(error)
+
+
+def _has_keywords(mappings: Mappings, field: str) -> bool:
+    return stores_keywords((stored_recipe(mappings) or {}).get("pipeline"), field)
+
+
+def _has_groups(mappings: Mappings, field: str) -> bool:
+    return (mapped_at(mappings, f"{field}.group") or {}).get("type") == "long"

@@ -37,7 +37,8 @@ from shinglefold.passages.passage_index import covered_share
 from shinglefold.passages.shingle_positions import WIDTH, Elements, elements_of, keywords, winnow
 from shinglefold.rerank.engine_calls import Steps, run_together
 from shinglefold.rerank.explanation import StoredText, declared_language, passage_json, stored_text
-from shinglefold.rerank.index_knowledge import IndexRecipe, IndexRecipes, mapped_at
+from shinglefold.rerank.index_fields import mapped_at
+from shinglefold.rerank.index_recipes import IndexRecipe, IndexRecipes
 from shinglefold.rerank.request.arguments import check_list, check_search_arguments, read_source_filter
 from shinglefold.rerank.similar.candidates import CandidateBlocks, CandidateSearch
 from shinglefold.rerank.similar.query_document import CandidateQueries, FoundDocument, check_candidate_options

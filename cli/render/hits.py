@@ -287,7 +287,7 @@ def filter_queries(store: "Store", index: str, filters: tuple[str, ...]) -> tupl
         UsageError: a value has another form.
         ConfigError: the index has no such field.
     """
-    from shinglefold.rerank.index_knowledge import check_fields
+    from shinglefold.rerank.index_fields import check_fields
 
     named = [_parse_filter(one) for one in filters]
     check_fields(store.mappings.values(), index, [name for name, _ in named], "--filter")

@@ -5,7 +5,7 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from shinglefold.api.index_recipe import search_canonicalizer
+from shinglefold.api.index_recipe import words_of_index
 from shinglefold.cli.framework.next_commands import replace_word
 from shinglefold.cli.framework.output import printable, remark
 from shinglefold.cli.options.definitions import chosen_scheme
@@ -123,12 +123,11 @@ def open_store(target: Target) -> Iterator[Store]:
         IndexMissing: there is no such index.
         ConfigError: the index was not set up for fingerprints.
         RecipeMismatch: a setting names another field than the index has.
-        SchemeMismatch: a dictionary has another version than when the index was made.
     """
     recipe, found = recipe_of_index(target)
     check_field(target, recipe)
-    check_dictionaries(target, recipe)
-    with closing(open_engine(target.where, search_canonicalizer(recipe.scheme))) as engine:
+    words = None if is_server(target.where) else words_of_index(recipe.scheme)
+    with closing(open_engine(target.where, words)) as engine:
         yield Store(engine, recipe, found)
 
 

@@ -12,7 +12,7 @@ from shinglefold.ingest.field_paths import without_path
 from shinglefold.ingest.field_statistics import TextCoverage, has_usual_name, text_coverage
 from shinglefold.ingest.pipeline.field_usage import raw_fields, source_fields
 from shinglefold.model.stored_fingerprint import placeholder_query
-from shinglefold.rerank.index_knowledge import definition_of, paths
+from shinglefold.rerank.index_fields import definition_of, paths
 
 if TYPE_CHECKING:
     from shinglefold.ingest import Pipeline

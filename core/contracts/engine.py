@@ -81,6 +81,7 @@ class Capabilities:
         samples: the aggregation ``sampler`` reads only the best hits of each shard.
         unaltered: keys for the body of a search that must bypass search pipelines, which may filter, cut and
             fold hits.
+        search_pipelines: searches may go through a pipeline, which ``search_pipeline`` returns.
         newest: parameters of a search, or of a point in time, that must see all that a refresh made visible.
     """
 
@@ -91,6 +92,7 @@ class Capabilities:
     slices: Literal["none", "shards", "any"] = "none"
     samples: bool = False
     unaltered: JSON = field(default_factory=dict)
+    search_pipelines: bool = False
     newest: Parameters = field(default_factory=dict)
 
 

@@ -31,7 +31,7 @@ from shinglefold.model.scheme import Verify
 from shinglefold.model.seal import Seal, check_sealed
 from shinglefold.model.values import Int64s
 from shinglefold.options.validation import check_engine, check_str, check_type
-from shinglefold.rerank.index_knowledge import check_fields, source_of
+from shinglefold.rerank.index_fields import check_fields, source_of
 from shinglefold.runtime.backoff import retry_unavailable
 from shinglefold.runtime.signals import Interrupts
 

@@ -13,6 +13,7 @@ from shinglefold.rerank.request.arguments import DUPLICATES, InnerHits
 from shinglefold.rerank.request.bodies import narrowable
 from shinglefold.rerank.request.fold_options import FoldOptions, Preference
 from shinglefold.rerank.request.sort_order import sort_keys
+from shinglefold.runtime.recent import RecentlyUsed
 
 #: Options that were applied when documents got their group numbers.
 _FIXED_OPTIONS = ("min_shared", "min_resemblance", "min_length_ratio", "scope", "across_languages", "linkage")
@@ -197,16 +198,16 @@ class ResultSizes:
     """
 
     def __init__(self) -> None:
-        self._leaning: dict[str | None, int] = {}
+        self._leaning: RecentlyUsed[str | None, int] = RecentlyUsed()
 
     def few(self, index: str | None) -> bool:
         """Return whether few results are likely."""
-        return self._leaning.get(index, 0) >= 0
+        return (self._leaning.get(index) or 0) >= 0
 
     def note(self, index: str | None, *, few: bool) -> None:
         """Record whether a search of an index had few results."""
-        leaning = self._leaning.get(index, 0) + (1 if few else -1)
-        self._leaning[index] = max(-_CHANGE_AFTER, min(_CHANGE_AFTER - 1, leaning))
+        leaning = (self._leaning.get(index) or 0) + (1 if few else -1)
+        self._leaning.put(index, max(-_CHANGE_AFTER, min(_CHANGE_AFTER - 1, leaning)))
 
 
 class GroupCounter:

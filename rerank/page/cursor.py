@@ -35,6 +35,7 @@ _FREE_OPTIONS = (
     "explain",
     "fold",
     "max_window",
+    "on_trouble",
 )
 
 

@@ -22,6 +22,8 @@ from shinglefold.rerank.request.bodies import (
     without_unwanted_id,
 )
 from shinglefold.rerank.request.hit_parts import WITH_IDS, adds_to_hits, with_doc_values, without_fields
+from shinglefold.rerank.request.search_pipeline import KEY as PIPELINE
+from shinglefold.rerank.request.search_pipeline import NONE
 from shinglefold.rerank.request.sort_order import formatted_places, sort_keys
 
 if TYPE_CHECKING:
@@ -38,7 +40,11 @@ _MOST = 10_000
 
 
 class AmbiguousSeqNo(Exception):
-    """Sequence numbers do not identify the hits, or documents changed: read the hits again with ids."""
+    """Sequence numbers do not identify the hits: read the hits again with ids."""
+
+
+class HitsVanished(Exception):
+    """Hits are missing: their documents changed, or an alias moved to another index. Read the hits again."""
 
 
 def without_ids(window: JSON) -> JSON:
@@ -89,7 +95,8 @@ class SeqNoFetch:
         """Return the requested hits of an answer, in their order.
 
         Raises:
-            AmbiguousSeqNo: a hit is missing, or two match.
+            AmbiguousSeqNo: two hits match, or another one has the number.
+            HitsVanished: a hit is missing.
         """
         if len(answer) >= self._most(hits):
             # The requested document may be among the hits that were cut off.
@@ -103,7 +110,10 @@ class SeqNoFetch:
         try:
             return [self._without_added_fields(fetched[self._key(hit, _number(hit))]) for hit in hits]
         except KeyError:
-            raise AmbiguousSeqNo from None
+            places = {key[:2] for key in fetched}
+            missing = (hit for hit in hits if self._key(hit, _number(hit)) not in fetched)
+            taken = any((hit.get("_index"), _number(hit)) in places for hit in missing)
+            raise (AmbiguousSeqNo if taken else HitsVanished) from None
 
     def _most(self, hits: Sequence[Hit]) -> int:
         """Return a size above the number of documents with these numbers in all shards."""
@@ -137,7 +147,11 @@ def _needs_query(body: Mapping[str, Any]) -> bool:
 
 
 def fetch_hits(reading: "WindowReader", places: Sequence[int], index: str | None) -> Steps[dict[int, JSON]]:
-    """Return hits with everything that the request returns; documents deleted meanwhile are left out."""
+    """Return hits with everything that the request returns; vanished ones are left out if reading stays.
+
+    Raises:
+        HitsVanished: some are missing, and may be found by reading again.
+    """
     hits, body = reading.hits, reading.body
     # A request with its own point in time also needs the tiebreaker to continue.
     whole = sort_keys(body) if "pit" in body else shown_keys(body) if "retriever" in body else ()
@@ -172,6 +186,7 @@ def _by_id(
                 reading,
                 chosen_body(with_ids(body), hits_query(hits, reading.shards), len(hits), source),
                 index,
+                source,
             )
         except WindowTooLarge:
             if len(hits) == 1:
@@ -181,6 +196,8 @@ def _by_id(
         found |= {identity(hit): hit for hit in answer["hits"]["hits"]}
         done += len(hits)
     wanted = {place: found.get(identity(reading.hits[place])) for place in places}
+    if None in wanted.values() and not reading.stays:
+        raise HitsVanished
     return {place: without_unwanted_id(hit, body) for place, hit in wanted.items() if hit is not None}
 
 
@@ -196,7 +213,7 @@ def _by_seq_no(
     for begin in range(0, len(places), _AT_ONCE):
         hits = [reading.hits[place] for place in places[begin : begin + _AT_ONCE]]
         try:
-            answer = yield from _search_hits(reading, numbered.request(hits, source), index)
+            answer = yield from _search_hits(reading, numbered.request(hits, source), index, source)
         except WindowTooLarge:
             # Requests by id may be smaller.
             raise AmbiguousSeqNo from None
@@ -204,12 +221,22 @@ def _by_seq_no(
     return dict(zip(places, found, strict=True))
 
 
-def _search_hits(reading: "WindowReader", request: JSON, index: str | None) -> Steps[JSON]:
+def _search_hits(
+    reading: "WindowReader",
+    request: JSON,
+    index: str | None,
+    source: Any,  # noqa: ANN401 - JSON
+) -> Steps[JSON]:
     """Fetch hits that were read before, and record what the answer lacks.
+
+    Args:
+        source: the fields to compare, as stored; None fetches what is shown, through the search pipeline.
 
     Raises:
         WindowTooLarge: the index allows only smaller windows.
     """
+    if reading.pipeline is not None:
+        request = {**request, PIPELINE: reading.pipeline.hits if source is None else NONE}
     answer: JSON = yield Call("search", reading.under_pit(index, request))
     refuse_small_windows(answer)
     reading.record_response(answer)
@@ -247,3 +274,33 @@ def _with_ranking(hit: Hit, fetched: JSON, keys: slice | None, formatted: Sequen
             sort[place] = value
         ranked["sort"] = sort[keys]
     return ranked
+
+
+def page_hits(
+    reading: "WindowReader", page: Sequence[JSON], index: str | None
+) -> Steps[tuple[list[JSON], int]]:
+    """Return the hits shown as the search pipeline leaves them, and how many of them it has cut.
+
+    They are found again in the order of the page, so that processors see what they see natively.
+    """
+    if reading.pipeline is None or reading.pipeline.page is None or not page:
+        return list(page), 0
+    chosen = hits_query(page, reading.shards)
+    weights = [
+        {"filter": hits_query([hit], reading.shards), "weight": len(page) - at} for at, hit in enumerate(page)
+    ]
+    ranked = {"query": chosen, "functions": weights, "score_mode": "max", "boost_mode": "replace"}
+    body = {name: value for name, value in reading.body.items() if name not in ("query", *_QUERY_KEYS)}
+    request = chosen_body(with_ids(body), {"function_score": ranked}, len(page))
+    request[PIPELINE] = reading.pipeline.page
+    answer: JSON = yield Call("search", reading.under_pit(index, request))
+    reading.record_response(answer)
+    known = {identity(hit): (len(page) - at, hit) for at, hit in enumerate(page)}
+    result = []
+    for hit in answer["hits"]["hits"]:
+        weight, shown = known[identity(hit)]
+        # A processor may rank anew.
+        score = {} if hit.get("_score") == weight else {"_score": hit.get("_score")}
+        own = {name: value for name, value in hit.items() if name not in ("_score", "sort")}
+        result.append({**own, **shown, **{n: own[n] for n in ("_source",) if n in own}, **score})
+    return result, len(page) - len(result)

@@ -11,9 +11,12 @@ from shinglefold.errors import EngineError, InputError
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.clustering import Group
 from shinglefold.rerank.hits import Hit, identity, with_source
+from shinglefold.rerank.page.fetch import HitsVanished
 from shinglefold.rerank.page.window import WindowReader
 from shinglefold.rerank.request.arguments import DUPLICATES, InnerHits, read_source_filter
 from shinglefold.rerank.request.bodies import hits_query, narrowable, without_unwanted_id
+from shinglefold.rerank.request.search_pipeline import KEY as PIPELINE
+from shinglefold.rerank.request.search_pipeline import NONE
 from shinglefold.rerank.similar.decision import CandidateDecision, TextSource, decide_by_texts
 from shinglefold.rerank.similar.query_document import QueryDocument, candidate_queries, decisive_fields
 
@@ -37,12 +40,21 @@ def inner_hits_of(reading: WindowReader, groups: Sequence[Group], index: str | N
             if isinstance(answer, BaseException):
                 raise answer
             reading.record_response(answer)
+            _check_all_found(reading, answer["hits"]["hits"], group, one)
             found[place][one.name] = {"hits": _inner_hits_answer(reading, group, one, answer["hits"])}
     return found
 
 
+def _check_all_found(reading: WindowReader, hits: Sequence[JSON], group: Group, one: InnerHits) -> None:
+    collapsed = "collapse" in (one.search or {})
+    if not collapsed and len(hits) < len(_slice(group, one)) and not reading.stays:
+        raise HitsVanished
+
+
 def _body(reading: WindowReader, group: Group, one: InnerHits) -> JSON:
     body = one.body(_query(reading, _hits_to_fetch(reading, group, one)), reading.body.get("_source"))
+    if reading.pipeline is not None:
+        body[PIPELINE] = reading.pipeline.hits
     if _ranked_here(reading, one):
         body |= {"from": 0, "size": len(_slice(group, one))}
     return body
@@ -141,10 +153,13 @@ def _query_documents(
     texts = () if reading.stage is None else reading.stage.sources
     wanted = [f"{reading.field}.supershingles", *texts]
     body = {"query": hits_query(shown, reading.shards), "size": len(shown), "track_total_hits": False}
+    body |= {} if reading.pipeline is None else {PIPELINE: NONE}
     answer = yield Call("search", reading.under_pit(index, {**body, "_source": wanted}))
     refuse_small_windows(answer)
     reading.partial.note(answer)
     sources = {identity(hit): hit.get("_source", {}) for hit in answer["hits"]["hits"]}
+    if any(identity(hit) not in sources for hit in shown) and not reading.stays:
+        raise HitsVanished
     return [_query_document(reading, {**hit, "_source": sources.get(identity(hit), {})}) for hit in shown]
 
 
@@ -208,6 +223,8 @@ def _copies_body(reading: WindowReader, query: JSON) -> JSON:
         "_source": "stored_fields" not in reading.body,
         **shown,
         "docvalue_fields": fields,
+        # A copy is shown only if the pipeline would find it.
+        **({} if reading.pipeline is None else {PIPELINE: reading.pipeline.window}),
     }
 
 

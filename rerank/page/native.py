@@ -1,15 +1,14 @@
 """Pages that the engine collapses by stored group numbers, in the shape of pages folded by window."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from shinglefold.contracts.engine import JSON
 from shinglefold.errors import ConfigError, chain, suggest
-from shinglefold.model.scheme import Scheme
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.hits import identity, with_source
-from shinglefold.rerank.index_knowledge import index_names, mapped_at
+from shinglefold.rerank.index_knowledge import IndexFacts
 from shinglefold.rerank.page.collapse_request import (
     PRECISION,
     SAMPLE,
@@ -32,82 +31,72 @@ from shinglefold.rerank.request.arguments import DUPLICATES, read_source_filter
 from shinglefold.rerank.request.bodies import page_bounds
 from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.rerank.request.sort_order import sort_keys
+from shinglefold.runtime.recent import RecentlyUsed
 
 #: Seconds after which coverage is counted again; at once if a page shows a document without a group number.
 _VALID_SECONDS = 30.0
+#: How often the engine is asked for a page with members from one index.
+_MOST_TRIES = 3
 
 
 class GroupCoverage:
     """Coverage of indices by group numbers, by index name; counted again every half minute.
 
-    Args:
-        scheme: the id of the scheme that groups must be of.
-        dedup: the object field of the fingerprints.
-
     Attributes:
         sizes: predicts how many results searches have.
     """
 
-    def __init__(self, scheme: str, dedup: str) -> None:
-        self._scheme = scheme
-        self._dedup = dedup
-        self._checked: dict[str | None, tuple[float, str]] = {}
+    def __init__(self) -> None:
+        self._checked: RecentlyUsed[str | None, tuple[float, str]] = RecentlyUsed()
         self.sizes = ResultSizes()
 
-    def obstacle(self, index: str | None, mappings: Mapping[str, Mapping[str, Any]]) -> Steps[str]:
+    def obstacle(self, index: str | None, facts: IndexFacts) -> Steps[str]:
         """Return why an index can't be searched by group number; empty if it can.
-
-        Args:
-            mappings: the mappings by each name in the index expression.
 
         Cost: one count every half minute.
         """
-        when, reason = self._checked.get(index, (0.0, ""))
-        if index in self._checked and monotonic() - when < _VALID_SECONDS:
+        if facts.fields is None:
+            return f"the mappings of {index!r} can't be read"
+        if name := facts.groupless:
+            remedy = suggest("setup", name, groups=True)
+            field = group_field(facts.dedup)
+            return f"index {name!r} has no group numbers ({field}, a long); add them: {remedy}"
+        when, reason = self._checked.get(index) or (-_VALID_SECONDS, "")
+        if monotonic() - when < _VALID_SECONDS:
             return reason
-        reason = self._lacking_field(index, mappings) or (yield from self._lacking_groups(index))
-        self._checked[index] = monotonic(), reason
+        reason = yield from _lacking_groups(index, facts.scheme.id, facts.dedup)
+        self._checked.put(index, (monotonic(), reason))
         return reason
 
     def doubt(self, index: str | None) -> None:
         """Count the coverage of an index again at the next search."""
-        self._checked.pop(index, None)
+        self._checked.drop(index)
 
-    def _lacking_field(self, index: str | None, mappings: Mapping[str, Mapping[str, Any]]) -> str:
-        names = index_names(index)
-        if not names:
-            return f"the mappings of {index!r} can't be read"
-        for name in names:
-            field = group_field(self._dedup)
-            if (mapped_at(mappings.get(name, {}), field) or {}).get("type") != "long":
-                remedy = suggest("setup", name, groups=True)
-                return f"index {name!r} has no group numbers ({field}, a long); add them: {remedy}"
+
+def _lacking_groups(index: str | None, scheme: str, dedup: str) -> Steps[str]:
+    answer = yield Call("search", (index, ungrouped_request(scheme, dedup)))
+    count: int = answer["hits"]["total"]["value"]
+    if not count:
         return ""
-
-    def _lacking_groups(self, index: str | None) -> Steps[str]:
-        answer = yield Call("search", (index, ungrouped_request(self._scheme, self._dedup)))
-        count: int = answer["hits"]["total"]["value"]
-        if not count:
-            return ""
-        documents = f"1 document of {index!r} has" if count == 1 else f"{count:,} documents of {index!r} have"
-        commands = [suggest(command, index or "") for command in ("backfill", "regroup")]
-        return f"{documents} no group number of the scheme {self._scheme}; number them: {chain(commands)}"
+    documents = f"1 document of {index!r} has" if count == 1 else f"{count:,} documents of {index!r} have"
+    commands = [suggest(command, index or "") for command in ("backfill", "regroup")]
+    return f"{documents} no group number of the scheme {scheme}; number them: {chain(commands)}"
 
 
 _METHOD = "distinct numbers of groups, counted by the engine's cardinality"
 
 
 class NativeTarget(NamedTuple):
-    """What a native search needs: scheme and field of the fingerprints, group coverage, mappings by index.
+    """What a native search needs: what is known of the index, and of its group numbers.
 
-    ``samples``: whether the engine can count within a sample of the results.
+    ``samples``: whether the engine can count within a sample of the results. ``settled``: whether the
+    mappings were just read again.
     """
 
-    scheme: Scheme
-    dedup: str
+    facts: IndexFacts
     grouped: GroupCoverage
-    mappings: Mapping[str, Mapping[str, Any]]
     samples: bool
+    settled: bool
 
 
 def native_page(
@@ -117,12 +106,17 @@ def native_page(
 
     Raises:
         ConfigError: the mode is ``native``, and the engine can't.
+        Outdated: the hits contradict what is known of the index.
     """
     reasons = list(obstacles(body, options))
-    if not reasons and (lacking := (yield from target.grouped.obstacle(index, target.mappings))):
+    if not reasons and (lacking := (yield from target.grouped.obstacle(index, target.facts))):
         reasons = [lacking]
     if not reasons:
-        page = yield from _Page(index, body, options, target).answer()
+        for _ in range(_MOST_TRIES):
+            made = _Page(index, body, options, target)
+            page = yield from made.answer()
+            if page is None or not made.torn:
+                break
         if page is not None:
             return page
         target.grouped.doubt(index)
@@ -141,15 +135,18 @@ class _Page:
     """Builds one page."""
 
     def __init__(self, index: str | None, body: JSON, options: FoldOptions, target: NativeTarget) -> None:
-        dedup = target.dedup
+        dedup = target.facts.dedup
         self._index = index
         self._body = body
         self._options = options
-        self._scheme = target.scheme
+        self._facts, self._settled = target.facts, target.settled
+        self._scheme = target.facts.scheme
         self._dedup = dedup
         self._field = group_field(dedup)
         self._policies = len(policy_sort(options, dedup))
         self._partial = PartialAnswer()
+        #: Whether the engine took the members from another index, as its alias has moved.
+        self.torn = False
         self._total_wanted = body.get("track_total_hits") is not False
         self._counting = GroupCounter(
             index,
@@ -172,6 +169,7 @@ class _Page:
         answer, *extra = yield from search_all(self._index, bodies)
         lacking = extra.pop()["hits"]["total"]["value"] if start else 0
         hits = answer["hits"]["hits"]
+        (self._facts.accept if self._settled else self._facts.check)(hits)
         numbers = [number for hit in hits if (number := self._number(hit)) is not None]
         if lacking or len(numbers) < len(hits):
             return None
@@ -197,6 +195,8 @@ class _Page:
             return own | {"inner_hits": {**inner, DUPLICATES: {"hits": {**members, "hits": [own]}}}}
         members = attached["hits"]
         hits = [self._member(hit) for hit in members["hits"]]
+        if len(hits) >= members["total"]["value"] and identity(own) not in map(identity, hits):
+            self.torn = True
         shown = hits[0] if self._policies else own
         others = [hit for hit in hits if identity(hit) != identity(shown)][: self._options.members]
         wanted = read_source_filter(self._options.member_source)

@@ -11,7 +11,13 @@ from shinglefold.options.validation import expected
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.clustering import Collapsed, Group
 from shinglefold.rerank.hits import identity, stored_texts, with_source
-from shinglefold.rerank.page.fetch import AmbiguousSeqNo, fetch_fields, fetch_hits
+from shinglefold.rerank.page.fetch import (
+    AmbiguousSeqNo,
+    HitsVanished,
+    fetch_fields,
+    fetch_hits,
+    page_hits,
+)
 from shinglefold.rerank.page.stale import set_stale_apart
 from shinglefold.rerank.page.window import WindowReader
 from shinglefold.rerank.representatives import Candidate, choose, load_policies
@@ -48,12 +54,19 @@ def duplicates(hit: Mapping[str, Any]) -> list[JSON]:
 
 
 def answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:
-    """Fetch the hits of the page and their members, and return the response."""
-    try:
-        return (yield from _answer_page(reading, index))
-    except AmbiguousSeqNo:
-        yield from reading.read_again(index)
-        return (yield from _answer_page(reading, index))
+    """Fetch the hits of the page and their members, and return the response.
+
+    Raises:
+        Outdated: the hits contradict what is known of the index.
+    """
+    while True:
+        reading.check_facts()
+        try:
+            return (yield from _answer_page(reading, index))
+        except AmbiguousSeqNo:
+            yield from reading.read_again(index)
+        except HitsVanished:
+            yield from reading.read_again(index, stay=True)
 
 
 def _answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:
@@ -94,6 +107,9 @@ def _answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:
 
         shown = [group for group in groups if group.representative in found]
         page, counters["from_index"] = yield from with_copies(reading, shown, page, index)
+    page, cut = yield from page_hits(reading, page, index)
+    if cut:
+        reading.partial.note({}, cut)
     if reading.options.explain:
         texts = reading.texts
         sources = (

@@ -13,7 +13,6 @@ from shinglefold.errors import (
     UnsupportedQuery,
     WindowTooLarge,
 )
-from shinglefold.model.scheme import Scheme
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.clustering import Group
 from shinglefold.rerank.hits import Hit, mark, stored_fingerprint
@@ -30,6 +29,7 @@ from shinglefold.rerank.request.bodies import (
 )
 from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.rerank.request.sort_order import sort_keys
+from shinglefold.runtime.recent import RecentlyUsed
 
 
 class WindowStrategies:
@@ -51,7 +51,7 @@ class WindowStrategies:
         self._tiebreaker = tiebreaker
         self._keep_alive = keep_alive
         #: Whether there are several shards, by index and routing.
-        self._several: dict[tuple[str | None, str], bool] = {}
+        self._several: RecentlyUsed[tuple[str | None, str], bool] = RecentlyUsed()
 
     def read(self, reading: WindowReader, index: str | None, routing: str) -> Steps[None]:
         """Read hits until ``reading.stopped_by`` says why no more are needed.
@@ -98,7 +98,7 @@ class WindowStrategies:
             return
         several = reading.shards > 1
         if breaks_ties and several != (tie is not None):
-            self._several[index, routing] = several
+            self._several.put((index, routing), several)
             yield from reading.read(index, SEQ_NO if several else None)
 
     def _read_window(self, index: str | None, reading: WindowReader, tie: str | None) -> Steps[None]:
@@ -148,7 +148,7 @@ def begin_cursor(
     index: str | None,
     body: Mapping[str, Any],
     options: FoldOptions,
-    scheme: Scheme,
+    scheme: str,
     *,
     url: Mapping[str, Any],
     keep_alive: str | None,
@@ -157,14 +157,14 @@ def begin_cursor(
     """Return the cursor to read from: a new one, or that of the request, renewed if requested.
 
     Args:
-        url: the URL parameters of the search.
+        scheme: the id of the scheme; url: the URL parameters of the search.
         keep_alive: how long the point in time is kept; None reads without a point in time.
 
     Raises:
         ConfigError: the search can't be paged by cursor, or the cursor belongs to another search.
     """
     _check_can_page(index, body, options, order_changes=keep_alive is None)
-    digest = request_digest(index, body, options, scheme.id, url)
+    digest = request_digest(index, body, options, scheme, url)
     cursor = decrypt_cursor(options.cursor, key) if isinstance(options.cursor, str) else Cursor(digest)
     if cursor.request != digest:
         raise ConfigError(
@@ -184,24 +184,26 @@ def read_page(reading: WindowReader, index: str | None, cursor: Cursor, key: byt
         EngineError: as the engine raises, or the point in time of the cursor has ended.
     """
     begun = not isinstance(reading.options.cursor, str) or reading.options.renew
+    pit = reading.pit
     try:
         if cursor.old:
             yield from reading.read_shown(index, cursor.old)
         yield from reading.read_on(index)
         answer = yield from answer_page(reading, index)
     except BaseException as error:
-        if reading.pit is not None and begun:
+        if reading.pit is not None and (begun or reading.owns_pit):
             yield Call("close_pit", (reading.pit,))
         elif reading.pit is not None and _pit_has_ended(error):
             kind = PitExpired if isinstance(error, PitExpired) else EngineError
             raise kind(_ENDED.format(error)) from error
         raise
-    following = next_cursor(replace(cursor, pit=reading.pit), reading)
+    # A point in time that was opened for this page alone is not for the next one.
+    following = next_cursor(replace(cursor, pit=pit if reading.owns_pit else reading.pit), reading)
     if following is not None:
         texts = answer[KEY].get("by_text", {"joined": 0, "parted": 0})
         count = following.count + texts["parted"] - texts["joined"]
         following = replace(following, count=count, total=answer[KEY]["groups_total"])
-    elif reading.pit is not None:
+    if reading.pit is not None and (following is None or reading.owns_pit):
         yield Call("close_pit", (reading.pit,))
     answer[KEY]["cursor"] = following and encrypt_cursor(following, key)
     return answer

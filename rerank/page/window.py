@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from shinglefold.contracts.engine import JSON
 from shinglefold.contracts.shard_failures import refuse_small_windows
-from shinglefold.errors import WindowTooLarge
+from shinglefold.errors import EngineError, WindowTooLarge
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.rerank.engine_calls import Call, Steps
@@ -16,6 +16,7 @@ from shinglefold.rerank.fold.clustering import Collapsed, ConnectedFolding, Lead
 from shinglefold.rerank.fold.leader_groups import GroupByLeader, leader_groups
 from shinglefold.rerank.fold.matcher import Matcher
 from shinglefold.rerank.hits import FingerprintColumns, Hit
+from shinglefold.rerank.index_knowledge import IndexFacts
 from shinglefold.rerank.page.cursor import Cursor
 from shinglefold.rerank.page.fetch import without_ids
 from shinglefold.rerank.page.partial_answer import CUT, PartialAnswer, missing
@@ -35,12 +36,16 @@ from shinglefold.rerank.request.bodies import (
     with_rank_window,
 )
 from shinglefold.rerank.request.fold_options import FoldOptions
+from shinglefold.rerank.request.search_pipeline import KEY as PIPELINE
+from shinglefold.rerank.request.search_pipeline import SearchPipeline
 from shinglefold.rerank.request.sort_order import with_constant_key, without_constant_key
 
 if TYPE_CHECKING:
     from shinglefold.rerank.fold.text_verification import TextStage
 
 
+#: How often hits are read again because some have vanished, where no point in time can be opened.
+_MOST_AGAIN = 2
 StoppedBy = Literal[
     "page_full", "end_of_results", "window_cap", "partial_answer", "k_reached", "rank_window_reached"
 ]
@@ -62,6 +67,10 @@ class WindowReader:
         own_order: the sort key of the engine's own order of equal hits, if it has one.
         tie: the last sort key; None leaves the order, and its ties, to the engine.
         pit: the point in time to read under; ``keep``: the other keys of ``pit`` in a body.
+        keep_alive: how long to keep a point in time that is opened because hits vanished.
+        facts: what is known of the index; None reads no fingerprints, so that nothing folds.
+        settled: whether the mappings were just read again, so that nothing contradicts them.
+        pipeline: what the search pipeline means for each request; None leaves it to the engine.
         most: hits that the index is known to allow in one request.
         constant: whether windows are read by a constant first sort key, because servers lose hits by that of
             the request.
@@ -91,6 +100,10 @@ class WindowReader:
         tie: str | None = None,
         pit: str | None = None,
         keep: JSON | None = None,
+        keep_alive: str = "",
+        facts: IndexFacts | None = None,
+        settled: bool = False,
+        pipeline: SearchPipeline | None = None,
         most: int = _MOST,
         constant: bool = False,
     ) -> None:
@@ -104,6 +117,9 @@ class WindowReader:
         self.tie, self.pit, self.keep = tie, pit, keep or {}
         self.owns_pit = False
         self.most = most
+        self._keep_alive, self._facts, self._settled = keep_alive, facts, settled
+        self._again = 0
+        self.pipeline = pipeline
         self.constant = constant
         self.start, self.size = page_bounds(body)
         self.first: JSON | None = None
@@ -118,7 +134,7 @@ class WindowReader:
         self._own_order = own_order
         self._rank_window = rank_window(body)
         self._shared = Matcher.of(scheme, options).min_shared > 0
-        self.fields = window_fields(options, field, self._shared)
+        self.fields = window_fields(options, field, self._shared) if facts is not None else []
         self._earlier: Sequence[Hit] = ()
         self._pending: list[JSON] = []
         self._after: JSON = {}
@@ -207,13 +223,46 @@ class WindowReader:
         """Read ids instead of sequence numbers from now on."""
         self.numbers = False
 
-    def read_again(self, index: str | None) -> Steps[None]:
-        """Read the same number of hits again, with ids, which do not change when documents are updated."""
+    @property
+    def stays(self) -> bool:
+        """Whether hits that are missing now are really gone, so that reading again is no use."""
+        return self.pit is not None or "pit" in self.body or self._again >= _MOST_AGAIN
+
+    def check_facts(self) -> None:
+        """Check the hits read against what is known of their index.
+
+        Raises:
+            Outdated: they contradict it.
+        """
+        if self._facts is not None:
+            check = self._facts.accept if self._settled else self._facts.check
+            check(self.hits, self.collapsed().counts)
+
+    def read_again(self, index: str | None, *, stay: bool = False) -> Steps[None]:
+        """Read the same number of hits again, with ids, which do not change when documents are updated.
+
+        Args:
+            stay: read under a point in time if the engine opens one. Then all requests of the page see the
+                same documents, whatever becomes of the index or of its alias.
+        """
+        if stay and not self.stays and self._keep_alive:
+            try:
+                pit = yield Call("open_pit", (index, self._keep_alive))
+            except EngineError:
+                # A role may not open one, or too many are open.
+                pass
+            else:
+                self.use_pit(pit, {"keep_alive": self._keep_alive})
+                self.owns_pit = True
+        self._again += 1
         self.require_ids()
         size = max(len(self.hits), self.first_size())
+        # Totals and aggregations are those of the hits, too.
+        self.first, self.partial = None, PartialAnswer()
         self._restart()
         if self.tie is None:
             yield from self._read_from_start(index, min(size, self._cap))
+            yield from self.read_more(index)
         else:
             yield from self.read_on(index)
 
@@ -262,6 +311,8 @@ class WindowReader:
             tie=self.tie,
             pit=self.pit,
             keep=self.keep,
+            facts=self._facts,
+            pipeline=self.pipeline,
             constant=self.constant,
         )
         # Totals are not needed, and only the count ends the reading.
@@ -335,6 +386,8 @@ class WindowReader:
         sent = with_constant_key(window) if constant else window
         answer: JSON = yield Call("search", self.under_pit(index, sent))
         refuse_small_windows(answer)
+        if self.pit is not None:
+            self.pit = answer.get("pit_id", self.pit)
         if constant:
             without_constant_key(answer["hits"]["hits"])
         return answer
@@ -353,6 +406,8 @@ class WindowReader:
     def _window(self, size: int) -> JSON:
         body = with_greater_k(self.body, size) if self.k_raised else with_rank_window(self.body, size)
         window = window_body(body, size, self.fields, first=self.first is None)
+        if self.pipeline is not None:
+            window[PIPELINE] = self.pipeline.complete if self.completely else self.pipeline.window
         return without_ids(window) if self.numbers else window
 
     def _record_hits(self, answer: JSON, size: int) -> list[JSON]:
@@ -361,6 +416,10 @@ class WindowReader:
         if self.first is None:
             self.first = answer
         hits: list[JSON] = answer["hits"]["hits"]
+        if self.owns_pit and self.tie is not None:
+            # Elasticsearch adds a sort key under a point in time, which no other request has.
+            keys = len(total_order(self.body, self.tie))
+            hits = [{**hit, "sort": hit["sort"][:keys]} for hit in hits]
         # A pipeline that removes hits does so in later answers, too, which have no totals.
         broken = self.partial.note(answer, self._cut(answer, size)) or CUT in self.partial.lacks
         k = None if self.k_raised else raisable_k(self.body)

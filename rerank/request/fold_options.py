@@ -38,6 +38,7 @@ Mode = Literal["window", "native", "auto"]
 Facets = Literal["documents", "groups"]
 MembersFrom = Literal["results", "index"]
 VerifiedBy = Literal["signature", "text"]
+OnTrouble = Literal["unfolded", "raise"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +166,8 @@ class FoldOptions:
     ``verify``: with ``text`` the texts decide uncertain pairs of the page; with ``signature`` no texts are
     compared. None compares texts of copies from the index only, which are read anyway.
     ``facts``: with ``numbers`` hits whose words with digits differ do not fold on the page.
+    ``on_trouble``: if fingerprints can't be read, ``unfolded`` returns the engine's own page and the reason,
+    and ``raise`` raises an error. None means what the search was made with.
     ``closed``: requests may set only what ``untrusted`` lets visitors set; no body can set ``closed``.
     """
 
@@ -190,6 +193,7 @@ class FoldOptions:
     member_filter: Mapping[str, Any] | None = None
     verify: VerifiedBy | None = None
     facts: Facts = "any"
+    on_trouble: OnTrouble | None = None
     closed: bool = False
 
     def __post_init__(self) -> None:
@@ -197,7 +201,7 @@ class FoldOptions:
         check_fraction("min_resemblance", self.min_resemblance)
         check_fraction("min_length_ratio", self.min_length_ratio)
         for name, known in _CHOICES.items():
-            if name != "verify" or self.verify is not None:
+            if name not in _MAY_BE_NONE or getattr(self, name) is not None:
                 check_choice(_LABELS.get(name, name), getattr(self, name), get_args(known))
         if not (self.member_filter is None or isinstance(self.member_filter, Mapping)):
             raise ConfigError(f"filter of members: expected a query, got {quote(self.member_filter)}")
@@ -322,8 +326,11 @@ _CHOICES: Mapping[str, Any] = MappingProxyType(
         "members_from": MembersFrom,
         "verify": VerifiedBy,
         "facts": Facts,
+        "on_trouble": OnTrouble,
     }
 )
+#: Choices that may be left to the search.
+_MAY_BE_NONE = ("verify", "on_trouble")
 _LABELS = MappingProxyType({"members_from": "from of members", "verify": "way to verify"})
 #: Options that visitors may set; those in ``_CAPPED`` at most to the values of the application.
 VISITORS = (

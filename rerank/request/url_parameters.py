@@ -27,20 +27,21 @@ _WHERE = frozenset(
 _HOW = frozenset(
     {
         "search_type", _PARTIAL, "request_cache", "batched_reduce_size",
-        "max_concurrent_shard_requests", "pre_filter_shard_size", "search_pipeline",
+        "max_concurrent_shard_requests", "pre_filter_shard_size",
         "cancel_after_time_interval", "typed_keys", "include_named_queries_score", "phase_took",
         "verbose_pipeline", "min_compatible_shard_node", "force_synthetic_source", "human", "pretty",
         "error_trace",
     }
 )  # fmt: skip
 #: Of these, those that decide the hits and their order.
-_DECISIVE = _WHERE | {"search_type", "search_pipeline"}
+_DECISIVE = _WHERE | {"search_type"}
 _NOT_UNDER_PIT = frozenset({"ccs_minimize_roundtrips"})
 #: Keys of a body by the same name; as in the engines, the URL wins.
 _IN_BODY = frozenset(
     {
         "from", "size", "timeout", "terminate_after", "track_scores", "track_total_hits", "version",
         "seq_no_primary_term", "explain", "stored_fields", "docvalue_fields", "stats", "profile",
+        "search_pipeline",
     }
 )  # fmt: skip
 _LISTS = frozenset({"stored_fields", "docvalue_fields", "stats"})

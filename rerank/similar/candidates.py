@@ -13,7 +13,7 @@ from shinglefold.errors import ConfigError, EngineError, WindowTooLarge
 from shinglefold.model.scheme import Verify
 from shinglefold.model.seal import Seal
 from shinglefold.rerank.engine_calls import Call, Steps
-from shinglefold.rerank.index_knowledge import IndexRecipe
+from shinglefold.rerank.index_recipes import IndexRecipe
 from shinglefold.rerank.page.partial_answer import PartialAnswer, missing
 from shinglefold.rerank.request.bodies import SEQ_NO, complete_tie_groups
 from shinglefold.rerank.similar.decision import CandidateDecision, TextSource, decide_by_texts

@@ -12,7 +12,8 @@ from shinglefold.model.values import Fingerprint
 from shinglefold.options.validation import check_options, check_str, expected
 from shinglefold.rerank.engine_calls import Call, Steps, run, run_async, run_together
 from shinglefold.rerank.fold.text_verification import TextStages
-from shinglefold.rerank.index_knowledge import IndexRecipes, check_fields, check_scopes
+from shinglefold.rerank.index_fields import check_fields, check_scopes
+from shinglefold.rerank.index_recipes import IndexRecipes, SchemeOf
 from shinglefold.rerank.request.arguments import check_list, check_search_arguments
 from shinglefold.rerank.similar.candidates import CandidateSearch, LookupResult, SimilarQuery, look_up
 from shinglefold.rerank.similar.decision import CandidateDecision
@@ -35,7 +36,8 @@ class SimilarSteps(Generic[Driven]):
 
     Args:
         engine: any ``Engine``, or for ``AsyncSimilarSearch`` one whose methods are awaited.
-        scheme: the scheme of the index; by default it is read from the index.
+        scheme: the scheme of the index, or a function that takes it from the recipe of the index; by default
+            that of the recipe.
         field: the object field of the fingerprints; by default it is read from the index.
         seal: the seal with the key of the index.
         canonicalizer: a canonicalizer of the scheme, for text verification; None creates one on first use.
@@ -46,7 +48,7 @@ class SimilarSteps(Generic[Driven]):
     def __init__(
         self,
         engine: Driven,
-        scheme: Scheme | None = None,
+        scheme: Scheme | SchemeOf | None = None,
         field: str | None = None,
         *,
         seal: Seal | None = None,
@@ -64,7 +66,12 @@ class SimilarSteps(Generic[Driven]):
         self, index: str, wanted: Wanted, options: SimilarOptions | None, place: str | None
     ) -> Steps[SimilarPage]:
         query = yield from self._query(index, options)
-        document = yield from self._query_document(wanted, query)
+        try:
+            document = yield from self._query_document(wanted, query)
+        except SchemeMismatch:
+            # The index may have another scheme since its recipe was read.
+            query = yield from self._query(index, options, renew=True)
+            document = yield from self._query_document(wanted, query)
         return (yield from read_page(document, query, place))
 
     def _batch(
@@ -95,9 +102,11 @@ class SimilarSteps(Generic[Driven]):
         documents = [self._check_comparable(_as_query_document(one), query) for one in several]
         return (yield from look_up(documents, query, parameters))
 
-    def _query(self, index: str, options: SimilarOptions | None) -> Steps[SimilarQuery]:
+    def _query(
+        self, index: str, options: SimilarOptions | None, *, renew: bool = False
+    ) -> Steps[SimilarQuery]:
         check_options(options, SimilarOptions)
-        recipe = yield from self._recipes.read(index)
+        recipe = yield from self._recipes.read(index, renew=renew)
         chosen = options or SimilarOptions()
         scopes = [scope.field for scope in chosen.scope]
         if scopes and recipe.mappings:

@@ -29,6 +29,8 @@ def test_every_option_of_a_request_has_a_flag():
     names = {_NAMED.get(field.name, field.name) for field in dataclasses.fields(FoldOptions)} - {
         "closed",
         "inner_hits",
+        # A command always says what is wrong.
+        "on_trouble",
         # A search that counts terms, or has a query beside its own, is no line to type.
         "facets",
         "member_filter",

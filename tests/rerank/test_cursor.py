@@ -149,7 +149,8 @@ def test_after_its_point_in_time_ended_a_cursor_says_how_to_go_on_and_goes_on(li
     read.append(folded.search("pages", body, options))
     expected = [f"5-{group[0]}" for group in leader_groups(library.lists[5])]
     assert shown(read) == expected
-    assert tapped.names.count("open_pit") == 2
+    # One more if a block has the first hits of another scheme, so that the mappings are read again.
+    assert tapped.names.count("open_pit") in (2, 3)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +182,7 @@ def test_a_cursor_by_a_place_that_moves_is_refused_with_the_order_that_stays(lib
     server.can = Capabilities(seq_no=True)
     with pytest.raises(ConfigError, match=r'order of _\w*doc changes .* "_seq_no"'):
         FoldedSearch(server, SCHEME).search("pages", body)
-    assert server.names == ["mappings"]
+    assert server.names == ["all_mappings"]
     # Under a point in time no place moves.
     assert len(FoldedSearch(library.engine, SCHEME).search("pages", body)["hits"]["hits"]) == 10
 

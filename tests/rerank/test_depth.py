@@ -78,7 +78,7 @@ class Nearest:
         self.hits = hits_of(specs)
         self.windows = []
 
-    def mappings(self, _):
+    def all_mappings(self, _):
         return {}
 
     def search(self, _, body):

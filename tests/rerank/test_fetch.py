@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from shinglefold.rerank.page import fetch
-from shinglefold.rerank.page.fetch import AmbiguousSeqNo, SeqNoFetch, are_numbered, without_ids
+from shinglefold.rerank.page.fetch import AmbiguousSeqNo, HitsVanished, SeqNoFetch, are_numbered, without_ids
 from shinglefold.rerank.page.partial_answer import PartialAnswer
 from shinglefold.rerank.page.window import WindowReader
 
@@ -109,7 +109,7 @@ def test_what_was_asked_for_is_kept():
 
 
 def test_a_hit_that_changed_meanwhile_is_untold():
-    with pytest.raises(AmbiguousSeqNo):
+    with pytest.raises(HitsVanished):
         SeqNoFetch({}, 1, "dedup").found([_read(1)], [])
 
 
@@ -157,6 +157,7 @@ def test_each_hit_is_fetched_once_and_stands_at_its_place(monkeypatch, at_once, 
         pit=pit,
         keep={"keep_alive": "1m"},
         record_response=PartialAnswer().note,
+        pipeline=None,
     )
     reading.under_pit = partial(WindowReader.under_pit, reading)
     steps = fetch._by_seq_no(reading, {"query": {"match_all": {}}}, [0, 2, 3], "pages", None)

@@ -1,5 +1,7 @@
 """Fields of ext.dedup are checked against the mappings, some of which a role may not read."""
 
+import json
+import tracemalloc
 from dataclasses import replace
 
 import pytest
@@ -10,7 +12,9 @@ from shinglefold.errors import ConfigError, PermissionDenied
 from shinglefold.ingest import default_recipe
 from shinglefold.ingest.index_mapping import recipe_mappings
 from shinglefold.rerank import FoldedSearch, FoldOptions
-from shinglefold.rerank.index_knowledge import IndexRecipes, check_fields, check_scopes, knows, named_fields
+from shinglefold.rerank.index_fields import check_fields, check_scopes, knows, named_fields
+from shinglefold.rerank.index_recipes import IndexRecipes
+from shinglefold.runtime.recent import RecentlyUsed
 from shinglefold.runtime.sans_io import run
 
 MAPPINGS = {
@@ -92,7 +96,7 @@ def _answer(call):
     (name,) = call.arguments
     if name == "secret":
         raise PermissionDenied("403")
-    return READABLE if call.method == "mappings" else {name: READABLE}
+    return {name: READABLE}
 
 
 @pytest.mark.parametrize("names", ["secret,open", "open,secret"])
@@ -106,6 +110,38 @@ def test_texts_decide_by_the_fields_of_the_mappings_that_may_be_read(tmp_path, n
     options = FoldOptions(verify="text")
     with EmbeddedEngine(tmp_path, str.split) as engine:
         search = FoldedSearch(engine, SCHEME)
-        run(search._knowledge.check(names, options), _answer)
-        stage = run(search._stage(names, options), _answer)
+        stage = search._stage(options, run(search._knowledge.facts(names, options), _answer))
     assert stage.fields == ("headline",)
+
+
+def test_what_is_known_of_two_thousand_names_takes_less_than_20_mb(tmp_path):
+    properties = {f"field{at}": {"type": "text", "fields": {"raw": {"type": "keyword"}}} for at in range(200)}
+    text = json.dumps({**READABLE, "properties": {**READABLE["properties"], **properties}})
+
+    def answer(call):
+        (name,) = call.arguments
+        return {f"{name}-{at}": json.loads(text) for at in range(2)}
+
+    with EmbeddedEngine(tmp_path, str.split) as engine:
+        search = FoldedSearch(engine, SCHEME)
+        recipes = IndexRecipes(None, None, None)
+        tracemalloc.start()
+        for at in range(2000):
+            run(search._knowledge.facts(f"alias{at}", FoldOptions()), answer)
+            if at < 200:
+                run(recipes.read(f"alias{at}"), answer)
+        used, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert used < 20_000_000
+
+
+def test_the_least_recently_used_entry_goes_first():
+    kept: RecentlyUsed[str, int] = RecentlyUsed(2)
+    for at, name in enumerate("abac"):
+        kept.put(name, at)
+    assert (kept.get("a"), kept.get("b"), kept.get("c"), len(kept)) == (2, None, 3, 2)
+    kept.get("a")
+    kept.put("d", 4)
+    assert kept.get("c") is None
+    kept.drop("a")
+    assert len(kept) == 1

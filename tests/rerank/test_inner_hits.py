@@ -84,7 +84,7 @@ def test_all_groups_of_a_page_are_asked_for_at_once(library):
     tapped = Tapped(library.engine)
     body = asked(library, [{"name": "a"}, {"name": "b"}]) | {"size": 10}
     FoldedSearch(tapped, SCHEME).search("pages", body)
-    assert tapped.names == ["mappings", "search", "search", "msearch"]
+    assert tapped.names == ["all_mappings", "search", "search", "msearch"]
 
 
 def test_pages_of_a_cursor_bring_them(library, folded):

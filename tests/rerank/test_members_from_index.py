@@ -114,7 +114,7 @@ def test_a_filter_and_a_scope_hold_for_them_too(engine):
 def test_it_costs_one_request_for_keywords_and_one_for_all_copies(engine):
     tapped = Tapped(engine)
     FoldedSearch(tapped, SCHEME).search("pages", body(), FROM_INDEX)
-    assert tapped.names == ["mappings", "search", "search", "search", "msearch"]
+    assert tapped.names == ["all_mappings", "search", "search", "search", "msearch"]
 
 
 def test_pages_of_a_cursor_have_them_as_well(engine):

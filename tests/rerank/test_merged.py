@@ -102,8 +102,8 @@ class Merged:
     def __init__(self, engine):
         self.engine = engine
 
-    def mappings(self, index):
-        return self.engine.mappings(index)
+    def all_mappings(self, index):
+        return self.engine.all_mappings(index)
 
     def search(self, index, body):
         answers = [self.engine.search(name, body) for name in index.split(",")]

@@ -157,6 +157,7 @@ MAY_NOT = {
     "facets": "groups",
     "verify": "text",
     "facts": "numbers",
+    "on_trouble": "raise",
 }
 
 

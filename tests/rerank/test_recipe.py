@@ -7,7 +7,7 @@ from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError, RecipeMismatch
 from shinglefold.ingest import Pipeline, default_definition, index_documents
 from shinglefold.rerank import FoldedSearch
-from shinglefold.rerank.index_knowledge import index_names
+from shinglefold.rerank.index_recipes import index_names
 
 BODY = {"query": {"match_all": {}}, "size": 3}
 
@@ -22,7 +22,7 @@ def engine(tmp_path, canonicalizer, scheme):
 
 def test_a_search_in_another_field_is_refused_with_both_names(engine, scheme):
     with pytest.raises(RecipeMismatch, match="field near, not dedup"):
-        FoldedSearch(engine, scheme).search("pages", BODY)
+        FoldedSearch(engine, scheme, on_trouble="raise").search("pages", BODY)
     assert FoldedSearch(engine, scheme, "near").search("pages", BODY)["dedup"]["groups"] >= 3
 
 

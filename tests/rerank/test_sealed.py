@@ -93,4 +93,7 @@ def test_an_index_with_forgeries_shows_each_of_them(engine, options):
 )
 def test_an_index_sealed_otherwise_is_refused(engine, index, seal, said):
     with pytest.raises(ConfigError, match=said):
-        FoldedSearch(engine, SCHEME, seal=seal).search(index, LIST)
+        FoldedSearch(engine, SCHEME, seal=seal, on_trouble="raise").search(index, LIST)
+    page = FoldedSearch(engine, SCHEME, seal=seal).search(index, LIST)
+    assert page["dedup"]["mode"] == "unfolded"
+    assert said in page["dedup"]["mode_reason"]

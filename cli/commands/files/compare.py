@@ -205,7 +205,7 @@ def _compare_documents(
     from shinglefold.canon import Canonicalizer
     from shinglefold.cli.session.open_index import open_store, seal_of_index, stored_hit
     from shinglefold.rerank.explanation import explain_pair
-    from shinglefold.rerank.index_knowledge import check_fields
+    from shinglefold.rerank.index_fields import check_fields
 
     if not (a and b):
         raise click.UsageError("an id is empty: name two documents")

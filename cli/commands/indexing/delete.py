@@ -56,7 +56,7 @@ def delete(
     """
     from shinglefold.maintenance import delete as carry_out
     from shinglefold.maintenance import plan_deletion
-    from shinglefold.rerank.index_knowledge import check_fields, query_fields
+    from shinglefold.rerank.index_fields import check_fields, query_fields
 
     wanted = None if query is None else _parse_query(query)
     target = invocation.target(index, engine)

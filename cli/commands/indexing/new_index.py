@@ -237,7 +237,7 @@ def _lost_options(name: str, mappings: Mapping[str, Any], templates: bool) -> st
 def _grouping(target: "Target", recipe: "Recipe", *, numbered: bool) -> tuple[Mapping[str, Any], JSON, str]:
     """Return the rules of an index for its groups, the fields that they compare, and a warning if lost."""
     from shinglefold.grouping.rules import Rules
-    from shinglefold.rerank.index_knowledge import source_of
+    from shinglefold.rerank.index_fields import source_of
 
     try:
         old, found = recipe_of_index(target)

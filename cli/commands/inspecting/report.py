@@ -64,7 +64,7 @@ def report(
     from shinglefold.cli.session.open_index import open_store
     from shinglefold.grouping.report import ReportFields, make_report
     from shinglefold.grouping.report_html import page
-    from shinglefold.rerank.index_knowledge import check_fields
+    from shinglefold.rerank.index_fields import check_fields
 
     check_page(html, "--html")
     target = invocation.target(index, engine)

@@ -203,7 +203,7 @@ def search(
     from shinglefold.cli.session.open_index import open_store, seal_of_index
     from shinglefold.engines import is_server
     from shinglefold.rerank import Explain, FoldedSearch
-    from shinglefold.rerank.index_knowledge import check_fields
+    from shinglefold.rerank.index_fields import check_fields
     from shinglefold.rerank.representatives import load_policies
 
     words = " ".join(query)
@@ -237,7 +237,16 @@ def search(
         key = f"{index} {store.scheme.id}".encode()
         tiebreaker = store.engine.tiebreaker()
         seal = seal_of_index(target, store.recipe)
-        folded = FoldedSearch(store.engine, store.scheme, store.field, tiebreaker, cursor_key=key, seal=seal)
+        folded = FoldedSearch(
+            store.engine,
+            store.scheme,
+            store.field,
+            tiebreaker,
+            cursor_key=key,
+            seal=seal,
+            # Whoever types a command wants to know the remedy.
+            on_trouble="raise",
+        )
         found = folded.search(index, body, chosen)
     if invocation.json:
         write_json(found)

@@ -7,13 +7,14 @@ from urllib.error import HTTPError
 import pytest
 from support.gate.crashes import make_pipeline
 
+from shinglefold.errors import ConfigError
 from shinglefold.grouping import Gate, Policy
 from shinglefold.grouping.intent_index import intents_name
 from shinglefold.grouping.regroup import regroup
 from shinglefold.grouping.report import make_report
 from shinglefold.ingest.index_mapping import recipe_mappings
 from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
-from shinglefold.rerank import FoldedSearch
+from shinglefold.rerank import FoldedSearch, FoldOptions
 
 COUNT = 120
 #: As users have them for their pages: what a visitor may see, and no more hits than a page has.
@@ -78,8 +79,87 @@ def test_a_page_that_is_cut_short_says_so(engine, piped, gate_pipeline):
     answer = FoldedSearch(engine, gate_pipeline.scheme).search(piped, body)
     # The pipeline of an index is that of its pages: what these may show is for whoever made it to say.
     assert answer["hits"]["total"] == total
-    if piped_cuts := total["value"] == COUNT:
-        assert answer["dedup"]["partial"] == {"cut_hits": COUNT - 7}
+    cuts = total["value"] == COUNT
+    assert len(answer["hits"]["hits"]) == (7 if cuts else 10)
+    assert answer["dedup"].get("partial") == ({"cut_hits": 3} if cuts else None)
+    assert answer["dedup"]["vanished"] == 0
+    if cuts:
         assert answer["dedup"]["groups_total"]["relation"] != "eq"
-    assert (answer["dedup"]["stopped_by"] == "partial_answer") == piped_cuts
-    assert ("partial" in answer["dedup"]) == piped_cuts
+
+
+OVERSAMPLE = {"oversample": {"sample_factor": 3}}
+FILTER = {"filter_query": {"query": {"term": {"visible": True}}}}
+SCRIPT = {"script": {"lang": "painless", "source": "ctx._source['size'] = 3"}}
+#: Pipelines, as users have them for pages.
+SHAPES = {
+    "rename": {"response_processors": [{"rename_field": {"field": "body", "target_field": "text"}}]},
+    "collapse": {"response_processors": [{"collapse": {"field": "host"}}]},
+    "collapse what is missing": {"response_processors": [{"collapse": {"field": "nowhere"}}]},
+    "oversample": {"request_processors": [OVERSAMPLE], "response_processors": [{"truncate_hits": {}}]},
+    "filter, sort, cut": {
+        "request_processors": [FILTER],
+        "response_processors": [{"truncate_hits": {"target_size": 5}}, {"sort": {"field": "tags"}}],
+    },
+    "script": {"request_processors": [SCRIPT]},
+}
+
+
+@pytest.fixture(scope="module")
+def plain_index(engine, server, gate_pipeline):
+    """Thirty documents without copies, five of each host."""
+    index = "shinglefold-shaped"
+    made = recipe_mappings(gate_pipeline.recipe())
+    made["properties"] |= {"visible": {"type": "boolean"}, "body": {"type": "text"}}
+    made["properties"] |= {"host": {"type": "keyword"}, "number": {"type": "integer"}}
+    engine.create_index(index, made, {"number_of_shards": 2, "number_of_replicas": 0})
+    documents = [
+        {**_document(4 * at), "visible": at % 2 == 0, "number": at, "host": f"h{at // 5}", "tags": ["b", "a"]}
+        for at in range(30)
+    ]
+    signed = [one.document for one in gate_pipeline.run(documents)]
+    engine.bulk({"_index": index, "_id": str(one["number"]), "_source": one} for one in signed)
+    engine.refresh(index)
+    yield index
+    engine.delete_index(index)
+
+
+@pytest.mark.parametrize("how", ["of the index", "by name", "in the body", "as parameter"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_page_goes_through_the_pipeline_as_without_folding(
+    engine, server, plain_index, gate_pipeline, shape, how
+):
+    name = "shinglefold-shape"
+    try:
+        server.ask("PUT", f"/_search/pipeline/{name}", SHAPES[shape])
+    except HTTPError as error:
+        pytest.skip(f"this server has no such search pipelines ({error.code})")
+    body = {"query": {"match_all": {}}, "sort": [{"number": "desc"}], "size": 10}
+    params = {"search_pipeline": name} if how == "as parameter" else None
+    if how == "of the index":
+        server.ask("PUT", f"/{plain_index}/_settings", {"search.default_pipeline": name})
+    elif how != "as parameter":
+        body["search_pipeline"] = name if how == "by name" else SHAPES[shape]
+    folded = FoldedSearch(engine, gate_pipeline.scheme)
+    try:
+        native = engine.search(plain_index, body, params)
+        pages = [folded.search(plain_index, body, params=params)]
+        if params is None:
+            pages += folded.msearch([(plain_index, body)])
+        for page in pages:
+            assert _shown(page) == _shown(native)
+            assert (page["dedup"]["mode"] == "unfolded") == (shape == "script")
+            assert page["dedup"]["vanished"] == 0
+        if shape == "script":
+            with pytest.raises(ConfigError, match="'script'"):
+                folded.search(plain_index, body, FoldOptions(on_trouble="raise"), params=params)
+        if shape in ("rename", "oversample"):
+            walked = list(folded.pages(plain_index, body, params=params))
+            assert sum(len(page["hits"]["hits"]) for page in walked) == 30
+    finally:
+        server.ask("PUT", f"/{plain_index}/_settings", {"search.default_pipeline": "_none"})
+        server.ask("DELETE", f"/_search/pipeline/{name}")
+
+
+def _shown(page):
+    names = ("_id", "_score", "_source", "sort")
+    return [{name: hit.get(name) for name in names} for hit in page["hits"]["hits"]]
