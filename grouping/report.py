@@ -75,7 +75,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class ListedMember:
     """A document of a group; ``url``, ``host`` and ``date`` are "" if it has none."""
 
     index: str
@@ -99,7 +99,7 @@ class ListedGroup:
     id: str
     title: str
     newest: str
-    members: tuple[Member, ...] = ()
+    members: tuple[ListedMember, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,12 +346,12 @@ def make_report(
 
 def _members(  # noqa: PLR0917 - of one report
     engine: Engine, index: str, path: str, names: ReportFields, dates: Sequence[JSON], made: GroupReport
-) -> dict[int, tuple[Member, ...]]:
+) -> dict[int, tuple[ListedMember, ...]]:
     """Return the members of the groups that are listed, by number."""
     numbers = list(dict.fromkeys(one.group for one in (*made.largest, *made.newest)))
     leaders = {one.group: (one.index, one.id) for one in (*made.largest, *made.newest)}
     shown = [*names.hosts, *names.dates, *_ADDRESSES, names.title]
-    found: dict[int, tuple[Member, ...]] = {}
+    found: dict[int, tuple[ListedMember, ...]] = {}
     for begin in range(0, len(numbers), _AT_ONCE):
         part = numbers[begin : begin + _AT_ONCE]
         bodies = [
@@ -379,11 +379,11 @@ def _members(  # noqa: PLR0917 - of one report
     return found
 
 
-def _member(hit: Mapping[str, Any], names: ReportFields) -> Member:
+def _member(hit: Mapping[str, Any], names: ReportFields) -> ListedMember:
     url = str(first_value(hit, _ADDRESSES) or "")
     title = str(first_value(hit, (names.title,)) or "")[:_TITLE_LIMIT]
     day = day_of(read_date(first_value(hit, names.dates)))
-    return Member(hit["_index"], hit["_id"], title, url, host_of(first_value(hit, names.hosts)), day)
+    return ListedMember(hit["_index"], hit["_id"], title, url, host_of(first_value(hit, names.hosts)), day)
 
 
 def _scan(

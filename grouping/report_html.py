@@ -5,7 +5,7 @@ from html import escape
 from math import ceil
 from typing import NamedTuple
 
-from shinglefold.grouping.report import GroupReport, ListedGroup, Member, Share
+from shinglefold.grouping.report import GroupReport, ListedGroup, ListedMember, Share
 
 _WIDTH, _ROW, _LABEL, _VALUE = 640, 26, 230, 160
 _HEIGHT, _FOOT = 180, 44
@@ -229,7 +229,7 @@ def _group(group: ListedGroup, is_open: bool) -> str:
     )
 
 
-def _member(member: Member, *, original: bool) -> str:
+def _member(member: ListedMember, *, original: bool) -> str:
     """Return a document with a link where it has an address; the id, too, because titles repeat."""
     name = escape(member.title or _cut(member.id, 60))
     if member.url.startswith(("http://", "https://")):
