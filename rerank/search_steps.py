@@ -50,7 +50,7 @@ _FINAL = (EngineUnavailable, AuthenticationFailed)
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class SearchRequest:
     """One search: its index, its body without our options, those, and its URL parameters."""
 
     index: str | None
@@ -139,7 +139,7 @@ class SearchSteps(Generic[Driven]):
             answer: JSON = yield Call("search", (index, rest))
             return answer
         refuse_collapse(rest)
-        request = Request(index, rest, chosen, url)
+        request = SearchRequest(index, rest, chosen, url)
         try:
             return (yield from self._folded(request))
         except Unfoldable as trouble:
@@ -152,7 +152,7 @@ class SearchSteps(Generic[Driven]):
     def _is_strict(self, options: FoldOptions) -> bool:
         return (options.on_trouble or self._on_trouble) == "raise"
 
-    def _folded(self, request: Request) -> Steps[JSON]:
+    def _folded(self, request: SearchRequest) -> Steps[JSON]:
         """Fold by what is known of the index; if the engine contradicts it, look again and fold once more.
 
         Raises:
@@ -177,7 +177,7 @@ class SearchSteps(Generic[Driven]):
         assert isinstance(problem, EngineError)
         raise Unfoldable(problem)
 
-    def _facts(self, request: Request, *, renew: bool = False) -> Steps[IndexFacts]:
+    def _facts(self, request: SearchRequest, *, renew: bool = False) -> Steps[IndexFacts]:
         """Return what is known of the index; tell of an index whose hits stand alone."""
         facts = yield from self._knowledge.facts(request.index, request.options, request.body, renew=renew)
         if facts.mismatch is not None:
@@ -186,7 +186,7 @@ class SearchSteps(Generic[Driven]):
             self._knowledge.warn(request.index, facts.mismatch)
         return facts
 
-    def _page(self, request: Request, facts: IndexFacts, *, settled: bool) -> Steps[JSON]:
+    def _page(self, request: SearchRequest, facts: IndexFacts, *, settled: bool) -> Steps[JSON]:
         """Answer with a folded page.
 
         Raises:
@@ -201,7 +201,7 @@ class SearchSteps(Generic[Driven]):
         folded = yield from self._window(request, facts, settled=settled)
         return {**folded, KEY: {**folded[KEY], "mode_reason": native}}
 
-    def _window(self, request: Request, facts: IndexFacts, *, settled: bool) -> Steps[JSON]:
+    def _window(self, request: SearchRequest, facts: IndexFacts, *, settled: bool) -> Steps[JSON]:
         """Answer by folding a window of hits."""
         index, body, options = request.index, request.body, request.options
         pipeline = yield from self._pipeline(body, facts)
@@ -258,7 +258,7 @@ class SearchSteps(Generic[Driven]):
         except ConfigError as error:
             raise Unfoldable(error) from None
 
-    def _unfolded(self, request: Request, reason: str) -> Steps[JSON]:
+    def _unfolded(self, request: SearchRequest, reason: str) -> Steps[JSON]:
         """Answer with the engine's own page. A cursor reads on as in folded pages, without fingerprints.
 
         Raises:
@@ -346,7 +346,7 @@ class SearchSteps(Generic[Driven]):
         return known
 
     def _scroll(
-        self, request: Request, scheme: Scheme, reading_of: Callable[..., WindowReader]
+        self, request: SearchRequest, scheme: Scheme, reading_of: Callable[..., WindowReader]
     ) -> Steps[JSON]:
         """Answer with the page that a cursor points to."""
         tie = SEQ_NO if self._can.seq_no else self._tiebreaker

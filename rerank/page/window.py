@@ -12,7 +12,8 @@ from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.explanation import PassageTexts
-from shinglefold.rerank.fold.clustering import Collapsed, ConnectedFolding, LeaderFolding, folding_of
+from shinglefold.rerank.fold.blocks import BlockwiseFolding
+from shinglefold.rerank.fold.clustering import Collapsed, folding_of
 from shinglefold.rerank.fold.leader_groups import GroupByLeader, leader_groups
 from shinglefold.rerank.fold.matcher import Matcher
 from shinglefold.rerank.hits import FingerprintColumns, Hit
@@ -55,10 +56,6 @@ _MOST = 9_999
 
 class WindowReader:
     """Reads the hits of one search and folds them, until the page is full.
-
-    Hits are folded block by block. A block ends after ``window`` hits, or earlier if the last ones have
-    the same sort values as the next. So groups depend neither on the size of requests nor on the hit at which
-    reading began.
 
     Args:
         texts: finds the matching passages that the page shows.
@@ -136,7 +133,6 @@ class WindowReader:
         self._shared = Matcher.of(scheme, options).min_shared > 0
         self.fields = window_fields(options, field, self._shared) if facts is not None else []
         self._earlier: Sequence[Hit] = ()
-        self._pending: list[JSON] = []
         self._after: JSON = {}
         self._cap = options.max_window
         if cursor is not None:
@@ -176,7 +172,7 @@ class WindowReader:
     @property
     def hits(self) -> Sequence[Hit]:
         """The hits read, in rank order."""
-        return self._folding.hits
+        return self._blocks.folding.hits
 
     @property
     def stopped_by(self) -> StoppedBy | None:
@@ -193,15 +189,15 @@ class WindowReader:
 
     def collapsed(self) -> Collapsed:
         """Return the groups of the hits read."""
-        return self._folding.collapsed()
+        return self._blocks.folding.collapsed()
 
     def columns(self, places: Sequence[int]) -> FingerprintColumns:
         """Return the fingerprints of the given hits."""
-        return self._folding.columns(places)
+        return self._blocks.folding.columns(places)
 
     def block_start(self, place: int) -> int:
         """Return where the block of a hit begins."""
-        return max((begin for begin in self._borders if begin <= place), default=0)
+        return self._blocks.begin_of(place)
 
     def first_size(self) -> int:
         """Return how many hits to request first: up to the cap if later ones may join groups."""
@@ -333,8 +329,8 @@ class WindowReader:
         answer = yield from self._send(index, self._window(size))
         if self._begins_again(answer, size):
             answer = yield from self._send(index, self._window(size))
-        self._pending = self._record_hits(answer, size)
-        self._fold((), last=True)
+        self._blocks.pending = self._record_hits(answer, size)
+        self._blocks.fold((), last=True, ties=self.tie is not None)
 
     def _read_runs(self, index: str | None) -> Steps[None]:
         """Read on from the last hit; leave out trailing hits that may have equals in the next answer."""
@@ -354,11 +350,12 @@ class WindowReader:
             # All requested hits have equal sort values: request more.
             self._capped = bool(self._taken) or size >= self.most
             self._size = 2 * size
-        self._pending += hits[:count]
+        self._blocks.pending += hits[:count]
         self._taken += count
         self._after = {"search_after": hits[count - 1]["sort"]} if count else self._after
         self._capped = self._capped or self._taken >= self._cap
-        self._fold(hits[count:], last=self.ended or self.broken or (self._capped and self.cursor is None))
+        last = self.ended or self.broken or (self._capped and self.cursor is None)
+        self._blocks.fold(hits[count:], last=last, ties=True)
         self._size = max(self._size, 2 * size)
 
     def record_response(self, answer: JSON) -> None:
@@ -461,40 +458,17 @@ class WindowReader:
         self._total = counted["hits"]["total"]
 
     def _full(self) -> bool:
-        return isinstance(self._folding, LeaderFolding) and len(self._folding) >= self.needed
+        groups = self._blocks.groups
+        return groups is not None and groups >= self.needed
 
     def _restart(self) -> None:
         #: Whether no hits were read since the last ``_restart``.
         self._is_fresh = True
-        self._folding: LeaderFolding | ConnectedFolding = folding_of(
-            self.scheme, self.options, self.field, self._earlier, self.seal, lead=self._lead
-        )
-        self._pending = []
-        self._borders: list[int] = []
+        folding = folding_of(self.scheme, self.options, self.field, self._earlier, self.seal, lead=self._lead)
+        self._blocks = BlockwiseFolding(folding, self.options.window)
         self._taken = 0
         self._size = self.first_size()
         self._capped = self.broken = self.ended = False
         self._after = {}
         if self.cursor is not None and self.cursor.after is not None:
             self._after = {"search_after": self.cursor.after}
-
-    def _fold(self, tail: Sequence[JSON], last: bool) -> None:
-        """Fold the complete blocks, and with ``last`` the rest; ``tail`` are the hits that follow."""
-        while self._pending and (last or len(self._pending) + len(tail) > self.options.window):
-            count = self._block([*self._pending, *tail])
-            if not last and count > len(self._pending):
-                return
-            self._borders.append(len(self.hits))
-            self._folding.add(self._pending[:count])
-            del self._pending[:count]
-
-    def _block(self, hits: Sequence[JSON]) -> int:
-        """Return how many of the next hits are a block."""
-        window = self.options.window
-        if self.tie is None:
-            return window
-        count = complete_tie_groups(hits[: window + 1], window)
-        while not count and window < len(hits):
-            window += 1
-            count = complete_tie_groups(hits[: window + 1], window)
-        return count or len(hits)
