@@ -1,4 +1,4 @@
-"""Folds hits block by block, so that groups depend neither on the size of requests nor on where reading began."""
+"""Folds hits by blocks, so that groups depend neither on the size of requests nor on where reading began."""
 
 from collections.abc import Sequence
 

@@ -28,6 +28,23 @@ def missing(answer: Mapping[str, Any]) -> JSON:
     return {name: value for name, value in found.items() if value}
 
 
+def lost_hits(answer: Mapping[str, Any], size: int, total: object, behind: int) -> int:
+    """Return the least number of hits that were counted and are not in an answer.
+
+    A search pipeline removed them, or the server lost them. 0 in partial answers: Elasticsearch counts on
+    after ``terminate_after``.
+
+    Args:
+        size: how many hits were requested.
+        total: ``hits.total`` of the search.
+        behind: how many hits were read before.
+    """
+    if missing(answer):
+        return 0
+    counted = total["value"] if isinstance(total, Mapping) else 0
+    return max(0, min(size, counted - behind) - len(answer["hits"]["hits"]))
+
+
 class PartialAnswer:
     """What the answers to the requests of one search lack: the greatest of each number.
 

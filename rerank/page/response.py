@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from shinglefold.contracts.engine import JSON
 from shinglefold.contracts.shard_failures import refuse_small_windows
 from shinglefold.documents import FORMAT
-from shinglefold.errors import ConfigError, quote
+from shinglefold.errors import ConfigError, EngineError, quote
 from shinglefold.options.validation import expected
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.clustering import Collapsed, Group
@@ -66,7 +66,24 @@ def answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:
         except AmbiguousSeqNo:
             yield from reading.read_again(index)
         except HitsVanished:
-            yield from reading.read_again(index, stay=True)
+            yield from _stay(reading, index)
+            yield from reading.read_again(index)
+
+
+def _stay(reading: WindowReader, index: str | None) -> Steps[None]:
+    """Read under a point in time from now on, if the engine opens one.
+
+    Then all requests of the page see the same documents, whatever becomes of the index or of its alias.
+    """
+    if reading.stays or not reading.keep_alive:
+        return
+    try:
+        pit = yield Call("open_pit", (index, reading.keep_alive))
+    except EngineError:
+        # A role may not open one, or too many are open.
+        return
+    reading.use_pit(pit, {"keep_alive": reading.keep_alive})
+    reading.owns_pit = True
 
 
 def _answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:

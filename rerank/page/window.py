@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from shinglefold.contracts.engine import JSON
 from shinglefold.contracts.shard_failures import refuse_small_windows
-from shinglefold.errors import EngineError, WindowTooLarge
+from shinglefold.errors import WindowTooLarge
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.rerank.engine_calls import Call, Steps
@@ -20,7 +20,7 @@ from shinglefold.rerank.hits import FingerprintColumns, Hit
 from shinglefold.rerank.index_knowledge import IndexFacts
 from shinglefold.rerank.page.cursor import Cursor
 from shinglefold.rerank.page.fetch import without_ids
-from shinglefold.rerank.page.partial_answer import CUT, PartialAnswer, missing
+from shinglefold.rerank.page.partial_answer import CUT, PartialAnswer, lost_hits
 from shinglefold.rerank.request.bodies import (
     after_hit,
     complete_tie_groups,
@@ -114,15 +114,16 @@ class WindowReader:
         self.tie, self.pit, self.keep = tie, pit, keep or {}
         self.owns_pit = False
         self.most = most
-        self._keep_alive, self._facts, self._settled = keep_alive, facts, settled
+        self.keep_alive, self._facts, self._settled = keep_alive, facts, settled
         self._again = 0
         self.pipeline = pipeline
         self.constant = constant
         self.start, self.size = page_bounds(body)
         self.first: JSON | None = None
         self.partial = PartialAnswer()
-        self.ended = self.broken = False
         self.k_raised = False
+        #: Whether totals count the hits that are read.
+        self._is_counted = "search_after" not in body and narrowable(body)
         #: The number of hits, if it had to be counted.
         self._total: JSON | None = None
         #: Whether hits that were counted but not read were read again.
@@ -133,7 +134,6 @@ class WindowReader:
         self._shared = Matcher.of(scheme, options).min_shared > 0
         self.fields = window_fields(options, field, self._shared) if facts is not None else []
         self._earlier: Sequence[Hit] = ()
-        self._after: JSON = {}
         self._cap = options.max_window
         if cursor is not None:
             self._earlier = cursor.shown
@@ -234,22 +234,8 @@ class WindowReader:
             check = self._facts.accept if self._settled else self._facts.check
             check(self.hits, self.collapsed().counts)
 
-    def read_again(self, index: str | None, *, stay: bool = False) -> Steps[None]:
-        """Read the same number of hits again, with ids, which do not change when documents are updated.
-
-        Args:
-            stay: read under a point in time if the engine opens one. Then all requests of the page see the
-                same documents, whatever becomes of the index or of its alias.
-        """
-        if stay and not self.stays and self._keep_alive:
-            try:
-                pit = yield Call("open_pit", (index, self._keep_alive))
-            except EngineError:
-                # A role may not open one, or too many are open.
-                pass
-            else:
-                self.use_pit(pit, {"keep_alive": self._keep_alive})
-                self.owns_pit = True
+    def read_again(self, index: str | None) -> Steps[None]:
+        """Read the same number of hits again, with ids, which do not change when documents are updated."""
         self._again += 1
         self.require_ids()
         size = max(len(self.hits), self.first_size())
@@ -427,20 +413,11 @@ class WindowReader:
     def _cut(self, answer: JSON, size: int) -> int:
         """Return the least number of counted hits that are missing.
 
-        A search pipeline removed them, or the server lost them. 0 if totals do not bound the hits: if not
-        only a query finds them, after a request's own ``search_after``, and in partial answers
-        (Elasticsearch counts on after ``terminate_after``).
+        0 if totals do not bound the hits: if not only a query finds them, or after a request's own
+        ``search_after``.
         """
-        if not self._is_counted or missing(answer):
-            return 0
         total = self._total or (self.first or answer)["hits"].get("total")
-        counted = total["value"] if isinstance(total, Mapping) else 0
-        return max(0, min(size, counted - self._behind) - len(answer["hits"]["hits"]))
-
-    @property
-    def _is_counted(self) -> bool:
-        """Whether totals count the hits that are read."""
-        return "search_after" not in self.body and narrowable(self.body)
+        return lost_hits(answer, size, total, self._behind) if self._is_counted else 0
 
     @property
     def _behind(self) -> int:
@@ -469,6 +446,6 @@ class WindowReader:
         self._taken = 0
         self._size = self.first_size()
         self._capped = self.broken = self.ended = False
-        self._after = {}
+        self._after: JSON = {}
         if self.cursor is not None and self.cursor.after is not None:
             self._after = {"search_after": self.cursor.after}
