@@ -134,7 +134,7 @@ class WindowReader:
         self._shared = Matcher.of(scheme, options).min_shared > 0
         self.fields = window_fields(options, field, self._shared) if facts is not None else []
         self._earlier: Sequence[Hit] = ()
-        self._cap = options.max_window
+        self._cap, self._after = options.max_window, dict[str, Any]()
         if cursor is not None:
             self._earlier = cursor.shown
             # The cap must not cut a block: the next page would begin with it and fold it differently.
@@ -421,7 +421,7 @@ class WindowReader:
 
     @property
     def _behind(self) -> int:
-        """How many hits were read before the next request, those of earlier pages included."""
+        """How many hits were read before, also for earlier pages."""
         return self._taken + (self.cursor.behind if self.cursor is not None else 0)
 
     def _count(self, index: str | None, answer: JSON) -> Steps[None]:
@@ -439,13 +439,13 @@ class WindowReader:
         return groups is not None and groups >= self.needed
 
     def _restart(self) -> None:
-        #: Whether no hits were read since the last ``_restart``.
-        self._is_fresh = True
+        self._is_fresh = True  # No hits were read since.
+
         folding = folding_of(self.scheme, self.options, self.field, self._earlier, self.seal, lead=self._lead)
         self._blocks = BlockwiseFolding(folding, self.options.window)
         self._taken = 0
         self._size = self.first_size()
         self._capped = self.broken = self.ended = False
-        self._after: JSON = {}
+        self._after = {}
         if self.cursor is not None and self.cursor.after is not None:
             self._after = {"search_after": self.cursor.after}
