@@ -31,7 +31,7 @@ def spoil(index: str) -> None:
         other = [
             {"_id": f"page-{n}", "doc": {"body": page["body"]}} for n, page in enumerate(pages(5, seed=2))
         ]
-        other.append({"_id": "page-7", "doc": {"dedup": None}})
+        other.append({"_id": "page-7", "doc": {"_dedup": None}})
         assert not engine.bulk({"_op_type": "update", "_index": index, **one} for one in other).failures
 
 

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     "patterns",
     multiple=True,
     metavar="PATTERN",
-    help="Pattern of new indices, such as 'news-*', for an index template; repeat it for more.",
+    help="Pattern of new indices, such as 'news-*', for an index template; repeat it for more. Existing "
+    "indices are not changed.",
 )
 @click.option(
     "--name", default="shinglefold", show_default=True, metavar="NAME", help="Name of the templates."
@@ -159,6 +160,7 @@ def setup(
     else:
         write_lines(map(target.hints.complete, _lines(plan, dry_run, target.hints)))
     warn(filter(None, remedies))
+    warn(map(target.hints.complete, plan.notes), "note")
     warn(rerun_problems(new_pipeline.steps, recipe.field), "note")
     return PARTLY if plan.problems else DONE
 
