@@ -273,8 +273,9 @@ def template_notes(
         if open_ones := [one for one in to_come if not any(patterns_overlap(one, have) for have in covered)]:
             notes.append(
                 f"{name} is an alias: an index that replaces {few(behind)} needs these fields before "
-                "documents are copied into it, as a copy brings fingerprints that would be mapped as text. A template "
-                f"gives them: {suggest('setup', pattern=tuple(open_ones), name=_unusual(request.name))}"
+                "documents are copied into it, as a copy brings fingerprints that would be mapped as text. "
+                "A template gives them: "
+                f"{suggest('setup', pattern=tuple(open_ones), name=_unusual(request.name))}"
             )
     return notes
 
@@ -292,7 +293,7 @@ def pattern_of(index: str) -> str:
 
 def _component(templates: Templates, request: SetupRequest) -> Iterator[SetupChange]:
     found = templates.component_template(request.component)
-    if _is_ours(found):
+    if is_ours(found):
         mappings = ((found or {}).get("template") or {}).get("mappings") or {}
         wanted = component_body(request)
         wanted["template"]["mappings"]["_meta"][META_KEY] = _recipe_to_store(mappings, request.recipe)
@@ -321,7 +322,7 @@ def _template(
 ) -> Iterator[SetupChange]:
     """Yield the change of the index template; if others match the same indices, only with ``shadow``."""
     found = templates.index_templates().get(request.name)
-    if not request.patterns or not _is_ours(found) or (others and not request.shadow):
+    if not request.patterns or not is_ours(found) or (others and not request.shadow):
         return
     wanted = template_body(request)
     # Keep patterns of earlier runs.
@@ -340,10 +341,11 @@ def _not_ours(templates: Templates, request: SetupRequest) -> dict[str, tuple[st
         f"component template {request.component}": templates.component_template(request.component),
         f"index template {request.name}": templates.index_templates().get(request.name),
     }
-    return {name: (why,) for name, body in found.items() if not _is_ours(body)}
+    return {name: (why,) for name, body in found.items() if not is_ours(body)}
 
 
-def _is_ours(body: Mapping[str, Any] | None) -> bool:
+def is_ours(body: Mapping[str, Any] | None) -> bool:
+    """Return whether a template is missing, or made by shinglefold."""
     return body is None or (body.get("_meta") or {}).get("made_by") == _MAKER
 
 

@@ -251,6 +251,8 @@ def _options(options: object) -> object:
 
 def retargeted(definition: Any, old: str, new: str) -> Any:  # noqa: ANN401 - JSON
     """Return a pipeline that writes fingerprints to another field and reads them from there."""
+    if old == new:
+        return definition
     if isinstance(definition, list):
         return [retargeted(one, old, new) for one in definition]
     if not isinstance(definition, Mapping):

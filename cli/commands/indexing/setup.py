@@ -1,5 +1,6 @@
 """``shinglefold setup [INDEX…]``: prepare mappings and templates for fingerprints."""
 
+import re
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -8,7 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
-from shinglefold.cli.framework.output import warn, write_json, write_lines
+from shinglefold.cli.framework.output import (
+    printable,
+    progress_bar,
+    progress_reporter,
+    warn,
+    write_json,
+    write_lines,
+)
 from shinglefold.cli.options.definitions import (
     engine_option,
     fields_option,
@@ -20,14 +28,16 @@ from shinglefold.errors import IndexMissing
 
 if TYPE_CHECKING:
     from shinglefold.cli.framework.next_commands import Hints
+    from shinglefold.cli.session.recipe import Target
     from shinglefold.contracts.engine import Engine
-    from shinglefold.maintenance import Plan
+    from shinglefold.maintenance import Plan, Removal
 
 
 @command(
     examples="""
     shinglefold setup pages --dry-run
     shinglefold setup pages archive
+    shinglefold setup pages --remove --dry-run
     """
 )
 @click.argument("indices", nargs=-1, metavar="[INDEX]...")
@@ -91,6 +101,11 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Store what shinglefold matches finds passages by; by default unchanged.",
 )
+@click.option(
+    "--remove",
+    is_flag=True,
+    help="Take away all that shinglefold stored with an INDEX; its documents stay, without fingerprints.",
+)
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @preset_option
 @click.pass_obj
@@ -112,6 +127,7 @@ def setup(
     groups: bool,
     keywords: bool | None,
     passages: bool,
+    remove: bool,
     dry_run: bool,
     preset: str | None,
 ) -> int:
@@ -132,6 +148,11 @@ def setup(
     codes = tuple(code.strip() for code in (languages or "").split(",") if code.strip())
     flags = {"preset": preset, "pipeline": pipeline, "fields": fields, "languages": codes}
     target = invocation.target(indices[0] if indices else "", engine, **flags)
+    if remove:
+        given = (*flags.values(), patterns, dedup_field, seal, groups, keywords is not None, passages)
+        if not indices or any(given):
+            raise click.UsageError("--remove takes an INDEX, and besides it only --engine and --dry-run")
+        return max([_remove(invocation, replace(target, index=name), dry_run) for name in indices])
     if dedup_field is not None:
         check_field("--dedup-field", dedup_field)
         given = {**target.settings.given, "field": "--dedup-field"}
@@ -163,6 +184,68 @@ def setup(
     warn(map(target.hints.complete, plan.notes), "note")
     warn(rerun_problems(new_pipeline.steps, recipe.field), "note")
     return PARTLY if plan.problems else DONE
+
+
+def _remove(invocation: Invocation, target: "Target", dry_run: bool) -> int:
+    """Take away what shinglefold stored with an index, and print it."""
+    from shinglefold.cli.session.maintenance import checkpoint_path
+    from shinglefold.engines import open_engine
+    from shinglefold.grouping.intent_index import intents_name
+    from shinglefold.maintenance import RemovalCounts, carry_out_removal, plan_removal
+
+    path = checkpoint_path(target, "backfill")
+    name = re.escape(path.stem.removeprefix(".backfill-"))
+    ours = re.compile(rf"\.(backfill|regroup)-{name}(-\d+-of-\d+)?\.json")
+    files = sorted(file for file in path.parent.glob(".*.json") if ours.fullmatch(file.name))
+    counts = RemovalCounts()
+    with closing(open_engine(target.where)) as opened:
+        names = dict.fromkeys([target.index, *opened.all_mappings(target.index)])
+        plan = plan_removal(opened, target.index, [*map(intents_name, names)])
+        if not (dry_run or plan.problems):
+            with progress_bar("setup --remove") as bar:
+                counts = carry_out_removal(opened, plan, progress_reporter(bar, "read"))
+            for file in files if not counts.left else ():
+                file.unlink(missing_ok=True)
+    if invocation.json:
+        result = {
+            **plan.to_json(),
+            "files": [str(file) for file in files],
+            "removed": counts.removed,
+            "left": counts.left,
+            "done": not (dry_run or plan.problems or counts.left),
+        }
+        write_json(result)
+    else:
+        write_lines(map(printable, _removal_lines(plan, [*map(str, files)], target.hints)))
+        write_lines([f"{id_}: {reason}" for id_, reason in counts.reasons.items()])
+        if plan.problems or dry_run:
+            write_lines(["nothing was removed" + ("" if plan.problems else ": this was a dry run")])
+        else:
+            left = f", {counts.left:,} documents still have theirs; run it again" if counts.left else ""
+            write_lines([f"{counts.removed:,} documents are without a fingerprint{left or '; done'}"])
+    return PARTLY if plan.problems or counts.left else DONE
+
+
+def _removal_lines(plan: "Removal", files: Sequence[str], hints: "Hints") -> list[str]:
+    lines = [
+        *(
+            f"- documents of {name}: [{plan.fields[name]}] of {count:,}"
+            for name, count in plan.documents.items()
+        ),
+        *(f"- mappings of {name}: the recipe in _meta" for name in plan.fields),
+        *(f"- index template {name}" for name in plan.index_templates),
+        *(f"- component template {name}" for name in plan.component_templates),
+        *(f"- index {name}, where gates keep intents" for name in plan.helpers),
+        *(f"- file {name}" for name in files),
+    ]
+    lines += [f"{place}: {hints.complete(one)}" for place, some in plan.problems.items() for one in some]
+    if plan.mapped:
+        fields = ", ".join(f"[{path}] of {name}" for name, path in plan.mapped.items())
+        lines.append(
+            f"{fields} stays in the mappings, empty, as no server removes a mapped field: create an index "
+            "with the mappings that you want, copy the documents into it (POST /_reindex), and move the alias"
+        )
+    return lines
 
 
 def _check_patterns(engine: "Engine", indices: Sequence[str], hints: "Hints") -> None:

@@ -11,7 +11,7 @@ import pytest
 from support.maintenance import FIELDS, pages, store
 from support.servers.admin import ask
 
-from shinglefold.errors import UnsupportedQuery
+from shinglefold.errors import ConfigError, UnsupportedQuery
 from shinglefold.ingest import Pipeline, default_definition, default_recipe, index_documents, mappings
 from shinglefold.maintenance import (
     BackfillOptions,
@@ -19,8 +19,10 @@ from shinglefold.maintenance import (
     SetupRequest,
     backfill,
     carry_out,
+    carry_out_removal,
     diagnose,
     make_plan,
+    plan_removal,
 )
 from shinglefold.model.scheme import Scheme
 
@@ -271,3 +273,68 @@ def test_an_alias_is_told_of_the_template_that_its_next_index_needs(engine, serv
     assert f"`shinglefold setup --pattern '{asked.name}-*' --name {asked.name}`" in note
     carry_out(engine, make_plan(engine, asked))
     assert make_plan(engine, request).notes == ()
+
+
+def test_what_was_set_up_is_removed_while_others_write_and_what_stays_is_named(
+    engine, server, asked, pipeline, scheme
+):
+    index = f"{asked.name}-1"
+    recipe = replace(default_recipe(scheme), groups=True)
+    carry_out(engine, make_plan(engine, replace(asked, recipe=recipe)))
+    theirs = {"_meta": {"owner": "us"}, "properties": {**FIELDS, "rank": {"type": "long"}}}
+    engine.create_index(index, theirs, {"number_of_shards": 2})
+    carry_out(engine, make_plan(engine, SetupRequest(recipe, indices=(index,))))
+    store(engine, index, pages(230))
+    backfill(engine, index, pipeline, BackfillOptions(workers=1))
+    before = {hit["_id"]: hit["_source"] for hit in everything(engine, index)}
+    helper = f"shinglefold-gate-{index}"
+    engine.create_index(helper, {"dynamic": False}, {})
+    foreign = {"_op_type": "update", "_index": index, "_id": "page-3", "doc": {"dedup": {"of": "theirs"}}}
+    assert not engine.bulk([foreign]).failures
+
+    plan = plan_removal(engine, index, [helper, "shinglefold-gate-none"])
+    assert (plan.documents, plan.helpers, plan.mapped) == ({index: 230}, (helper,), {index: "dedup"})
+    assert (plan.index_templates, plan.component_templates) == ((asked.name,), (asked.component,))
+    assert everything(engine, index)[0]["_source"].get("dedup")
+    racing = Racing(engine, index)
+    counts = carry_out_removal(racing, plan)
+    assert (counts.read, counts.removed, counts.left, list(counts.reasons)) == (230, 229, 1, ["page-3"])
+    assert "shinglefold" in engine.mappings(index)["_meta"]
+    assert not engine.bulk([{**foreign, "doc": {"dedup": None}}]).failures
+    assert carry_out_removal(engine, plan_removal(engine, index)).left == 0
+    after = {hit["_id"]: hit["_source"] for hit in everything(engine, index)}
+    del before["page-3"], after["page-3"]
+    bare = {id_: {**source, **({"rank": 7} if id_ in racing.raced else {})} for id_, source in before.items()}
+    for source in bare.values():
+        del source["dedup"]
+    assert after == bare
+    assert racing.raced
+    assert engine.mappings(index)["_meta"] == {"owner": "us"}
+    assert not engine.index_exists(helper)
+    assert asked.name not in engine.index_templates()
+    assert engine.component_template(asked.component) is None
+    with pytest.raises(ConfigError, match="nothing to remove"):
+        plan_removal(engine, index)
+
+
+def everything(engine, index):
+    engine.refresh(index)
+    return engine.search(index, {"query": {"match_all": {}}, "size": 1000})["hits"]["hits"]
+
+
+class Racing:
+    """An engine beside which another writer changes five documents of each bulk request just before it."""
+
+    def __init__(self, engine, index):
+        self.engine, self.index, self.raced = engine, index, set()
+
+    def __getattr__(self, name):
+        return getattr(self.engine, name)
+
+    def bulk(self, actions):
+        actions = list(actions)
+        first = [one["_id"] for one in actions[:5] if one["_id"] not in self.raced]
+        update = {"_op_type": "update", "_index": self.index, "doc": {"rank": 7}}
+        assert not self.engine.bulk([{**update, "_id": one} for one in first]).failures
+        self.raced |= set(first)
+        return self.engine.bulk(actions)
