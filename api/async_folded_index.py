@@ -36,8 +36,8 @@ async def open_async(where: Any, index: str, **options: Any) -> "AsyncFoldedInde
     """Open an index with asynchronous methods, in the running event loop.
 
     Args:
-        where: a folder, the address of a server, or an asynchronous client of opensearch-py or
-            elasticsearch-py, which is used unchanged and stays open.
+        where: a folder, the address of a server, a ``shinglefold.engines.Connection``, or an asynchronous
+            client of opensearch-py or elasticsearch-py, which is used unchanged and stays open.
         options: the keyword arguments of ``shinglefold.open``.
 
     Raises:

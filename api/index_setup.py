@@ -9,15 +9,17 @@ from shinglefold.api.index_recipe import (
     MOST_NAMES,
     codes_with_any,
     mappings_or_none,
+    open_to_write,
     with_languages,
     with_preset,
 )
-from shinglefold.contracts.engine import JSON
+from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, EngineError
 from shinglefold.grouping.intent_index import intents_name
 from shinglefold.ingest import Pipeline, default_definition
 from shinglefold.ingest.index_mapping import usual_properties
+from shinglefold.ingest.recipe_recovery import recover_recipe
 from shinglefold.maintenance import (
     Plan,
     Removal,
@@ -27,7 +29,14 @@ from shinglefold.maintenance import (
     make_plan,
     plan_removal,
 )
-from shinglefold.model.recipe import FIELD, Recipe, has_recipe, stored_recipe, with_passages
+from shinglefold.model.recipe import (
+    FIELD,
+    Recipe,
+    fingerprint_field,
+    has_recipe,
+    stored_recipe,
+    with_passages,
+)
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.options.validation import check_bool, check_strings
@@ -69,8 +78,8 @@ def setup(
         properties: the types of further fields of a new index, as in its mappings.
 
     Raises:
-        ConfigError: no field is named, the index lacks a field, or it can't be changed in place. Nothing was
-            changed.
+        ConfigError: no field is named, the index lacks a field, it can't be changed in place, or its recipe
+            is gone and can't be found out. Nothing was changed.
         EngineError: the engine refuses.
     """
     check_bool("groups", groups)
@@ -80,7 +89,7 @@ def setup(
         found = mappings_or_none(engine, index)
         fields = _fields(text, index, found)
         stored = [Recipe.of(one, name) for name, one in found.items() if has_recipe(one)]
-        before = stored[0] if stored else None
+        before = stored[0] if stored else _recovered(engine, index, found, seal_key, settings)
         scheme = _scheme(before, codes_with_any(languages), preset, settings)
         target = fingerprint_field or (before.field if before else settings.field or FIELD)
         key = seal_key or (settings.seal_key if before is None or before.sealed else "")
@@ -117,7 +126,7 @@ def remove(where: Any, index: str, *, dry_run: bool = False) -> Removal:  # noqa
         EngineError: the engine failed, or a document keeps its fingerprint; a second call removes the rest.
     """
     check_bool("dry_run", dry_run)
-    with closing(open_engine(where)) as engine:
+    with closing(open_to_write(where, index)) as engine:
         names = dict.fromkeys([index, *engine.all_mappings(index)])
         plan = plan_removal(engine, index, [*map(intents_name, names)])
         if not dry_run:
@@ -128,6 +137,22 @@ def remove(where: Any, index: str, *, dry_run: bool = False) -> Removal:  # noqa
                     f"{counts.left:,} documents keep their fingerprint, such as {id_}: {reason}"
                 )
     return plan
+
+
+def _recovered(
+    engine: Engine, index: str, found: Mapping[str, JSON], seal_key: str | None, settings: Settings
+) -> Recipe | None:
+    """Return the recipe by which the fingerprints of an index without a recipe were made; None without any.
+
+    Raises:
+        ConfigError: it can't be found out.
+    """
+    if not any(map(fingerprint_field, found.values())):
+        return None
+    key = seal_key or settings.seal_key
+    options = settings.canon_options(), dict(settings.language)
+    recovered = recover_recipe(engine, index, (), Seal.parse(key) if key else None, options)
+    return None if recovered is None else recovered.recipe
 
 
 def _with_properties(plan: Plan, properties: Mapping[str, Any]) -> Plan:

@@ -10,7 +10,7 @@ from shinglefold.api.index_recipe import common_recipe, mappings_or_none, search
 from shinglefold.contracts.engine import Engine
 from shinglefold.engines import folder_of, open_engine
 from shinglefold.errors import IndexMissing
-from shinglefold.model.recipe import Recipe
+from shinglefold.model.recipe import Recipe, missing_recipe
 from shinglefold.registry import check_versions
 from shinglefold.rerank import FoldOptions
 from shinglefold.settings import load_settings
@@ -32,8 +32,8 @@ def open(  # noqa: A001 - documented, each with a default
     """Open an index that ``shinglefold.setup`` or ``shinglefold index`` made.
 
     Args:
-        where: a folder, the address of a server, or a client of opensearch-py or elasticsearch-py, which is
-            used unchanged and stays open.
+        where: a folder, the address of a server, a ``shinglefold.engines.Connection``, or a client of
+            opensearch-py or elasticsearch-py, which is used unchanged and stays open.
         index: an index, an alias or a pattern.
         text: the fields whose texts are compared; must be those of the index.
         languages: codes; must be those of the index.
@@ -88,6 +88,12 @@ def _open_with_recipe(where: Any, index: str, options: IndexOptions) -> tuple[En
     return open_engine(where, search_canonicalizer(recipe.scheme)), recipe
 
 
+def _call(name: str, index: str, **_: object) -> str:
+    """Return the call of this module that does what a command does."""
+    calls = {"setup": f"shinglefold.setup(…, {index!r}, text=[…])"}
+    return calls.get(name, f"shinglefold.open(…, {index!r}).{name}()")
+
+
 def read_recipe(engine: Engine, index: str, options: IndexOptions) -> Recipe:
     """Return the recipe of an index after comparing it with the arguments.
 
@@ -101,10 +107,7 @@ def read_recipe(engine: Engine, index: str, options: IndexOptions) -> Recipe:
         )
     recipe = common_recipe(
         found,
-        lambda name: (
-            f"index {name!r} was not set up for fingerprints; set it up: "
-            f"shinglefold.setup(…, {name!r}, text=[…]), then shinglefold.open(…, {name!r}).backfill()"
-        ),
+        lambda name: missing_recipe(found[name], name, _call),
         lambda first, other: (
             f"the indices {first[0]!r} and {other[0]!r} behind {index!r} have different recipes; open each "
             "by its own name, or set both up alike"

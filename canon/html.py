@@ -2,8 +2,12 @@
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from shinglefold.options.validation import check_str
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 
 def _either_case(names: str) -> str:
@@ -32,29 +36,138 @@ _MARKED = re.compile("[<&\0\ud800-\udfff]")
 _SPACE = re.compile(r"\s")
 #: The number of characters whose words are joined at a time.
 _AT_ONCE = 1 << 20
-_UNREAD = ["script", "style", "template", "noscript", "iframe", "object", "svg", "math", "head"]
-#: Content that scripts show later: tabs, folded sections, variants of a passage.
-_HIDDEN_ATTRIBUTE = "[hidden]"
-_HIDDEN = (
-    "[aria-hidden=true], [style*='display:none' i], [style*='display: none' i], "
-    "[style*='visibility:hidden' i], [style*='visibility: hidden' i]"
+#: Elements that no browser shows as text of the page, and readings above the line.
+_UNREAD = [
+    "script",
+    "style",
+    "template",
+    "noscript",
+    "noframes",
+    "noembed",
+    "iframe",
+    "object",
+    "svg",
+    "head",
+]
+_UNREAD += [
+    "audio",
+    "video",
+    "canvas",
+    "datalist",
+    "title",
+    "annotation",
+    "annotation-xml",
+    "rt",
+    "rtc",
+    "rp",
+]
+#: Elements with this attribute are shown later by scripts: tabs, folded sections, variants of a passage.
+_HIDDEN_ATTRIBUTE = "[hidden]:not(html, body)"
+_STYLED = "[style*='display' i]:not(html, body)"
+_NOT_DISPLAYED = re.compile(r"(?:^|;)\s*display\s*:\s*none\b", re.IGNORECASE)
+#: Dialogs that are not open, such as requests for consent.
+_CLOSED = "dialog:not([open])"
+#: Hidden parts that are never the page's own text.
+_FRAME = "dialog, nav, [role=dialog], [role=alertdialog], [role=navigation], [aria-modal=true]"
+#: Elements in which a page says that its own text is.
+_OWN_TEXT = "main, article, [role=main], [itemprop=articleBody]"
+#: Fewer characters are a remark or a variant, and no text of a page.
+_LEAST = 100
+#: Elements that give text no line and no place, as ``span``: misnested or unclosed ones (a ``font`` in each
+#: paragraph, a ``select`` of all towns) take the parser quadratic time.
+_INLINE = "a|b|big|code|em|font|i|nobr|optgroup|option|s|select|small|strike|strong|tt|u"
+_AS_SPAN = re.compile(rf"<(?:{_either_case(_INLINE)})(?=[\s/>])".encode())
+_AS_SPAN_END = re.compile(rf"</(?:{_either_case(_INLINE)})(?=[\s/>])".encode())
+#: A template that browsers show in place of its parent's content.
+_SHADOW = re.compile(rb"<template(?=\s[^>]*\bshadowrootmode\s*=)", re.IGNORECASE)
+_NESTED = (
+    "address|article|aside|blockquote|center|details|dialog|dir|div|dl|fieldset|figcaption|figure|footer|form|"
+    "header|hgroup|listing|main|menu|nav|ol|pre|search|section|summary|table|ul"
 )
+#: Elements whose nesting takes the parser quadratic time.
+_DEEP = re.compile(rf"<(/?)(?:{_either_case(_NESTED)})(?=[\s/>])".encode())
+_DEEP_SPAN = re.compile(rb"<(/?)(?:span|[a-z]+-[a-z-]+)(?=[\s/>])", re.IGNORECASE)
+#: Pages of fewer tags, closed tags, are parsed in less than a second whatever they nest.
+_MANY, _UNCLOSED = 8192, 256
+_LIST = re.compile(r"<(/?)ul(?=[\s/>])")
+#: How deep browsers nest elements; deeper ones become siblings.
+_DEEPEST = 512
 
 
 def strip_html(html: str, keep_hidden: bool = False) -> str:
     """Return the text of an HTML page or fragment, one line for each block element.
 
-    Leaves out scripts, styles, templates, embedded objects, the head and hidden elements. Accepts any input:
-    broken markup is read as browsers read it, NUL and lone surrogates are dropped.
+    Leaves out what no browser shows: scripts, templates, embedded objects, the head, hidden elements. Hidden
+    elements count where they are most of a page, which scripts show then. Accepts any input: broken markup is
+    read as browsers read it, NUL and lone surrogates are dropped. Style sheets are not read.
 
     Args:
-        keep_hidden: keep elements with the attribute ``hidden``, each on lines of its own. Scripts show them,
-            and some pages contain little else. Elements hidden by styles are left out all the same.
+        keep_hidden: keep elements with the attribute ``hidden``, each on lines of its own. Scripts show them.
+            Elements hidden by styles are left out all the same.
 
     Cost: about 20 µs a kilobyte of markup, half of it in the parser; 4 µs without markup.
     """
     check_str("html", html, empty=True)
-    return _lines(_plain(html) if _is_plain(html) else _parse(html, keep_hidden))
+    if _is_plain(html):
+        return _lines(_plain(html))
+    page = parse_html(html)
+    _remove_hidden(page, keep_hidden)
+    return _lines(_text(page))
+
+
+def main_markup(html: str) -> str:
+    """Return the markup in which to look for a page's article, as UTF-8 can encode it.
+
+    That is its ``main``, or its only ``article``, or all of the page. Lists are ``ol`` there, as
+    resiliparse takes each ``ul`` for a menu; those that are mostly links are gone.
+    """
+    page = parse_html(html)
+    _remove_hidden(page, keep_hidden=True)
+    for node in page.css("ul"):
+        if node.css_first("a[href], span[href]") is not None and 2 * _length(node) < _characters(node):
+            node.decompose()
+    own = [node for node in page.css("main, [role=main]") if _length(node)] or page.css("article")
+    root = own[0] if len(own) == 1 else page.root
+    markup = (root.html if root is not None else "") or ""
+    return _LIST.sub(r"<\1ol", markup)
+
+
+def parse_html(html: str) -> "LexborHTMLParser":
+    """Return a page as a tree, without elements that no browser shows, in time linear in its length.
+
+    A line end stands before each block tag.
+    """
+    from selectolax.lexbor import LexborHTMLParser
+
+    markup = html.encode("utf-8", "ignore").replace(b"\0", b"")
+    # A line end before the tag, which the parser keeps as text; doubled ones are removed later.
+    page = LexborHTMLParser(_linear(_BLOCK_TAG.sub(b"\n<", markup)))
+    page.strip_tags(_UNREAD, recursive=True)
+    return page
+
+
+def _linear(markup: bytes) -> bytes:
+    """Return markup of the same text that takes the parser linear time."""
+    if b"shadowrootmode" in markup:
+        markup = _SHADOW.sub(b"<div", markup)
+    tags = markup.count(b"<")
+    if tags > _MANY or tags - 2 * markup.count(b"</") > _UNCLOSED:
+        markup = _AS_SPAN_END.sub(b"</span", _AS_SPAN.sub(b"<span", markup))
+    return _flat(_flat(markup, _DEEP), _DEEP_SPAN) if tags > _MANY else markup
+
+
+def _flat(markup: bytes, nested: re.Pattern[bytes]) -> bytes:
+    """Return markup in which elements deeper than browsers nest them contain nothing."""
+    depth, done, parts = 0, 0, list[bytes]()
+    for tag in nested.finditer(markup):
+        if not tag[1]:
+            depth += 1
+        if depth > _DEEPEST:
+            parts += [markup[done : tag.start()], b"<wbr"]
+            done = tag.end()
+        if tag[1] and depth:
+            depth -= 1
+    return b"".join([*parts, markup[done:]]) if parts else markup
 
 
 def _is_plain(html: str) -> bool:
@@ -67,21 +180,91 @@ def _plain(text: str) -> str:
     return text.replace("\r", "\n") if "\r" in text else text
 
 
-def _parse(html: str, keep_hidden: bool) -> str:
-    """Return the text of markup."""
-    from selectolax.lexbor import LexborHTMLParser
+def _text(page: "LexborHTMLParser") -> str:
+    root = page.root
+    return root.text_lexbor() if root is not None else ""
 
-    # A line end before the tag, which the parser keeps as text; doubled ones are removed later.
-    parser = LexborHTMLParser(_BLOCK_TAG.sub(b"\n<", html.encode("utf-8", "ignore").replace(b"\0", b"")))
-    parser.strip_tags(_UNREAD, recursive=True)
-    for node in parser.css(_HIDDEN if keep_hidden else f"{_HIDDEN_ATTRIBUTE}, {_HIDDEN}"):
+
+def _remove_hidden(page: "LexborHTMLParser", keep_hidden: bool) -> None:
+    """Remove hidden elements, unless they are most of the page."""
+    hidden = [node for node in page.css(_STYLED) if _NOT_DISPLAYED.search(node.attributes.get("style") or "")]
+    hidden += page.css(_CLOSED)
+    shown_later = page.css(_HIDDEN_ATTRIBUTE)
+    if not keep_hidden:
+        hidden += shown_later
+    for node in _to_remove(page, hidden):
         node.decompose()
     if keep_hidden:
-        for node in parser.css(_HIDDEN_ATTRIBUTE):
+        for node in page.css(_HIDDEN_ATTRIBUTE):
             node.insert_before("\n")
             node.insert_after("\n")
-    root = parser.root
-    return root.text_lexbor() if root is not None else ""
+
+
+def _to_remove(page: "LexborHTMLParser", hidden: "list[LexborNode]") -> "list[LexborNode]":
+    """Return the hidden elements without those that are most of the page's own text."""
+    if not _may_be_most(hidden, len(_text(page))):
+        return hidden
+    scope = next((node for node in page.css(_OWN_TEXT) if _length(node)), page.body or page.root)
+    if scope is None:
+        return hidden
+    marks, in_hidden = {node.mem_id for node in hidden}, dict[int, bool]()
+    outermost = [node for node in hidden if not _is_inside(node, marks, in_hidden)]
+    around, in_scope = set(_ancestors(scope)) | {scope.mem_id}, dict[int, bool]()
+    own = [
+        node
+        for node in outermost
+        if not node.css_matches(_FRAME)
+        and (node.mem_id in around or _is_inside(node, {scope.mem_id}, in_scope))
+    ]
+    whole = _length(scope)
+    inside = sum(whole if node.mem_id in around else _length(node) for node in own)
+    if inside < max(_LEAST, whole - inside):
+        return hidden
+    kept, in_kept = {node.mem_id for node in own}, dict[int, bool]()
+    return [node for node in hidden if node.mem_id not in kept and not _is_inside(node, kept, in_kept)]
+
+
+def _may_be_most(hidden: "list[LexborNode]", whole: int) -> bool:
+    """Return whether hidden elements may have half of the text; nested ones count more than once."""
+    length = 0
+    for node in hidden:
+        length += len(node.text_lexbor())
+        if 2 * length > whole:
+            return True
+    return False
+
+
+def _is_inside(node: "LexborNode", of: set[int], known: dict[int, bool]) -> bool:
+    """Return whether a node has one of these elements above it; ``known`` keeps the answers."""
+    way = list[int]()
+    found = False
+    for above in _ancestors(node):
+        if above in known:
+            found = known[above]
+            break
+        way.append(above)
+        if above in of:
+            found = True
+            break
+    known |= dict.fromkeys(way, found)
+    return found
+
+
+def _ancestors(node: "LexborNode") -> "Iterator[int]":
+    above = node.parent
+    while above is not None:
+        yield above.mem_id
+        above = above.parent
+
+
+def _length(node: "LexborNode") -> int:
+    """Return the number of characters outside of links."""
+    links = sum(map(_characters, node.css("a[href], span[href]")))
+    return max(_characters(node) - links, 0)
+
+
+def _characters(node: "LexborNode") -> int:
+    return len("".join(node.text_lexbor().split()))
 
 
 def _lines(text: str) -> str:

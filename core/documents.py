@@ -110,6 +110,15 @@ def _fits(pattern: str, name: str) -> bool:
     return name.endswith(last) and len(name) - len(last) >= at
 
 
+#: The field of a document that says what its texts are.
+FORMAT = "format"
+
+
+def holds_html(source: Mapping[str, Any], field: str) -> bool:
+    """Return whether a field of a document holds HTML: its ``format`` is ``html``. A ``title`` never does."""
+    return source.get(FORMAT) == "html" and field != "title"
+
+
 def values_at(source: Mapping[str, Any], path: str) -> list[Any]:
     """Return the values at a path, in lists and under dotted names, too; no nulls."""
     at: Any = source

@@ -34,9 +34,6 @@ from shinglefold.engines.http.product_detection import tls_context
 from shinglefold.engines.http.requests import HttpRequests
 from shinglefold.engines.http.responses import read_json, search_path, version_in
 
-#: How many connections are kept open: more threads sending at once gain nothing.
-_POOL = 16
-
 
 class ElasticsearchSerializer(JsonSerializer):
     """Writes requests as the client does, and reads answers faster."""
@@ -171,7 +168,7 @@ def _client_options(connection: Connection) -> dict[str, Any]:
         "max_retries": connection.retries,
         # Not 429 and 503: the engine retries those itself, after a wait.
         "retry_on_status": (502, 504),
-        "connections_per_node": _POOL,
+        "connections_per_node": connection.max_connections,
         "serializers": {ElasticsearchSerializer.mimetype: ElasticsearchSerializer()},
     }
     if any(url.startswith("https:") for url in connection.urls):

@@ -33,8 +33,6 @@ from shinglefold.engines.http.product_detection import tls_context, version_for_
 from shinglefold.engines.http.requests import HttpRequests
 from shinglefold.engines.http.responses import read_json, version_in
 
-#: How many connections are kept open: more threads sending at once gain nothing.
-_POOL = 16
 #: Parameters that skip the search pipeline of an index (``index.search.default_pipeline``).
 _UNALTERED = {"search_pipeline": "_none"}
 #: Parameters that search the primaries. With segment replication a refresh does not reach the replicas. A
@@ -163,7 +161,7 @@ def _client_options(connection: Connection, signer: Any) -> dict[str, Any]:  # n
         "max_retries": connection.retries,
         # Not 429 and 503: the engine retries those itself, after a wait.
         "retry_on_status": (502, 504),
-        "pool_maxsize": _POOL,
+        "pool_maxsize": connection.max_connections,
         "serializer": OpenSearchSerializer(),
     }
     if any(url.startswith("https:") for url in connection.urls):

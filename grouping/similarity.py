@@ -104,7 +104,7 @@ class SimilarityModel:
         self._by_keywords = by_keywords
         self.stage = stage if verify == "text" else None
         self._band = None if self.stage is None else UncertaintyBand.of(self.stage.scheme, options)
-        self.texts = () if self.stage is None or self._band is None else self.stage.fields
+        self.texts = () if self.stage is None or self._band is None else self.stage.sources
         self._min_resemblance = rules.min_resemblance or scheme.decision.min_resemblance
 
     @property

@@ -145,5 +145,14 @@ def render(template: str, document: Mapping[str, Any]) -> str:
     return _TEMPLATE.sub(value, template)
 
 
+def template_paths(value: object) -> list[str]:
+    """Return the paths in the templates of a value."""
+    if isinstance(value, str):
+        return [found[1] or found[2] or "" for found in _TEMPLATE.finditer(value)]
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    return [path for one in value for path in template_paths(one)] if isinstance(value, list) else []
+
+
 def _shown(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)

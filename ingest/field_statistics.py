@@ -3,14 +3,17 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from shinglefold.canon import strip_html
 from shinglefold.ingest.field_paths import MISSING, get
 
 _T = TypeVar("_T")
 #: The number of documents in the sample, and of levels of objects that are searched in each.
 _SAMPLE, _LEVELS = 200, 3
+#: The characters of a text that show whether it is a copy of another.
+_BEGINNING = 80
 #: The most characters of a text in the sample.
 _PREFIX = 1 << 16
 #: Usual names of title fields, then of other text fields.
@@ -26,6 +29,7 @@ class FieldWatch:
     """Records which fields occur in documents, and keeps a sample of them.
 
     ``language``: the field that should hold the language of documents, empty if none was configured.
+    ``sources``: further fields from which steps of the pipeline take text; None if these are unknown.
     """
 
     fields: Sequence[str]
@@ -33,6 +37,7 @@ class FieldWatch:
     present: set[str] = field(default_factory=set)
     sample: list[Mapping[str, Any]] = field(default_factory=list)
     language: str = ""
+    sources: Sequence[str] | None = ()
 
     def watch(self, records: Iterable[_T]) -> Iterator[_T]:
         """Yield records, or plain documents, unchanged, and add each of them."""
@@ -84,6 +89,112 @@ class FieldWatch:
         """Return other fields that hold text, titles first."""
         return tuple(name for name in likely_texts(self.sample) if name not in self.fields)
 
+    def coverage(self) -> "TextCoverage":
+        """Return how much of the text of the sample the fields hold."""
+        return text_coverage(self.sample, self.fields, self.sources)
+
+
+@dataclass(frozen=True, slots=True)
+class TextCoverage:
+    """How much of the text of a sample of documents is read.
+
+    ``read``: fields that are read and hold text. ``lacking``: fields that are read and that most documents
+    lack. ``unread``: other fields with a fifth of the text or more, titles first; no copies of what is read.
+    ``mostly_unread``: one of them holds more than all that are read. ``titles_alone``: in most documents
+    only titles are read.
+    """
+
+    documents: int = 0
+    read: tuple[str, ...] = ()
+    lacking: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
+    mostly_unread: bool = False
+    titles_alone: bool = False
+
+    @property
+    def textless(self) -> bool:
+        """Whether no document has text in the fields that are read."""
+        return bool(self.documents and self.lacking) and not self.read
+
+    @property
+    def misread(self) -> bool:
+        """Whether most of the text is in other fields than the one that documents lack."""
+        return self.mostly_unread and bool(self.lacking)
+
+    def suggestion(self) -> tuple[str, ...]:
+        """Return the fields to read: those that are read and hold text, and the unread ones."""
+        return tuple(sorted({*self.read, *self.unread}, key=_rank))
+
+
+def text_coverage(
+    documents: Sequence[Mapping[str, Any]], fields: Sequence[str], sources: Sequence[str] | None = ()
+) -> TextCoverage:
+    """Return how much of the text of documents some fields hold.
+
+    Args:
+        fields: the fields whose texts fingerprints are made of.
+        sources: further fields from which their texts are taken; None if these are unknown, so that nothing
+            is said about other fields.
+    """
+    names = list(dict.fromkeys([*fields, *(sources or ())]))
+    counts = Counter(name for one in documents for name in _held(one, names))
+    lacking = tuple(name for name in fields if documents and 2 * counts[name] < len(documents))
+    alone = sum(has_titles_alone(one, names) for one in documents)
+    read = tuple(name for name in fields if counts[name])
+    coverage = TextCoverage(len(documents), read, lacking, titles_alone=2 * alone > len(documents))
+    if sources is None:
+        return coverage
+    texts = [_plain_texts(one) for one in documents]
+    own = [" ".join(some[name] for name in names if name in some) for some in texts]
+    sizes = Counter(
+        {
+            name: sum(len(some.get(name, "")) for some in texts)
+            for name in likely_texts(documents)
+            if name not in names and not _is_copied(name, texts, own)
+        }
+    )
+    known = sum(map(len, own))
+    large = [name for name, size in sizes.items() if 5 * size >= known + sizes.total()]
+    if all(map(_is_title, large)):
+        return coverage
+    lacks_title = not any(map(_is_title, read))
+    unread = tuple(name for name in sizes if name in large or (lacks_title and _is_title(name)))
+    return replace(coverage, unread=unread, mostly_unread=max(sizes.values()) > known)
+
+
+def has_titles_alone(document: Mapping[str, Any], fields: Sequence[str]) -> bool:
+    """Return whether a document has values in fields of titles, and in no others of these fields."""
+    held = _held(document, fields)
+    return bool(held) and all(map(_is_title, held))
+
+
+def _held(document: Mapping[str, Any], fields: Sequence[str]) -> list[str]:
+    """Return the fields that have a value, which may become text in a pipeline if it is none."""
+    return [name for name in fields if get(document, name) not in (MISSING, None, "")]
+
+
+def _plain_texts(document: Mapping[str, Any]) -> dict[str, str]:
+    """Return the texts of a document by path, without markup and extra blanks."""
+    return {
+        path: " ".join((strip_html(text) if "<" in text else text).split())
+        for path, text in _strings(document)
+    }
+
+
+def _is_copied(name: str, texts: Sequence[Mapping[str, str]], own: Sequence[str]) -> bool:
+    """Return whether most texts of a field begin like a passage of what is read anyway."""
+    pairs = [(some[name][:_BEGINNING], text) for some, text in zip(texts, own, strict=True) if some.get(name)]
+    return 2 * sum(beginning in text for beginning, text in pairs) > len(pairs)
+
+
+def _is_title(path: str) -> bool:
+    return path.rpartition(".")[2].lower() in _TITLES
+
+
+def has_usual_name(path: str) -> bool:
+    """Return whether a field has a usual name of a text."""
+    return path.rpartition(".")[2].lower() in (*_TITLES, *_BODIES)
+
 
 def _prefix(value: object) -> object:
     """Return the beginning of a text: a sample of whole texts may not fit into memory."""
@@ -99,13 +210,22 @@ def likely_texts(documents: Sequence[Mapping[str, Any]]) -> list[str]:
     titles: Counter[str] = Counter()
     for document in documents:
         for path, text in _strings(document):
-            if path.rpartition(".")[2].lower() in _TITLES:
+            if _is_title(path):
                 titles[path] += 1
             elif _RUNNING.search(text):
                 running[path] += 1
     bodies = [path for path, count in running.items() if 4 * count >= len(documents)]
     first = [path for path, count in titles.items() if 4 * count >= len(documents)]
     return sorted(first, key=_rank) + sorted(bodies, key=_rank) if bodies else []
+
+
+def string_fields(documents: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the fields that hold strings: titles first, then those with most characters."""
+    sizes: Counter[str] = Counter()
+    for document in documents:
+        for path, text in _strings(document):
+            sizes[path] += len(text)
+    return sorted(sizes, key=lambda path: (not _is_title(path), -sizes[path]))
 
 
 def _rank(path: str) -> tuple[int, str]:

@@ -9,7 +9,16 @@ from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.errors import ConfigError, IndexExists, PermissionDenied, suggest
 from shinglefold.ingest.field_paths import MISSING, get, json_type
 from shinglefold.ingest.pipeline.pipeline import default_definition
-from shinglefold.model.recipe import FIELD, META_KEY, PASSAGES, TEXTS, Recipe, comparable, has_recipe
+from shinglefold.model.recipe import (
+    FIELD,
+    META_KEY,
+    PASSAGES,
+    TEXTS,
+    Recipe,
+    comparable,
+    has_recipe,
+    missing_recipe,
+)
 from shinglefold.model.scheme import Scheme, checked_scheme
 from shinglefold.model.stored_fingerprint import ATTEMPT, PENDING, stored_parts
 from shinglefold.options.validation import check_type
@@ -185,11 +194,7 @@ def check_index(found: Mapping[str, Any], index: str, recipe: Recipe, remedy: st
         ConfigError: it was not made for fingerprints.
     """
     if not has_recipe(found):
-        raise ConfigError(
-            f"index {index!r} was not made for fingerprints (no recipe in _meta.{META_KEY} of its mappings): "
-            f"set it up first: {suggest('setup', index)}; index into a new one, or create it with "
-            "shinglefold.ingest.mappings()"
-        )
+        raise ConfigError(missing_recipe(found, index))
     Recipe.of(found, index).check(recipe, index, remedy)
     properties: Any = found
     for name in recipe.field.split("."):

@@ -1,6 +1,6 @@
 """Add fingerprints to a live index: read every document, and update those whose fingerprint differs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -10,12 +10,19 @@ from typing import Any
 from shinglefold.contracts.engine import Engine
 from shinglefold.errors import ConfigError, EngineError, IndexMissing, PitExpired, suggest
 from shinglefold.ingest.index_mapping import check_index
-from shinglefold.ingest.pipeline.pipeline import Pipeline
+from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
 from shinglefold.ingest.writing.accounting import Progress
 from shinglefold.maintenance.checkpoint import Checkpoint
 from shinglefold.maintenance.guarded_updates import BackfillCounts, Updater
 from shinglefold.maintenance.preconditions import check_updatable
-from shinglefold.maintenance.reconcile import missing_query, scan_with_pipeline
+from shinglefold.maintenance.reconcile import (
+    is_empty,
+    is_poorer,
+    missing_query,
+    new_fingerprint,
+    scan_with_pipeline,
+    stored_fingerprint,
+)
 from shinglefold.maintenance.scan import (
     DEFAULT_BACKOFF,
     EVERYTHING,
@@ -26,7 +33,7 @@ from shinglefold.maintenance.scan import (
     Slice,
     Throttle,
 )
-from shinglefold.model.recipe import has_recipe
+from shinglefold.model.recipe import has_recipe, missing_recipe
 from shinglefold.options.validation import (
     check_bool,
     check_engine,
@@ -50,6 +57,7 @@ class BackfillOptions:
     ``field``: the fingerprint field. ``part``: the part of the index. ``only_missing``: read only documents
     without a fingerprint of the scheme. ``requests_per_second``: documents per second, 0 for no limit.
     ``checkpoint``: a file from which a later run resumes. ``workers``: processes, 0 for one per core.
+    ``allow_poorer``: go on if most fingerprints would be replaced by ones of far less text.
     """
 
     field: str = "dedup"
@@ -59,6 +67,7 @@ class BackfillOptions:
     checkpoint: str | Path | None = None
     workers: int = 0
     backoff: Backoff = DEFAULT_BACKOFF
+    allow_poorer: bool = False
 
     def __post_init__(self) -> None:
         check_str("field", self.field)
@@ -68,6 +77,11 @@ class BackfillOptions:
         if self.checkpoint is not None:
             check_path("checkpoint", self.checkpoint)
         check_int("workers", self.workers)
+        check_bool("allow_poorer", self.allow_poorer)
+
+
+class _PoorerFingerprints(ConfigError):
+    """Most fingerprints would be replaced by ones of far less text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +91,8 @@ class BackfillSummary:
     ``resumed``: the run continued an earlier one. ``remaining``: documents of the part that still lack a
     fingerprint of the scheme, −1 if the engine can't count them. ``stopped``: why the run ended early, else
     empty. ``anew``: the index was deleted or replaced, so that the next run starts from the beginning.
+    ``poorer``: fingerprints that were not replaced, because the new ones are of far less text; if there are
+    any, ``stopped`` has the options.
     """
 
     index: str
@@ -87,6 +103,7 @@ class BackfillSummary:
     resumed: bool = False
     stopped: str = ""
     anew: bool = False
+    poorer: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary as JSON, one flat object."""
@@ -130,10 +147,7 @@ def _check_recipe(engine: Engine, index: str, pipeline: Pipeline, name: str) -> 
     remedy = "Change it first (setup), or use the pipeline and the settings it was made with."
     found = engine.mappings(index)
     if not has_recipe(found):
-        raise ConfigError(
-            f"index {index!r} is not set up for fingerprints in [{name}]; set it up first: "
-            f"{suggest('setup', index, dedup_field=name)}"
-        )
+        raise ConfigError(missing_recipe(found, index, field=name))
     check_index(found, index, pipeline.recipe(name), remedy)
 
 
@@ -154,6 +168,10 @@ class _Backfill:
     total: int = 0
     resumed: bool = False
     anew: bool = False
+    #: Documents read that have a fingerprint: those with the right one, with a richer one, and all.
+    right: int = 0
+    poorer: int = 0
+    signed: int = 0
 
     def __post_init__(self) -> None:
         options = self.options
@@ -194,6 +212,7 @@ class _Backfill:
             self.resumed,
             stopped,
             self.anew,
+            self.poorer if stopped and self._is_poorer else 0,
         )
 
     def _resume(self) -> ScanPosition | None:
@@ -216,10 +235,38 @@ class _Backfill:
             work()
         except KeyboardInterrupt as error:
             return str(error) or "interrupted"
-        except EngineError as error:
+        except (EngineError, _PoorerFingerprints) as error:
             self.anew = isinstance(error, IndexMissing)
             return str(error)
         return ""
+
+    @property
+    def _is_poorer(self) -> bool:
+        """Whether more fingerprints would become poorer than are right: texts that were cut are fewer."""
+        return self.poorer > self.right and 4 * self.poorer > self.signed and not self.options.allow_poorer
+
+    def _check_new(self, hits: Sequence[Mapping[str, Any]], outcomes: Sequence[Outcome]) -> None:
+        """Compare the fingerprints that would be written with those that are stored.
+
+        Raises:
+            _PoorerFingerprints: most would be of far less text.
+        """
+        for hit, outcome in zip(hits, outcomes, strict=True):
+            stored = stored_fingerprint(hit["_source"], self.options.field)
+            new = new_fingerprint(outcome, self.options.field)
+            if new is None or is_empty(stored) or is_empty(new):
+                continue
+            self.signed += 1
+            self.right += stored == new
+            self.poorer += is_poorer(stored, new)
+        if self._is_poorer:
+            anyway = suggest("backfill", self.index, allow_poorer=True)
+            raise _PoorerFingerprints(
+                f"{self.poorer:,} of {self.signed:,} fingerprints would be replaced by ones of far less "
+                f"text, and {self.right:,} are right: they seem to be of other fields than "
+                f"{', '.join(self.pipeline.recipe(self.options.field).fields)}. These were not written. "
+                f"See what is wrong: {suggest('doctor', self.index)}; to write them anyway: {anyway}"
+            )
 
     def _scan_all(self, position: ScanPosition | None) -> None:
         self._scan_with_restarts(self._scan(self._query), position)
@@ -268,6 +315,7 @@ class _Backfill:
         with closing(pages):
             for page, outcomes in pages:
                 # Updates must be counted, even after Ctrl-C.
+                self._check_new(page.hits, outcomes)
                 with self.interrupts.held():
                     self.counts.add(self.updater.write(page.hits, outcomes))
                     position = page.place

@@ -223,7 +223,11 @@ def plan_removal(engine: Engine, index: str, helpers: Sequence[str] = ()) -> Rem
     found = engine.all_mappings(index)
     if not found:
         raise IndexMissing(f"no index fits {index!r}; check the name")
-    fields = {name: str(one["field"]) for name, mappings in found.items() if (one := stored_recipe(mappings))}
+    fields = {
+        name: path
+        for name, mappings in found.items()
+        if (path := str((stored_recipe(mappings) or {}).get("field") or ""))
+    }
     there = tuple(name for name in helpers if engine.index_exists(name))
     templates, components, problems = _templates(engine, list(found))
     if not (fields or there or templates):
@@ -289,7 +293,8 @@ def _templates(
         if any(patterns_overlap(index, one) for index in indices for one in body.get("index_patterns", ()))
     }
     ours = tuple(name for name, body in fitting.items() if is_ours(body))
-    components, problems = [], {}
+    components: list[str] = []
+    problems: dict[str, tuple[str, ...]] = {}
     for component in dict.fromkeys(part for body in fitting.values() for part in body.get("composed_of", ())):
         stored = engine.templates.component_template(component)
         if stored is None or not is_ours(stored):

@@ -10,8 +10,8 @@ from typing import Any, Literal
 from shinglefold.contracts.engine import JSON, Document, Engine
 from shinglefold.errors import InputError, PermissionDenied
 from shinglefold.ingest.field_paths import MISSING, get, without_path
-from shinglefold.ingest.field_statistics import likely_texts
-from shinglefold.ingest.pipeline.field_usage import raw_fields
+from shinglefold.ingest.field_statistics import FieldWatch, has_titles_alone, likely_texts
+from shinglefold.ingest.pipeline.field_usage import raw_fields, source_fields
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
 from shinglefold.ingest.writing.accounting import Progress
 from shinglefold.maintenance.preconditions import (
@@ -137,6 +137,9 @@ class Diagnosis:
     what may be intended. ``text_in``: fields with text of documents without the right fingerprint.
     ``obstacles``: why nothing can be repaired in place. ``empty``: documents without text in the fields that
     the pipeline reads. ``ungrouped``: documents without a group number, in an index with group numbers.
+    ``lacking``: fields of the pipeline that most documents lack. ``titles_alone``: documents of which nothing
+    but titles is read, if others are lacking.
+    ``unread``: fields with a large part of the text that the pipeline does not read.
     """
 
     index: str
@@ -153,11 +156,18 @@ class Diagnosis:
     empty: int = 0
     unseen: tuple[str, ...] = ()
     ungrouped: int = 0
+    lacking: tuple[str, ...] = ()
+    titles_alone: int = 0
+    unread: tuple[str, ...] = ()
 
     @property
     def misread(self) -> bool:
-        """Whether no document has text in the fields of the pipeline, but some have it in others."""
-        return bool(self.text_in) and 0 < self.empty == self.documents
+        """Whether documents have their text in other fields than those of the pipeline.
+
+        No document has text in these, or most have a title alone.
+        """
+        textless = bool(self.text_in) and 0 < self.empty == self.documents
+        return textless or bool(self.unread and 2 * self.titles_alone > self.documents)
 
     @property
     def healthy(self) -> bool:
@@ -212,6 +222,8 @@ def _diagnosis(
     sample: list[Document] = []
     empty_count = ungrouped = 0
     read = raw_fields(pipeline.steps, options.field)
+    watch = FieldWatch(read, sources=source_fields(pipeline.steps))
+    titles_alone = 0
     mappings = engine.mappings(index)
     numbered = _has_group_numbers(mappings)
     visibility = FieldVisibility(tuple(name for name in read if field_mapping(mappings, name) is None))
@@ -224,15 +236,20 @@ def _diagnosis(
         if finding not in _HEALTHY and len(listed.setdefault(finding, [])) < _LISTED:
             listed[finding].append(hit["_id"])
         empty_count += empty and finding != "kept"
+        if finding != "kept":
+            document = without_path(hit["_source"], options.field)
+            watch.add(document)
+            titles_alone += has_titles_alone(document, read)
         ungrouped += (
             numbered and finding not in ("foreign", "kept") and not has_group(hit["_source"], options.field)
         )
         if (finding in _OTHER_TEXT or empty) and finding != "kept" and len(sample) < _SAMPLE:
-            sample.append(without_path(hit["_source"], options.field))
+            sample.append(document)
     if visibility.hides_text:
         found["hidden"] = sum(found.pop(name, 0) for name in SUSPECT)
         listed["hidden"] = [id_ for name in SUSPECT for id_ in listed.pop(name, ())][:_LISTED]
         sample.clear()
+    coverage = watch.coverage()
     return Diagnosis(
         index,
         pipeline.scheme.id,
@@ -248,6 +265,9 @@ def _diagnosis(
         empty=empty_count,
         unseen=visibility.fields if visibility.hides_text else (),
         ungrouped=ungrouped,
+        lacking=coverage.lacking,
+        titles_alone=titles_alone if coverage.lacking else 0,
+        unread=() if visibility.hides_text else coverage.unread,
     )
 
 

@@ -14,6 +14,7 @@ from shinglefold.ingest.writing.batch import send
 from shinglefold.ingest.writing.worker_pool import process_block
 from shinglefold.maintenance.reconcile import (
     DocumentKey,
+    as_stored,
     document_of,
     ids_query,
     is_empty,
@@ -262,7 +263,8 @@ class Updater:
                 return
             hits = list(reread(self.engine, conflicts, self.backoff))
             counts.gone += len(conflicts) - len(hits)
-            outcomes = process_block(self.pipeline, [document_of(hit, self.target) for hit in hits]).outcomes
+            made = process_block(self.pipeline, [document_of(hit, self.target) for hit in hits]).outcomes
+            outcomes = as_stored(self.pipeline, hits, made, self.target)
             for hit, outcome in zip(hits, outcomes, strict=True):
                 # After a crash, the other writer may have been this backfill: then nothing changed.
                 new = conflicts[key_of(hit)]

@@ -5,6 +5,7 @@ Whatever ``_source`` lacks would be lost.
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -170,6 +171,12 @@ def patterns_overlap(one: str, other: str) -> bool:
     if other[0] == "*":
         return patterns_overlap(other, one)
     return one[0] == other[0] and patterns_overlap(one[1:], other[1:])
+
+
+def pattern_of(index: str) -> str:
+    """Return the pattern of an index and those that will replace it: ``pages-*`` for ``pages-000001``."""
+    stem = re.sub(r"\d[\d._-]*$", "", index)
+    return f"{stem}*" if stem != index else f"{index}-*"
 
 
 def _shared(patterns: tuple[str, ...], others: list[str]) -> str:

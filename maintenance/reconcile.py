@@ -9,7 +9,7 @@ from shinglefold.contracts.engine import JSON, Document
 from shinglefold.ingest.field_paths import MISSING, get, put, split_path, without_path
 from shinglefold.ingest.index_mapping import BOOKKEEPING_PARTS, foreign_content
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
-from shinglefold.ingest.writing.worker_pool import process_blocks
+from shinglefold.ingest.writing.worker_pool import process_block, process_blocks
 from shinglefold.maintenance.scan import Page, Scan, ScanPosition
 from shinglefold.model.stored_fingerprint import placeholder_query, stored_parts, without_fingerprint
 from shinglefold.model.values import UNDETERMINED
@@ -77,9 +77,40 @@ def new_fingerprint(outcome: Outcome, field: str) -> JSON | None:
     return dict(found) if isinstance(found, Mapping) and "scheme" in found else None
 
 
+def as_stored(
+    pipeline: Pipeline, hits: Sequence[Mapping[str, Any]], outcomes: Sequence[Outcome], field: str
+) -> list[Outcome]:
+    """Return the outcomes of stored documents; a stored fingerprint wins if it is that of the stored text.
+
+    A pipeline may change what it wrote before: ``html_strip`` makes ``<x>`` of ``&lt;x&gt;``, and the second
+    time takes that for markup.
+    """
+    settled, signing = list(outcomes), pipeline.signing()
+    if len(signing.steps) == len(pipeline.steps):
+        return settled
+    differing = []
+    for place, (hit, outcome) in enumerate(zip(hits, outcomes, strict=True)):
+        stored, new = stored_fingerprint(hit["_source"], field), new_fingerprint(outcome, field)
+        if new is not None and stored != new and stored.get("scheme") == pipeline.scheme.id:
+            differing.append(place)
+    again = process_block(signing, [document_of(hits[place], field) for place in differing]).outcomes
+    for place, outcome in zip(differing, again, strict=True):
+        if new_fingerprint(outcome, field) == stored_fingerprint(hits[place]["_source"], field):
+            settled[place] = outcome
+    return settled
+
+
 def is_empty(fingerprint: Mapping[str, Any]) -> bool:
     """Return whether a fingerprint is that of an empty text, or is missing."""
     return str(fingerprint.get("lang", UNDETERMINED)) == UNDETERMINED
+
+
+def is_poorer(stored: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    """Return whether a fingerprint is of far less text than the stored one: less than a third of it."""
+    if stored.get("signature") and not new.get("signature"):
+        return True
+    before, now = (one.get("shingles") for one in (stored, new))
+    return isinstance(before, int) and isinstance(now, int) and 3 * now < before
 
 
 def missing_query(field: str, scheme: str) -> JSON:
@@ -142,7 +173,8 @@ def scan_with_pipeline(
         closing(process_blocks(pipeline, documents, workers)) as answers,
     ):
         for answer in answers:
-            yield waiting.pop(0), answer.outcomes
+            page = waiting.pop(0)
+            yield page, as_stored(pipeline, page.hits, answer.outcomes, field)
 
 
 def _documents(

@@ -14,8 +14,8 @@ from typing import Any
 from shinglefold.contracts.engine import Engine
 from shinglefold.errors import InputError
 from shinglefold.ingest.pipeline.pipeline import Pipeline
+from shinglefold.ingest.readers.encodings import detect_encoding
 from shinglefold.ingest.readers.record import ReadOptions
-from shinglefold.ingest.readers.streams import detect_encoding
 from shinglefold.ingest.writing.accounting import Summary
 from shinglefold.ingest.writing.dead_letters import is_letter_line, is_truncated_letter, replay
 from shinglefold.ingest.writing.indexer import index_documents

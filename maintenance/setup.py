@@ -1,7 +1,6 @@
 """Plan and apply the changes to mappings and templates that indices need for fingerprints."""
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from typing import Any, Literal
@@ -18,6 +17,7 @@ from shinglefold.maintenance.preconditions import (
     field_obstacles,
     incomplete_streams,
     other_field_hint,
+    pattern_of,
     patterns_overlap,
     settings_of,
     source_obstacles,
@@ -283,12 +283,6 @@ def template_notes(
 def _unusual(name: str) -> str | None:
     """Return the name of templates for a command; None if it is the default."""
     return None if name == _NAME else name
-
-
-def pattern_of(index: str) -> str:
-    """Return the pattern of an index and those that will replace it: ``pages-*`` for ``pages-000001``."""
-    stem = re.sub(r"\d[\d._-]*$", "", index)
-    return f"{stem}*" if stem != index else f"{index}-*"
 
 
 def _component(templates: Templates, request: SetupRequest) -> Iterator[SetupChange]:

@@ -10,6 +10,8 @@ from shinglefold.ingest.fingerprinter import FingerprintArrays, Fingerprinter
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.values import TokenBatch, Uint64s
 from shinglefold.sketch import (
+    DecidedBy,
+    PairVerifier,
     Words,
     agreement_rows,
     containment,
@@ -54,7 +56,7 @@ class Comparison:
     ``containment``: the share of A found in B, and of B found in A. ``same_text``: the canonical tokens are
     the same, and there are some. ``similarity``: the edit similarity of the words as they are written, None
     if a text is too long for it.
-    ``folds``: the verdict.
+    ``folds``: the verdict; ``decided_by``: what decided.
     """
 
     a: Side
@@ -67,6 +69,7 @@ class Comparison:
     similarity: float | None
     estimate: Estimate | None
     folds: bool
+    decided_by: DecidedBy
 
     def to_json(self, scheme: Scheme) -> dict[str, Any]:
         """Return the comparison as JSON, shares rounded to four digits."""
@@ -84,6 +87,7 @@ class Comparison:
             "groups": scheme.sketch.groups,
             "decision": asdict(scheme.decision),
             "folds": self.folds,
+            "decided_by": self.decided_by,
         }
 
 
@@ -141,6 +145,23 @@ def compare_texts(
         similarity=_similarity(words),
         estimate=_estimated(prints, scheme),
         folds=len(prints.pairs(scheme)) > 0,
+        decided_by=_decided_by(prints, scheme),
+    )
+
+
+def _decided_by(prints: FingerprintArrays, scheme: Scheme) -> DecidedBy:
+    """Return what decides on the two texts, in the order in which ``find_pairs`` looks at it."""
+    if prints.digests[0] and prints.digests[0] == prints.digests[1]:
+        return "same_text"
+    if not prints.valid.all():
+        return "too_short"
+    decision = scheme.decision
+    only_stored = decision.min_shared > 1 or decision.verify == "keywords"
+    one, other = prints.supershingles[:, : scheme.sketch.groups if only_stored else None]
+    if np.count_nonzero(one == other) < decision.min_shared:
+        return "supershingles"
+    return PairVerifier(prints.signatures, prints.shingles, scheme.sketch, decision, prints.texts).decided_by(
+        0, 1
     )
 
 

@@ -16,11 +16,12 @@ from shinglefold.model.stored_fingerprint import stored_parts
 from shinglefold.model.values import Fingerprint, PlacedTokens, Token
 from shinglefold.options.validation import check_object, check_strings, expected
 from shinglefold.rerank.fold.clustering import collapse
+from shinglefold.rerank.fold.matcher import Matcher
 from shinglefold.rerank.fold.uncertain_pairs import Signatures
-from shinglefold.rerank.hits import FingerprintReader, Hit, stored_fingerprint, stored_value
+from shinglefold.rerank.hits import FingerprintReader, Hit, stored_fingerprint, stored_texts
 from shinglefold.rerank.request.arguments import read_source_filter
 from shinglefold.rerank.request.fold_options import FoldOptions
-from shinglefold.sketch import agreement, estimate, length_ratio
+from shinglefold.sketch import DecidedBy, agreement, estimate, length_ratio
 
 if TYPE_CHECKING:
     from shinglefold.canon import Canonicalizer
@@ -124,8 +125,9 @@ def matched_passages(
 
     Returns:
         for each passage ``equal_tokens``, and under ``shown`` and ``member`` its two sides. A side has
-        ``field``, ``text``, ``start`` and ``end`` in characters of the stored text, and under ``differing``
-        the spans that the other side lacks. If a field is a list, ``value`` is the index of the text.
+        ``field``, ``text``, ``start`` and ``end`` in characters of the stored text (of a document whose
+        ``format`` is ``html``: without its markup), and under ``differing`` the spans that the other side
+        lacks. If a field is a list, ``value`` is the index of the text.
     """
     # Imported only by searches that show passages.
     from shinglefold.passages.alignment import find_passages
@@ -164,12 +166,10 @@ def stored_text(
 def _parts(source: Mapping[str, Any], fields: Sequence[str], most: float) -> Iterator[_Part]:
     begin = 0
     for field in fields:
-        stored = stored_value(source, field)
-        several = isinstance(stored, list)
-        for number, text in enumerate(stored if several else [stored]):
-            if isinstance(text, str) and begin < most:
+        for number, text in stored_texts(source, field):
+            if begin < most:
                 part = text if most == inf else text[: int(most) - begin]
-                yield _Part(begin, field, number if several else None, part)
+                yield _Part(begin, field, number, part)
                 begin += len(part) + 1
 
 
@@ -225,7 +225,7 @@ def explain_pair(
     ]
     stage = TextStages(canonicalizer).stage(scheme, tuple(texts), wanted=False)
     facts = _stored_facts(hits, prints, scheme, field, seal)
-    facts |= {"text": _text_verdict(hits, scheme, field, seal, stage, folds=facts["folds"])}
+    facts |= {"text": _text_verdict(hits, scheme, field, seal, stage, facts)}
     return PairExplanation(facts, (one, other), find_passages(*tokens))
 
 
@@ -247,8 +247,7 @@ def _print(hit: Hit, scheme: Scheme, field: str, seal: Seal | None) -> Fingerpri
 
 
 def _text(hit: Hit, fields: Sequence[str]) -> str:
-    found = (stored_value(hit["_source"], name) for name in fields)
-    return "\n".join(text for text in found if isinstance(text, str))
+    return "\n".join(text for name in fields for _, text in stored_texts(hit["_source"], name))
 
 
 def declared_language(scheme: Scheme, hit: Hit) -> str | None:
@@ -257,10 +256,19 @@ def declared_language(scheme: Scheme, hit: Hit) -> str | None:
     return code if code in {reference.code for reference in scheme.languages} else None
 
 
-def _text_verdict(
-    hits: Sequence[Hit], scheme: Scheme, field: str, seal: Seal | None, stage: "TextStage", *, folds: bool
+def _text_verdict(  # noqa: PLR0917 - of one pair
+    hits: Sequence[Hit],
+    scheme: Scheme,
+    field: str,
+    seal: Seal | None,
+    stage: "TextStage",
+    facts: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return the verdict of the text stage; ``asked``: whether signatures leave the pair uncertain."""
+    """Return the verdict of the text stage; ``asked``: whether signatures leave the pair uncertain.
+
+    Args:
+        facts: the verdict of the signatures.
+    """
     texts = [stage.text_of(hit) for hit in hits]
     similarity = stage.similarity(*texts)
     prints = FingerprintReader(scheme, field, seal=seal).read(hits)
@@ -271,7 +279,8 @@ def _text_verdict(
         "needed": stage.needed,
         "asked": bool(doubt),
         "decided": verdict is not None,
-        "folds": folds if verdict is None else verdict.alike,
+        "folds": facts["folds"] if verdict is None else verdict.alike,
+        "decided_by": facts["decided_by"] if verdict is None else verdict.decided_by(stage.needed),
     }
 
 
@@ -281,6 +290,8 @@ def _stored_facts(
     shared = explain(hits[0], hits[1], scheme, field)
     estimated = {name: shared[name] for name in ("resemblance", "standard_error") if name in shared}
     one, other = prints
+    # The verdict of a page with these two hits and without text verification.
+    folds = len(collapse(hits, scheme, field=field, seal=seal).groups) == 1
     return {
         "scheme": scheme.id,
         "a": {"id": hits[0]["_id"], "lang": one.lang, "shingles": one.shingles},
@@ -289,17 +300,49 @@ def _stored_facts(
         "shared": shared["shared"],
         "estimate": estimated or None,
         "length_ratio": round(float(length_ratio(one.shingles, other.shingles)), 4),
-        # The verdict of a page with these two hits and without text verification.
-        "folds": len(collapse(hits, scheme, field=field, seal=seal).groups) == 1,
+        "folds": folds,
+        "decided_by": decided_by((one, other), scheme, FoldOptions(), folds=folds),
     }
 
 
-def explain(shown: Hit, member: Hit, scheme: Scheme, field: str = "dedup") -> JSON:
+def decided_by(
+    prints: tuple[Fingerprint, Fingerprint], scheme: Scheme, options: FoldOptions, *, folds: bool
+) -> DecidedBy:
+    """Return what decided whether two fingerprints of one scheme fold on a page without text verification."""
+    one, other = prints
+    if one.digest and one.digest == other.digest:
+        return "same_text" if folds else "scope"
+    matcher = Matcher.of(scheme, options)
+    obstacle = _obstacle(one, other, scheme, matcher, across_languages=options.across_languages)
+    if folds:
+        return "chain" if obstacle else "estimate" if matcher.need else "supershingles"
+    return obstacle or ("scope" if options.scope else "facts")
+
+
+def _obstacle(
+    one: Fingerprint, other: Fingerprint, scheme: Scheme, matcher: Matcher, *, across_languages: bool
+) -> DecidedBy | None:
+    """Return why two fingerprints do not match; None if they do, apart from scopes and facts."""
+    if not (one.signature and other.signature):
+        return "too_short"
+    if one.lang != other.lang and not across_languages:
+        return "language"
+    if length_ratio(one.shingles, other.shingles) < matcher.min_length_ratio:
+        return "length"
+    if len(set(one.supershingles) & set(other.supershingles)) < matcher.min_shared:
+        return "supershingles"
+    return "estimate" if _agreeing(one, other, scheme) < matcher.need else None
+
+
+def explain(
+    shown: Hit, member: Hit, scheme: Scheme, field: str = "dedup", options: FoldOptions | None = None
+) -> JSON:
     """Return what a member has in common with its representative.
 
     Returns:
         ``_index``, ``_id``, ``same_text`` (equal digests), ``lang``, ``scheme``, ``shared`` (supershingles in
-        common) and, if both have a signature, ``resemblance`` with its ``standard_error``.
+        common) and, if both have a signature, ``resemblance`` with its ``standard_error``. ``decided_by``
+        names what decided that it folds under the options.
     """
     for hit in (shown, member):
         check_object("hit", hit, "a hit as engines return it")
@@ -316,6 +359,8 @@ def explain(shown: Hit, member: Hit, scheme: Scheme, field: str = "dedup") -> JS
     if one.scheme == other.scheme:
         facts["shared"] = sorted(set(one.supershingles) & set(other.supershingles))
         facts |= _estimated(one, other, scheme)
+    if one.scheme == other.scheme == scheme.id:
+        facts["decided_by"] = decided_by((one, other), scheme, options or FoldOptions(), folds=True)
     return facts
 
 
@@ -329,7 +374,11 @@ def _read_fingerprint(hit: Hit, field: str) -> Fingerprint | None:
 def _estimated(one: Fingerprint, other: Fingerprint, scheme: Scheme) -> JSON:
     if one.scheme != scheme.id or not one.signature or len(one.signature) != len(other.signature):
         return {}
-    first, second = (np.frombuffer(read.signature, np.uint8) for read in (one, other))
-    agreeing = int(agreement(first, second[None, :], scheme.sketch.bits, scheme.sketch.values)[0])
-    resemblance, error = estimate(agreeing, scheme.sketch.values, scheme.sketch.bits)
+    resemblance, error = estimate(_agreeing(one, other, scheme), scheme.sketch.values, scheme.sketch.bits)
     return {"resemblance": round(resemblance, 4), "standard_error": round(error, 4)}
+
+
+def _agreeing(one: Fingerprint, other: Fingerprint, scheme: Scheme) -> int:
+    """Return in how many values two signatures of the scheme agree."""
+    first, second = (np.frombuffer(read.signature, np.uint8) for read in (one, other))
+    return int(agreement(first, second[None, :], scheme.sketch.bits, scheme.sketch.values)[0])

@@ -2,7 +2,7 @@
 
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shinglefold.documents import SourceFilter, values_at
+from shinglefold.documents import SourceFilter, holds_html, values_at
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import DecodeProblems, Decoder, stored_parts
@@ -63,6 +63,22 @@ def stored_value(source: object, name: str) -> Any:  # noqa: ANN401 - JSON
         return source[name]
     head, _, rest = name.partition(".")
     return stored_value(source.get(head), rest) if rest else None
+
+
+def stored_texts(source: Mapping[str, Any], name: str) -> Iterator[tuple[int | None, str]]:
+    """Yield the texts of a field as a reader sees them, without markup; with their positions in a list."""
+    stored = stored_value(source, name)
+    several = isinstance(stored, list)
+    for number, text in enumerate(stored if several else [stored]):
+        if isinstance(text, str):
+            yield number if several else None, _shown(text) if holds_html(source, name) else text
+
+
+def _shown(html: str) -> str:
+    # Imported only for documents that are HTML.
+    from shinglefold.canon import strip_html
+
+    return strip_html(html, keep_hidden=True)
 
 
 def moment(value: object) -> float | None:

@@ -278,6 +278,8 @@ class IndexKnowledge:
         for name in names:
             if name not in self.mappings:
                 yield from self._read(name)
+        # The search itself says what it finds where no index is.
+        names = [name for name in names if name in self.mappings]
         if Matcher.of(self._scheme, options).min_shared:
             for name in names:
                 check_keywords(self.mappings[name], name, self._field)
@@ -289,7 +291,8 @@ class IndexKnowledge:
         # Documents may have added the field since the mappings were read.
         for name in names:
             yield from self._read(name)
-        check_fields([self.mappings[name] for name in names], str(index), wanted, "ext.dedup")
+        known = [self.mappings[name] for name in names if name in self.mappings]
+        check_fields(known, str(index), wanted if known else (), "ext.dedup")
 
     def text_fields(self, index: str | None) -> tuple[str, ...]:
         """Return the fields from whose texts fingerprints were made."""
@@ -315,6 +318,10 @@ class IndexKnowledge:
         except PermissionDenied:
             # A role may read documents but not mappings. Each fingerprint names its scheme, too.
             self.mappings[name] = _UNKNOWN
+            return
+        except IndexMissing:
+            # Patterns may match nothing, and a request may ignore what is missing.
+            self.mappings.pop(name, None)
             return
         check_recipe(mappings, name, self._scheme, self._field, self._seal)
         self.mappings[name] = mappings

@@ -18,6 +18,7 @@ import numpy as np
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, AsyncEngine, Engine
+from shinglefold.documents import FORMAT
 from shinglefold.errors import (
     ConfigError,
     InputError,
@@ -300,7 +301,7 @@ class MatchSteps(Generic[Driven]):
         _check_stored(recipe)
         made = self._canonicalizer(recipe.scheme)
         chosen = options or MatchOptions()
-        texts = [*recipe.fields, "lang"]
+        texts = [*recipe.fields, FORMAT, "lang"]
         fetched: JSON = {"_source": texts if chosen.source is False else True}
         numbers = self._engine.can.seq_no
         candidates = CandidateSearch(index, chosen.size, chosen.window, chosen.max_window, numbers, fetched)

@@ -158,7 +158,7 @@ class SearchSteps(Generic[Driven]):
         if not parameters:
             return (yield from self._search_steps(index, body, options))
         read = read_parameters(parameters)
-        steps = self._search_steps(index, {**body, **read.body}, options, read.decisive)
+        steps = self._search_steps(index, read.in_body(body), options, read.decisive)
         return (yield from with_parameters(steps, read))
 
     def _msearch_steps(

@@ -44,6 +44,7 @@ from shinglefold.sketch.supershingles import (
     to_keywords,
 )
 from shinglefold.sketch.verification import (
+    DecidedBy,
     PairVerdicts,
     PairVerifier,
     Texts,
@@ -51,12 +52,14 @@ from shinglefold.sketch.verification import (
     alike_by_text,
     least_estimate,
     similarity,
+    text_decided_by,
 )
 
 __all__ = [
     "HASHED",
     "Advice",
     "Buckets",
+    "DecidedBy",
     "DisjointSets",
     "PairVerdicts",
     "PairVerifier",
@@ -101,6 +104,7 @@ __all__ = [
     "sorensen",
     "standard_error",
     "supershingles",
+    "text_decided_by",
     "to_keywords",
     "union_large_bucket",
     "unpack",

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,22 @@ from shinglefold.sketch.b_bit_minhash import Floats, agreement_rows, estimate, l
 #: Texts of more words are not compared: some 60 printed pages, or 40 ms. The time is quadratic, so
 #: signatures decide about longer texts.
 LONGEST = 20_000
+#: What decides whether two documents are near-duplicates: equal canonical texts; too few shingles for a
+#: signature; different languages, scopes or lengths; the shared supershingles; the estimated resemblance; the
+#: edit similarity of the texts; their common tokens in any order; different numbers; a chain of matches.
+DecidedBy = Literal[
+    "same_text",
+    "too_short",
+    "language",
+    "scope",
+    "length",
+    "supershingles",
+    "estimate",
+    "similarity",
+    "tokens",
+    "facts",
+    "chain",
+]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,6 +182,13 @@ def alike_by_text(
     return kept & texts.same_facts(a, b), similarity
 
 
+def text_decided_by(similarity: float, least: float, *, alike: bool) -> DecidedBy:
+    """Return what decided on a pair of texts, whose ``similarity`` is as ``alike_by_text`` returns it."""
+    if similarity > 0 and not alike:
+        return "facts"
+    return "tokens" if 0 < similarity < least else "similarity"
+
+
 def least_estimate(similar: float, width: int, options: SketchOptions) -> float:
     """Return the estimated resemblance below which no pair can have an edit similarity.
 
@@ -216,6 +239,22 @@ class PairVerifier:
             by_text = self._by_text(self.texts, a, b, resemblance, similarity)
             kept = by_text | (kept & np.isnan(similarity) & self.texts.same_facts(a, b))
         return PairVerdicts(kept, resemblance, similarity)
+
+    def decided_by(self, a: int, b: int) -> DecidedBy:
+        """Return what decides on a pair of documents that share enough supershingles."""
+        one, other = np.array([a]), np.array([b])
+        decision = self.decision
+        if decision.verify == "keywords":
+            return "supershingles"
+        if not self.similar_length(one, other)[0]:
+            return "length"
+        kept, resemblance, similarity = (column[0] for column in self.verify(one, other))
+        least = decision.min_similarity
+        if decision.verify == "text" and self.texts is not None and not np.isnan(similarity):
+            if similarity or self._may_reach(least, np.array([resemblance]))[0]:
+                return text_decided_by(float(similarity), least, alike=bool(kept))
+            return "estimate"
+        return "facts" if resemblance >= decision.min_resemblance and not kept else "estimate"
 
     def _by_text(
         self, texts: Texts, a: Int64s, b: Int64s, resemblance: Floats, similarity: Floats

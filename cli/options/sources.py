@@ -177,6 +177,11 @@ def _joined(streams: Sequence[Iterator["Record"]]) -> Iterator["Record"]:
             yield replace(record, fraction=(number + record.fraction) / len(streams))
 
 
+def are_pages(sources: Sequence[str], options: "ReadOptions") -> bool:
+    """Return whether all sources are pages or texts, so that reading makes the documents of them."""
+    return options.format in ("html", "text") or all(is_page_source(one, options) for one in sources)
+
+
 def reading_notes(options: "ReadOptions", equal_ids: int = 0) -> Iterator[str]:
     """Yield notes about files that were skipped, and about documents of equal ids."""
     skipped = {name: count for name, count in sorted(options.skipped.items()) if count}
@@ -265,7 +270,7 @@ def text_as_indexed(path: str, kind: str, encoding: str, recipe: "Recipe") -> st
         InputError: it can't be read.
     """
     from shinglefold.ingest import Pipeline, default_definition
-    from shinglefold.ingest.processors.texts import joined_text
+    from shinglefold.ingest.processors.texts import joined_text, without_markup
 
     if _kind(path, kind) != "html":
         return read_text(path, kind, encoding)
@@ -275,7 +280,7 @@ def text_as_indexed(path: str, kind: str, encoding: str, recipe: "Recipe") -> st
     other_fields = [name for name in recipe.fields if name != "title"]
     if outcome.document is None or not joined_text(outcome.document, other_fields, True):
         return _plain("html", page)
-    return joined_text(outcome.document, recipe.fields, True) or ""
+    return joined_text(without_markup(outcome.document, recipe.fields), recipe.fields, True) or ""
 
 
 def _plain(kind: str, document: "Document") -> str:

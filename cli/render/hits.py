@@ -9,6 +9,7 @@ import click
 from shinglefold.cli.framework.next_commands import repeat_command
 from shinglefold.cli.framework.output import printable
 from shinglefold.cli.options.definitions import Function, options
+from shinglefold.cli.render.verdict import FOLDED_BY
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -55,11 +56,13 @@ def explanations(answer: Mapping[str, Any]) -> dict[tuple[Any, Any], Hit]:
 
 def why_line(reason: Hit) -> str:
     """Return why a hit folds, as a line."""
+    why = FOLDED_BY.get(reason.get("decided_by", ""), "")
     if "resemblance" not in reason:
-        return "the same canonical text" if reason.get("same_text") else "no estimate"
+        return why or "no estimate"
     alike = f"resemblance {reason['resemblance']:.2f} ± {reason['standard_error']:.2f} by estimate"
-    same = ", the same canonical text" if reason["same_text"] else ""
-    return f"{alike}, {len(reason['shared'])} supershingles shared{same}"
+    text = reason.get("text", {}).get("similarity")
+    parts = [alike, f"{len(reason['shared'])} supershingles shared"]
+    return ", ".join([*parts, *([f"edit similarity {text:.2f}"] if text else []), *([why] if why else [])])
 
 
 def title_of(hit: Hit) -> str:
@@ -92,18 +95,21 @@ def folded_line(hit: Hit) -> str:
 
 
 def counters_line(answer: Mapping[str, Any]) -> str:
-    """Return the counters of a page as a line."""
+    """Return the counters of a page as a line whose numbers add up to the hits read."""
     total = answer["hits"].get("total", {})
-    of = f"{'at least ' if total.get('relation') == 'gte' else ''}{total.get('value', 0):,}"
-    one = "" if total.get("value") == 1 else "s"
     hits = len(answer["hits"]["hits"])
     counters = answer.get("dedup")
     if counters is None:
-        return f"{hits} of {of} hit{one}, not folded"
-    parts = [f"{hits} result{'' if hits == 1 else 's'} from {of} hit{one}"]
+        return f"{hits} of {_hits_found(total)}, not folded"
+    parts = [f"{hits} result{'' if hits == 1 else 's'} from {_hits_read(total, counters['window'])}"]
     if total.get("value") or counters["stopped_by"] != "end_of_results":
-        until = counters["stopped_by"].replace("_", " ")
-        parts += [_folded_part(counters), f"read until: {until}"]
+        parts[0] += f": {', '.join(_where_hits_are(answer, counters))}"
+        if counters["window"] is None:
+            parts.append(_collapsed_groups(counters["groups_total"]))
+        else:
+            parts.append(f"read until: {counters['stopped_by'].replace('_', ' ')}")
+    if copies := counters.get("from_index", {}).get("members"):
+        parts.append(f"{copies:,} more {'copy' if copies == 1 else 'copies'} from the whole index")
     if reason := counters.get("mode_reason"):
         parts.append(f"folded by window: {printable(reason)}")
     if counters["other_schemes"]:
@@ -111,15 +117,39 @@ def counters_line(answer: Mapping[str, Any]) -> str:
     return "; ".join(parts)
 
 
-def _folded_part(counters: Mapping[str, Any]) -> str:
-    """Return how many hits of the window were folded, or the number of groups if the engine folds."""
-    if counters["window"] is not None:
-        if not counters["folded"]:
-            return "none folded"
-        return f"{counters['folded']:,} of the first {counters['window']:,} hits folded"
-    total = counters["groups_total"]
+def _hits_found(total: Mapping[str, Any]) -> str:
+    least = "at least " if total.get("relation") == "gte" else ""
+    return f"{least}{total.get('value', 0):,} hit{'' if total.get('value') == 1 else 's'}"
+
+
+def _hits_read(total: Mapping[str, Any], window: int | None) -> str:
+    """Return how many hits were read, and of how many if these are not all."""
+    if window is None or (window, "eq") == (total.get("value"), total.get("relation")):
+        return _hits_found(total)
+    return f"{window:,} of {_hits_found(total)}"
+
+
+def _where_hits_are(answer: Mapping[str, Any], counters: Mapping[str, Any]) -> list[str]:
+    """Return what happened to the hits read that are not results of this page."""
+    shown = answer["hits"]["hits"]
+    folded = sum(map(folded_count, shown)) - counters.get("from_index", {}).get("members", 0)
+    repeated, vanished = counters["repeated"], counters["vanished"]
+    parts = [f"{folded:,} folded into {'it' if len(shown) == 1 else 'them'}" if folded else "none folded"]
+    if repeated:
+        parts.append(f"{repeated:,} read twice")
+    if vanished:
+        parts.append(f"{vanished:,} deleted meanwhile")
+    total = answer["hits"].get("total", {})
+    read = counters["window"]
+    if read is None and total.get("relation") != "eq":
+        return [*parts, "the others not on this page"]
+    rest = (total["value"] if read is None else read) - len(shown) - folded - repeated - vanished
+    return [*parts, f"{rest:,} not on this page"] if rest > 0 else parts
+
+
+def _collapsed_groups(total: Mapping[str, Any]) -> str:
     about = {"eq": "", "estimate": "about ", "gte": "at least "}[total["relation"]]
-    return f"{about}{total['value']:,} groups, collapsed by the engine"
+    return f"{about}{total['value']:,} group{'' if total['value'] == 1 else 's'}, collapsed by the engine"
 
 
 def _print_indented(console: "Console", text: "str | Text", style: str = "") -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from shinglefold.contracts.engine import Engine
     from shinglefold.errors import Value
     from shinglefold.ingest import Pipeline, ReadOptions, Summary
-    from shinglefold.ingest.field_statistics import FieldWatch
+    from shinglefold.ingest.field_statistics import FieldWatch, TextCoverage
     from shinglefold.model.recipe import Recipe
     from shinglefold.offline.sign.run import Signed
 
@@ -170,12 +170,12 @@ def named_language_field(field: str) -> str:
 
 
 def lacks_text(watch: "FieldWatch", *, named: bool) -> bool:
-    """Return whether no text was found, or a field that the user named is missing.
+    """Return whether no text or little of it was read, or a field that the user named is missing.
 
     Args:
         named: the user named the fields, so that each of them is expected.
     """
-    return bool(watch.textless or watch.undeclared or (named and watch.absent))
+    return bool(watch.textless or watch.undeclared or (named and watch.absent) or watch.coverage().misread)
 
 
 def with_field_check(code: int, watch: "FieldWatch", *, named: bool) -> int:
@@ -206,8 +206,23 @@ def text_warnings(
             f"{unsigned:,} of {watch.documents:,} documents have too little text for a signature, so that "
             f"they fold only with exact copies; text is taken from {', '.join(watch.fields)}"
         )
+    coverage = watch.coverage()
     elsewhere = watch.elsewhere() if few or absent else ()
-    if elsewhere:
+    if elsewhere and not (coverage.misread and coverage.read):
         kept = [name for name in watch.fields if name in watch.present and name not in elsewhere]
         fields = list(dict.fromkeys([*elsewhere, *kept]))
         yield f"there is text in {', '.join(elsewhere)}; to take it from there: {with_fields(fields)}"
+    elif coverage.unread:
+        yield unread_text(coverage, with_fields)
+
+
+def unread_text(coverage: "TextCoverage", with_fields: Callable[[Sequence[str]], str]) -> str:
+    """Return the warning about text that is not read.
+
+    Args:
+        with_fields: returns the command that takes the text from these fields.
+    """
+    share = "most of the text is" if coverage.mostly_unread else "there is text"
+    only = ", and only titles are read" if coverage.titles_alone else ", which is not read"
+    command = with_fields(coverage.suggestion())
+    return f"{share} in {', '.join(coverage.unread)}{only}; to take it from there: {command}"

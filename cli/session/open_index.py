@@ -1,4 +1,4 @@
-"""Open an index for a command: its recipe, pipeline, seal, stored documents, and where its texts are."""
+"""Open an index for a command: its recipe, pipeline, seal, and stored documents."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -17,7 +17,7 @@ from shinglefold.cli.session.recipe import (
     recipe_of_index,
     recipe_of_template,
 )
-from shinglefold.contracts.engine import JSON, Document, Engine
+from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.engines import is_server, open_engine
 from shinglefold.errors import ConfigError, IndexMissing, InputError, SchemeMismatch
 from shinglefold.model.recipe import Recipe, with_passages
@@ -95,8 +95,6 @@ def needed_seal(settings: "Settings") -> Seal:
 _SAME_ID = 1000
 #: The most ids that a message shows if one is missing.
 _NAMED_IDS = 3
-#: The number of documents in which texts are looked for.
-_SAMPLE = 20
 
 
 class Store(NamedTuple):
@@ -135,12 +133,13 @@ def open_store(target: Target) -> Iterator[Store]:
 
 
 def pipeline_for_index(
-    target: Target, invocation: "Invocation", *, fresh: bool = False
+    target: Target, invocation: "Invocation", *, fresh: bool = False, pages: bool = False
 ) -> tuple["Pipeline", Recipe]:
     """Return the pipeline and the recipe of an index: the stored ones, or those of a new index.
 
     Args:
         fresh: ignore a stored recipe, as the index is to be rebuilt.
+        pages: a new index is for files of HTML.
 
     Raises:
         RecipeMismatch: a flag or setting contradicts the index.
@@ -152,7 +151,7 @@ def pipeline_for_index(
             recipe = recipe_of_template(target)
         if recipe is not None:
             return stored_pipeline(target, recipe)
-    return new_pipeline(target, invocation)
+    return new_pipeline(target, invocation, pages=pages)
 
 
 def stored_pipeline(target: Target, recipe: Recipe) -> tuple["Pipeline", Recipe]:
@@ -168,13 +167,21 @@ def stored_pipeline(target: Target, recipe: Recipe) -> tuple["Pipeline", Recipe]
     return pipeline, replace(made, groups=recipe.groups, grouping=recipe.grouping)
 
 
-def new_pipeline(target: Target, invocation: "Invocation") -> tuple["Pipeline", Recipe]:
-    """Return the pipeline and the recipe of a new index, from flags and settings."""
+def new_pipeline(
+    target: Target, invocation: "Invocation", *, pages: bool = False
+) -> tuple["Pipeline", Recipe]:
+    """Return the pipeline and the recipe of a new index, from flags and settings.
+
+    Args:
+        pages: it is for files of HTML.
+    """
     from shinglefold.ingest import default_definition
 
     settings = target.settings
     scheme = chosen_scheme(invocation, target.preset)
-    definition = target.definition(settings.field) or default_definition(settings.field)
+    definition = target.definition(settings.field, pages=pages) or default_definition(
+        settings.field, pages=pages
+    )
     pipeline = parse_pipeline(definition, scheme, seal_of_settings(settings))
     field = settings.field if "field" in settings.given else None
     return pipeline, pipeline.recipe(field)
@@ -275,37 +282,6 @@ def _ambiguous_id(given: str, hits: list[JSON], typed: Sequence[str]) -> InputEr
         )
     commands = "; ".join(replace_word(typed, given, name) for name in names)
     return InputError(f"there are several documents {given!r}; name one by its index: {commands}")
-
-
-def text_field_remedy(
-    engine: Engine, target: Target, index: str, pipeline: "Pipeline", recipe: Recipe
-) -> str:
-    """Return a remedy if the pipeline finds no text in the documents of an index, else ""."""
-    from shinglefold.ingest.field_paths import without_path
-    from shinglefold.ingest.field_statistics import likely_texts
-
-    body = {"size": _SAMPLE, "query": {"bool": {"must_not": [placeholder_query(recipe.field)]}}}
-    hits = engine.search(index, body)["hits"]["hits"]
-    sources = [without_path(hit["_source"], recipe.field) for hit in hits]
-    if not sources or _has_text(pipeline, recipe.fields, sources):
-        return ""
-    none = "the document" if len(sources) == 1 else f"none of the {len(sources)} documents"
-    has = "has no text" if len(sources) == 1 else "has text"
-    problem = f"{none} of {index} looked at {has} in {', '.join(recipe.fields)}, so that nothing would fold"
-    other = tuple(name for name in likely_texts(sources) if name not in recipe.fields)
-    if not other:
-        return problem
-    commands = replace(target, index=index).take_text_from(other)
-    return f"{problem}; there is text in {', '.join(other)}; to take it from there: {commands}"
-
-
-def _has_text(pipeline: "Pipeline", fields: Sequence[str], sources: Sequence[Document]) -> bool:
-    """Return whether the pipeline finds text in a document. True if it fails: other messages report that."""
-
-    outcomes = pipeline.run([{**source, "_id": str(place)} for place, source in enumerate(sources)])
-    from shinglefold.ingest.processors.texts import joined_text
-
-    return any(one.document is None or joined_text(one.document, fields, True) for one in outcomes)
 
 
 def add_passages(

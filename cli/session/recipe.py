@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple, NoReturn
 
@@ -13,7 +13,7 @@ from shinglefold.contracts.engine import JSON, Templates
 from shinglefold.engines import is_server, open_engine
 from shinglefold.engines.http import named_addresses, without_secrets
 from shinglefold.errors import ConfigError, IndexMissing, PermissionDenied, RecipeMismatch, Value
-from shinglefold.model.recipe import Recipe, comparable, first_difference, has_recipe
+from shinglefold.model.recipe import Recipe, comparable, first_difference, has_recipe, missing_recipe
 from shinglefold.model.scheme import PRESETS
 from shinglefold.registry import usable
 from shinglefold.settings import Settings
@@ -50,11 +50,15 @@ class Target:
         folder = self.settings.data_dir
         return self.hints.engine or (not is_server(folder) and named_addresses()) or folder
 
-    def definition(self, field: str) -> JSON | None:
+    def definition(
+        self, field: str, stored: Mapping[str, Any] | None = None, *, pages: bool = False
+    ) -> JSON | None:
         """Return the pipeline that ``--pipeline`` or ``--field`` name, else None.
 
         Args:
             field: the field to which the pipeline of ``--field`` writes fingerprints; a file names its own.
+            stored: the pipeline of the index, which is kept if it is for these fields.
+            pages: a new index is for files of HTML.
         """
         if self.pipeline:
             found: JSON = read_definition(self.pipeline)
@@ -64,7 +68,9 @@ class Target:
         # Imported here because few commands make a default pipeline.
         from shinglefold.ingest import default_definition
 
-        return default_definition(field, self.fields)
+        if stored is not None:
+            pages = stored == comparable(default_definition(field, self.fields, pages=True))
+        return default_definition(field, self.fields, pages=pages)
 
     def command(self, name: str, *arguments: str, **options: Value) -> str:
         """Return another command for the same index, with the same ``--engine`` and ``--config``."""
@@ -185,8 +191,7 @@ def one_recipe(found: Mapping[str, JSON], target: Target) -> Recipe:
         )
 
     def not_set_up(name: str) -> str:
-        steps = replace(target, index=name).setup_and_backfill()
-        return f"index {name!r} was not made for fingerprints; set it up first: {steps}"
+        return missing_recipe(found[name], name, target.hints.command)
 
     def different(first: tuple[str, Recipe], other: tuple[str, Recipe]) -> str:
         mine, theirs = _describe(first[1]), _describe(other[1])
@@ -271,7 +276,7 @@ def _contradictions(target: Target, recipe: Recipe) -> Iterator[Contradiction]:
         for name, (value, source) in options_of_language(target.settings, code).items():
             if getattr(ref.options, name) != value:
                 yield Contradiction(f"{code} {name}", str(getattr(ref.options, name)), str(value), source)
-    definition = target.definition(recipe.field)
+    definition = target.definition(recipe.field, recipe.pipeline)
     if definition is not None and comparable(definition) != recipe.pipeline:
         from shinglefold.ingest import Pipeline
 

@@ -3,7 +3,7 @@
 import copy
 import dataclasses
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,6 +61,8 @@ LANGUAGE = "lang"
 PASSAGES = "passages"
 #: The pipeline of a recipe whose documents come with fingerprints.
 NO_STEPS: Mapping[str, Any] = {"processors": []}
+#: Parts by which the field of fingerprints is recognized.
+_PARTS = frozenset({"digest", "signature", "shingles"})
 #: Keys of a pipeline that do not affect documents.
 _REMARKS = ("description", "version", "_meta")
 _SHOWN = 80
@@ -139,11 +141,7 @@ class Recipe:
                 "name one, or make them alike by setup and backfill"
             )
         if not has_recipe(mappings):
-            lacking = "name a scheme but no pipeline" if stored else "have no recipe"
-            raise ConfigError(
-                f"index {index!r} was not made for fingerprints: its mappings {lacking}; set it up first: "
-                f"{chain([suggest('setup', index), suggest('backfill', index)])}"
-            )
+            raise ConfigError(missing_recipe(mappings, index))
         grouping = stored.get("grouping")
         return cls(
             Scheme.from_json(stored),
@@ -177,6 +175,45 @@ class Recipe:
         if wanted.pipeline not in (NO_STEPS, self.pipeline):
             ours, theirs = first_difference(self.pipeline, wanted.pipeline)
             raise RecipeMismatch("the pipeline", ours, theirs, where, remedy)
+
+
+def missing_recipe(
+    mappings: Mapping[str, Any],
+    index: str,
+    command: Callable[..., str] = suggest,
+    *,
+    field: str | None = None,
+) -> str:
+    """Return the message about an index without a recipe, with the commands that give it one.
+
+    Args:
+        command: returns a command by its name, its arguments and options.
+        field: the field of fingerprints, if not the usual one.
+    """
+    setup = command("setup", index, dedup_field=field)
+    if fingerprint_field(mappings):
+        return (
+            f"index {index!r} has fields of fingerprints and no recipe: somebody replaced _meta of its "
+            f"mappings. To restore the recipe from its documents: {setup}"
+        )
+    lacking = "name a scheme but no pipeline" if stored_recipe(mappings) else "have no recipe"
+    return (
+        f"index {index!r} was not made for fingerprints: its mappings {lacking}; set it up first: "
+        f"{chain([setup, command('backfill', index)])}"
+    )
+
+
+def fingerprint_field(mappings: Mapping[str, Any]) -> str:
+    """Return the path of the field of fingerprints by its parts, "" if there is none."""
+    return next(_fingerprint_fields(mappings, ""), "")
+
+
+def _fingerprint_fields(node: Mapping[str, Any], path: str) -> Iterator[str]:
+    properties = node.get("properties") or {}
+    if properties.keys() >= _PARTS:
+        yield path.rstrip(".")
+    for name, below in properties.items():
+        yield from _fingerprint_fields(below, f"{path}{name}.")
 
 
 def stored_recipe(mappings: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -4,6 +4,7 @@ import base64
 import inspect
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,6 +64,8 @@ class Connection:
         aws_service: ``es``, or ``aoss`` for OpenSearch Serverless.
         timeout: seconds for one request.
         retries: how often a request is repeated while the server is busy or silent.
+        max_connections: how many connections are kept open to a node, and how many requests are sent at a
+            time. Further ones wait in order, at most ``timeout`` seconds.
 
     Raises:
         ConfigError: the addresses or credentials are not valid.
@@ -82,6 +85,7 @@ class Connection:
     aws_service: str = "es"
     timeout: float = 30.0
     retries: int = 3
+    max_connections: int = 64
 
     def __post_init__(self) -> None:
         self._check_types()
@@ -101,6 +105,7 @@ class Connection:
             raise ConfigError("aws_region: only OpenSearch takes signed requests")
         check_number("timeout (seconds)", self.timeout, above=True)
         check_int("retries", self.retries)
+        check_int("max_connections", self.max_connections, 1)
 
     @property
     def address(self) -> str:
@@ -317,6 +322,8 @@ def _secret(name: str, path: object) -> str:
 _KINDS = field_types(Connection, "urls")
 _FILES: Mapping[str, str] = MappingProxyType({f"{name}_file": name for name in SECRETS})
 
+#: The connections of opensearch-py's asynchronous client, unless it is told otherwise.
+_ASYNC_OPENSEARCH_POOL = 10
 #: The packages of the clients, each with the product it is for.
 _PACKAGES = {"opensearchpy": "opensearch", "elasticsearch": "elasticsearch"}
 
@@ -380,6 +387,18 @@ def addresses_of(client: Any) -> tuple[str, ...]:  # noqa: ANN401 - the clients'
     if hasattr(transport, "node_pool"):
         return tuple(node.base_url for node in transport.node_pool.all())
     return tuple(_address(host) for host in transport.hosts)
+
+
+def pool_size(client: Any) -> int:  # noqa: ANN401 - the clients' own types
+    """Return how many requests a client sends at a time before others wait for a connection."""
+    transport = client.transport
+    if hasattr(transport, "node_pool"):
+        return sum(node.config.connections_per_node for node in transport.node_pool.all())
+    if "_async" not in type(transport).__module__.split("."):
+        # The blocking client of OpenSearch opens further connections instead.
+        return sys.maxsize
+    most = transport.pool_maxsize or transport.kwargs.get("maxsize", _ASYNC_OPENSEARCH_POOL)
+    return max(1, len(transport.hosts)) * int(most)
 
 
 def _address(host: dict[str, Any]) -> str:

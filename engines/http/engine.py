@@ -1,8 +1,10 @@
 """The engines of both products: ``HttpEngine`` blocks, ``AsyncHttpEngine`` is awaited."""
 
+import asyncio
 import operator
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import wraps
 from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
@@ -24,6 +26,7 @@ from shinglefold.engines.http.requests import HttpRequests
 from shinglefold.engines.http.responses import check_name, plain
 from shinglefold.errors import EngineError, EngineUnavailable, UnsupportedQuery
 from shinglefold.runtime.backoff import Backoff, retry_unavailable
+from shinglefold.runtime.fair_semaphore import FairSemaphore
 from shinglefold.runtime.sans_io import run, run_async
 
 P = ParamSpec("P")
@@ -74,6 +77,7 @@ class HttpEngine(HttpRequests):
         client: Any = None,  # noqa: ANN401 - the clients' own types
     ) -> None:
         super().__init__(connection, client=client)
+        self._turns = FairSemaphore(connection.max_connections)
         self.backoff = backoff or replace(BACKOFF, retries=connection.retries)
 
     def __enter__(self) -> Self:
@@ -213,7 +217,26 @@ class HttpEngine(HttpRequests):
             if self.owns_client:
                 self._client.close()
 
+    @contextmanager
+    def _translate_errors(self, refine: Callable[[EngineError], EngineError] | None = None) -> Iterator[None]:
+        """Wait for a turn to send the requests of the block, and translate what the client raises."""
+        with self._turn(), super()._translate_errors(refine):
+            yield
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        if not self._turns.acquire(self.connection.timeout):
+            raise self._all_busy()
+        try:
+            yield
+        finally:
+            self._turns.release()
+
     def _send(self, actions: Sequence[dict[str, Any]]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
+        with self._turn():
+            yield from self._send_now(actions)
+
+    def _send_now(self, actions: Sequence[dict[str, Any]]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
         try:
             if can_be_joined(actions):
                 for body in bulk_bodies(actions, BYTES):
@@ -249,6 +272,10 @@ class AsyncHttpEngine(HttpRequests):
         connection: the addresses and the credentials.
     """
 
+    def __init__(self, connection: Connection, *, client: Any = None) -> None:  # noqa: ANN401
+        super().__init__(connection, client=client)
+        self._turns = asyncio.Semaphore(connection.max_connections)
+
     async def __aenter__(self) -> Self:
         return self
 
@@ -257,31 +284,31 @@ class AsyncHttpEngine(HttpRequests):
 
     async def mappings(self, index: str) -> JSON:
         """Return the mappings of an index, or those of several (alias, pattern) combined."""
-        return await run_async(self._mapping_steps(index), operator.call)
+        return await run_async(self._mapping_steps(index), self._send_in_turn)
 
     async def all_mappings(self, pattern: str) -> dict[str, JSON]:
         """Return the mappings of each index that a name, alias or pattern matches."""
-        return await run_async(self._all_mappings_steps(pattern), operator.call)
+        return await run_async(self._all_mappings_steps(pattern), self._send_in_turn)
 
     async def search(
         self, index: str | None, body: Mapping[str, Any], parameters: Parameters | None = None
     ) -> JSON:
         """Run a search; see ``HttpEngine.search``."""
-        return await run_async(self._search_steps(index, body, parameters), operator.call)
+        return await run_async(self._search_steps(index, body, parameters), self._send_in_turn)
 
     async def msearch(self, searches: Sequence[Search]) -> list[JSON | EngineError]:
         """Run several searches in one request; see ``Engine.msearch``."""
-        return await run_async(self._msearch_steps(searches), operator.call)
+        return await run_async(self._msearch_steps(searches), self._send_in_turn)
 
     async def identities(self, indices: Sequence[str]) -> dict[str, str]:
         """Return the UUID of each index; see ``GuardedWrites``."""
-        return await run_async(self._identities_steps(indices), operator.call)
+        return await run_async(self._identities_steps(indices), self._send_in_turn)
 
     async def write(
         self, actions: Sequence[Mapping[str, Any]], *, refresh: bool = False
     ) -> list[WriteResult]:
         """Run bulk actions once and return the result of each; see ``GuardedWrites``."""
-        return await run_async(self._write_steps(actions, refresh), operator.call)
+        return await run_async(self._write_steps(actions, refresh), self._send_in_turn)
 
     async def read(
         self,
@@ -291,7 +318,7 @@ class AsyncHttpEngine(HttpRequests):
         routings: Sequence[str | None] = (),
     ) -> list[VersionedDocument | None]:
         """Return the current versions of documents; see ``GuardedWrites``."""
-        return await run_async(self._read_steps(index, ids, source, routings), operator.call)
+        return await run_async(self._read_steps(index, ids, source, routings), self._send_in_turn)
 
     async def get(self, index: str, id: str) -> JSON | None:  # noqa: A002 - the engines' own word
         """Return the current version of a document, refreshed or not; None if it does not exist."""
@@ -300,15 +327,15 @@ class AsyncHttpEngine(HttpRequests):
 
     async def refresh(self, index: str) -> None:
         """Make everything written so far visible to searches; see ``HttpEngine.refresh``."""
-        await run_async(self._refresh_steps(index), operator.call)
+        await run_async(self._refresh_steps(index), self._send_in_turn)
 
     async def open_pit(self, index: str, keep_alive: str = "1m", parameters: Parameters | None = None) -> str:
         """Open a point in time and return its id."""
-        return await run_async(self._open_pit_steps(index, keep_alive, parameters), operator.call)
+        return await run_async(self._open_pit_steps(index, keep_alive, parameters), self._send_in_turn)
 
     async def close_pit(self, pit: str) -> None:
         """Close a point in time; one that is gone already is not an error."""
-        await run_async(self._close_pit_steps(pit), operator.call)
+        await run_async(self._close_pit_steps(pit), self._send_in_turn)
 
     async def close(self) -> None:
         """Close the connections; a second call does nothing."""
@@ -316,3 +343,14 @@ class AsyncHttpEngine(HttpRequests):
             self._closed = True
             if self.owns_client:
                 await self._client.close()
+
+    async def _send_in_turn(self, send: Callable[[], Awaitable[T]]) -> T:
+        try:
+            async with asyncio.timeout(self.connection.timeout):
+                await self._turns.acquire()
+        except TimeoutError:
+            raise self._all_busy() from None
+        try:
+            return await send()
+        finally:
+            self._turns.release()

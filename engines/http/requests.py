@@ -17,7 +17,7 @@ from shinglefold.contracts.engine import (
     search_parts,
 )
 from shinglefold.engines.http.bulk import DROPPED, DROPPED_REASON, was_dropped
-from shinglefold.engines.http.connection import Connection, addresses_of, check_raises_errors
+from shinglefold.engines.http.connection import Connection, addresses_of, check_raises_errors, pool_size
 from shinglefold.engines.http.errors import (
     FOR_ALL,
     ClientErrors,
@@ -43,7 +43,7 @@ from shinglefold.engines.http.responses import (
     plain,
     with_objects,
 )
-from shinglefold.errors import EngineError, PermissionDenied, UnsupportedQuery
+from shinglefold.errors import EngineError, EngineUnavailable, PermissionDenied, UnsupportedQuery
 
 T = TypeVar("T")
 #: Yields requests, which ``operator.call`` sends; is sent what the client returns, or raises; returns T.
@@ -84,7 +84,8 @@ class HttpRequests(ABC):
             ConfigError: the client hides errors (``options(ignore_status=…)``).
         """
         check_raises_errors(client)
-        return cls(Connection(addresses_of(client), product=cls.product.lower()), client=client)
+        product, most = cls.product.lower(), pool_size(client)
+        return cls(Connection(addresses_of(client), product=product, max_connections=most), client=client)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.connection!r})"
@@ -254,6 +255,13 @@ class HttpRequests(ABC):
         except self.client_errors.raised as error:
             translated = self.client_errors.translate(error, self.who)
             raise (translated if refine is None else refine(translated)) from error
+
+    def _all_busy(self) -> EngineUnavailable:
+        most, seconds = self.connection.max_connections, self.connection.timeout
+        return EngineUnavailable(
+            f"{self.who}: all {most} connections were busy for {seconds:g} s; send fewer requests at a time, "
+            "or allow more: SHINGLEFOLD_ENGINE_MAX_CONNECTIONS (of your own client: the size of its pool)"
+        )
 
     def _check_open(self) -> None:
         if self._closed:

@@ -24,7 +24,7 @@ from shinglefold.ingest.batching import too_long
 from shinglefold.ingest.field_paths import get
 from shinglefold.ingest.index_mapping import overwrite_refusal
 from shinglefold.ingest.pipeline.pipeline import Outcome
-from shinglefold.ingest.processors.texts import joined_text
+from shinglefold.ingest.processors.texts import joined_text, without_markup
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import without_fingerprint
 from shinglefold.model.values import Fingerprint
@@ -129,7 +129,7 @@ class BaseGate:
             query = model.query_document(document)
             _check_scheme(query.print, self.recipe.scheme.id)
             fields = [name for name in self.recipe.fields if get(document, name) is not None]
-            text = joined_text(document, fields, True) if fields else ""
+            text = joined_text(without_markup(document, fields), fields, True) if fields else ""
         except ShinglefoldError as error:
             return Verdict("failed", id_, reason=str(error))
         if why := self.policy.misfit(len(text or "")):

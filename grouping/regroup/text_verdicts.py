@@ -205,7 +205,7 @@ class TextVerdicts:
     def _sources(
         self, index: str, routing: str | None, ids: Sequence[str]
     ) -> Iterator[tuple[DocumentKey, Mapping[str, Any]]]:
-        fields = [*self.stage.fields, f"{self.path}.digest"]
+        fields = [*self.stage.sources, f"{self.path}.digest"]
         body = {
             "query": ids_query(routing, ids),
             "size": len(ids),

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from shinglefold.errors import ConfigError, RecipeMismatch
+from shinglefold.ingest.field_paths import template_paths
 from shinglefold.ingest.pipeline.steps import BUILT_IN, Step
 from shinglefold.ingest.processors.fields import Remove, Rename, Set
 from shinglefold.ingest.processors.supershingle import Supershingle
@@ -86,6 +87,21 @@ def written_fields(definition: Mapping[str, Any], target: str) -> tuple[str, ...
                 and not f"{name}.".startswith(f"{target}.")
             ):
                 names.append(name.removeprefix("_source."))
+    return tuple(dict.fromkeys(names))
+
+
+def source_fields(steps: Sequence[Step]) -> tuple[str, ...] | None:
+    """Return the fields that steps read; None if a custom processor may read any."""
+    if any(step.processor.type not in BUILT_IN for step in steps):
+        return None
+    names: list[str] = []
+    for step in steps:
+        if isinstance(step.processor, Set):
+            names += template_paths(step.processor.value)
+            names += [step.processor.copy_from] if step.processor.copy_from else []
+        elif not isinstance(step.processor, Remove):
+            names += getattr(step.processor, "fields", ())
+            names += [step.processor.field] if hasattr(step.processor, "field") else []
     return tuple(dict.fromkeys(names))
 
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.resources import files
 from types import MappingProxyType
@@ -33,6 +33,7 @@ from shinglefold.ingest.pipeline.steps import (
     run_handlers,
 )
 from shinglefold.ingest.processors.context import Tools
+from shinglefold.ingest.processors.supershingle import Supershingle
 from shinglefold.model.recipe import FIELD, NO_STEPS, TEXTS, Recipe, check_field, comparable
 from shinglefold.model.scheme import Scheme, checked_scheme
 from shinglefold.model.seal import Seal, check_seal
@@ -126,6 +127,11 @@ class Pipeline:
         sealed = "" if self.tools.seal is None else self.tools.seal.id
         return Recipe(self.scheme, kept, target, text_fields(self.steps, target), sealed)
 
+    def signing(self) -> "Pipeline":
+        """Return the pipeline without the steps that change texts: it signs documents as they are stored."""
+        steps = tuple(step for step in self.steps if step.processor.type == Supershingle.type)
+        return replace(self, steps=steps, on_failure=())
+
     @property
     def meter(self) -> Meter:
         """The counters of its processors."""
@@ -184,23 +190,26 @@ def timestamp(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def default_definition(field: str = FIELD, fields: Sequence[str] = TEXTS) -> JSON:
-    """Return the JSON of the default pipeline for pages: strip markup, fingerprint, note the language.
+def default_definition(field: str = FIELD, fields: Sequence[str] = TEXTS, *, pages: bool = False) -> JSON:
+    """Return the JSON of the default pipeline: it adds the fingerprint, and changes nothing else.
 
     Args:
         field: the fingerprint field.
         fields: the fields whose texts are fingerprinted; a ``title`` holds no markup.
+        pages: the pipeline for files of HTML, which stores the text of a page instead of its markup.
     """
     # A single string would be a list of its letters.
     check_strings("fields", fields, _MOST_FIELDS)
     check_field("field", field, fields)
-    text = files("shinglefold.ingest").joinpath("pages.json").read_text("utf-8")
-    definition: JSON = json.loads(text)
-    strip, plain, supershingle, language = definition["processors"]
-    strips = [{"html_strip": {**strip["html_strip"], "field": name}} for name in fields if name != "title"]
+    name = "pages.json" if pages else "default.json"
+    definition: JSON = json.loads(files("shinglefold.ingest").joinpath(name).read_text("utf-8"))
+    *strip, supershingle = definition["processors"]
     supershingle["supershingle"] |= {"fields": list(fields), "target_field": field}
-    language["set"]["copy_from"] = f"{field}.lang"
-    definition["processors"] = [*strips, plain, supershingle, language]
+    if strip:
+        html, plain = strip
+        strip = [{"html_strip": {**html["html_strip"], "field": name}} for name in fields if name != "title"]
+        strip.append(plain)
+    definition["processors"] = [*strip, supershingle]
     return definition
 
 

@@ -8,10 +8,11 @@ from msgspec.json import decode
 
 from shinglefold.canon.chunking import Cuttable, join
 from shinglefold.contracts.engine import Document
+from shinglefold.documents import FORMAT
 from shinglefold.errors import ProcessorError
 from shinglefold.ingest.field_paths import put
 from shinglefold.ingest.processors.context import Options, ProcessorResult, Tools
-from shinglefold.ingest.processors.texts import declared_language, texts_of
+from shinglefold.ingest.processors.texts import declared_language, texts_of, without_markup
 from shinglefold.model.recipe import FIELD, PASSAGES, check_field
 from shinglefold.model.values import Fingerprint
 
@@ -25,6 +26,8 @@ class Supershingle:
         ``language_field`` or ``language``: neither chooses the language word by word.
         ``ignore_missing``: true; a document without text gets a fingerprint without a signature, which has no
         duplicates.
+        ``strip_html``: false; true fingerprints a document whose ``format`` is ``html`` by the text that a
+        reader sees. The document keeps its markup.
         ``keywords``: true; false saves space, but then searches find no copies, and groups get no numbers.
         ``passages``: false; true also stores elements by which passages of other texts are found.
     """
@@ -39,6 +42,7 @@ class Supershingle:
         self.language_field = options.optional("language_field")
         self.language = tools.check(options.optional("language"), options.place)
         self.ignore_missing = options.flag("ignore_missing", True)
+        self.strip_html = options.flag("strip_html", False)
         self.keywords = options.flag("keywords", True)
         self.passages = options.flag("passages", False)
         self.tools = tools
@@ -85,7 +89,14 @@ class Supershingle:
         for place, document in enumerate(outcomes):
             assert isinstance(document, dict)
             try:
-                texts[place] = join(texts_of(document, self.fields, self.ignore_missing))
+                shown = self._shown(document)
+                texts[place] = join(texts_of(shown, self.fields, self.ignore_missing))
             except ProcessorError as error:
                 outcomes[place] = error
         return texts
+
+    def _shown(self, document: Document) -> Document:
+        if not self.strip_html or document.get(FORMAT) != "html":
+            return document
+        with self.tools.meter.stage("strip"):
+            return without_markup(document, self.fields)

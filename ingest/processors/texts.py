@@ -3,8 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-from shinglefold.canon import strip_html
+from shinglefold.canon import main_markup, strip_html
 from shinglefold.contracts.engine import Document
+from shinglefold.documents import holds_html
 from shinglefold.errors import MissingExtra
 from shinglefold.ingest.field_paths import MISSING, get, put, text
 from shinglefold.ingest.processors.context import DocumentProcessor, FieldProcessor, Options, Tools
@@ -21,6 +22,25 @@ def texts_of(document: Document, fields: Sequence[str], missing_ok: bool) -> lis
     if not present:
         text(document, fields[0], missing_ok)
     return present
+
+
+def without_markup(document: Document, fields: Sequence[str], *, always: bool = False) -> Document:
+    """Return a document whose fields are the text that a reader sees, if its ``format`` is ``html``.
+
+    Other documents are returned unchanged. Hidden elements stay, because scripts show them.
+
+    Args:
+        always: whatever its ``format``.
+
+    Raises:
+        ProcessorError: a field is not text.
+    """
+    for name in fields:
+        if not (holds_html(document, name) or (always and name != "title")):
+            continue
+        if (html := text(document, name, True)) is not None:
+            document = put(document, name, strip_html(html, keep_hidden=True))
+    return document
 
 
 def joined_text(document: Document, fields: Sequence[str], missing_ok: bool) -> str | None:
@@ -117,7 +137,8 @@ class MainContent(FieldProcessor):
     """Replace a page's markup by the text of its article, without menu, header and footer.
 
     Boilerplate makes different pages of one site similar, and copies on two sites different. A page without a
-    recognizable article keeps all its text and is counted as ``no_main_content``.
+    recognizable article keeps all its text and is counted as ``no_main_content``. Where a page says by
+    ``main`` or a single ``article`` where its article is, nothing else is read.
 
     Options: ``field``, ``target_field`` (default the field), ``ignore_missing`` (false).
 
@@ -137,8 +158,7 @@ class MainContent(FieldProcessor):
 
     def _article(self, html: str) -> str:
         try:
-            # resiliparse needs UTF-8: a lone surrogate would fail the document.
-            found = self.extract(html.encode("utf-8", "replace").decode("utf-8"))
+            found = self.extract(main_markup(html))
         except (ValueError, RuntimeError):
             found = ""
         if found.strip():

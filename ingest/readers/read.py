@@ -16,6 +16,7 @@ from pathlib import Path
 
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import ConfigError, InputError, reason_of, suggest
+from shinglefold.ingest.readers.encodings import strip_bom
 from shinglefold.ingest.readers.jsonl import read_jsonl
 from shinglefold.ingest.readers.record import Format, ReadOptions, Record, to_document
 from shinglefold.ingest.readers.streams import (
@@ -25,13 +26,15 @@ from shinglefold.ingest.readers.streams import (
     lines,
     newline_stream,
     open_source,
-    strip_bom,
 )
 from shinglefold.options.validation import check_options
 
 HTML = (".html", ".htm", ".xhtml")
 TEXT = (".txt", ".md", ".text")
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
+_NO_TITLE = re.compile(
+    r"<!--.*?-->|<(script|style|svg|template|textarea|noscript)\b.*?</\1\s*>", re.IGNORECASE | re.DOTALL
+)
 _TITLE_WITHIN = 65_536
 _SUFFIXES: dict[Format, tuple[str, ...]] = {
     "jsonl": (".jsonl", ".ndjson", ".json"),
@@ -39,6 +42,14 @@ _SUFFIXES: dict[Format, tuple[str, ...]] = {
     "html": HTML,
     "text": TEXT,
 }
+#: How pages begin, whatever their name is.
+_PAGE = re.compile(
+    rb"(?:\xef\xbb\xbf)?(?:\s|<!--.*?-->|<\?xml.*?>)*<(?:!doctype\s+html|html|head|body)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_BEGINNING = 1024
+#: Bytes of a file's name that are not UTF-8 arrive as surrogates, which no engine can store.
+_UNDECODED = re.compile("[\udc80-\udcff]")
 #: Suffixes of compressed files other than gzip.
 _COMPRESSED = (".zip", ".bz2", ".xz", ".zst", ".7z", ".rar", ".tar", ".tgz")
 _SEPARATORS = ",;\t"
@@ -153,8 +164,9 @@ def _files(path: str, options: ReadOptions, failed: Callable[[OSError], None]) -
             os.path.islink(os.path.join(folder, name)) for name in folders
         )
         for name in names:
-            if is_page(name) and not name.startswith(".") and not _may_block(os.path.join(folder, name)):
-                yield os.path.join(folder, name)
+            file = os.path.join(folder, name)
+            if not name.startswith(".") and is_page_file(file):
+                yield file
             elif not name.startswith("."):
                 skipped["other_files_skipped"] += 1
 
@@ -168,6 +180,22 @@ def _may_block(file: str) -> bool:
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
+def is_page_file(file: str) -> bool:
+    """Return whether a file is a page or a text by its name, or begins as a page.
+
+    Files of mirrored sites have names such as ``news.php?id=12``.
+    """
+    if _may_block(file):
+        return False
+    if is_page(file):
+        return True
+    try:
+        with open_source(file) as source:
+            return bool(_PAGE.match(source.stream.read(_BEGINNING)))
+    except (InputError, OSError, EOFError, zlib.error):
+        return False
+
+
 def is_page(name: str) -> bool:
     """Return whether a file's name is that of an HTML page or a text."""
     return name.lower().endswith((*HTML, *TEXT))
@@ -175,12 +203,17 @@ def is_page(name: str) -> bool:
 
 def _read_file(file: str, name: str, options: ReadOptions, fraction: float) -> Record:
     try:
-        with Path(file).open("rb") as stream:
-            raw = stream.read(options.max_bytes + 1)
-    except OSError as error:
-        reason = "a broken link" if os.path.islink(file) else error.strerror
+        with open_source(file) as source:
+            raw = source.stream.read(options.max_bytes + 1)
+    except (EOFError, BadGzipFile, zlib.error) as error:
+        return Record(None, file, 1, f"the file is damaged: {reason_of(error)}", fraction=fraction)
+    except InputError as error:
+        reason = "a broken link" if os.path.islink(file) else str(error.__cause__)
         return Record(None, file, 1, f"cannot be read: {reason}", fraction=fraction)
-    return _record(raw, name, file, html_page=name.lower().endswith(HTML), options=options, fraction=fraction)
+    except OSError as error:
+        return Record(None, file, 1, f"cannot be read: {reason_of(error)}", fraction=fraction)
+    html_page = not name.lower().endswith(TEXT)
+    return _record(raw, name, file, html_page=html_page, options=options, fraction=fraction)
 
 
 def _record(
@@ -190,11 +223,10 @@ def _record(
         return Record(None, source, 1, f"longer than {options.max_bytes:,} bytes", fraction=fraction)
     raw, encoding = strip_bom(raw, options.encoding, html_page)
     text, replaced = decode_lossy(raw, encoding)
-    if (replaced or encoding != "utf-8") and (mismatch := options.guess.mismatch(raw, encoding)):
+    if (replaced or encoding != "utf-8") and (mismatch := options.guess.mismatch(raw, encoding, whole=True)):
         return Record(None, source, 1, mismatch, "", replaced, fraction)
-    # Bytes of a file name that are not UTF-8 arrive as surrogates, which no engine can store.
     identity = f"{options.prefix}/{name}" if options.prefix else name
-    document: Document = {"_id": identity.encode("utf-8", "replace").decode("utf-8")}
+    document: Document = {"_id": _UNDECODED.sub(_as_escape, identity)}
     if html_page:
         document |= {"title": _title(text), "format": "html", "body": text}
     else:
@@ -203,8 +235,13 @@ def _record(
     return Record(document, source, 1, "", "", replaced, fraction)
 
 
+def _as_escape(byte: re.Match[str]) -> str:
+    return f"%{ord(byte[0]) & 0xFF:02X}"
+
+
 def _title(page: str) -> str:
-    match = _TITLE.search(page[:_TITLE_WITHIN])
+    # Titles of scripts, pictures and comments are none of the document.
+    match = _TITLE.search(_NO_TITLE.sub("", page[:_TITLE_WITHIN]))
     return " ".join(html.unescape(match[1]).split()) if match else ""
 
 

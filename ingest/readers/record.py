@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.ingest.field_paths import json_type
-from shinglefold.ingest.readers.streams import EncodingGuess
+from shinglefold.ingest.readers.encodings import EncodingGuess, codec_of
 from shinglefold.options.validation import check_bool, check_choice, check_int, check_str
 
 Format = Literal["auto", "jsonl", "csv", "html", "text"]
@@ -60,7 +60,7 @@ class ReadOptions:
         if self.encoding:
             try:
                 # An encoding without error replacement would end the run at the first invalid byte.
-                b"\xff".decode(self.encoding, "replace")
+                b"\xff".decode(codec_of(self.encoding), "replace")
             except (LookupError, ValueError) as error:
                 raise ConfigError(f"unknown encoding {self.encoding!r}; try utf-8 or windows-1251") from error
 

@@ -6,62 +6,17 @@ import io
 import re
 import sys
 import zlib
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from shinglefold.errors import InputError, reason_of
+from shinglefold.ingest.readers.encodings import codec_of, detect_encoding
 
-#: Encodings that are detected, by Python's name, with their usual name for messages.
-_CANDIDATES = {
-    "cp1251": "windows-1251",
-    "koi8_r": "koi8-r",
-    "cp866": "cp866",
-    "mac_cyrillic": "mac-cyrillic",
-    "cp1252": "windows-1252",
-    "cp1250": "windows-1250",
-    "gb18030": "gb18030",
-    "big5": "big5",
-    "shift_jis": "shift_jis",
-    "euc_jp": "euc-jp",
-    "euc_kr": "euc-kr",
-}
-#: Two encodings that differ in one small letter only, so that a short text looks right in both.
-_TWINS = ("cp1251", "mac_cyrillic")
-_LETTERS = re.compile("[А-яЁёІіЇїЄєҐґЎў]")
-_ODD_CAPITAL = re.compile("[а-яёіїєґў][А-ЯЁІЇЄҐЎ]")
-_BAD = re.compile("[\udc80-\udcff]")
-#: The character that marks, in UTF-8, what could not be decoded from UTF-16.
-_FROM_OTHERS = {"\udcff"}
-#: The bytes for a guess, and the number of guesses after which the most frequent one is final.
-_ENOUGH, _GUESSES = 16_384, 50
-#: UTF-32 before UTF-16, whose byte order mark is a prefix.
-_BOMS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
-#: Patterns of zero bytes at the beginning of a text that begins with two ASCII letters.
-_ZEROS = {
-    b"a\0a\0": "utf-16-le",
-    b"\0a\0a": "utf-16-be",
-    b"a\0\0\0": "utf-32-le",
-    b"\0\0\0a": "utf-32-be",
-}
-_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 SURROGATE = re.compile("[\ud800-\udfff]")
-#: An HTML page must declare its encoding within its first 1,024 bytes.
-_DECLARED_WITHIN = 1024
 REPLACEMENT = "\ufffd"
-BEYOND_ASCII = re.compile("[^\x00-\x7f]")
-#: Letters beyond ASCII that prove UTF-8. A Cyrillic word or two Chinese characters in another encoding may be
-#: valid UTF-8 by chance.
-_SEVERAL = 6
 _TRANSCODED = 1 << 16
 #: Length of the longest byte order mark.
 _HEAD = 4
@@ -73,102 +28,6 @@ STDIN_NAME = "standard input"
 _CHUNK = 1 << 20
 #: The magic number of gzip.
 _GZIP = b"\x1f\x8b"
-
-
-@dataclass(slots=True)
-class EncodingGuess:
-    """Guesses the encoding of the texts of one source."""
-
-    _votes: Counter[str] = field(default_factory=Counter)
-
-    def mismatch(self, raw: bytes, encoding: str) -> str:
-        """Return an error message if bytes seem to have another encoding than the given one, else nothing.
-
-        UTF-8 with some damage still has more valid letters beyond ASCII than invalid bytes. Valid UTF-8 with
-        several letters beyond ASCII is never another encoding.
-        """
-        name = codecs.lookup(encoding).name
-        if name != "utf-8":
-            usual = _CANDIDATES.get(name, name)
-            return f"the text is UTF-8, not {usual}: try --encoding utf-8" if is_utf8(raw) else ""
-        text = raw.decode("utf-8", "surrogateescape")
-        bad = _BAD.findall(text)
-        if 2 * len(bad) <= len(BEYOND_ASCII.findall(text)) or set(bad) == _FROM_OTHERS:
-            return ""
-        found = self._best_guess(raw)
-        remedy = f"it looks like {found}, try --encoding {found}" if found else "say its --encoding"
-        return f"the text is not UTF-8 ({len(bad):,} undecodable bytes): {remedy}"
-
-    def _best_guess(self, raw: bytes) -> str:
-        if self._votes.total() < _GUESSES:
-            # Imported here, as few inputs need it and the import is slow.
-            from charset_normalizer import from_bytes
-
-            best = from_bytes(_from_first_non_ascii(raw), cp_isolation=list(_CANDIDATES)).best()
-            if best is not None:
-                self._votes[_resolve_twins(raw, best.encoding)] += 1
-        return _CANDIDATES.get(self._votes.most_common(1)[0][0], "") if self._votes else ""
-
-
-def _from_first_non_ascii(raw: bytes) -> bytes:
-    """Return a text from shortly before its first letter beyond ASCII on."""
-    first = next((place for place, byte in enumerate(raw) if byte > 0x7F), 0)
-    return raw[max(0, first - 64) :][:_ENOUGH]
-
-
-def _resolve_twins(raw: bytes, found: str) -> str:
-    """Return that one of the twins in which capitals occur at the beginning of words only."""
-    return (
-        max(_TWINS, key=lambda encoding: _plausibility(raw[:_ENOUGH], encoding)) if found in _TWINS else found
-    )
-
-
-def _plausibility(raw: bytes, encoding: str) -> int:
-    text = raw.decode(encoding, "replace")
-    return len(_LETTERS.findall(text)) - 2 * len(_ODD_CAPITAL.findall(text))
-
-
-def strip_bom(raw: bytes, encoding: str = "", html: bool = False) -> tuple[bytes, str]:
-    """Return a text's bytes without byte order mark, and its encoding.
-
-    Args:
-        encoding: if empty, the encoding of the byte order mark, or the one that an HTML page declares
-            unless the page is UTF-8, or UTF-8.
-    """
-    given = codecs.lookup(encoding).name if encoding else ""
-    for bom, name in _BOMS:
-        if raw.startswith(bom) and given in ("", name):
-            return raw[len(bom) :], name
-    return raw, given or (_declared(raw) if html else "utf-8")
-
-
-def detect_encoding(head: bytes) -> str:
-    """Return the encoding of JSON lines or CSV, given their first four bytes."""
-    for bom, name in _BOMS:
-        if head.startswith(bom):
-            return name
-    return _ZEROS.get(bytes(byte and ord("a") for byte in head[:4]), "utf-8")
-
-
-def is_utf8(raw: bytes) -> bool:
-    """Return whether a text is certainly UTF-8: it is valid and has several letters beyond ASCII."""
-    try:
-        text = "" if raw.isascii() else raw.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return len(BEYOND_ASCII.findall(text)) >= _SEVERAL
-
-
-def _declared(raw: bytes) -> str:
-    match = _CHARSET.search(raw[:_DECLARED_WITHIN])
-    name = match[1].decode("ascii", "replace") if match else "utf-8"
-    try:
-        "".encode(name)
-    except (LookupError, ValueError):
-        return "utf-8"
-    # A page with a readable declaration is not UTF-16, whatever it declares. And many pages declare the
-    # encoding in which they were once written, but are UTF-8, as the server's header says.
-    return "utf-8" if name.lower().startswith("utf-16") or is_utf8(raw) else name
 
 
 def decode_lossy(raw: bytes, encoding: str) -> tuple[str, int]:
@@ -223,7 +82,7 @@ def newline_stream(stream: IO[bytes], encoding: str = "") -> tuple[IO[bytes], st
     Args:
         encoding: if empty, it is detected from the byte order mark or zero bytes, else UTF-8.
     """
-    name = codecs.lookup(encoding).name if encoding else ""
+    name = codec_of(encoding) if encoding else ""
     if name not in ("", "utf-8") and "\n".encode(name) == b"\n":
         return stream, name
     read: Callable[[int], bytes] = getattr(stream, "read1", stream.read)

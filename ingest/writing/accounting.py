@@ -14,6 +14,7 @@ from shinglefold.ingest.fingerprinter import Meter
 from shinglefold.ingest.readers.record import Record
 from shinglefold.ingest.writing.batch import Batch, Sent
 from shinglefold.ingest.writing.dead_letters import DeadLetters
+from shinglefold.ingest.writing.index_watch import IndexWatch
 from shinglefold.model.values import Uint64s
 from shinglefold.runtime.signals import Interrupts
 
@@ -135,6 +136,7 @@ class RunAccounting:
     index: str
     letters: DeadLetters
     interrupts: Interrupts
+    watch: IndexWatch | None = None
     meter: Meter = field(default_factory=Meter)
     indexed: int = 0
     dropped: int = 0
@@ -177,6 +179,8 @@ class RunAccounting:
         self.written_over += sent.written_over
         self._count_redirected(sent.renamed)
         self.indexed += len(batch.records) - len(sent.refused)
+        if self.watch is not None:
+            self.watch.wrote(sent.renamed, len(batch.records) - len(sent.refused))
         for failure, record in zip(sent.refused, _records_of(sent.refused, batch), strict=True):
             if failure.dropped:
                 self.dropped += 1

@@ -13,9 +13,10 @@ from typing import Any
 
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import ConfigError, InputError, OutputError
+from shinglefold.ingest.readers.encodings import detect_encoding
 from shinglefold.ingest.readers.jsonl import parse_line
 from shinglefold.ingest.readers.record import ReadOptions, Record, to_document
-from shinglefold.ingest.readers.streams import Line, detect_encoding, lines
+from shinglefold.ingest.readers.streams import Line, lines
 from shinglefold.options.validation import check_options, check_path
 
 #: How many different reasons are counted, so that a file of garbage does not fill the memory.

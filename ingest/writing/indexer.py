@@ -19,6 +19,7 @@ from shinglefold.ingest.writing.accounting import DeadLettersLost, Progress, Run
 from shinglefold.ingest.writing.batch import Action, Batch, make_batch
 from shinglefold.ingest.writing.dead_letters import DeadLetters
 from shinglefold.ingest.writing.in_flight import InFlightBatches
+from shinglefold.ingest.writing.index_watch import IndexWatch
 from shinglefold.ingest.writing.target_index import TargetIndex
 from shinglefold.ingest.writing.worker_pool import BlockAnswer, process_blocks
 from shinglefold.model.stored_fingerprint import without_fingerprint
@@ -46,6 +47,8 @@ def index_documents(
     groups: GroupNumbers | None = None,
 ) -> Summary:
     """Run documents through a pipeline and index them; a missing index is created for the first one.
+
+    An index that is deleted, made anew or set up otherwise meanwhile ends the run with a reason.
 
     Ctrl-C, SIGTERM and a failure of the engine end the run early, with a summary that says so and a
     consistent index. The first Ctrl-C waits for requests in flight, a second one does not.
@@ -80,9 +83,10 @@ def index_documents(
     start = perf_counter()
     with closing(DeadLetters(dead_letters)) as letters, Interrupts() as interrupts:
         letters.check()
-        target = TargetIndex(engine, index, recipe, properties, settings)
+        watch = IndexWatch(engine, index, recipe)
+        target = TargetIndex(engine, index, recipe, watch, properties, settings)
         target.check()
-        accounting = RunAccounting(engine, index, letters, interrupts)
+        accounting = RunAccounting(engine, index, letters, interrupts, watch)
         patience = backoff or Backoff()
         in_flight = InFlightBatches(accounting, patience)
         run = _IndexRun(accounting, in_flight, target, pipeline, recipe.field, progress, groups, patience)
@@ -185,6 +189,7 @@ class _IndexRun:
 
     def _finish_oldest(self) -> None:
         batch = self.in_flight.finish_oldest()
+        self.target.watch.check_if_due()
         if self.progress is not None:
             self.progress(self.accounting.progress(batch.fraction))
 
@@ -193,6 +198,7 @@ class _IndexRun:
         self.in_flight.drain()
         if not self.target.exists:
             return
+        self.target.watch.check()
         with self.accounting.meter.stage("commit"), self.accounting.interrupts.breakable(at_once=False):
             try:
                 self.accounting.engine.refresh(self.accounting.index)

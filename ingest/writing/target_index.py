@@ -18,6 +18,7 @@ from shinglefold.ingest.index_mapping import (
     new_mappings,
 )
 from shinglefold.ingest.writing.accounting import Summary
+from shinglefold.ingest.writing.index_watch import IndexWatch
 from shinglefold.model.recipe import Recipe, stored_recipe
 from shinglefold.options.validation import check_engine, check_str, expected
 
@@ -108,6 +109,7 @@ class TargetIndex:
     engine: Engine
     index: str
     recipe: Recipe
+    watch: IndexWatch
     properties: Mapping[str, Any] | None = None
     settings: Mapping[str, Any] | None = None
     exists: bool = field(default=False, init=False)
@@ -127,6 +129,7 @@ class TargetIndex:
             check_index(self.engine.mappings(self.index), self.index, self.recipe)
             if is_append_only(self.engine, self.index):
                 self.verb = "create"
+            self.watch.begin()
 
     def document_preparer(self) -> PrepareDocuments | None:
         """Return the engine's function that prepares documents in workers, None if it has none.
@@ -158,4 +161,5 @@ class TargetIndex:
         except ShinglefoldError as error:
             self.refusal = error
             raise
+        self.watch.begin()
         self.exists = True

@@ -17,7 +17,7 @@ from typing import Any
 import xxhash
 
 from shinglefold.errors import ConfigError, InputError, OutputError, shorten
-from shinglefold.ingest.readers.read import is_page
+from shinglefold.ingest.readers.read import is_page_file
 from shinglefold.model.scheme import Scheme
 from shinglefold.offline.sign.signer import SignOptions
 from shinglefold.offline.sign.tasks import LARGEST, is_repeatable
@@ -271,9 +271,12 @@ def _folder_digest(source: str) -> str:
     for folder, folders, names in os.walk(source):
         # The output and the dead letters may be written into the folder; they are not sources.
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(name for name in names if is_page(name) and not name.startswith(".")):
+        for name in sorted(name for name in names if not name.startswith(".")):
+            file = os.path.join(folder, name)
+            if not is_page_file(file):
+                continue
             try:
-                found = os.stat(os.path.join(folder, name))
+                found = os.stat(file)
             except OSError:
                 continue
             digest.update(repr((folder, name, found.st_size, found.st_mtime_ns)).encode("utf-8", "replace"))

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from shinglefold.canon import Canonicalizer, strip_html
+from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import InputError, ProcessorError
 from shinglefold.ingest.field_paths import put
 from shinglefold.ingest.fingerprinter import Meter
 from shinglefold.ingest.index_mapping import overwrite_refusal
 from shinglefold.ingest.processors.context import Tools
-from shinglefold.ingest.processors.texts import declared_language, joined_text
+from shinglefold.ingest.processors.texts import declared_language, joined_text, without_markup
 from shinglefold.ingest.readers.jsonl import parse_line
 from shinglefold.ingest.readers.record import ReadOptions, Record, to_document
 from shinglefold.ingest.readers.streams import Line
@@ -211,11 +211,7 @@ class Signer:
 
     def _text(self, document: Document) -> str:
         options = self.options
-        if options.html or document.get("format") == "html":
-            for name in options.fields:
-                found = joined_text(document, (name,), True) if name != "title" else None
-                if found is not None:
-                    document = put(document, name, strip_html(found, keep_hidden=True))
+        document = without_markup(document, options.fields, always=options.html)
         if self._flat:
             texts = [one for name in options.fields if (one := document.get(name)) is not None]
             if all(type(one) is str for one in texts):

@@ -1,6 +1,5 @@
 """The tasks that a worker signs: a range of bytes, some lines, or a row group."""
 
-import codecs
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,12 +7,12 @@ from typing import IO, NamedTuple
 
 import msgspec
 
+from shinglefold.ingest.readers.encodings import codec_of, detect_encoding
 from shinglefold.ingest.readers.read import format_of, read
 from shinglefold.ingest.readers.record import ReadOptions, Record
 from shinglefold.ingest.readers.streams import (
     STANDARD_INPUT,
     Line,
-    detect_encoding,
     is_gzip,
     lines,
     newline_stream,
@@ -127,7 +126,7 @@ def _spannable(source: str, options: ReadOptions) -> str:
         return ""
     with open(source, "rb") as file:
         head = file.read(4)
-    name = codecs.lookup(options.encoding).name if options.encoding else detect_encoding(head)
+    name = codec_of(options.encoding) if options.encoding else detect_encoding(head)
     return name if "\n".encode(name) == b"\n" and not is_gzip(head) else ""
 
 

@@ -1,6 +1,6 @@
 """The text stage: decides uncertain pairs by their texts."""
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
@@ -12,11 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shinglefold.contracts.engine import JSON
+from shinglefold.documents import FORMAT
 from shinglefold.errors import ShinglefoldError
+from shinglefold.model.recipe import stored_recipe
 from shinglefold.model.scheme import Scheme
+from shinglefold.model.values import split_digest
 from shinglefold.rerank.fold.uncertain_pairs import Pair
-from shinglefold.rerank.hits import Hit, stored_value
-from shinglefold.sketch import Texts, Words, alike_by_text
+from shinglefold.rerank.hits import Hit, stored_texts, stored_value
+from shinglefold.sketch import DecidedBy, Texts, Words, alike_by_text, text_decided_by
+from shinglefold.sketch.sketcher import digests
 
 if TYPE_CHECKING:
     from shinglefold.canon import Canonicalizer
@@ -41,6 +45,10 @@ class TextVerdict(NamedTuple):
     similarity: float
     same_facts: bool = True
 
+    def decided_by(self, needed: float) -> DecidedBy:
+        """Return what decided; ``needed``: the least edit similarity."""
+        return "facts" if not self.same_facts else text_decided_by(self.similarity, needed, alike=self.alike)
+
     def to_json(self, needed: float) -> JSON:
         """Return the verdict as JSON for explanations."""
         result: JSON = {"similarity": round(self.similarity, 4)} if self.similarity else {}
@@ -57,6 +65,7 @@ class _Dictionaries:
         self._written: dict[bytes, bytes] = {}
         self._tokens: dict[bytes, bytes] = {}
         self._verdicts: dict[tuple[_Names, float], tuple[bool, float]] = {}
+        self._digests: dict[tuple[bytes, str], str] = {}
         self.missing = ""
 
     @cached_property
@@ -68,7 +77,7 @@ class _Dictionaries:
 
     def forget(self) -> None:
         """Clear the caches."""
-        for cache in (self._written, self._tokens, self._verdicts):
+        for cache in (self._written, self._tokens, self._verdicts, self._digests):
             cache.clear()
 
     def alike(
@@ -111,6 +120,14 @@ class _Dictionaries:
         tokens = Texts(written, self._words(self._tokens, self.both[1], own) if anywhere else written)
         return alike_by_text(tokens, ones, others, least, np.full(len(pairs), anywhere))
 
+    def digest(self, text: str, language: str) -> str:
+        """Return the digest of a text; ``language``: the declared one, or empty."""
+        key = _text_hash(text), language
+        if key not in self._digests:
+            batch = self.both[1].hash_batch([text], [language or None])
+            _add_to_cache(self._digests, {key: digests(batch.hashes, batch.offsets)[0]}, _DECIDED)
+        return self._digests[key]
+
     def written(self, texts: Mapping[bytes, str]) -> Words:
         """Return the words of texts as written."""
         return self._words(self._written, self.both[0], texts)
@@ -141,6 +158,7 @@ class TextStage:
         fields: the fields whose texts are compared, those of the fingerprints.
         by_index: the same by index name, if several indices are searched.
         wanted: whether a missing dictionary is an error; else signatures decide then.
+        signed: how fingerprints were made of the texts; None if a text does not tell whether it is theirs.
     """
 
     scheme: Scheme
@@ -148,6 +166,7 @@ class TextStage:
     _dictionaries: _Dictionaries
     wanted: bool = True
     by_index: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    signed: "SignedTexts | None" = None
 
     @property
     def needed(self) -> float:
@@ -217,13 +236,112 @@ class TextStage:
         (found,) = words.similarities(np.zeros(1, np.int64), np.ones(1, np.int64), 0.0).tolist()
         return None if isnan(found) else float(found)
 
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The parts of a source that ``text`` reads."""
+        return (*self.fields, FORMAT)
+
     def text(self, source: Mapping[str, Any], index: str = "") -> str:
         """Return the text of a document, joined from the fields that are fingerprinted in its index."""
         return _join_fields(source, self.by_index.get(index, self.fields))
 
+    def is_stale(self, source: Mapping[str, Any], digest: str) -> bool:
+        """Return whether a document has another text than its fingerprint was made of.
+
+        False if that is not certain, as where a role may hide a part of the text.
+
+        Args:
+            source: the source with the fields of texts.
+            digest: the stored digest.
+
+        Cost: some 100 µs for a new text of usual length; 2 µs if it was compared before.
+        """
+        signed = self.signed
+        if signed is None or self.by_index or not digest or not self.ready():
+            return False
+        head = split_digest(digest)
+        if head.scheme != self.scheme.id or not signed.has_whole_text(source, self.fields):
+            return False
+        declared = language_code(self.scheme, stored_value(source, signed.language_field))
+        texts = (_join_fields(one, self.fields) for one in (source, _without_markup(source, self.fields)))
+        return not any(
+            self._dictionaries.digest(text, language) == head.digest
+            for text in texts
+            for language in dict.fromkeys((declared, ""))
+        )
+
     def text_of(self, hit: Hit) -> str:
         """Return the text of the document of a hit."""
         return self.text(hit.get("_source") or {}, hit["_index"])
+
+
+#: The processors of pipelines whose fingerprints can be made again of a stored text.
+_REPEATABLE = frozenset({"html_strip", "set", "supershingle", "detect_language", "canonicalize"})
+
+
+@dataclass(frozen=True, slots=True)
+class SignedTexts:
+    """How the fingerprints of an index were made of the texts in its documents.
+
+    ``language_field``: the field of a declared language. ``mapped``: the text fields that all mappings have,
+    so that a document without one lacks it; others may be hidden from the role.
+    """
+
+    language_field: str
+    mapped: frozenset[str]
+
+    @classmethod
+    def of(cls, several: Iterable[Mapping[str, Any]]) -> "SignedTexts | None":
+        """Return what the mappings of indices say; None if a text can't tell whether it was fingerprinted."""
+        found = list(several)
+        recipes = [stored_recipe(one) or {} for one in found]
+        steps = [step for one in recipes for step in (one.get("pipeline") or {}).get("processors", ())]
+        names = {str(name) for step in steps for name in step}
+        made = [step["supershingle"] for step in steps if "supershingle" in step]
+        # A text may be changed by other processors, and a step that writes to a field that is read.
+        targets = {str(options.get("target_field", "")) for step in steps for options in step.values()}
+        fields = {str(field) for one in recipes for field in one.get("fields", ())}
+        if not found or names - _REPEATABLE or len(made) != len(found) or targets & fields:
+            return None
+        declared = {str(one.get("language_field", "")) for one in made}
+        if len(declared) > 1 or any("language" in one for one in made):
+            return None
+        mapped = {name for name in fields if all(_is_mapped(one, name) for one in found)}
+        return cls(declared.pop(), frozenset(mapped))
+
+    def has_whole_text(self, source: Mapping[str, Any], fields: Sequence[str]) -> bool:
+        """Return whether a source has the whole text, as far as its client may read it."""
+        values = {name: stored_value(source, name) for name in fields}
+        return any(isinstance(value, str) for value in values.values()) and all(
+            isinstance(value, str) or (value is None and name in self.mapped)
+            for name, value in values.items()
+        )
+
+
+def language_code(scheme: Scheme, declared: object) -> str:
+    """Return the language that a document declares, if the scheme has it; else ""."""
+    code = str(declared or "").replace("_", "-").split("-")[0].lower()
+    return code if code in {reference.code for reference in scheme.languages} else ""
+
+
+def _is_mapped(mappings: Mapping[str, Any], name: str) -> bool:
+    node: Any = mappings
+    for part in name.split("."):
+        node = (node.get("properties") or {}).get(part)
+        if not isinstance(node, Mapping):
+            return False
+    return True
+
+
+def _without_markup(source: Mapping[str, Any], fields: Sequence[str]) -> dict[str, Any]:
+    """Return the texts of fields without markup."""
+    from shinglefold.canon import strip_html
+
+    values = {name: stored_value(source, name) for name in fields}
+    return {
+        name: strip_html(value, True) if isinstance(value, str) and name != "title" else value
+        for name, value in values.items()
+    }
 
 
 def _text_hash(text: str) -> bytes:
@@ -231,9 +349,7 @@ def _text_hash(text: str) -> bytes:
 
 
 def _join_fields(source: Mapping[str, Any], fields: Sequence[str]) -> str:
-    found = (stored_value(source, name) for name in fields)
-    parts = (part for value in found for part in (value if isinstance(value, list) else [value]))
-    return "\n".join(part for part in parts if isinstance(part, str))
+    return "\n".join(text for name in fields for _, text in stored_texts(source, name))
 
 
 class TextStages:
@@ -254,11 +370,18 @@ class TextStages:
         *,
         wanted: bool = True,
         by_index: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+        mappings: Iterable[Mapping[str, Any]] = (),
     ) -> TextStage:
-        """Return the stage of a scheme for texts in these fields; ``by_index``: the fields of each index."""
+        """Return the stage of a scheme for texts in these fields.
+
+        Args:
+            by_index: the fields of each index.
+            mappings: those of the indices, which tell how fingerprints were made.
+        """
         if scheme.id not in self._dictionaries:
             self._dictionaries[scheme.id] = _Dictionaries(scheme, self._canonicalizer)
-        return TextStage(scheme, fields, self._dictionaries[scheme.id], wanted, by_index)
+        signed = SignedTexts.of(mappings)
+        return TextStage(scheme, fields, self._dictionaries[scheme.id], wanted, by_index, signed)
 
     def forget(self) -> None:
         """Clear the caches of all schemes."""

@@ -34,6 +34,11 @@ class DecidedGroups(NamedTuple):
     joined: int
     parted: int
 
+    @property
+    def more(self) -> int:
+        """How many more groups there are than by signature; negative if there are fewer."""
+        return self.parted - self.joined
+
 
 def pairs_of(groups: Sequence[Group], attached: Sequence[Sequence[int]]) -> list[Pair]:
     """Return the pairs on which a page depends: representatives with each other, and with their members."""

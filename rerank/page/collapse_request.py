@@ -273,7 +273,7 @@ class GroupCounter:
             if (found := _read_sample(counts)) is not None:
                 return found
         (counts,) = yield from self._search([self._members_request(groups)])
-        return GroupCounts(_counts(counts["aggregations"][_SHARED]), total)
+        return GroupCounts(_counts(aggregation(counts["aggregations"], _SHARED)), total)
 
     def _by_sample(self, answer: JSON, groups: Sequence[int]) -> Steps[GroupCounts]:
         found = _read_sample(answer)
@@ -284,7 +284,7 @@ class GroupCounter:
         if groups:
             bodies.append(self._members_request(groups))
         answers = yield from self._search(bodies)
-        members = _counts(answers[-1]["aggregations"][_SHARED]) if groups else {}
+        members = _counts(aggregation(answers[-1]["aggregations"], _SHARED)) if groups else {}
         return GroupCounts(members, _read_distinct(answers[0]) if answers else None)
 
     def _search(self, bodies: Sequence[JSON]) -> Steps[list[JSON]]:
@@ -325,6 +325,17 @@ def search_all(index: str | None, bodies: Sequence[JSON]) -> Steps[list[JSON]]:
     return whole
 
 
+def aggregation(aggregations: Mapping[str, Any] | None, name: str) -> Mapping[str, Any]:
+    """Return an aggregation by its name, which the URL parameter ``typed_keys`` prefixes with its type."""
+    found = aggregations or {}
+    return next((one for key, one in found.items() if is_called(key, name)), _NOTHING)
+
+
+def is_called(key: str, name: str) -> bool:
+    """Return whether the key of an aggregation in an answer is a name, with or without its type."""
+    return key == name or key.endswith(f"#{name}")
+
+
 def _sample(dedup: str) -> JSON:
     """Return the aggregation that counts the groups of few results, and of the best ones of many.
 
@@ -341,11 +352,11 @@ def _sample(dedup: str) -> JSON:
 
 def _read_sample(answer: Mapping[str, Any]) -> GroupCounts | None:
     """Return the counts of a sample; None if there may be more results than it has."""
-    found = answer["aggregations"][SAMPLE]
+    found = aggregation(answer["aggregations"], SAMPLE)
     results: int = found["doc_count"]
     if results >= SAMPLE_SIZE:
         return None
-    members = _counts(found[_SHARED])
+    members = _counts(aggregation(found, _SHARED))
     return GroupCounts(members, results - sum(members.values()) + len(members), exact=True)
 
 
@@ -356,7 +367,7 @@ def _distinct(dedup: str) -> JSON:
 
 def _read_distinct(answer: Mapping[str, Any]) -> int | None:
     """Return the number of groups; None if it was not requested."""
-    found: int | None = (answer.get("aggregations") or {}).get(TOTAL, {}).get("value")
+    found: int | None = aggregation(answer.get("aggregations"), TOTAL).get("value")
     return found
 
 

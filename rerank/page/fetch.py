@@ -6,8 +6,6 @@ documents keep the numbers that they had in several shards.
 """
 
 from collections.abc import Mapping, Sequence
-from fnmatch import fnmatch
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from shinglefold.contracts.engine import JSON
@@ -19,10 +17,11 @@ from shinglefold.rerank.request.bodies import (
     SEQ_NO,
     chosen_body,
     hits_query,
-    sort_keys,
+    shown_keys,
     with_ids,
     without_unwanted_id,
 )
+from shinglefold.rerank.request.hit_parts import WITH_IDS, adds_to_hits, with_doc_values, without_fields
 
 if TYPE_CHECKING:
     from shinglefold.rerank.page.window import WindowReader
@@ -31,8 +30,7 @@ if TYPE_CHECKING:
 _AT_ONCE = 1000
 
 #: Parts of a request that depend on its query, in addition to the hits and their order.
-_QUERY_KEYS = ("highlight", "explain", "script_fields", "rescore")
-_INSIDE_QUERY = ("'_name'", "'inner_hits'")
+_QUERY_KEYS = ("highlight", "script_fields", "ext")
 Key = tuple[Any, ...]
 #: The most hits that a server returns at a time by default.
 _MOST = 10_000
@@ -43,8 +41,11 @@ class AmbiguousSeqNo(Exception):
 
 
 def without_ids(window: JSON) -> JSON:
-    """Return the body of a window with sequence numbers instead of ids; unchanged if it needs sources."""
-    if window["_source"] is not False:
+    """Return the body of a window with sequence numbers instead of ids.
+
+    Unchanged if it needs sources, or has inner hits: engines find these by the ids of their hits.
+    """
+    if window["_source"] is not False or adds_to_hits([*window.values()], WITH_IDS):
         return window
     fields = [*window["docvalue_fields"], SEQ_NO]
     return {**window, "stored_fields": "_none_", "docvalue_fields": fields}
@@ -80,7 +81,7 @@ class SeqNoFetch:
             filters.append({"terms": {self._digest: sorted(map(str, digests))}})
         body = self._body if _needs_query(self._body) else {**self._body, "query": None}
         request = chosen_body(body, {"bool": {"filter": filters}}, self._most(hits), source)
-        request["docvalue_fields"] = [*(request.get("docvalue_fields") or ()), self._digest]
+        request["docvalue_fields"] = with_doc_values(request, [self._digest])
         return {**request, "seq_no_primary_term": True}
 
     def found(self, hits: Sequence[Hit], answer: Sequence[JSON]) -> list[JSON]:
@@ -119,17 +120,7 @@ class SeqNoFetch:
         kept = dict(hit)
         for name in self._dropped:
             kept.pop(name, None)
-        if "fields" in kept and not self._wants_digest:
-            kept["fields"] = {name: value for name, value in kept["fields"].items() if name != self._digest}
-            if not kept["fields"]:
-                del kept["fields"]
-        return kept
-
-    @cached_property
-    def _wants_digest(self) -> bool:
-        wanted = [*(self._body.get("docvalue_fields") or ()), *(self._body.get("fields") or ())]
-        names = [one["field"] if isinstance(one, Mapping) else one for one in wanted]
-        return any(fnmatch(self._digest, str(name)) for name in names)
+        return without_fields(kept, self._body, [self._digest])
 
 
 def _number(hit: Hit) -> int:
@@ -141,18 +132,17 @@ def _number(hit: Hit) -> int:
 
 
 def _needs_query(body: Mapping[str, Any]) -> bool:
-    if any(key in body for key in _QUERY_KEYS):
-        return True
-    query = str(body.get("query"))
-    return any(key in query for key in _INSIDE_QUERY)
+    return any(key in body for key in _QUERY_KEYS) or adds_to_hits(body.get("query"))
 
 
 def fetch_hits(reading: "WindowReader", places: Sequence[int], index: str | None) -> Steps[dict[int, JSON]]:
     """Return hits with everything that the request returns; documents deleted meanwhile are left out."""
-    found = yield from _by_id(reading, reading.body, places, index, source=None)
-    hits, sort = reading.hits, sort_keys(reading.body)
+    hits, sort = reading.hits, shown_keys(reading.body)
     # A request with its own point in time also needs the tiebreaker to continue.
-    keys = slice(None if "pit" in reading.body else len(sort)) if sort else None
+    keys = slice(None if {"pit", "retriever"} & reading.body.keys() else len(sort)) if sort else None
+    if reading.completely:
+        return {at: _as_requested(reading, hits[at], keys) for at in places}
+    found = yield from _by_id(reading, reading.body, places, index, source=None)
     return {at: _with_ranking(hits[at], body, keys) for at, body in found.items()}
 
 
@@ -226,6 +216,12 @@ def fetch_fields(
     """Fetch source fields of hits, whatever the filter of the request is."""
     found = yield from _by_id(reading, {}, places, index, source=list(fields))
     return {place: hit.get("_source") or {} for place, hit in found.items()}
+
+
+def _as_requested(reading: "WindowReader", hit: Hit, keys: slice | None) -> JSON:
+    """Return a hit of a window that was read with everything, without what folding added."""
+    shown = without_fields({name: hit[name] for name in hit if name != "sort"}, reading.body, reading.fields)
+    return without_unwanted_id(_with_ranking(hit, shown, keys), reading.body)
 
 
 def _with_ranking(hit: Hit, fetched: JSON, keys: slice | None) -> JSON:

@@ -138,7 +138,7 @@ def _query_documents(
     shown = [reading.hits[group.representative] for group in groups]
     if not shown:
         return []
-    texts = () if reading.stage is None else reading.stage.fields
+    texts = () if reading.stage is None else reading.stage.sources
     wanted = [f"{reading.field}.supershingles", *texts]
     body = {"query": hits_query(shown, reading.shards), "size": len(shown), "track_total_hits": False}
     answer = yield Call("search", reading.under_pit(index, {**body, "_source": wanted}))

@@ -19,6 +19,7 @@ from shinglefold.rerank.page.collapse_request import (
     ResultSizes,
     attaches_members,
     group_field,
+    is_called,
     obstacles,
     page_request,
     policy_sort,
@@ -220,7 +221,9 @@ class _Page:
 
     def _response(self, answer: JSON, page: list[JSON], counted: GroupCounts) -> JSON:
         given = (answer.get("aggregations") or {}).items()
-        aggregations = {name: found for name, found in given if name not in (TOTAL, SAMPLE)}
+        aggregations = {
+            name: found for name, found in given if not any(is_called(name, ours) for ours in (TOTAL, SAMPLE))
+        }
         result = {name: value for name, value in answer.items() if name != "aggregations"}
         if aggregations:
             result["aggregations"] = aggregations
@@ -240,6 +243,7 @@ class _Page:
             "groups": len(page),
             "groups_total": self._total(start + len(page), counted, ended=ended and bool(page or not start)),
             "folded": sum(members) - len(members),
+            "repeated": 0,
             "unsigned": None,
             "unreadable": None,
             "other_schemes": {},

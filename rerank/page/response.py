@@ -4,14 +4,20 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shinglefold.contracts.engine import JSON
+from shinglefold.contracts.shard_failures import refuse_small_windows
+from shinglefold.documents import FORMAT
+from shinglefold.errors import ConfigError, quote
 from shinglefold.options.validation import expected
-from shinglefold.rerank.engine_calls import Steps
+from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.clustering import Collapsed, Group
-from shinglefold.rerank.hits import identity, with_source
+from shinglefold.rerank.hits import identity, stored_texts, with_source
 from shinglefold.rerank.page.fetch import AmbiguousSeqNo, fetch_fields, fetch_hits
 from shinglefold.rerank.page.window import WindowReader
 from shinglefold.rerank.representatives import Candidate, choose, load_policies
 from shinglefold.rerank.request.arguments import DUPLICATES, read_source_filter
+from shinglefold.rerank.request.bodies import shown_keys
+from shinglefold.rerank.request.fold_options import FoldOptions
+from shinglefold.rerank.request.hit_parts import completions_body
 
 if TYPE_CHECKING:
     from shinglefold.rerank.fold.text_verification import TextStage, TextVerdict
@@ -21,6 +27,7 @@ if TYPE_CHECKING:
 #: The key of our counters in a response.
 KEY = "dedup"
 METHOD = "groups seen + hits not read × share of hits that begin a group in the second half of the window"
+METHOD_BY_TEXT = "groups by text on this page, by signature on the others"
 
 
 def duplicates(hit: Mapping[str, Any]) -> list[JSON]:
@@ -70,7 +77,7 @@ def _answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:
         shown = [group for group in groups if group.representative in found]
         named = yield from inner_hits_of(reading, shown, index)
         page = [hit | {"inner_hits": hit["inner_hits"] | own} for hit, own in zip(page, named, strict=True)]
-    counters = _counters(reading, collapsed) | {"vanished": len(groups) - len(page)}
+    counters = _counters(reading, collapsed, decided) | {"vanished": len(groups) - len(page)}
     if decided is not None:
         counters["by_text"] = {"joined": decided.joined, "parted": decided.parted}
     if reading.options.members_from == "index":
@@ -81,14 +88,28 @@ def _answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:
     if reading.options.explain:
         texts = reading.texts
         sources = (
-            (yield from fetch_fields(reading, all_places, index, texts.fields)) if texts is not None else {}
+            (yield from fetch_fields(reading, all_places, index, (*texts.fields, FORMAT)))
+            if texts is not None
+            else {}
         )
         counters["explain"] = [_explain_group(reading, places, sources, text_verdicts) for places in attached]
     if reading.partial:
         # Fetching texts may have been the first request with a partial answer.
-        counters["groups_total"] = _groups_total(reading, collapsed)
+        counters["groups_total"] = _groups_total(reading, collapsed, decided)
         counters["partial"] = dict(reading.partial.lacks)
-    return _answer(reading, page) | {KEY: counters}
+    suggested = yield from _completions(reading, index)
+    return _answer(reading, page) | suggested | {KEY: counters}
+
+
+def _completions(reading: WindowReader, index: str | None) -> Steps[JSON]:
+    """Return what the request suggests if completions are among it, which a window can't return; else {}."""
+    body = completions_body(reading.body)
+    if body is None or not (reading.cursor is None or reading.cursor.fresh):
+        return {}
+    answer: JSON = yield Call("search", reading.under_pit(index, body))
+    refuse_small_windows(answer)
+    reading.record_response(answer)
+    return {"suggest": answer["suggest"]} if "suggest" in answer else {}
 
 
 def _attached(group: Group, members: int) -> list[int]:
@@ -165,11 +186,21 @@ def _add_texts(  # noqa: PLR0917 - of one page
     if not places:
         return
     shown = read_source_filter(reading.body.get("_source"))
+    sources: dict[int, JSON] = {}
     if all(map(shown.shows, stage.fields)):
-        sources: Mapping[int, JSON] = {place: found[place].get("_source") or {} for place in places}
-    else:
-        sources = yield from fetch_fields(reading, places, index, stage.fields)
+        sources = {place: found[place].get("_source") or {} for place in places}
+    # Only the format tells whether a text with these characters is HTML.
+    plain = shown.shows(FORMAT)
+    unknown = [
+        at for at in places if at not in sources or not (plain or _is_plain(sources[at], stage.fields))
+    ]
+    if unknown:
+        sources |= yield from fetch_fields(reading, unknown, index, stage.sources)
     texts.update({at: stage.text(source, str(reading.hits[at]["_index"])) for at, source in sources.items()})
+
+
+def _is_plain(source: JSON, fields: Sequence[str]) -> bool:
+    return not any(mark in text for name in fields for _, text in stored_texts(source, name) for mark in "<&")
 
 
 def _as_members(found: Mapping[int, JSON], source: object) -> Mapping[int, JSON]:
@@ -191,7 +222,18 @@ def _inner_hits(reading: WindowReader, group: Group, hits: Sequence[JSON]) -> JS
         "hits": list(hits),
     }
     own = hits[0].get("inner_hits", {}) if hits else {}
+    check_not_taken(own, reading.options)
     return {"inner_hits": {**own, DUPLICATES: {"hits": inner}}}
+
+
+def check_not_taken(own: Mapping[str, Any], options: FoldOptions) -> None:
+    """Raise ``ConfigError`` if inner hits of the query have a name that the members of groups have."""
+    for name in (DUPLICATES, *(one.name for one in options.inner_hits)):
+        if name in own:
+            raise ConfigError(
+                f"inner_hits: the members of each group are called {quote(name)}; give those of the query "
+                'another name: "inner_hits": {"name": …}'
+            )
 
 
 def _explain_group(
@@ -205,10 +247,12 @@ def _explain_group(
     shown = reading.hits[places[0]]
     members = []
     for place in places[1:]:
-        explanation = explain(shown, reading.hits[place], reading.scheme, reading.field)
+        explanation = explain(shown, reading.hits[place], reading.scheme, reading.field, reading.options)
         pair = min(places[0], place), max(places[0], place)
         if reading.stage is not None and (verdict := text_verdicts.get(pair)) is not None:
             explanation["text"] = verdict.to_json(reading.stage.needed)
+            if verdict.alike:
+                explanation["decided_by"] = verdict.decided_by(reading.stage.needed)
         if reading.texts is not None:
             from shinglefold.rerank.explanation import matched_passages
 
@@ -218,17 +262,20 @@ def _explain_group(
     return {"_index": shown.get("_index"), "_id": shown.get("_id"), "members": members}
 
 
-def _counters(reading: WindowReader, collapsed: Collapsed) -> JSON:
+def _counters(reading: WindowReader, collapsed: Collapsed, decided: "DecidedGroups | None") -> JSON:
+    """Return the counters; ``groups``, ``folded`` and ``repeated`` add up to ``window``."""
     counts = collapsed.counts
+    more = 0 if decided is None else decided.more
     return {
         "scheme": reading.scheme.id,
         "mode": "window",
         "window": counts.hits,
         "stopped_by": reading.stopped_by,
         "order": reading.order,
-        "groups": len(collapsed.groups),
-        "groups_total": _groups_total(reading, collapsed),
-        "folded": collapsed.folded + counts.earlier,
+        "groups": len(collapsed.groups) + more,
+        "groups_total": _groups_total(reading, collapsed, decided),
+        "folded": collapsed.folded + counts.earlier - more,
+        "repeated": counts.repeated,
         "unsigned": counts.unsigned,
         "unreadable": counts.unreadable,
         "other_schemes": dict(counts.other_schemes),
@@ -236,15 +283,21 @@ def _counters(reading: WindowReader, collapsed: Collapsed) -> JSON:
     }
 
 
-def _groups_total(reading: WindowReader, collapsed: Collapsed) -> JSON:
+def _groups_total(reading: WindowReader, collapsed: Collapsed, decided: "DecidedGroups | None") -> JSON:
     cursor, ended = reading.cursor, reading.complete
+    before = 0 if cursor is None else cursor.count
     if cursor is not None and not cursor.fresh:
-        return later_groups_total(cursor.total, cursor.count + len(collapsed.groups), ended=ended)
-    # The total also counts the hits before a ``search_after``.
-    known = "search_after" not in reading.body and not (reading.partial or reading.k_raised)
-    total = (reading.first or {}).get("hits", {}).get("total") if known else None
-    first = [members[0] for _, members in collapsed.groups]
-    return groups_total(first, len(reading.hits), total, ended=ended)
+        total = later_groups_total(cursor.total, before + len(collapsed.groups), ended=ended)
+    else:
+        # The total also counts the hits before a ``search_after``.
+        known = "search_after" not in reading.body and not (reading.partial or reading.k_raised)
+        hits = (reading.first or {}).get("hits", {}).get("total") if known else None
+        first = [members[0] for _, members in collapsed.groups]
+        total = groups_total(first, len(reading.hits), hits, ended=ended)
+    if decided is None:
+        return total
+    all_on_page = not reading.start and len(collapsed.groups) <= reading.needed
+    return groups_total_by_text(total, before + len(decided.groups), decided.more, all_on_page=all_on_page)
 
 
 def _answer(reading: WindowReader, page: list[JSON]) -> JSON:
@@ -255,7 +308,7 @@ def _answer(reading: WindowReader, page: list[JSON]) -> JSON:
         first.pop("pit_id", None)
     elif "pit_id" in first:
         first["pit_id"] = reading.pit
-    if hits.get("max_score") is None and not reading.body.get("sort") and reading.hits:
+    if hits.get("max_score") is None and not shown_keys(reading.body) and reading.hits:
         # A sort made the order total, and engines leave max_score out of sorted answers.
         hits["max_score"] = reading.hits[0].get("_score")
     return {**first, **reading.partial.header, "hits": hits}
@@ -305,6 +358,23 @@ def later_groups_total(first: Mapping[str, Any] | None, seen: int, *, ended: boo
     if first is None or first["relation"] != "estimate":
         return {"value": seen, "relation": "gte"}
     return {**first, "value": max(seen, first["value"])}
+
+
+def groups_total_by_text(total: Mapping[str, Any], shown: int, more: int, *, all_on_page: bool) -> JSON:
+    """Return ``groups_total`` after the texts decided the groups of a page, but not those of other pages.
+
+    Args:
+        total: the number by signature.
+        shown: groups on this page and on the earlier pages of a cursor.
+        more: how many more groups this page has by text than by signature.
+        all_on_page: whether no later page follows among the hits read, and none came before without a cursor.
+    """
+    if total["relation"] == "gte":
+        return {"value": shown, "relation": "gte"}
+    value = max(shown, total["value"] + more)
+    if total["relation"] == "estimate" or all_on_page:
+        return {**total, "value": value}
+    return {"value": value, "relation": "estimate", "method": METHOD_BY_TEXT}
 
 
 def _hits(total: object) -> tuple[int | None, bool]:

@@ -188,7 +188,9 @@ def read_page(reading: WindowReader, index: str | None, cursor: Cursor, key: byt
         raise
     following = next_cursor(replace(cursor, pit=reading.pit), reading)
     if following is not None:
-        following = replace(following, total=answer[KEY]["groups_total"])
+        texts = answer[KEY].get("by_text", {"joined": 0, "parted": 0})
+        count = following.count + texts["parted"] - texts["joined"]
+        following = replace(following, count=count, total=answer[KEY]["groups_total"])
     elif reading.pit is not None:
         yield Call("close_pit", (reading.pit,))
     answer[KEY]["cursor"] = following and encrypt_cursor(following, key)

@@ -26,6 +26,7 @@ from shinglefold.rerank.request.bodies import (
     page_bounds,
     raisable_k,
     rank_window,
+    read_completely,
     total_order,
     window_body,
     window_fields,
@@ -140,7 +141,9 @@ class WindowReader:
         self.scheme, self.field, self.seal = scheme, field, seal
         self.texts, self.stage = texts, stage
         self.cursor = cursor
-        self.numbers = numbers
+        #: Whether hits come with everything that the request returns of them.
+        self.completely = read_completely(body)
+        self.numbers = numbers and not self.completely
         self.tie, self.pit, self.keep = tie, pit, keep or {}
         self.owns_pit = False
         self.most = most
@@ -153,7 +156,7 @@ class WindowReader:
         self._own_order = own_order
         self._rank_window = rank_window(body)
         self._shared = Matcher.of(scheme, options).min_shared > 0
-        self._fields = window_fields(options, field, self._shared)
+        self.fields = window_fields(options, field, self._shared)
         self._earlier: Sequence[Hit] = ()
         self._pending: list[JSON] = []
         self._after: JSON = {}
@@ -360,7 +363,7 @@ class WindowReader:
 
     def _window(self, size: int) -> JSON:
         body = with_greater_k(self.body, size) if self.k_raised else with_rank_window(self.body, size)
-        window = window_body(body, size, self._fields, first=self.first is None)
+        window = window_body(body, size, self.fields, first=self.first is None)
         return without_ids(window) if self.numbers else window
 
     def _record_hits(self, answer: JSON, size: int) -> list[JSON]:

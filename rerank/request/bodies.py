@@ -9,12 +9,21 @@ from shinglefold.options.validation import check_int
 from shinglefold.rerank.representatives import load_policies
 from shinglefold.rerank.request.arguments import check_levels
 from shinglefold.rerank.request.fold_options import FoldOptions
+from shinglefold.rerank.request.hit_parts import (
+    completions_body,
+    depends_on_search,
+    kept_beside_query,
+    objects,
+    with_doc_values,
+    with_plain_values,
+    without_inner_hits,
+)
 
 #: The greatest ``k`` and number of candidates that engines take.
 _MOST = 10_000
 _NEAREST = ("knn", "neural")
 #: Retrievers that fuse or rerank lists; each reads ``rank_window_size`` hits of a list.
-_FUSING = ("rrf", "linear", "text_similarity_reranker")
+_FUSING = ("rrf", "linear", "text_similarity_reranker", "pinned", "rule", "diversify")
 #: Parts of a body, other than the query, that find hits.
 _BESIDE_QUERY = {"knn", "retriever", "rank", "sub_searches"}
 Limit = Literal["k", "rank_window_size"]
@@ -31,26 +40,14 @@ def limit_of(body: Mapping[str, Any]) -> Limit | None:
 def has_nearest(query: object) -> bool:
     """Return whether a query contains a search for nearest neighbours."""
     return any(
-        _knn_spec(part[name]) is not None for part in _objects(query) for name in _NEAREST if name in part
+        _knn_spec(part[name]) is not None for part in objects(query) for name in _NEAREST if name in part
     )
 
 
 def has_random_order(query: object) -> bool:
     """Return whether each request ranks hits differently: a ``random_score`` has no seed."""
-    scores = (part["random_score"] for part in _objects(query) if "random_score" in part)
+    scores = (part["random_score"] for part in objects(query) if "random_score" in part)
     return any(isinstance(score, Mapping) and score.get("seed") is None for score in scores)
-
-
-def _objects(query: object) -> Iterator[Mapping[Any, Any]]:
-    """Yield the objects in a query, itself included."""
-    waiting = [query]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, Mapping):
-            yield part
-            waiting += part.values()
-        elif isinstance(part, list):
-            waiting += part
 
 
 def raisable_k(body: Mapping[str, Any]) -> int | None:
@@ -83,10 +80,18 @@ def rank_window(body: Mapping[str, Any]) -> int | None:
     """Return the ``rank_window_size`` of a request; None if it names none."""
     for name in ("retriever", "rank"):
         for spec in (body.get(name) or {}).values():
-            size = spec.get("rank_window_size") if isinstance(spec, Mapping) else None
-            if isinstance(size, int):
-                return size
+            sizes = _rank_windows(spec) if isinstance(spec, Mapping) else ()
+            if whole := [size for size in sizes if isinstance(size, int)]:
+                return min(whole)
     return None
+
+
+def _rank_windows(spec: Mapping[str, Any]) -> Iterator[object]:
+    """Yield the numbers that limit the hits of a retriever."""
+    yield spec.get("rank_window_size")
+    rescores = spec.get("rescore") or ()
+    for one in [rescores] if isinstance(rescores, Mapping) else rescores:
+        yield one.get("window_size") if isinstance(one, Mapping) else None
 
 
 def _only_knn(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -170,6 +175,8 @@ _ONCE = {"aggs", "aggregations", "suggest", "profile"}
 #: Parts that decide hits and order; left out when the page is fetched by id.
 _QUERY_PARTS = {"query", "rescore", "post_filter", "min_score", "sort", "search_after", "pit", "track_scores"}
 _QUERY_PARTS |= {"track_total_hits", "indices_boost", "terminate_after", "from", "size"} | _BESIDE_QUERY
+#: Parts that contain queries.
+_FINDING = {"query", "post_filter"} | _BESIDE_QUERY
 _KEYWORDS = ".supershingles"
 #: The greatest number of hits that engines count.
 _MOST_HITS = 2**31 - 1
@@ -183,6 +190,8 @@ _TOP_ONLY = {"hybrid"}
 
 def split_request(body: Mapping[str, Any]) -> tuple[JSON, Mapping[str, Any]]:
     """Return the body without ``ext.dedup``, which engines would refuse, and the options in it.
+
+    Numbers and flags that are text become what engines read in them.
 
     Raises:
         ConfigError: ``ext`` or ``ext.dedup`` is not an object, or the body is nested too deeply.
@@ -202,7 +211,7 @@ def split_request(body: Mapping[str, Any]) -> tuple[JSON, Mapping[str, Any]]:
         ours = {"fold": ours}
     if not isinstance(ours, Mapping):
         raise ConfigError(f"ext.dedup: expected an object of options, got {quote(ours)}")
-    return rest, ours
+    return with_plain_values(rest), ours
 
 
 def refuse_collapse(body: Mapping[str, Any]) -> None:
@@ -239,9 +248,17 @@ def window_fields(options: FoldOptions, dedup: str, shared: bool) -> list[str]:
 
 
 def window_body(body: Mapping[str, Any], size: int, fields: Sequence[str], first: bool = True) -> JSON:
-    """Return the body that reads a window: the request's own hits in its own order, ``fields`` of each."""
-    left_out = _PAGE_ONLY if first else _PAGE_ONLY | _ONCE
+    """Return the body that reads a window: the request's own hits in its own order, ``fields`` of each.
+
+    If hits can't be fetched later as requested, they come with everything that the request returns of them.
+    """
+    complete = read_completely(body)
+    left_out = (set() if complete else _PAGE_ONLY) | (set() if first else _ONCE)
     window = {key: value for key, value in body.items() if key not in left_out and key != "from"}
+    if completions_body(body) is not None and _finds(body):
+        window.pop("suggest", None)
+    if not complete:
+        window |= without_inner_hits({key: value for key, value in window.items() if key in _FINDING})
     if keys := sort_keys(body):
         window["sort"] = [_with_missing(keys[0]), *keys[1:]]
     if not first:
@@ -249,7 +266,25 @@ def window_body(body: Mapping[str, Any], size: int, fields: Sequence[str], first
     # Supershingles have no doc values, which would add a quarter to a fingerprint on disk.
     stored = [name for name in fields if name.endswith(_KEYWORDS)]
     doc_values = [name for name in fields if name not in stored]
+    if complete:
+        added = {"fields": [*(body.get("fields") or ()), *stored]} if stored else {}
+        return {
+            **with_ids(window),
+            **added,
+            "size": size,
+            "docvalue_fields": with_doc_values(body, doc_values),
+        }
     return {**window, "size": size, "_source": stored or False, "docvalue_fields": doc_values}
+
+
+def _finds(body: Mapping[str, Any]) -> bool:
+    """Return whether a request that suggests has hits, too: engines search nothing for suggestions alone."""
+    return bool(({"query", "aggs", "aggregations"} | _BESIDE_QUERY) & body.keys())
+
+
+def read_completely(body: Mapping[str, Any]) -> bool:
+    """Return whether a window is read with everything that the request returns of its hits."""
+    return depends_on_search(body, nests=narrowable(body))
 
 
 def narrowable(body: Mapping[str, Any]) -> bool:
@@ -278,6 +313,17 @@ def sort_keys(body: Mapping[str, Any]) -> list[Any]:
         for key in keys
         for one in ([{name: order} for name, order in key.items()] if isinstance(key, Mapping) else [key])
     ]
+
+
+def shown_keys(body: Mapping[str, Any]) -> list[Any]:
+    """Return the sort keys whose values hits show: none if the only key is the score, the best first."""
+    standard = (body.get("retriever") or {}).get("standard")
+    keys = sort_keys(standard if isinstance(standard, Mapping) else body)
+    if len(keys) == 1 and _key_name(keys[0]) == "_score":
+        given = keys[0]["_score"] if isinstance(keys[0], Mapping) else "desc"
+        order = given.get("order", "desc") if isinstance(given, Mapping) else given
+        return [] if str(order).lower() == "desc" else keys
+    return keys
 
 
 def total_order(body: Mapping[str, Any], tie: str) -> list[Any]:
@@ -368,19 +414,21 @@ def chosen_body(
 ) -> JSON:
     """Return the body that fetches the hits a filter chooses with everything the request wants of them.
 
-    The query stays, for highlights and explanations; if it can't be nested it becomes the query of the
-    highlighter.
+    The query stays, for names and inner hits. Highlights are those of the query alone, not of the filter.
     """
     page = {
         key: value
         for key, value in body.items()
         if key not in _QUERY_PARTS | _ONCE and key not in ("from", "size")
     }
+    page |= kept_beside_query(body)
     query = body.get("query")
-    if query is None or not narrowable(body):
+    nests = query is not None and narrowable(body)
+    shows_filter = "ids" not in chosen or not (nests or query is None)
+    if shows_filter and isinstance(page.get("highlight"), Mapping):
+        page["highlight"] = {"highlight_query": query or {"match_all": {}}, **page["highlight"]}
+    if not nests:
         page["query"] = chosen
-        if query is not None and "highlight" in page and not _TOP_ONLY & query.keys():
-            page["highlight"] = {"highlight_query": query, **page["highlight"]}
     else:
         page["query"] = {"bool": {"must": [query], "filter": [chosen]}}
     if source is not None:

@@ -6,9 +6,10 @@ from typing import Any
 
 from shinglefold.contracts.engine import JSON
 from shinglefold.contracts.shard_failures import check_complete
-from shinglefold.errors import ConfigError, EngineError, IndexMissing, quote
+from shinglefold.errors import ConfigError, EngineError, quote
 from shinglefold.options.validation import check_name
 from shinglefold.rerank.engine_calls import Call, Steps
+from shinglefold.rerank.request.bodies import sort_keys
 
 _PARTIAL = "allow_partial_search_results"
 #: Where to search. Under a point in time it was fixed when that was opened.
@@ -27,7 +28,9 @@ _HOW = frozenset(
     {
         "search_type", _PARTIAL, "request_cache", "batched_reduce_size",
         "max_concurrent_shard_requests", "pre_filter_shard_size", "search_pipeline",
-        "cancel_after_time_interval", "typed_keys", "include_named_queries_score",
+        "cancel_after_time_interval", "typed_keys", "include_named_queries_score", "phase_took",
+        "verbose_pipeline", "min_compatible_shard_node", "force_synthetic_source", "human", "pretty",
+        "error_trace",
     }
 )  # fmt: skip
 #: Of these, those that decide the hits and their order.
@@ -47,9 +50,13 @@ _QUERY = {
     "q": "query", "df": "default_field", "analyzer": "analyzer", "analyze_wildcard": "analyze_wildcard",
     "default_operator": "default_operator", "lenient": "lenient",
 }  # fmt: skip
+#: A suggestion of terms and its options → their names in the body.
+_SUGGEST = {"suggest_text": "text", "suggest_size": "size", "suggest_mode": "suggest_mode"}
 _AS_NUMBERS = "rest_total_hits_as_int"
 _ON_URL = _WHERE | _HOW | _NOT_UNDER_PIT
-KNOWN = _ON_URL | _IN_BODY | _SOURCE | _QUERY.keys() | {"sort", _AS_NUMBERS}
+KNOWN = (
+    _ON_URL | _IN_BODY | _SOURCE | _QUERY.keys() | _SUGGEST.keys() | {"sort", "suggest_field", _AS_NUMBERS}
+)
 _SCROLL = (
     "scroll: a folded search has no scroll context. Page with a cursor instead: "
     '"ext": {"dedup": {"cursor": true}}, then the cursor of each answer, or FoldedSearch.pages'
@@ -66,6 +73,24 @@ class Parameters:
     url: Mapping[str, Any]
     body: Mapping[str, Any]
     as_numbers: bool = False
+
+    def in_body(self, given: Mapping[str, Any]) -> JSON:
+        """Return a body with those that belong into it; as in the engines, lists of fields are added.
+
+        Raises:
+            ConfigError: totals are to be plain numbers, and are not counted exactly.
+        """
+        body = {**given, **self.body}
+        if "sort" in self.body:
+            body["sort"] = [*sort_keys(given), *self.body["sort"]]
+        if "docvalue_fields" in self.body:
+            body["docvalue_fields"] = [*(given.get("docvalue_fields") or ()), *self.body["docvalue_fields"]]
+        if self.as_numbers and _truth(body.setdefault("track_total_hits", True)) not in (True, False):
+            raise ConfigError(
+                f"{_AS_NUMBERS}: a plain number can't say that hits are counted up to "
+                f"{quote(body['track_total_hits'])} only; leave out track_total_hits, or give true or false"
+            )
+        return body
 
     def for_call(self, call: Call) -> Call:
         """Return a call with its URL parameters."""
@@ -116,37 +141,40 @@ def read_parameters(given: Mapping[str, Any]) -> Parameters:
     for name in ("source_includes", "source_excludes"):
         if name in named:
             named[f"_{name}"] = named.pop(name)
-    if "scroll" in named:
-        raise ConfigError(_SCROLL)
-    for name in named:
-        if name not in KNOWN:
-            raise ConfigError.unknown("search parameter", str(name), KNOWN)
+    _check(named)
     body = {name: _value(name, value) for name, value in named.items() if name in _IN_BODY}
     if "sort" in named:
         body["sort"] = _sort(named["sort"])
     if "q" in named:
         body["query"] = {"query_string": {_QUERY[name]: named[name] for name in _QUERY if name in named}}
-    elif orphans := sorted(_QUERY.keys() & named.keys()):
-        raise ConfigError(f"{', '.join(orphans)}: needs a query in q; give one, or leave it out")
+    if "suggest_field" in named:
+        body["suggest"] = _suggestion(named)
     if _SOURCE & named.keys():
         body["_source"] = _source(named)
     url = {name: value for name, value in named.items() if name in _ON_URL}
     return Parameters(url, body, _truth(named.get(_AS_NUMBERS, False)) is True)
 
 
+def _check(named: Mapping[str, Any]) -> None:
+    if "scroll" in named:
+        raise ConfigError(_SCROLL)
+    for name in named:
+        if name not in KNOWN:
+            raise ConfigError.unknown("search parameter", str(name), KNOWN)
+    for main, options in (("q", _QUERY), ("suggest_field", _SUGGEST)):
+        if main not in named and (orphans := sorted(options.keys() & named.keys())):
+            raise ConfigError(f"{', '.join(orphans)}: needs {main}; give it, or leave this out")
+
+
 def with_parameters(steps: Steps[JSON], parameters: Parameters) -> Steps[JSON]:
     """Run a search and add its URL parameters to each request."""
-    tolerant = _truth(parameters.url.get("ignore_unavailable", False)) is True
     try:
         call = next(steps)
         while True:
             try:
                 answer = parameters.check_complete(call, (yield parameters.for_call(call)))
             except BaseException as error:
-                if tolerant and call.method == "mappings" and isinstance(error, IndexMissing):
-                    call = steps.send({})
-                else:
-                    call = steps.throw(error)
+                call = steps.throw(error)
             else:
                 call = steps.send(answer)
     except StopIteration as end:
@@ -194,35 +222,43 @@ def _sort(value: object) -> list[Any]:
 
 
 def _source(named: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON
-    if "_source" in named:
-        value = _truth(named["_source"])
-        if isinstance(value, bool | Mapping):
-            return value
-        includes = _names("_source", value)
-        if "_source_excludes" not in named:
-            return includes
-    else:
-        includes = (
-            _names("_source_includes", named["_source_includes"]) if "_source_includes" in named else []
-        )
+    value = _truth(named.get("_source", True))
+    if value is False or isinstance(value, Mapping):
+        return value
+    includes = [] if value is True else _names("_source", value)
+    includes = _names("_source_includes", named.get("_source_includes", includes))
+    excludes = _names("_source_excludes", named.get("_source_excludes", ()))
+    if includes and not excludes:
+        return includes if "_source_includes" not in named else {"includes": includes}
     found = {"includes": includes} if includes else {}
-    if "_source_excludes" in named:
-        found["excludes"] = _names("_source_excludes", named["_source_excludes"])
+    return (found | ({"excludes": excludes} if excludes else {})) or True
+
+
+def _suggestion(named: Mapping[str, Any]) -> JSON:
+    """Return the suggestion of terms that the URL asks for, under the name of its field as in the engines."""
+    field = check_name("suggest_field", named["suggest_field"])
+    given = {_SUGGEST[name]: _value(name, named[name]) for name in _SUGGEST if name in named}
+    text = {"text": given.pop("text")} if "text" in given else {}
+    return {field: {**text, "term": {"field": field, **given}}}
+
+
+#: Parts of hits that documents or the request name themselves.
+_OF_DOCUMENTS = frozenset(
+    {"_source", "fields", "highlight", "sort", "_explanation", "suggest", "profile", "dedup"}
+)
+
+
+def _with_plain_totals(part: Any) -> Any:  # noqa: ANN401 - JSON
+    """Return a part of an answer with totals of hits as plain numbers, at every depth."""
+    if isinstance(part, list):
+        return [_with_plain_totals(one) for one in part]
+    if not isinstance(part, Mapping):
+        return part
+    found = {
+        name: value if name in _OF_DOCUMENTS else _with_plain_totals(value) for name, value in part.items()
+    }
+    if isinstance(part.get("hits"), list) and "max_score" in part:
+        total = part.get("total")
+        # Engines return -1 for a total that was not counted.
+        found["total"] = total.get("value", -1) if isinstance(total, Mapping) else -1
     return found
-
-
-def _with_plain_totals(answer: JSON) -> JSON:
-    """Return an answer with totals as plain numbers, those of inner hits included."""
-    hits = answer.get("hits")
-    if not isinstance(hits, Mapping):
-        return answer
-    total = hits.get("total")
-    # Engines return -1 for a total that was not counted.
-    plain = {**hits, "total": total.get("value", -1) if isinstance(total, Mapping) else -1}
-    plain["hits"] = [
-        {**hit, "inner_hits": {name: _with_plain_totals(inner) for name, inner in hit["inner_hits"].items()}}
-        if "inner_hits" in hit
-        else hit
-        for hit in hits.get("hits", ())
-    ]
-    return {**answer, "hits": plain}

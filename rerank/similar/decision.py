@@ -261,7 +261,7 @@ def _texts(hits: Iterable[Hit], stage: TextStage, source: TextSource) -> Steps[d
     each = {identity(hit): hit for hit in hits}
     texts = {name: stage.text_of(hit) for name, hit in each.items()}
     lacking = [each[name] for name, text in texts.items() if not text]
-    for hit in (yield from source.read(lacking, stage.fields)):
+    for hit in (yield from source.read(lacking, stage.sources)):
         texts[identity(hit)] = stage.text_of(hit)
     return texts
 

@@ -166,7 +166,7 @@ def _fetch_document(wanted: str | tuple[str, str], query: SimilarQuery) -> Steps
     body = {
         "query": {"ids": {"values": [id_]}},
         "size": _SAME_ID if index is None else _ALL,
-        "_source": [f"{field}.supershingles", *(stage.fields if (stage := query.decision.stage) else ())],
+        "_source": [f"{field}.supershingles", *(stage.sources if (stage := query.decision.stage) else ())],
         "docvalue_fields": parts,
     }
     answer = yield Call("search", (query.candidates.index, body))

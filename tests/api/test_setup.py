@@ -51,3 +51,35 @@ def test_a_seal_is_set_and_asked_for(tmp_path):
     with shinglefold.open(tmp_path, "news", seal_key=key) as news:
         assert news.index([{"id": "1", "body": "The bridge is closed for repairs in May."}]).indexed == 1
         assert news.doctor().healthy
+
+
+def test_a_recipe_that_is_gone_is_restored_and_a_poorer_backfill_stops(tmp_path):
+    words = ["мост", "река", "город", "улица", "весна", "поезд", "вокзал", "рынок", "театр", "школа"]
+    texts = [" ".join(words[number:] + words[:number]) for number in range(10)]
+    shinglefold.setup(tmp_path, "news", text=["headline", "story"], languages=["ru"], preset="compact")
+    with shinglefold.open(tmp_path, "news") as news:
+        news.index({"id": str(at), "headline": "Новости", "story": text} for at, text in enumerate(texts))
+        noted = news.recipe
+        news.engine.put_mappings("news", {"_meta": {"owner": "somebody else"}})
+    with pytest.raises(ConfigError, match=r"To restore the recipe.*shinglefold.setup\(…, 'news', text="):
+        shinglefold.open(tmp_path, "news")
+    shinglefold.setup(tmp_path, "news", text=["headline", "story"])
+    with shinglefold.open(tmp_path, "news") as news:
+        assert news.recipe == noted
+        assert news.backfill().counts.unchanged == 10
+    shinglefold.setup(tmp_path, "news", text=["headline"])
+    with shinglefold.open(tmp_path, "news") as news:
+        stopped = news.backfill()
+        assert (stopped.poorer, stopped.counts.updated) == (10, 0)
+        assert "--allow-poorer" in stopped.stopped
+        assert news.backfill(allow_poorer=True).counts.updated == 10
+
+
+def test_what_was_set_up_is_removed(tmp_path):
+    shinglefold.setup(tmp_path, "site", text=["title", "body"])
+    with shinglefold.open(tmp_path, "site") as site:
+        site.index([{"id": "1", "title": "a", "body": "the bridge is closed until the middle of July"}])
+    assert shinglefold.remove(tmp_path, "site", dry_run=True).documents == {"site": 1}
+    assert shinglefold.remove(tmp_path, "site").mapped == {"site": "_dedup"}
+    with pytest.raises(ConfigError, match="nothing to remove"):
+        shinglefold.remove(tmp_path, "site")

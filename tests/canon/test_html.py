@@ -1,3 +1,5 @@
+import time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -65,10 +67,85 @@ def test_what_scripts_show_is_kept_on_lines_of_its_own_where_asked_for():
     )
     assert strip_html(page) == "Вид"
     assert strip_html(page, keep_hidden=True) == "Вид\nдля Windows\nдля Linux\nи так"
-    assert (
-        strip_html("<p style='display:none'>нет</p><p hidden aria-hidden=true>нет</p>", keep_hidden=True)
-        == ""
-    )
+    assert strip_html("<p style='display:none'>нет</p><p hidden>да</p>", keep_hidden=True) == "да"
+
+
+TEXT = (
+    "С понедельника мост через реку закрыт на ремонт, автобусы идут в объезд по Садовой улице до осени. " * 2
+)
+FRAME = "<p>Портал города</p>"
+#: Ways to hide, whether browsers then show no text, and whether that is for readers of text, too.
+HIDES = ["hidden", "hidden=until-found", "style=display:none", "style='color:red; DISPLAY : none!important'"]
+SHOWS = ["aria-hidden=true", "style='visibility: hidden; opacity: 0'", "style='--display:none'", "inert"]
+
+
+@pytest.mark.parametrize("way", [*HIDES, *SHOWS])
+@pytest.mark.parametrize("tag", ["div", "p", "span", "section", "table", "main", "article", "body", "html"])
+def test_what_is_hidden_counts_only_where_it_is_most_of_the_page(way, tag):
+    """A remark is hidden; a page whose text scripts show later is not its frame."""
+    text, row = TEXT.strip(), "<tr><td>" if tag == "table" else ""
+    part = f"<{tag} {way}>{row}{text}</{tag}>"
+    page = part if tag in ("body", "html") else f"<html><body>{FRAME}{part}</body></html>"
+    assert text in strip_html(page).replace("\n", " ")
+    if tag not in ("body", "html"):
+        with_remark = f"<html><body>{FRAME}<p>{TEXT}</p><{tag} {way}>{row}ещё</{tag}></body></html>"
+        assert ("ещё" in strip_html(with_remark)) == (way in SHOWS)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        f"<dialog>{TEXT * 3}</dialog>",
+        f"<div role=dialog style=display:none>{TEXT * 3}</div>",
+        f"<nav hidden>{TEXT * 3}</nav>",
+        "<div hidden>" + "<a href=/>Раздел сайта с длинным названием</a>" * 40 + "</div>",
+        f"<svg><text>{TEXT * 3}</text></svg>",
+        f"<noframes><p>{TEXT * 3}</noframes>",
+        f"<video>{TEXT * 3}</video>",
+        f"<datalist><option>{TEXT * 3}</datalist>",
+    ],
+)
+def test_a_frame_that_is_not_shown_never_counts(part):
+    assert strip_html(f"<body>{part}<h1>Мост</h1><p>Закрыт до осени.") == "Мост\nЗакрыт до осени."
+
+
+def test_a_page_that_says_where_its_text_is_keeps_nothing_hidden_beside_it():
+    page = f"<body><div style=display:none>{TEXT * 3}</div><main><p>Мост закрыт.</p></main>"
+    assert strip_html(page) == "Мост закрыт."
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("<ruby>漢<rp>(</rp><rt>かん</rt><rp>)</rp></ruby>字", "漢字"),
+        ("<div><template shadowrootmode=open><p>тень</p></template></div>свет", "тень\nсвет"),
+        ("<p>x<math><msup><mi>y</mi><mn>2</mn></msup><annotation>y^2</annotation></math>", "xy2"),
+        ("<select><option>раз<option>два</select>три", "раз\nдва\nтри"),
+        ("<p>раз<title>два</title>три", "раз\nтри"),
+    ],
+)
+def test_what_browsers_show_counts(html, text):
+    assert strip_html(html) == text
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "<select><option>x", "<option>x</option>", "<dl><dd>", "<ul><li>", "<div>", "<form><div>",
+        "<b id={}><p>", "<table><tr><td>", "<div hidden>x", "<p style=display:none>xx</p>", "<x-y><div>",
+        "<span><p>", "<main><form>",
+    ],
+)  # fmt: skip
+def test_huge_and_deep_pages_take_linear_time(part):
+    def seconds(count):
+        html = "".join(part.replace("{}", str(n)) for n in range(count)) + "<p>дно"
+        begin = time.process_time()
+        assert strip_html(html).endswith("дно") or "hidden" in part
+        return time.process_time() - begin
+
+    seconds(10)
+    # Twice the page in twice the time, and some room for a busy machine; it was four times, and minutes.
+    assert seconds(40_000) < 4 * max(seconds(20_000), 0.2)
 
 
 @given(
@@ -80,7 +157,7 @@ def test_a_text_without_markup_is_read_as_the_parser_reads_it(text):
 
 
 def test_a_text_without_markup_needs_no_parser(monkeypatch):
-    monkeypatch.setattr(markup, "_parse", None)
+    monkeypatch.setattr(markup, "parse_html", None)
     assert strip_html(" Заголовок \r\n\r\n первая  строка") == "Заголовок\nпервая строка"
 
 

@@ -127,7 +127,7 @@ def test_without_colours_brackets_mark_even_on_a_terminal(run, monkeypatch):
 def test_one_word_is_the_same_text_and_still_too_little_to_fold(run):
     shown = run("compare", "--text", "Да", "да").out
     assert "same canonical text: yes" in shown
-    assert "they do not fold: the same, but one word alone is too little" in shown
+    assert "they do not fold (the texts are the same, but one word alone is too little" in shown
     assert "same canonical text: yes" in run("compare", "--text", "Да, конечно", "да конечно").out
     assert "verdict: they fold" in run("compare", "--text", "Да, конечно", "да конечно").out
     assert "same canonical text: no" in run("compare", "--text", "", "").out

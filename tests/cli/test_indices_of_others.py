@@ -39,11 +39,11 @@ def make(canonicalizer):
     return made
 
 
-def test_setup_warns_that_no_document_has_a_text_where_it_will_be_read(run, make):
+def test_setup_asks_for_the_fields_if_no_document_has_a_text_in_the_usual_ones(run, make):
     make({"headline": _TEXT, "content": _TEXT}, _OWN)
     for flags in (["--dry-run"], []):
         ran = run("setup", "theirs", *flags)
-        assert ran.code == 0
+        assert ran.code == 2
         assert "none of the 5 documents of theirs looked at has text in title, body" in ran.err
         assert "setup theirs --field headline --field content && " in ran.err
     ran = run("setup", "theirs", "--field", "headline", "--field", "content")
@@ -52,7 +52,7 @@ def test_setup_warns_that_no_document_has_a_text_where_it_will_be_read(run, make
 
 def test_a_backfill_that_found_no_text_at_all_is_no_success(run, make):
     make({"headline": _TEXT, "content": _TEXT}, _OWN)
-    run("setup", "theirs")
+    run("setup", "theirs", "--field", "title", "--field", "body")
     for more in ([], ["--json"]):
         ran = run("backfill", "theirs", "--workers", 1, *more)
         assert ran.code == 3

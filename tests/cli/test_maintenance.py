@@ -137,7 +137,7 @@ def test_what_goes_on_with_a_run_that_stopped_is_told_once_and_with_all_its_opti
         ("--field", "headline", "--field", "content"),
         ("--dedup-field", "copies"),
         ("--dedup-field", "meta.copies", "--field", "content"),
-        ("--preset", "compact", "--languages", "ru,any"),
+        ("--preset", "compact"),
         ("--no-keywords",),
         ("--passages", "--groups"),
         ("--pipeline", "own.json"),
@@ -168,11 +168,11 @@ def test_what_shinglefold_stored_is_taken_away_and_documents_stay(run, site):
     assert f"- file {ours}" in planned.out
     assert str(kept) not in planned.out
     assert "[_dedup] of pages stays in the mappings" in planned.out
-    assert run("stats", site, "--json").json()["fingerprints"] == 20
+    assert run("stats", site, "--json").json()["indices"][0]["fingerprints"] == 20
     done = run("setup", site, "--remove", "--json").json()
     assert (done["removed"], done["left"], done["done"]) == (20, 0, True)
     assert (kept.exists(), ours.exists()) == (True, False)
-    found = run("stats", site, "--json").json()
+    (found,) = run("stats", site, "--json").json()["indices"]
     assert (found["documents"], found["recipe"]) == (20, None)
     again = run("setup", site, "--remove")
     assert again.code == 2

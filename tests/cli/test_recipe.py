@@ -158,8 +158,8 @@ def test_an_index_that_notes_a_scheme_alone_is_refused_with_the_way_there(run):
     for command in (["search", "x"], ["doctor", "pages"], ["index", "-"], ["add", "pages", "-"]):
         ran = run(*command, stdin=lines(1))
         assert ran.code == 2
-        assert hints(ran.err) == [["setup", "pages"], ["backfill", "pages"]]
-    assert "set it up first: shinglefold setup pages" in run("stats", "pages").err
+        assert hints(ran.err) == [["setup", "pages"]]
+    assert "shinglefold setup pages" in run("stats", "pages").err
     run_hints(run, ran.err)
     assert run("doctor", "pages", "--workers", 1).out.splitlines()[-1] == "all is well"
 

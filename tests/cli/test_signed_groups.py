@@ -33,7 +33,7 @@ def test_signed_files_fold_as_their_texts_do_by_signature(run, signed, examples_
     assert "supershingles" not in run("groups", signed, "--min-shared", 2).err
     assert ids(ran.out) <= ids(by_text)
     assert len(ids(ran.out)) > 0.9 * len(ids(by_text))
-    assert all(len(line.split("\t")) == 3 for line in ran.out.splitlines())
+    assert {line.split("\t")[3] for line in ran.out.splitlines()} == {"same_text", "estimate"}
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -54,9 +54,9 @@ def test_parquet_and_every_way_to_write_json_tell_the_same(run, signed, examples
 def test_files_in_which_texts_are_too_short_are_read_as_well(run):
     lines = [json.dumps({"id": n, "body": body}) for n, body in enumerate(["", "one two", "one two", "x"])]
     run("sign", "-", "-o", "short.jsonl", stdin="\n".join(lines))
-    assert run("groups", "--pairs", "short.jsonl").out == "1\t2\t1.0000\n"
+    assert run("groups", "--pairs", "short.jsonl").out == "1\t2\t1.0000\tsame_text\n"
     run("sign", "-", "-o", "short.parquet", "--only-ids", stdin="\n".join(lines))
-    assert run("groups", "--pairs", "short.parquet").out == "1\t2\t1.0000\n"
+    assert run("groups", "--pairs", "short.parquet").out == "1\t2\t1.0000\tsame_text\n"
 
 
 def test_equal_ids_are_told_apart_and_documents_without_one_are_named_by_line(run, signed):

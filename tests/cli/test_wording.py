@@ -112,7 +112,7 @@ def _index(run, *options, **fields):
 def test_one_of_something_is_said_as_one(run):
     _index(run)
     assert run("search", "bridge").out.endswith(
-        "1 result from 1 hit; none folded; read until: end of results\n"
+        "1 result from 1 hit: none folded; read until: end of results\n"
     )
     assert run("search", "bridge", "--no-fold").out.endswith("1 of 1 hit, not folded\n")
     assert run("search", "nothing").out == "0 results from 0 hits\n"

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from shinglefold.ingest import ReadOptions, Record, read
-from shinglefold.ingest.readers.streams import decode_lossy, strip_bom
+from shinglefold.ingest.readers.encodings import strip_bom
+from shinglefold.ingest.readers.streams import decode_lossy
 
 #: U+0A0A holds the byte of a newline twice, in either order.
 LINES = '{"id": "1", "body": "текст"}\r\n\r\n{"id": "2", "body": "\u0a0a 😀"}\n'
@@ -233,3 +234,87 @@ def test_utf_8_that_is_damaged_here_and_there_is_read(tmp_path: Path):
     (record,) = read_all(tmp_path / "x.txt", RU.encode()[:-1] + b"\xff")
     assert record.document["body"].startswith(RU[:-1])
     assert record.replaced > 0
+
+
+RU = "Администрация района сообщает, что с понедельника начинается капитальный ремонт моста через реку."
+ZH = "本报讯：市长朱喆昨天会见了企业家王堃和工程师李玥，讨论了滨江新区的建设方案。"
+EN = "The mayor’s office said it’s not going to close the bridge; they’re repairing it."
+
+
+@pytest.mark.parametrize(
+    ("label", "written", "text"),
+    [
+        ("gb2312", "gbk", ZH),
+        ("gbk", "gb18030", ZH + "㐂"),
+        ("iso-8859-1", "cp1252", EN),
+        ("latin1", "cp1252", EN),
+        ("us-ascii", "cp1252", EN),
+        ("big5", "big5hkscs", "佢哋話嗰度嘅車流太多，喺繁忙時間塞車好嚴重"),
+        ("shift_jis", "cp932", "①東京都内の㈱高橋商会は、髙島町に新しい店舗を開く"),
+        ("x-sjis", "cp932", "髙島町"),
+        ("euc-kr", "cp949", "똠양꿍 전문점이 서울에 문을 열었다. 펲시콜라도 판다."),
+        ("ks_c_5601-1987", "cp949", "똠양꿍 전문점이"),
+        ("x-cp1251", "cp1251", RU),
+        ("tis-620", "cp874", "สะพาน…"),
+    ],
+)
+@pytest.mark.parametrize(
+    "head",
+    [
+        '<meta charset="{}">',
+        "<META CONTENT='text/html; charset={}' http-equiv=content-type>",
+        '<!-- <meta charset="koi8-r"> --><meta charset={}>',
+        '<meta name="description" content="charset=koi8-r"><meta data-charset="koi8-r" charset={}>',
+        '<?xml version="1.0" encoding="{}"?>',
+        "<style>" + "a{{}} " * 300 + "</style><meta charset={}>",
+        '<meta charset="no-such"><meta charset="{}">',
+    ],
+    ids=["charset", "content", "comment", "description", "xml", "late", "unknown"],
+)
+def test_a_label_means_what_browsers_read_for_it(
+    tmp_path: Path, label: str, written: str, text: str, head: str
+):
+    start = "" if head.startswith("<?xml") else "<!DOCTYPE html><html>"
+    page = f"{start}{head.format(label)}<title>{text}</title><p>{text}"
+    (read_page,) = read_all(tmp_path / "x.html", page.encode(written))
+    assert (read_page.document or {}).get("title") == text
+    assert read_page.replaced == 0
+
+
+@pytest.mark.parametrize("encoding", WIDE)
+@pytest.mark.parametrize("name", ["x.html", "x.txt"])
+@pytest.mark.parametrize("text", [RU, EN, ZH * 3 + "\n" + ZH], ids=["ru", "en", "zh"])
+def test_pages_and_texts_in_utf_16_are_read_without_a_mark(
+    tmp_path: Path, encoding: str, name: str, text: str
+):
+    (record,) = read_all(tmp_path / name, text.encode(encoding))
+    assert (record.document or {}).get("body") == text
+
+
+@pytest.mark.parametrize("text", [RU, "x" * 50, EN])
+def test_a_text_with_nul_characters_stays_utf_8(tmp_path: Path, text: str):
+    (record,) = read_all(tmp_path / "x.txt", f"{text}\0{text}\0".encode())
+    assert (record.document or {}).get("body") == f"{text}\0{text}\0"
+
+
+def test_each_file_of_a_mixed_folder_is_told_its_own_encoding(tmp_path: Path):
+    written = {
+        "a": ("cp1251", RU),
+        "b": ("koi8-r", RU),
+        "c": ("gb18030", ZH * 3),
+        "d": ("cp1251", RU),
+        "e": ("cp866", RU),
+    }
+    for name, (encoding, text) in written.items():
+        (tmp_path / f"{name}.txt").write_bytes((text * 3).encode(encoding))
+    usual = {"cp1251": "windows-1251"}
+    for record, (encoding, _) in zip(read(tmp_path), written.values(), strict=True):
+        assert record.reason.endswith(f"try --encoding {usual.get(encoding, encoding)}")
+    # Who follows the advice of one stores no garbage of the others.
+    for record, (encoding, text) in zip(
+        read(tmp_path, ReadOptions(encoding="windows-1251")), written.values(), strict=True
+    ):
+        if encoding == "cp1251":
+            assert (record.document or {}).get("body") == text * 3
+        else:
+            assert f"looks like {encoding}" in record.reason

@@ -88,7 +88,7 @@ def test_documents_end_in_the_index_with_their_fingerprints(
     assert (summary.read, summary.indexed, summary.dropped, summary.failed) == (2_500, 2_500, 0, 0)
     assert count(engine, "notes") == 2_500
     stored = engine.get("notes", "7")["_source"]
-    assert stored.keys() == {"title", "body", "dedup", "lang"}
+    assert stored.keys() == {"title", "body", "dedup"}
     assert Fingerprint.from_field(stored["dedup"]).scheme == scheme.id == summary.scheme
     assert summary.languages == {"ru": 2_500}
     assert {"read", "canon", "sketch", "index", "commit", "total"} <= summary.seconds.keys()
@@ -103,7 +103,7 @@ def test_the_mapping_keeps_the_recipe_and_the_field(engine: EmbeddedEngine, page
     noted = made["_meta"]["shinglefold"]
     assert noted.items() >= json.loads(json.dumps(scheme.to_json())).items()
     assert (noted["field"], noted["fields"], noted["product"]) == ("dedup", ["title", "body"], __version__)
-    assert noted["pipeline"]["processors"][-2]["supershingle"]["language_field"] == "lang"
+    assert noted["pipeline"]["processors"][-1]["supershingle"]["language_field"] == "lang"
     assert Recipe.of(made, "i") == pages.recipe()
     assert len(json.dumps(noted)) < 1_700
     assert made["properties"]["host"] == {"type": "keyword"}

@@ -61,3 +61,33 @@ def test_a_field_that_is_missing_or_no_text_is_reported(run_one):
     assert run_one({}, {"main_content": {"field": "body"}}).status == "failed"
     assert run_one({}, {"main_content": {"field": "body", "ignore_missing": True}}).status == "done"
     assert "is a number" in run_one({"body": 5}, {"main_content": {"field": "body"}}).failure.reason
+
+
+ITEMS = ["три яйца", "стакан сахара", "щепотка соли", "корица по вкусу"]
+FOOT = "<footer>© 2026 Все права защищены.</footer>"
+
+
+@pytest.mark.parametrize("around", ["article", "main", "div"])
+@pytest.mark.parametrize("kind", ["ul", "ol", "dl", "table", "UL class=x"])
+def test_the_lists_of_an_article_stay_and_menus_go(run_main_content, around, kind):
+    tags = {"dl": ("dd", "dl"), "table": ("tr><td", "table")}.get(kind, ("li", kind[:2]))
+    items = "".join(f"<{tags[0]}>{item}" for item in ITEMS)
+    menu = f"<div><ul>{MENU}</ul></div>"
+    article = f"<{around}>{ARTICLE}<{kind}>{items}</{tags[1]}></{around}>"
+    text = run_main_content(f"<html><body>{menu}{article}{FOOT}").document["body"]
+    assert all(item in text for item in ITEMS)
+    assert "Погода" not in text
+
+
+@pytest.mark.parametrize("where", ["<main>{}</main>", "<article>{}</article>", "<div role=main>{}</div>"])
+@pytest.mark.parametrize("hidden", ["", " style=display:none", " hidden"])
+def test_an_article_shorter_than_what_stands_around_it_is_found_where_the_page_says_so(
+    run_main_content, where, hidden
+):
+    consent = (
+        f"<div{hidden}>"
+        + "<p>Мы и наши партнёры храним сведения об устройстве, чтобы показывать рекламу.</p>" * 9
+    )
+    article = where.format("<h1>Мост закрыт</h1><p>С девяти до шести.</p>")
+    text = run_main_content(f"<html><body>{article}{consent}</div>{FOOT}").document["body"]
+    assert text.split() == ["Мост", "закрыт", "С", "девяти", "до", "шести."]

@@ -1,5 +1,6 @@
 """Files and folders as sources, repeated ids, and first rows that are no header."""
 
+import gzip
 import json
 import os
 from pathlib import Path
@@ -35,6 +36,49 @@ def test_what_is_not_read_in_a_folder_is_counted(tmp_path: Path):
     # A file that is one document: what fails in it fails in its first line.
     assert gone.line == page.line == 1
     assert options.skipped == {"hidden_skipped": 2, "other_files_skipped": 1, "linked_folders_skipped": 1}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "page.html?sid=1",
+        "news.php?id=12",
+        "article",
+        "page.shtml",
+        "index.html;jsessionid=12",
+        "a.html.gz",
+        "a.1",
+    ],
+)
+@pytest.mark.parametrize(
+    "head", ["<!DOCTYPE html><html>", "\ufeff <!-- saved -->\n<HTML>", '<?xml version="1.0"?><html>']
+)
+def test_pages_of_a_mirrored_site_are_read_whatever_their_names(tmp_path: Path, name: str, head: str):
+    page = f"{head}<title>Мост</title><p>закрыт".encode()
+    (tmp_path / name).write_bytes(gzip.compress(page) if name.endswith(".gz") else page)
+    (tmp_path / "news.php").write_text("<?php echo '<html>';")
+    (tmp_path / "style.css").write_text("html { color: red }")
+    options = ReadOptions()
+    (record,) = read(tmp_path, options)
+    assert record.document
+    assert (record.document["_id"], record.document["title"]) == (name, "Мост")
+    assert options.skipped == {"other_files_skipped": 2, "hidden_skipped": 0, "linked_folders_skipped": 0}
+
+
+def test_files_whose_names_are_not_utf_8_keep_ids_of_their_own(tmp_path: Path):
+    for name in ("мост", "парк", "порт"):
+        (tmp_path / os.fsdecode(name.encode("cp1251") + b".html")).write_text("<p>один")
+    found = [(record.document or {}).get("_id") for record in read(tmp_path)]
+    assert found == ["%EC%EE%F1%F2.html", "%EF%E0%F0%EA.html", "%EF%EE%F0%F2.html"]
+
+
+@pytest.mark.parametrize(
+    "title",
+    ["<!-- <title>нет</title> -->", "<script>'<title>нет</title>'</script>", "<svg><title>нет</title></svg>"],
+)
+def test_a_title_is_that_of_the_document(tmp_path: Path, title: str):
+    (record,) = read(written(tmp_path / "a.html", f"<html><head>{title}<title>Мост</title></head><p>закрыт"))
+    assert (record.document or {}).get("title") == "Мост"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

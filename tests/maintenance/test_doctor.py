@@ -5,7 +5,7 @@ from support.maintenance import FIELDS, pages, store
 
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import EngineUnavailable, IndexMissing
-from shinglefold.ingest import index_documents
+from shinglefold.ingest import Pipeline, default_definition, index_documents
 from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
 
 ALONE = DoctorOptions(workers=1)
@@ -86,7 +86,11 @@ def test_what_no_backfill_can_sign_is_not_left_to_one(engine, pipeline, unsigned
     assert found.listed == {"unreadable": ["page-5"]}
 
 
-def test_a_language_noted_after_it_was_found_is_no_change(engine, pipeline):
+def test_a_language_noted_after_it_was_found_is_no_change(engine, scheme, canonicalizer):
+    noting = {"set": {"field": "lang", "copy_from": "dedup.lang", "override": False}}
+    definition = default_definition()
+    definition["processors"].append(noting)
+    pipeline = Pipeline.from_json(definition, scheme, canonicalizer)
     # Nothing is declared when it is indexed; read again, it declares what was found.
     quoted = {"id": "1", "body": f"{pages(1)[0]['body']} «Її їжак знайшов ґанок і м'яту під вікном»"}
     index_documents(engine, "mixed", [quoted], pipeline, workers=1, properties=FIELDS)

@@ -80,7 +80,7 @@ def test_an_answer_that_has_all_it_may_have_is_untold_as_there_may_be_more(hits)
     assert size == len(several) + 1
 
 
-@pytest.mark.parametrize("more", [{"highlight": {"fields": {"title": {}}}}, {"explain": True}])
+@pytest.mark.parametrize("more", [{"highlight": {"fields": {"title": {}}}}, {"script_fields": {}}])
 def test_the_query_stays_where_the_page_depends_on_it(more):
     request = SeqNoFetch({"query": _QUERY, **more}, 1, "dedup").request([_read(1)], None)
     assert request["query"]["bool"]["must"] == [_QUERY]

@@ -83,6 +83,52 @@ def test_a_window_reads_only_what_folding_needs():
     assert again["track_total_hits"] is False
 
 
+NESTED = {"path": "parts", "query": {"match_all": {}}}
+CHILD = {"type": "comment", "query": {"match_all": {}}}
+VECTOR = {"field": "parts.vector", "query_vector": [1.0], "k": 3}
+#: Queries to which inner hits are added, each by a function of the part that may have them.
+WITH_INNER_HITS = [
+    lambda more: {"query": {"nested": NESTED | more}},
+    lambda more: {"query": {"bool": {"should": [{"nested": NESTED | more}, {"has_child": CHILD | more}]}}},
+    lambda more: {
+        "query": {"has_parent": {"parent_type": "page", "query": {"nested": NESTED | more}} | more}
+    },
+    lambda more: {"post_filter": {"nested": NESTED | more}},
+]
+#: Queries that can't be sent again for some of their hits.
+FOUND_ONCE = [
+    lambda more: {"query": {"knn": VECTOR | more}},
+    lambda more: {"knn": VECTOR | more},
+    lambda more: {"knn": [VECTOR, VECTOR | more]},
+    lambda more: {"retriever": {"rrf": {"retrievers": [{"standard": {"query": {"nested": NESTED | more}}}]}}},
+    lambda more: {"retriever": {"knn": VECTOR | more}},
+]
+
+
+@pytest.mark.parametrize("body", WITH_INNER_HITS)
+def test_a_window_has_no_inner_hits(body):
+    assert window_body(body({"inner_hits": {"size": 1}}), 200, []) == window_body(body({}), 200, [])
+
+
+@pytest.mark.parametrize("body", FOUND_ONCE)
+def test_inner_hits_come_with_the_window_where_no_later_request_finds_them(body):
+    window = window_body(body({"inner_hits": {"size": 1}}), 200, [])
+    assert "inner_hits" in str(window)
+    assert "_source" not in window
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"term": {"inner_hits": "x"}},
+        {"bool": {"filter": [{"term": {"nested.inner_hits": 1}}, {"term": {"inner_hits": {"value": 1}}}]}},
+        {"nested": {"path": "inner_hits", "query": {"term": {"inner_hits": {"value": "nested"}}}}},
+    ],
+)
+def test_fields_of_these_names_stay(query):
+    assert window_body({"query": query}, 200, [])["query"] == query
+
+
 def test_supershingles_are_read_only_where_they_are_needed():
     assert "dedup.supershingles" in window_fields(FoldOptions(), "dedup", shared=True)
     assert "dedup.supershingles" in window_fields(FoldOptions(explain=True), "dedup", shared=False)
@@ -114,10 +160,22 @@ def test_beside_other_ways_of_finding_the_query_stays_for_the_highlighter():
     assert "knn" not in page
 
 
-def test_a_hybrid_query_can_not_be_narrowed_nor_highlight():
-    page = page_body({"query": {"hybrid": {"queries": []}}, "highlight": {"fields": {"a": {}}}})
-    assert page["query"] == {"ids": {"values": ["1", "2"]}}
-    assert page["highlight"] == {"fields": {"a": {}}}
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"query": {"hybrid": {"queries": []}}, "highlight": {"fields": {"a": {}}}},
+        {"retriever": {"standard": {"query": {"match": {"a": "b"}}}}, "highlight": {"fields": {"a": {}}}},
+        {"query": {"match": {"a": "b"}}, "knn": {"field": "v", "_name": "near"}},
+        {"query": {"match": {"a": "b"}}, "explain": True},
+        {"query": {"percolate": {"field": "a", "document": {}}}, "highlight": {"fields": {"a": {}}}},
+    ],
+)
+def test_what_only_the_search_itself_says_of_hits_comes_with_the_window(body):
+    window = window_body(body, 200, ["dedup.digest", "dedup.supershingles"])
+    assert {name: window[name] for name in body} == body
+    assert window["docvalue_fields"] == ["dedup.digest"]
+    assert window["fields"] == ["dedup.supershingles"]
+    assert "_source" not in window
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,7 @@ def test_scroll_is_refused_with_the_way_to_the_cursor(folded):
         folded.search("pages", {}, scroll="1m")
 
 
-@pytest.mark.parametrize("name", ["rooting", "filter_path", "human", "pretty"])
+@pytest.mark.parametrize("name", ["rooting", "filter_path", "format"])
 def test_a_parameter_that_nobody_knows_is_refused(folded, name):
     with pytest.raises(ConfigError, match=f"unknown search parameter '{name}'"):
         folded.search("pages", {}, **{name: "x"})

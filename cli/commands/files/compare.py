@@ -23,6 +23,7 @@ from shinglefold.cli.options.definitions import (
     text_options,
 )
 from shinglefold.cli.render.side_by_side import passage_json, print_passages
+from shinglefold.cli.render.verdict import reason, verdict_line
 
 if TYPE_CHECKING:
     from shinglefold.model.scheme import Scheme
@@ -250,11 +251,14 @@ def _stored_figures(pair: dict[str, Any], scheme: "Scheme") -> list[str]:
         )
     shown.append(f"length ratio      {pair['length_ratio']:.3f}, needed {scheme.decision.min_length_ratio}")
     shown.append(f"edit similarity   {_stored_similarity(pair['text'])}")
-    needed = f"estimate needed {scheme.decision.min_resemblance}"
+    text, decision = pair["text"], scheme.decision
+    by_text = reason(text["decided_by"], pair, decision)
+    if not text["decided"]:
+        by_text = f"{'the texts cannot be compared' if text['asked'] else 'no doubt'}; {by_text}"
     return [
         *shown,
-        f"verdict: {_verdict(pair['folds'])} ({needed})",
-        f"by text: {_verdict(pair['text']['folds'])} ({_by_text(pair['text'], needed)})",
+        f"verdict: {verdict_line(pair['folds'], reason(pair['decided_by'], pair, decision))}",
+        f"by text: {verdict_line(text['folds'], by_text)}",
     ]
 
 
@@ -262,20 +266,6 @@ def _stored_similarity(text: dict[str, Any]) -> str:
     if text["similarity"] is None:
         return "not computed: a text is missing, or has over 20,000 words"
     return f"{text['similarity']:.3f} of the words as written"
-
-
-def _by_text(text: dict[str, Any], needed: str) -> str:
-    """Return what decides if texts may: for clear pairs the signature alone."""
-    if text["decided"]:
-        anywhere = (1 + text["needed"]) / 2
-        return f"edit similarity needed {text['needed']}, or {anywhere:.2g} of the tokens anywhere"
-    if text["asked"]:
-        return f"the texts can't be compared; {needed}"
-    return f"the signatures leave no doubt; {needed}"
-
-
-def _verdict(folds: bool) -> str:
-    return "they fold" if folds else "they do not fold"
 
 
 def _print_figures(found: "Comparison", scheme: "Scheme") -> None:
@@ -310,12 +300,11 @@ def _figures(found: "Comparison", scheme: "Scheme") -> list[str]:
             f"supershingles     {found.estimate.shared} of {scheme.sketch.groups} shared, "
             f"needed {scheme.decision.min_shared}",
         )
-    verdict = _verdict(found.folds)
-    if found.same_text and not found.folds:
-        verdict += ": the same, but one word alone is too little to tell duplicates by"
+    why = reason(found.decided_by, found.to_json(scheme), scheme.decision)
     return [
         *lines,
-        f"verdict: {verdict} (scheme {scheme.id}, {_needed(found, scheme)})",
+        f"scheme            {scheme.id}",
+        f"verdict: {verdict_line(found.folds, why)}",
     ]
 
 
@@ -323,16 +312,6 @@ def _edit_similarity(found: "Comparison") -> str:
     if found.similarity is None:
         return "not computed: a text has over 20,000 words"
     return f"{found.similarity:.3f} of the words as written"
-
-
-def _needed(found: "Comparison", scheme: "Scheme") -> str:
-    """Return what decided, and its threshold."""
-    decision = scheme.decision
-    if decision.verify == "keywords":
-        return f"supershingles needed {decision.min_shared}"
-    if decision.verify == "text" and found.similarity is not None:
-        return f"edit similarity needed {decision.min_similarity}"
-    return f"estimate needed {decision.min_resemblance}"
 
 
 def _estimated(found: "Comparison") -> str:

@@ -17,7 +17,9 @@ from shinglefold.cli.framework.output import printable, write_csv, write_json, w
 
 if TYPE_CHECKING:
     from shinglefold.cli.commands.files.collection import Collection
+    from shinglefold.model.scheme import Decision
     from shinglefold.offline.dedupe.list_pairs import Rows
+    from shinglefold.sketch import DecidedBy
 
 
 @command(
@@ -76,8 +78,8 @@ def groups(
     """Print the groups of documents that fold, or every pair of them.
 
     One group a line: its ids in the order read, separated by tabs. One pair a line: id, id, estimated
-    resemblance, and where texts decide their edit similarity. FILE is JSONL, CSV, HTML, text, a folder, - for
-    standard input, or what sign wrote, also as Parquet; all files are compared together.
+    resemblance, edit similarity where texts decide, and what decided. FILE is JSONL, CSV, HTML, text, a
+    folder, - for standard input, or what sign wrote, also as Parquet; all files are compared together.
 
     A stopped command starts from the beginning. For many texts run sign first, which continues after a kill,
     then groups on its output.
@@ -115,15 +117,34 @@ def _print_pairs(found: "Collection", sort: Any, as_json: bool) -> None:  # noqa
 
 def _write_pairs(found: "Collection", rows: "Rows", by_text: bool, as_json: bool) -> None:
     ones, others = found.names.many(rows["a"]), found.names.many(rows["b"])
+    names = ["a", "b", "resemblance"]
     columns = [ones, others, rows["resemblance"].round(4).tolist()]
     if by_text:
+        names.append("similarity")
         columns.append([None if math.isnan(one) else one for one in rows["similarity"].round(4).tolist()])
+    decision = found.scheme.decision
+    names.append("decided_by")
+    exact = zip(rows["resemblance"].tolist(), rows["similarity"].tolist(), strict=True)
+    columns.append([_decided_by(*pair, decision, by_text=by_text) for pair in exact])
     for row in found.until_interrupted(zip(*columns, strict=True)):
         if as_json:
-            write_json(dict(zip(("a", "b", "resemblance", "similarity"), row, strict=False)), indent=None)
+            write_json(dict(zip(names, row, strict=True)), indent=None)
         else:
-            a, b, *alike = row
-            write_line("\t".join([printable(a), printable(b), *map(_share, alike)]))
+            a, b, *alike, decided = row
+            write_line("\t".join([printable(a), printable(b), *map(_share, alike), decided]))
+
+
+def _decided_by(resemblance: float, similarity: float, decision: "Decision", *, by_text: bool) -> "DecidedBy":
+    """Return what decided that a pair was kept."""
+    from shinglefold.sketch import text_decided_by
+
+    if (resemblance, similarity) == (1.0, 1.0):
+        return "same_text"
+    if decision.verify == "keywords":
+        return "supershingles"
+    if not by_text or math.isnan(similarity):
+        return "estimate"
+    return text_decided_by(similarity, decision.min_similarity, alike=True)
 
 
 def _share(share: float | None) -> str:

@@ -6,11 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
+from shinglefold.cli.framework.command import Invocation, command
 from shinglefold.cli.framework.output import remark, warn, write_json, write_line, write_lines
 from shinglefold.cli.options.definitions import NumberRange, engine_option, verify_options
 from shinglefold.cli.options.sources import make_read_options, read_sources, reading_options
-from shinglefold.cli.render.run_summary import exit_code_of_run, replay_command, text_warnings
+from shinglefold.cli.render.run_summary import (
+    exit_code_of_run,
+    replay_command,
+    text_warnings,
+    with_field_check,
+)
 from shinglefold.errors import IndexMissing, ShinglefoldError
 
 if TYPE_CHECKING:
@@ -108,7 +113,7 @@ def add(
     from shinglefold.grouping import Gate, Policy
     from shinglefold.grouping.gate.gate import BulkRun
     from shinglefold.ingest.field_statistics import FieldWatch
-    from shinglefold.ingest.pipeline.field_usage import raw_fields
+    from shinglefold.ingest.pipeline.field_usage import raw_fields, source_fields
 
     if set(index) & set("*?,"):
         raise click.UsageError(f"INDEX {index!r} may mean several: name one index, or an alias of one")
@@ -129,19 +134,19 @@ def add(
     ):
         pipeline, recipe = pipeline_for_index(target, invocation)
         watch.fields = raw_fields(pipeline.steps, recipe.field)
+        watch.sources = source_fields(pipeline.steps)
         with Gate(store.engine, index, chosen, pipeline=pipeline, seal=pipeline.tools.seal) as gate:
             run.add_all(gate, watch.watch(records), passages)
     run.stopped = target.hints.complete(run.stopped)
-    warnings = []
-    if watch.textless:
-        warnings = list(text_warnings(watch, watch.documents, False, target.take_text_from))
+    unsigned = watch.documents if watch.textless else 0
+    warnings = list(text_warnings(watch, unsigned, False, target.take_text_from))
     if invocation.json:
         write_json({"index": index, "policy": chosen.action, **run.to_json(), "warnings": warnings})
     else:
         _print(index, run)
     warn(warnings)
     code = _exit_code(run)
-    return PARTLY if code == DONE and watch.textless else code
+    return with_field_check(code, watch, named=False)
 
 
 @contextmanager

@@ -4,13 +4,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
+from shinglefold.cli.framework.command import DONE, FAILED, PARTLY, Invocation, command
 from shinglefold.cli.framework.output import (
     format_times,
     printable,
     progress_bar,
     progress_reporter,
     remark,
+    warn,
     write_json,
     write_lines,
 )
@@ -36,6 +37,11 @@ _LISTED = 10
 )
 @click.argument("index", metavar="INDEX")
 @click.option("--only-missing", is_flag=True, help="Read only documents without a fingerprint of the scheme.")
+@click.option(
+    "--allow-poorer",
+    is_flag=True,
+    help="Go on if most fingerprints would be replaced by ones of far less text.",
+)
 @checkpoint_option
 @scan_options
 @click.pass_obj
@@ -45,6 +51,7 @@ def backfill(
     *,
     index: str,
     only_missing: bool,
+    allow_poorer: bool,
     checkpoint: str | None,
     engine: str | None,
     pipeline: str | None,
@@ -59,7 +66,7 @@ def backfill(
     change and gets its fingerprint. The same command continues an interrupted run. Exit code 3 says that some
     documents have no fingerprint.
     """
-    from shinglefold.cli.session.open_index import text_field_remedy
+    from shinglefold.cli.session.text_fields import TextFields, text_fields
     from shinglefold.maintenance import BackfillOptions, Slice
     from shinglefold.maintenance import backfill as run
 
@@ -74,22 +81,24 @@ def backfill(
             requests_per_second=requests_per_second,
             checkpoint=checkpoint or checkpoint_path(target, "backfill", f"-{share.number}-of-{share.of}"),
             workers=settings.workers if workers is None else workers,
+            allow_poorer=allow_poorer,
         )
         with progress_bar("backfill") as bar:
             summary = run(opened, index, chosen, options, progress=progress_reporter(bar, "read"))
-        textless = 0 < summary.counts.empty == summary.counts.read
-        remedy = text_field_remedy(opened, target, index, chosen, recipe) if textless else ""
+        texts = TextFields() if summary.stopped else text_fields(opened, target, index, chosen, recipe)
     if invocation.json:
         write_json(summary.to_json())
     else:
         write_lines(_lines(summary))
-    if remedy:
-        remark(f"warning: {printable(remedy)}")
+    warn(texts.warnings)
     code = _exit_code(summary, invocation)
-    return PARTLY if code == DONE and textless else code
+    return PARTLY if code == DONE and texts.misread else code
 
 
 def _exit_code(summary: "BackfillSummary", invocation: Invocation) -> int:
+    if summary.poorer:
+        remark(f"stopped: {printable(invocation.hints().complete(summary.stopped))}")
+        return FAILED
     if summary.stopped:
         return report_stop(summary.stopped, invocation, anew=summary.anew)
     failed = summary.counts.failed or summary.counts.kept

@@ -26,6 +26,7 @@ from shinglefold.cli.options.definitions import (
     workers_option,
 )
 from shinglefold.cli.options.sources import (
+    are_pages,
     check_dead_letters,
     make_read_options,
     read_sources,
@@ -148,7 +149,7 @@ def index(
     from shinglefold.engines import open_engine
     from shinglefold.ingest import rebuild
     from shinglefold.ingest.field_statistics import FieldWatch
-    from shinglefold.ingest.pipeline.field_usage import raw_fields
+    from shinglefold.ingest.pipeline.field_usage import raw_fields, source_fields
 
     target = invocation.target(index, engine, preset=preset, pipeline=pipeline, fields=fields)
     settings = target.settings
@@ -158,7 +159,9 @@ def index(
     options = make_read_options(format, id_field, encoding, header)
     types = _field_types(target, mapping, recreate=recreate)
     records = iter(()) if replay else read_sources(sources, options, replaying)
-    chosen, recipe = pipeline_for_index(target, invocation, fresh=recreate or (dry_run and bool(pipeline)))
+    fresh = recreate or (dry_run and bool(pipeline))
+    pages = not replay and are_pages(sources, options)
+    chosen, recipe = pipeline_for_index(target, invocation, fresh=fresh, pages=pages)
     if dry_run:
         return _simulate(sources, records, chosen, verbose=verbose)
     if passages and not recipe.passages:
@@ -171,7 +174,7 @@ def index(
         replaced = read_replaced_index(target, recipe, numbered=numbered)
         leftovers = leftovers_of_index(target)
     recipe = replace(recipe, grouping=recipe.grouping or replaced.grouping)
-    watch = FieldWatch(raw_fields(chosen.steps, recipe.field))
+    watch = FieldWatch(raw_fields(chosen.steps, recipe.field), sources=source_fields(chosen.steps))
     canonicalizer = chosen.tools.canonicalizer
     load_lexicon(canonicalizer, settings)
     opened = open_engine(target.where, search_canonicalizer(recipe.scheme, canonicalizer))

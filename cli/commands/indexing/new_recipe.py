@@ -6,12 +6,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from shinglefold.api.index_recipe import mappings_or_none, with_languages, with_preset
+from shinglefold.cli.framework.output import warn
 from shinglefold.cli.session.open_index import (
     check_dictionaries,
     needed_seal,
     new_pipeline,
     parse_pipeline,
     seal_of_index,
+    seal_of_settings,
 )
 from shinglefold.cli.session.recipe import (
     Target,
@@ -20,10 +22,18 @@ from shinglefold.cli.session.recipe import (
     one_recipe,
     options_of_language,
 )
-from shinglefold.contracts.engine import JSON, Templates
+from shinglefold.contracts.engine import JSON, Engine, Templates
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, SchemeMismatch
-from shinglefold.model.recipe import Recipe, has_recipe, retargeted, with_keywords
+from shinglefold.ingest.recipe_recovery import recover_recipe
+from shinglefold.model.recipe import (
+    META_KEY,
+    Recipe,
+    fingerprint_field,
+    has_recipe,
+    retargeted,
+    with_keywords,
+)
 from shinglefold.model.scheme import LanguageRef, Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.registry import installed
@@ -54,9 +64,12 @@ def setup_recipe(
     with closing(open_engine(target.where)) as engine:
         names = (*indices, *(() if engine.templates is None else patterns))
         found = {index: one for name in names for index, one in mappings_or_none(engine, name).items()}
-        if not found and engine.templates is not None:
-            found = _in_template(engine.templates, template)
-    noted = {index: mappings for index, mappings in found.items() if has_recipe(mappings)}
+        in_template = {} if engine.templates is None else _in_template(engine.templates, template)
+        found = found or in_template
+        noted = {index: mappings for index, mappings in found.items() if has_recipe(mappings)}
+        lost = [index for index in found.keys() - noted.keys() if fingerprint_field(found[index])]
+        known = [Recipe.of(one, name) for name, one in {**noted, **in_template}.items() if has_recipe(one)]
+        noted |= _recovered(target, engine, sorted(lost), known)
     try:
         recipe = one_recipe(noted, target) if noted else None
     except SchemeMismatch:
@@ -69,6 +82,36 @@ def setup_recipe(
     return _change_recipe(target, recipe, own or seal_of_index(target, recipe))
 
 
+def _recovered(
+    target: Target, engine: Engine, indices: Sequence[str], known: Sequence[Recipe]
+) -> dict[str, JSON]:
+    """Return for each index whose recipe is gone mappings with the recipe of its fingerprints.
+
+    Raises:
+        ConfigError: it can't be found out, and no flag names the fields.
+    """
+    found: dict[str, JSON] = {}
+    for index in indices:
+        settings = target.settings
+        try:
+            options = settings.canon_options(), dict(settings.language)
+            recovered = recover_recipe(engine, index, known, seal_of_settings(settings), options)
+        except ConfigError:
+            if target.fields or target.pipeline:
+                continue
+            raise
+        if recovered is not None:
+            recipe, scheme = recovered.recipe, recovered.recipe.scheme
+            found[index] = {"_meta": {META_KEY: recipe.to_json()}}
+            note = (
+                f"the recipe of {index} was gone; {recovered.matched} of {recovered.compared} "
+                f"documents looked at show that it was scheme {scheme.id} ({scheme.name}), texts "
+                f"{', '.join(recipe.fields)}"
+            )
+            warn([note], "note")
+    return found
+
+
 def _change_recipe(target: Target, recipe: Recipe, seal: Seal | None) -> Recipe:
     """Return a recipe with the changes of flags and settings.
 
@@ -77,7 +120,7 @@ def _change_recipe(target: Target, recipe: Recipe, seal: Seal | None) -> Recipe:
     """
     settings = target.settings
     field = settings.field if "field" in settings.given else recipe.field
-    definition = target.definition(field) or retargeted(recipe.pipeline, recipe.field, field)
+    definition = target.definition(field, recipe.pipeline) or retargeted(recipe.pipeline, recipe.field, field)
     pipeline = parse_pipeline(definition, _change_scheme(target, recipe.scheme), seal)
     # A pipeline of a file names the field itself.
     wanted = None if target.pipeline and "field" not in settings.given else field

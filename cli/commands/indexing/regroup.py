@@ -7,7 +7,7 @@ import click
 
 from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
 from shinglefold.cli.framework.next_commands import chain, repeat_command
-from shinglefold.cli.framework.output import progress_bar, remark, write_json, write_lines
+from shinglefold.cli.framework.output import progress_bar, remark, warn, write_json, write_lines
 from shinglefold.cli.options.definitions import NumberRange, engine_option, verify_by_options
 from shinglefold.cli.session.maintenance import checkpoint_option, checkpoint_path, report_stop
 from shinglefold.errors import ConfigError
@@ -94,7 +94,8 @@ def regroup(
     continues an interrupted run. Exit code 3 says that some documents could not be written, or that others
     wrote until the end.
     """
-    from shinglefold.cli.session.open_index import open_store, seal_of_index
+    from shinglefold.cli.session.open_index import open_store, parse_pipeline, seal_of_index
+    from shinglefold.cli.session.text_fields import text_fields
     from shinglefold.grouping.regroup import RegroupOptions
     from shinglefold.grouping.regroup import regroup as run
 
@@ -114,6 +115,8 @@ def regroup(
     )
     with open_store(target) as store:
         check_numbered(target, store.recipe)
+        pipeline = parse_pipeline(store.recipe.pipeline, store.scheme)
+        texts = text_fields(store.engine, target, index, pipeline, store.recipe)
         with progress_bar("regroup") as bar:
             summary = run(
                 store.engine,
@@ -126,6 +129,7 @@ def regroup(
         write_json(summary.to_json())
     else:
         write_lines(_lines(summary))
+    warn(texts.warnings)
     return _exit_code(summary, invocation)
 
 

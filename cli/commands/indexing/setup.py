@@ -136,27 +136,22 @@ def setup(
     A missing INDEX is made. What exists stays as it is, so a second run changes nothing. Exit code 3 says
     that something can't be changed in place.
     """
-    from shinglefold.api.index_recipe import search_canonicalizer
+    from shinglefold.api.index_recipe import mappings_or_none, search_canonicalizer
     from shinglefold.cli.commands.indexing.new_recipe import setup_recipe, with_keyword_storage
-    from shinglefold.cli.session.open_index import text_field_remedy
+    from shinglefold.cli.session.text_fields import text_fields
     from shinglefold.engines import open_engine
     from shinglefold.ingest import Pipeline
     from shinglefold.ingest.pipeline.field_usage import rerun_problems
     from shinglefold.maintenance import SetupRequest, carry_out, make_plan
-    from shinglefold.model.recipe import check_field, with_passages
+    from shinglefold.model.recipe import fingerprint_field, has_recipe, with_passages
 
     codes = tuple(code.strip() for code in (languages or "").split(",") if code.strip())
     flags = {"preset": preset, "pipeline": pipeline, "fields": fields, "languages": codes}
     target = invocation.target(indices[0] if indices else "", engine, **flags)
     if remove:
-        given = (*flags.values(), patterns, dedup_field, seal, groups, keywords is not None, passages)
-        if not indices or any(given):
-            raise click.UsageError("--remove takes an INDEX, and besides it only --engine and --dry-run")
-        return max([_remove(invocation, replace(target, index=name), dry_run) for name in indices])
-    if dedup_field is not None:
-        check_field("--dedup-field", dedup_field)
-        given = {**target.settings.given, "field": "--dedup-field"}
-        target = replace(target, settings=replace(target.settings, field=dedup_field, given=given))
+        others = (*flags.values(), patterns, dedup_field, seal, groups, keywords is not None, passages)
+        return _remove_from_each(invocation, target, indices, dry_run, others=any(others))
+    target = _with_field(target, dedup_field)
     recipe = setup_recipe(target, invocation, indices, patterns, name, seal=seal)
     if "all" in codes:
         note_missing_languages(recipe.scheme)
@@ -173,23 +168,47 @@ def setup(
         _check_patterns(opened, indices, target.hints)
         plan = make_plan(opened, request)
         new_pipeline = Pipeline.from_json(recipe.pipeline, recipe.scheme)
-        remedies = [text_field_remedy(opened, target, name, new_pipeline, recipe) for name in plan.backfills]
+        found = {index: one for given in indices for index, one in mappings_or_none(opened, given).items()}
+        warnings: list[str] = []
+        for index, mappings in found.items():
+            texts = text_fields(opened, target, index, new_pipeline, recipe)
+            if not (fields or pipeline or has_recipe(mappings) or fingerprint_field(mappings)):
+                texts.check()
+            warnings += texts.warnings
         if not dry_run:
             carry_out(opened, plan)
     if invocation.json:
         write_json({**plan.to_json(), "done": not dry_run})
     else:
         write_lines(map(target.hints.complete, _lines(plan, dry_run, target.hints)))
-    warn(filter(None, remedies))
+    warn(warnings)
     warn(map(target.hints.complete, plan.notes), "note")
     warn(rerun_problems(new_pipeline.steps, recipe.field), "note")
     return PARTLY if plan.problems else DONE
 
 
+def _with_field(target: "Target", dedup_field: str | None) -> "Target":
+    from shinglefold.model.recipe import check_field
+
+    if dedup_field is None:
+        return target
+    check_field("--dedup-field", dedup_field)
+    given = {**target.settings.given, "field": "--dedup-field"}
+    return replace(target, settings=replace(target.settings, field=dedup_field, given=given))
+
+
+def _remove_from_each(
+    invocation: Invocation, target: "Target", indices: Sequence[str], dry_run: bool, *, others: bool
+) -> int:
+    if not indices or others:
+        raise click.UsageError("--remove takes an INDEX, and besides it only --engine and --dry-run")
+    return max([_remove(invocation, replace(target, index=name), dry_run) for name in indices])
+
+
 def _remove(invocation: Invocation, target: "Target", dry_run: bool) -> int:
     """Take away what shinglefold stored with an index, and print it."""
+    from shinglefold.api.index_recipe import open_to_write
     from shinglefold.cli.session.maintenance import checkpoint_path
-    from shinglefold.engines import open_engine
     from shinglefold.grouping.intent_index import intents_name
     from shinglefold.maintenance import RemovalCounts, carry_out_removal, plan_removal
 
@@ -198,7 +217,7 @@ def _remove(invocation: Invocation, target: "Target", dry_run: bool) -> int:
     ours = re.compile(rf"\.(backfill|regroup)-{name}(-\d+-of-\d+)?\.json")
     files = sorted(file for file in path.parent.glob(".*.json") if ours.fullmatch(file.name))
     counts = RemovalCounts()
-    with closing(open_engine(target.where)) as opened:
+    with closing(open_to_write(target.where, target.index)) as opened:
         names = dict.fromkeys([target.index, *opened.all_mappings(target.index)])
         plan = plan_removal(opened, target.index, [*map(intents_name, names)])
         if not (dry_run or plan.problems):

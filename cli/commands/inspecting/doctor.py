@@ -116,12 +116,16 @@ def _lines(found: "Diagnosis", target: "Target", recipe: "Recipe") -> list[str]:
             lines.append(f"  {count:,} {predicate}{': ' if ids else ''}{', '.join(ids)}")
     if found.ungrouped:
         lines.append(f"  {found.ungrouped:,} have no number of a group, though the index numbers its groups")
-    if found.misread:
+    if found.titles_alone:
+        lines.append(f"  {found.titles_alone:,} have a fingerprint of titles alone")
+    if found.misread and not found.titles_alone:
         lines.append("  none has text in the fields the pipeline reads, so that nothing folds")
     lines += [f"  of scheme {scheme}: {count:,}" for scheme, count in found.schemes.items()]
     lines += [f"mappings: {problem}" for problem in found.mapping]
     lines += [f"can't be mended in place: {obstacle}" for obstacle in found.obstacles]
     lines += [f"remark: {remark}" for remark in found.remarks]
+    if found.unread and not found.misread:
+        lines.append(f"remark: there is text in {', '.join(found.unread)}, which is not read")
     return [*lines, *_remedies(found, target, recipe)]
 
 
@@ -158,10 +162,12 @@ def _other_fields_remedy(found: "Diagnosis", target: "Target", recipe: "Recipe")
     problem = f"the pipeline reads {', '.join(recipe.fields)}"
     if not found.misread or found.findings.get("textless"):
         problem += ", and the fingerprints are of other texts"
-    other = tuple(name for name in found.text_in if name not in recipe.fields)
+    texts = found.unread if found.titles_alone else found.text_in
+    other = tuple(name for name in texts if name not in recipe.fields)
     if not other:
         return (
             f"{problem}: restore the texts, or set the index up with the pipeline that made the fingerprints"
         )
-    commands = target.take_text_from(found.text_in)
+    titles = [name for name in recipe.fields if found.titles_alone and name not in found.lacking]
+    commands = target.take_text_from([*titles, *texts])
     return f"{problem}; there is text in {', '.join(other)}. If that is it: {commands}"

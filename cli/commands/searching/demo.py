@@ -86,7 +86,7 @@ def indexed_examples(invocation: Invocation) -> "Iterator[tuple[Store, Summary]]
             folder = opened.enter_context(tempfile.TemporaryDirectory(prefix="shinglefold-"))
         engine = opened.enter_context(closing(open_engine(folder, search_canonicalizer(scheme))))
         # One worker, as starting others would take longer than indexing.
-        pipeline = Pipeline.from_json(default_definition(settings.field), scheme)
+        pipeline = Pipeline.from_json(default_definition(settings.field, pages=True), scheme)
         summary = run(
             engine, _INDEX, articles(), pipeline, properties=USUAL_PROPERTIES, field=settings.field, workers=1
         )

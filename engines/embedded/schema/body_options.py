@@ -71,6 +71,7 @@ _WITHOUT_EFFECT = frozenset(
     {
         "preference", "request_cache", "allow_partial_search_results", "batched_reduce_size",
         "max_concurrent_shard_requests", "pre_filter_shard_size", "ccs_minimize_roundtrips",
+        "human", "pretty", "error_trace",
     }
 )  # fmt: skip
 #: Supported with these values only.

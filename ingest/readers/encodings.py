@@ -1,0 +1,257 @@
+"""Encodings of texts: labels as browsers read them, what a page declares, what a text looks like."""
+
+import codecs
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import webencodings
+
+#: Encodings that are detected, by Python's name, with their usual name for messages.
+_CANDIDATES = {
+    "cp1251": "windows-1251",
+    "koi8_r": "koi8-r",
+    "cp866": "cp866",
+    "mac_cyrillic": "mac-cyrillic",
+    "cp1252": "windows-1252",
+    "cp1250": "windows-1250",
+    "gb18030": "gb18030",
+    "big5": "big5",
+    "shift_jis": "shift_jis",
+    "euc_jp": "euc-jp",
+    "euc_kr": "euc-kr",
+}
+#: Two encodings that differ in one small letter only, so that a short text looks right in both.
+_TWINS = ("cp1251", "mac_cyrillic")
+_LETTERS = re.compile("[А-яЁёІіЇїЄєҐґЎў]")
+_ODD_CAPITAL = re.compile("[а-яёіїєґў][А-ЯЁІЇЄҐЎ]")
+_BAD = re.compile("[\udc80-\udcff]")
+#: The character that marks, in UTF-8, what could not be decoded from UTF-16.
+_FROM_OTHERS = {"\udcff"}
+#: The bytes for a guess, and the number of guesses after which the most frequent one is final.
+_ENOUGH, _GUESSES = 16_384, 50
+#: UTF-32 before UTF-16, whose byte order mark is a prefix.
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+#: Patterns of zero bytes at the beginning of a text that begins with two ASCII letters.
+_ZEROS = {
+    b"a\0a\0": "utf-16-le",
+    b"\0a\0a": "utf-16-be",
+    b"a\0\0\0": "utf-32-le",
+    b"\0\0\0a": "utf-32-be",
+}
+#: Comments, and the tags that declare an encoding.
+_COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
+_META = re.compile(rb"""<meta[\s/]((?:[^>"']|"[^"]*"|'[^']*')*)""", re.IGNORECASE)
+_ATTRIBUTE = re.compile(rb"""([^\s"'<>/=]+)\s*=\s*("[^"]*"|'[^']*'|[^\s"'>]+)""")
+_CHARSET = re.compile(rb"""charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
+_XML = re.compile(rb"""\s*<\?xml\s[^>]*?encoding\s*=\s*["']([\w.:-]+)""", re.IGNORECASE)
+#: Browsers look for a declaration in the first 1,024 bytes, and read on to the end of the head.
+_DECLARED_WITHIN = 65_536
+BEYOND_ASCII = re.compile("[^\x00-\x7f]")
+#: Letters beyond ASCII that prove UTF-8. A Cyrillic word or two Chinese characters in another encoding may be
+#: valid UTF-8 by chance.
+_SEVERAL = 6
+#: The bytes, and the share of zeros among them, by which UTF-16 without a byte order mark is recognized.
+_SAMPLE, _ZEROS_OF_LATIN = 4096, 0.05
+#: Latin letters beyond ASCII, by which other alphabets are seen that are read as Latin.
+_ACCENTED = re.compile("[À-ÿ]")
+#: The share of letters above which a text is read in a wrong encoding.
+_ODD = 0.1
+
+
+@dataclass(slots=True)
+class EncodingGuess:
+    """Guesses the encoding of the texts of one source."""
+
+    _votes: Counter[str] = field(default_factory=Counter)
+
+    def mismatch(self, raw: bytes, encoding: str, *, whole: bool = False) -> str:
+        """Return an error message if bytes seem to have another encoding than the given one, else nothing.
+
+        UTF-8 with some damage still has more valid letters beyond ASCII than invalid bytes. Valid UTF-8 with
+        several letters beyond ASCII is never another encoding.
+
+        Args:
+            whole: the bytes are a text of its own, not one of many lines with one encoding.
+        """
+        name = codec_of(encoding)
+        usual = _CANDIDATES.get(name, name)
+        if name != "utf-8":
+            if is_utf8(raw):
+                return f"the text is UTF-8, not {usual}: try --encoding utf-8"
+            found = _guess(raw) if whole and _reads_oddly(raw[:_ENOUGH], name) else ""
+            if found in ("", name):
+                return ""
+            found = _CANDIDATES[found]
+            return f"the text is no {usual}: it looks like {found}, try --encoding {found}"
+        text = raw.decode("utf-8", "surrogateescape")
+        bad = _BAD.findall(text)
+        if 2 * len(bad) <= len(BEYOND_ASCII.findall(text)) or set(bad) == _FROM_OTHERS:
+            return ""
+        found = _CANDIDATES.get(_guess(raw), "") if whole else self._best_guess(raw)
+        remedy = f"it looks like {found}, try --encoding {found}" if found else "say its --encoding"
+        return f"the text is not UTF-8 ({len(bad):,} undecodable bytes): {remedy}"
+
+    def _best_guess(self, raw: bytes) -> str:
+        if self._votes.total() < _GUESSES and (found := _guess(raw)):
+            self._votes[found] += 1
+        return _CANDIDATES.get(self._votes.most_common(1)[0][0], "") if self._votes else ""
+
+
+def _guess(raw: bytes) -> str:
+    """Return Python's name of the encoding that a text looks like; nothing if none fits."""
+    # Imported here, as few inputs need it and the import is slow.
+    from charset_normalizer import from_bytes
+
+    best = from_bytes(_from_first_non_ascii(raw), cp_isolation=list(_CANDIDATES)).best()
+    return _resolve_twins(raw, best.encoding) if best is not None else ""
+
+
+def _reads_oddly(raw: bytes, encoding: str) -> bool:
+    """Return whether a text may be of another encoding.
+
+    It has capitals within words, is mostly of capitals or accented letters, or has what can't be decoded.
+    """
+    text = raw.decode(encoding, "replace")
+    letters = _LETTERS.findall(text)
+    odd = len(_ODD_CAPITAL.findall(text)) + text[:-2].count("\ufffd")
+    capitals = sum(map(str.isupper, letters))
+    most = max(capitals, len(_ACCENTED.findall(text)))
+    return odd > _ODD * len(letters) or 2 * most > len(text) - text.count(" ")
+
+
+def _from_first_non_ascii(raw: bytes) -> bytes:
+    """Return a text from shortly before its first letter beyond ASCII on."""
+    first = next((place for place, byte in enumerate(raw) if byte > 0x7F), 0)
+    return raw[max(0, first - 64) :][:_ENOUGH]
+
+
+def _resolve_twins(raw: bytes, found: str) -> str:
+    """Return that one of the twins in which capitals occur at the beginning of words only."""
+    return (
+        max(_TWINS, key=lambda encoding: _plausibility(raw[:_ENOUGH], encoding)) if found in _TWINS else found
+    )
+
+
+def _plausibility(raw: bytes, encoding: str) -> int:
+    text = raw.decode(encoding, "replace")
+    return len(_LETTERS.findall(text)) - 2 * len(_ODD_CAPITAL.findall(text))
+
+
+def codec_of(label: str) -> str:
+    """Return Python's name of an encoding that browsers read for a label: mostly a superset.
+
+    Source: the table of WHATWG's Encoding Standard.
+
+    Raises:
+        LookupError: there is no such encoding.
+    """
+    found = webencodings.lookup(label)
+    # Without a byte order in its name, UTF-16 has that of its byte order mark.
+    if found is None or found.name.startswith(("utf-", "replacement", "x-user-defined")):
+        return codecs.lookup(label).name
+    name = found.codec_info.name
+    return "gb18030" if name == "gbk" else codecs.lookup(name).name
+
+
+def strip_bom(raw: bytes, encoding: str = "", html: bool = False) -> tuple[bytes, str]:
+    """Return a text's bytes without byte order mark, and its encoding.
+
+    Args:
+        encoding: if empty, the encoding of the byte order mark, or the one that an HTML page declares
+            unless the page is UTF-8, or UTF-8.
+    """
+    given = codec_of(encoding) if encoding else ""
+    for bom, name in _BOMS:
+        if raw.startswith(bom) and given in ("", name):
+            return raw[len(bom) :], name
+    return raw, given or _wide(raw) or (_declared(raw) if html else "utf-8")
+
+
+def detect_encoding(head: bytes) -> str:
+    """Return the encoding of JSON lines or CSV, given their first four bytes."""
+    for bom, name in _BOMS:
+        if head.startswith(bom):
+            return name
+    return _ZEROS.get(bytes(byte and ord("a") for byte in head[:4]), "utf-8")
+
+
+def is_utf8(raw: bytes) -> bool:
+    """Return whether a text is certainly UTF-8: it is valid and has several letters beyond ASCII."""
+    try:
+        text = "" if raw.isascii() else raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return len(BEYOND_ASCII.findall(text)) >= _SEVERAL
+
+
+def _declared(raw: bytes) -> str:
+    """Return the encoding that a page declares, unless it is UTF-8."""
+    # Many pages declare the encoding in which they were once written, but are UTF-8, as the server's header
+    # says. And a page with a readable declaration is not UTF-16, whatever it declares.
+    for label in _labels(raw[:_DECLARED_WITHIN]):
+        try:
+            name = codec_of(label)
+            "".encode(name)
+        except (LookupError, ValueError):
+            continue
+        return "utf-8" if name.startswith("utf-16") or is_utf8(raw) else name
+    return "utf-8"
+
+
+def _labels(head: bytes) -> Iterator[str]:
+    """Yield the encodings that a page declares, the first one first."""
+    for meta in _META.finditer(_COMMENT.sub(b"", head)):
+        found = {name.lower(): value.strip(b"\"' ") for name, value in _ATTRIBUTE.findall(meta[1])}
+        if b"charset" in found:
+            yield found[b"charset"].decode("ascii", "replace")
+        elif found.get(b"http-equiv", b"").lower() == b"content-type" and (
+            match := _CHARSET.search(found.get(b"content", b""))
+        ):
+            yield match[1].decode("ascii")
+    if match := _XML.match(head):
+        yield match[1].decode("ascii")
+
+
+def _wide(raw: bytes) -> str:
+    """Return UTF-16 or UTF-32 with its byte order if a text has the zero bytes of one, else nothing."""
+    head = raw[:_SAMPLE]
+    if b"\0" not in head:
+        return ""
+    zeros = [head[place::4].count(0) for place in range(4)]
+    characters = len(head) / 4
+    # The upper half of a character is zero in UTF-32, the upper byte of Latin letters and spaces in UTF-16.
+    if min(zeros[:2]) > 0.9 * characters or min(zeros[2:]) > 0.9 * characters:
+        name = "utf-32-be" if zeros[0] > zeros[3] else "utf-32-le"
+        return name if _decodes(raw, name) else ""
+    even, odd = zeros[0] + zeros[2], zeros[1] + zeros[3]
+    name = "utf-16-le" if odd > even else "utf-16-be"
+    if max(even, odd) > 2 * characters * _ZEROS_OF_LATIN > min(even, odd):
+        return name if _decodes(raw, name) else ""
+    # A text without spaces, as Chinese is, has few zero bytes, all at one place.
+    if bool(even) == bool(odd) or _decodes(raw, "utf-8"):
+        return ""
+    return name if _decodes(raw, name) and _reads(raw[:_SAMPLE].decode(name, "ignore")) else ""
+
+
+def _decodes(raw: bytes, encoding: str) -> bool:
+    try:
+        raw.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _reads(text: str) -> bool:
+    """Return whether nearly all characters are those of a text."""
+    good = sum(
+        one.isalnum() or one.isspace() or one in "，。、；：？！（）「」《》“”—…,.;:!?()-" for one in text
+    )
+    return good >= 0.95 * len(text)

@@ -1,0 +1,163 @@
+"""Texts in fields that are not read, and recipes that are gone: told, asked for, restored, never guessed."""
+
+import json
+
+import pytest
+from support.hints import hints, opened, run_hints
+from support.maintenance import pages, store
+
+_TEXT = {"type": "text"}
+#: Names of the text in documents, and the fields that the remedy takes it from.
+_ELSEWHERE = ["text", "content", "html", "article.text", "story"]
+
+
+def _documents(body: str, count: int = 8, prefix: str = "page") -> list[dict]:
+    """Different articles under one rubric title, with their text in a field of this name."""
+    found = []
+    for number, page in enumerate(pages(count, seed=3)):
+        text = f"<p>{page['body']}</p>" if body == "html" else page["body"]
+        first, _, rest = body.partition(".")
+        own = {"id": f"{prefix}-{number}", "title": "Новости города за неделю, главное и коротко"}
+        found.append({**own, first: {rest: text} if rest else text})
+    return found
+
+
+def _lines(documents) -> str:
+    return "".join(json.dumps(one) + "\n" for one in documents)
+
+
+def _properties(body: str) -> dict:
+    first, _, rest = body.partition(".")
+    return {"title": _TEXT, first: {"properties": {rest: _TEXT}} if rest else _TEXT}
+
+
+@pytest.fixture
+def theirs(request):
+    """An index of another program, whose documents have no fingerprints."""
+    with opened() as engine:
+        engine.create_index("theirs", {"properties": _properties(request.param)}, {})
+        store(engine, "theirs", _documents(request.param))
+    return request.param
+
+
+@pytest.mark.parametrize("theirs", _ELSEWHERE, indirect=True)
+def test_setup_asks_for_the_field_that_carries_most_of_the_text(run, theirs):
+    asked = run("setup", "theirs")
+    assert asked.code == 2
+    assert f"most of the text is in {theirs}, and only titles are read" in asked.err
+    assert hints(asked.err)[0] == ["setup", "theirs", "--field", "title", "--field", theirs]
+    run_hints(run, asked.err)
+    assert run("doctor", "theirs", "--workers", 1).out.splitlines()[-1] == "all is well"
+    assert run("setup", "theirs").err == ""
+
+
+@pytest.mark.parametrize("theirs", ["text", "article.text"], indirect=True)
+def test_every_command_that_writes_tells_of_text_that_is_not_read(run, theirs):
+    named = ("--field", "title", "--field", "body")
+    told = f"most of the text is in {theirs}"
+    assert told in run("setup", "theirs", *named, "--groups").err
+    filled = run("backfill", "theirs", "--workers", 1)
+    assert (filled.code, told in filled.err) == (3, True)
+    for number, command in enumerate(("index - --index theirs --workers 1", "add theirs - --policy tag")):
+        added = run(*command.split(), stdin=_lines(_documents(theirs, 2, f"new-{number}")))
+        assert (added.code, told in added.err) == (3, True), added
+    assert told in run("regroup", "theirs").err
+    ill = run("doctor", "theirs", "--workers", 1)
+    assert ill.code == 3
+    assert "12 have a fingerprint of titles alone" in ill.out
+    assert f"there is text in {theirs}" in ill.out
+    run_hints(run, ill.out)
+    run("regroup", "theirs")
+    well = run("doctor", "theirs", "--workers", 1)
+    assert (well.code, "titles alone" in well.out) == (0, False)
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        (("title", "body"), "maps no field body, and text is not read"),
+        (("title", "text.plain"), "text.plain is no field of documents: they have its text in text"),
+    ],
+)
+def test_mappings_tell_of_fields_that_no_document_will_have(run, fields, told):
+    with opened() as engine:
+        text = {**_TEXT, "fields": {"plain": _TEXT}}
+        engine.create_index("empty", {"dynamic": "strict", "properties": {"title": _TEXT, "text": text}}, {})
+    named = [word for field in fields for word in ("--field", field)]
+    assert told in run("setup", "empty", *named).err
+
+
+def test_fields_that_hold_a_small_part_or_a_copy_of_the_text_are_no_news(run):
+    some = [
+        {
+            **page,
+            "teaser": " ".join(page["body"].split()[:9]),
+            "body_html": f"<p>{page['body']}</p><hr><p></p>",
+        }
+        for page in pages(8)
+    ]
+    assert run("index", "-", "--workers", 1, stdin=_lines(some)).err == ""
+    assert run("backfill", "pages", "--workers", 1).err == ""
+
+
+def _lose_recipe(index: str) -> dict:
+    """Replace ``_meta`` as another program does; return the recipe that was there."""
+    with opened() as engine:
+        noted = engine.mappings(index)["_meta"]["shinglefold"]
+        engine.put_mappings(index, {"_meta": {"owner": "somebody else"}})
+        assert "shinglefold" not in engine.mappings(index)["_meta"]
+    return noted
+
+
+@pytest.mark.parametrize(
+    ("flags", "names"),
+    [
+        ((), {}),
+        (("--field", "content"), {"body": "content"}),
+        (("--field", "headline", "--field", "story"), {"title": "headline", "body": "story"}),
+        (("--preset", "classic", "--field", "text", "--field", "title"), {"body": "text"}),
+    ],
+)
+def test_a_recipe_that_is_gone_is_restored_from_the_fingerprints(run, flags, names):
+    documents = [{names.get(key, key): value for key, value in page.items()} for page in pages(20)]
+    assert run("index", "-", *flags, "--workers", 1, stdin=_lines(documents)).code == 0
+    noted = _lose_recipe("pages")
+    for command in ("search Страница", "backfill pages", "doctor pages", "index - --index pages"):
+        lost = run(*command.split(), stdin=_lines(documents))
+        assert (lost.code, hints(lost.err)) == (2, [["setup", "pages"]]), lost
+    restored = run("setup", "pages")
+    assert restored.code == 0
+    assert "20 of 20 documents looked at show" in restored.err or "18 of 18" in restored.err, restored.err
+    with opened() as engine:
+        assert engine.mappings("pages")["_meta"] == {"owner": "somebody else", "shinglefold": noted}
+    assert "0 updated, 20 right already" in run("backfill", "pages", "--workers", 1).out
+
+
+def test_a_recipe_that_no_field_explains_is_not_guessed(run):
+    assert run("index", "-", "--workers", 1, stdin=_lines(pages(20))).code == 0
+    _lose_recipe("pages")
+    with opened() as engine:
+        other = pages(20, seed=9)
+        engine.bulk(
+            {"_op_type": "update", "_index": "pages", "_id": one["id"], "doc": {"body": one["body"]}}
+            for one in other
+        )
+    refused = run("setup", "pages")
+    assert refused.code == 2
+    assert "no default pipeline of title, body" in refused.err
+    assert run("setup", "pages", "--field", "title", "--field", "body").code == 0
+
+
+def test_a_backfill_that_makes_fingerprints_poorer_stops_unless_it_may(run):
+    assert run("index", "-", "--workers", 1, stdin=_lines(pages(20))).code == 0
+    assert run("setup", "pages", "--field", "title").code == 0
+    with opened() as engine:
+        before = engine.search("pages", {"query": {"match_all": {}}, "size": 20})["hits"]["hits"]
+    stopped = run("backfill", "pages", "--workers", 1)
+    assert stopped.code == 1
+    assert "18 of 20 fingerprints would be replaced by ones of far less text" in stopped.err
+    with opened() as engine:
+        assert engine.search("pages", {"query": {"match_all": {}}, "size": 20})["hits"]["hits"] == before
+    (anyway,) = [one for one in hints(stopped.err.replace("; ", "\n")) if one[0] == "backfill"]
+    assert anyway == ["backfill", "pages", "--allow-poorer"]
+    assert "20 updated" in run(*anyway, "--workers", 1).out

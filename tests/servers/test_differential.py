@@ -1,0 +1,90 @@
+"""Where nothing folds, a folded answer is the server's own, key by key, for some 290 requests.
+
+
+The requests are data, in ``requests.json``: by the part of a search that they are about, each with its body,
+URL parameters and target. A server that refuses one has it refused by a folded search, too.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.distinct import comparable, differences, index_documents_that_differ, search_plainly
+from support.servers.admin import ask
+
+from shinglefold.contracts.engine import JSON
+from shinglefold.errors import ConfigError, ShinglefoldError
+from shinglefold.rerank import FoldedSearch
+
+GROUPS: dict[str, dict[str, list[Any]]] = json.loads(Path(__file__).with_name("requests.json").read_text())
+CASES = {f"{group}: {name}": case for group, cases in GROUPS.items() for name, case in cases.items()}
+#: What a folded search refuses by name although servers take it.
+REFUSED = {
+    "queries: inner hits called duplicates": 'the members of each group are called "duplicates"',
+    "ranking: collapse": '"collapse" and folding exclude each other',
+    "address: scroll": "a folded search has no scroll context",
+    "address: filter_path": "unknown search parameter 'filter_path'",
+}
+
+
+@dataclass(frozen=True)
+class Site:
+    """Indices whose documents all differ, and the names that requests have for them."""
+
+    url: str
+    names: Mapping[str, str]
+    folded: FoldedSearch
+
+    def named(self, part: Any) -> Any:
+        text = json.dumps(part)
+        for name, index in self.names.items():
+            text = text.replace(name, index)
+        return json.loads(text)
+
+
+@pytest.fixture(scope="module", params=[1, 3], ids=["one shard", "three shards"])
+def site(request, engine, server, scheme, canonicalizer) -> Iterator[Site]:
+    begin = f"shinglefold-test-differ-{request.param}"
+    names = {
+        "INDEX": f"{begin}-a",
+        "SECOND": f"{begin}-b",
+        "ALIAS": f"{begin}-alias",
+        "NONE": f"{begin}-none",
+    }
+    for first, name in ((0, names["INDEX"]), (100, names["SECOND"])):
+        if engine.index_exists(name):
+            engine.delete_index(name)
+        index_documents_that_differ(engine, name, request.param, scheme, canonicalizer, first=first)
+    filtered = {"index": names["INDEX"], "alias": names["ALIAS"], "filter": {"range": {"number": {"gte": 6}}}}
+    ask(server.url, "POST", "/_aliases", {"actions": [{"add": filtered}]})
+    yield Site(server.url, names, FoldedSearch(engine, scheme))
+    for name in (names["INDEX"], names["SECOND"]):
+        engine.delete_index(name)
+
+
+def folded_answer(site: Site, index: str, body: JSON, parameters: JSON) -> JSON | ShinglefoldError:
+    try:
+        return site.folded.search(index, body, params=parameters)
+    except ShinglefoldError as error:
+        return error
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_where_nothing_folds_the_answer_is_the_servers_own(site, name):
+    case = site.named(CASES[name])
+    body, parameters, index = [*case, *({}, site.names["INDEX"])[len(case) - 1 :]]
+    own = search_plainly(site.url, index, body, parameters)
+    found = folded_answer(site, index, body, parameters)
+    if isinstance(own, ShinglefoldError):
+        # What is refused before it is sent is a ConfigError.
+        assert isinstance(found, ConfigError | type(own)), (own, found)
+    elif name in REFUSED:
+        assert isinstance(found, ConfigError)
+        assert REFUSED[name] in str(found)
+    else:
+        assert isinstance(found, dict), found
+        assert found.get("dedup", {}).get("folded", 0) == 0
+        assert not differences(comparable(own), comparable(found))

@@ -1,0 +1,97 @@
+"""An index that changes in the midst of a run: the run ends with the reason, and with what mends it."""
+
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from support.maintenance import FIELDS, pages
+from support.servers.admin import ask
+
+from shinglefold.canon import Canonicalizer
+from shinglefold.ingest import Pipeline, default_definition, index_documents, mappings
+from shinglefold.model.scheme import Scheme
+
+COUNT = 1_200
+#: The document before which the index changes; the first block was sent before.
+AT = 1_000
+
+
+@pytest.fixture(scope="session")
+def pipeline(scheme: Scheme, canonicalizer: Canonicalizer) -> Pipeline:
+    return Pipeline.from_json(default_definition(), scheme, canonicalizer)
+
+
+@pytest.fixture
+def made(scheme: Scheme) -> dict[str, Any]:
+    made = mappings(scheme)
+    made["properties"] |= {**FIELDS, "id": {"type": "keyword"}}
+    return made
+
+
+def other_scheme(scheme: Scheme) -> dict[str, Any]:
+    return mappings(scheme.with_options(values=84, groups=20))
+
+
+CHANGES: dict[str, tuple[Callable[..., None], str]] = {
+    "nothing": (lambda *_: None, ""),
+    "another scheme": (
+        lambda engine, index, scheme: engine.put_mappings(index, {"_meta": other_scheme(scheme)["_meta"]}),
+        "the recipe of",
+    ),
+    "no recipe": (lambda engine, index, _: engine.put_mappings(index, {"_meta": {}}), "the recipe of"),
+    "deleted": (lambda engine, index, _: engine.delete_index(index), "was deleted during this run"),
+    "made anew without mappings": (
+        lambda engine, index, _: (engine.delete_index(index), engine.create_index(index, {}, {})),
+        "another of its name was made",
+    ),
+    "made anew alike": (
+        lambda engine, index, scheme: (
+            engine.delete_index(index),
+            engine.create_index(index, mappings(scheme), {}),
+        ),
+        "another of its name was made",
+    ),
+}
+
+
+def changing(change: Callable[[], None], at: int = AT) -> Iterator[dict[str, Any]]:
+    for number, page in enumerate(pages(COUNT, length=400)):
+        if number == at:
+            change()
+        yield page
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_run_into_an_index_that_changes_says_so(engine, new_index, made, scheme, pipeline, name):
+    change, told = CHANGES[name]
+    index = new_index(made)
+    records = changing(lambda: change(engine, index, scheme))
+    summary = index_documents(engine, index, records, pipeline, workers=1)
+    assert told in summary.stopped
+    assert bool(summary.stopped) == bool(told)
+    assert not told or "`shinglefold" in summary.stopped
+
+
+def test_an_alias_that_moves_leaves_documents_behind(engine, server, new_index, made, pipeline):
+    alias = f"shinglefold-alias-{uuid.uuid4().hex[:8]}"
+    old, new = new_index(made), new_index(made)
+    ask(server.url, "POST", "/_aliases", {"actions": [{"add": {"index": old, "alias": alias}}]})
+    swap = [{"remove": {"index": old, "alias": alias}}, {"add": {"index": new, "alias": alias}}]
+    records = changing(lambda: ask(server.url, "POST", "/_aliases", {"actions": swap}))
+    summary = index_documents(engine, alias, records, pipeline, workers=1)
+    assert f"went into {old!r}" in summary.stopped
+
+
+def test_an_index_that_comes_behind_an_alias_is_no_change(engine, server, new_index, made, pipeline):
+    alias = f"shinglefold-alias-{uuid.uuid4().hex[:8]}"
+    old, new = new_index(made), new_index(made)
+    first = [{"add": {"index": old, "alias": alias, "is_write_index": True}}]
+    ask(server.url, "POST", "/_aliases", {"actions": first})
+    rolled = [
+        {"add": {"index": old, "alias": alias, "is_write_index": False}},
+        {"add": {"index": new, "alias": alias, "is_write_index": True}},
+    ]
+    records = changing(lambda: ask(server.url, "POST", "/_aliases", {"actions": rolled}))
+    summary = index_documents(engine, alias, records, pipeline, workers=1)
+    assert (summary.stopped, summary.indexed) == ("", COUNT)
