@@ -140,7 +140,7 @@ def make_plan(engine: Engine, request: SetupRequest) -> Plan:
             for index in request.indices
             for name, reasons in incomplete_streams(templates, index, request.component).items()
         }
-        changes, users = _template_changes(templates, request, others, missing_only=bool(streams))
+        changes, users = _template_changes(templates, request, others, for_streams=bool(streams))
         problems |= users
         problems |= {} if request.shadow else others
         problems |= _not_ours(templates, request)
@@ -226,20 +226,22 @@ def _template_changes(
     request: SetupRequest,
     others: Mapping[str, Sequence[str]],
     *,
-    missing_only: bool,
+    for_streams: bool,
 ) -> tuple[list[SetupChange], dict[str, tuple[str, ...]]]:
     """Return the changes of templates, and index templates that must keep the recipe they have.
 
-    Without patterns, only a missing component template is installed, and only if ``missing_only``: data
-    streams need it. One that exists may be that of other indices.
+    Without patterns, only a component template that no index template uses is installed, and only
+    ``for_streams``. One in use may be that of other indices.
     """
     if request.patterns:
         users = _users_of_another_recipe(templates, request)
         if users:
             return [], users
         return [*_component(templates, request), *_template(templates, request, others)], {}
-    absent = templates.component_template(request.component) is None
-    return [*_component(templates, request)] if missing_only and absent else [], {}
+    used = any(
+        request.component in body.get("composed_of", ()) for body in templates.index_templates().values()
+    )
+    return [*_component(templates, request)] if for_streams and not used else [], {}
 
 
 def template_notes(

@@ -226,9 +226,10 @@ def test_setup_announces_every_field_and_a_second_run_has_nothing_to_do(
     if inside is not None:
         properties["_dedup"] = {"type": "object", "dynamic": inside}
     index = new_index({"dynamic": dynamic, "properties": properties})
-    steps = default_definition("_dedup")
+    first, steps = default_definition("_dedup"), default_definition("_dedup")
+    first["processors"].append({"set": {"field": "lang", "copy_from": "_dedup.lang", "override": False}})
     steps["processors"].append({"set": {"field": "read_by", "value": "us"}})
-    for definition in (default_definition("_dedup"), steps):
+    for definition in (first, steps):
         pipeline = Pipeline.from_json(definition, scheme, canonicalizer)
         request = SetupRequest(pipeline.recipe("_dedup"), indices=(index,))
         plan = make_plan(engine, request)
