@@ -179,6 +179,10 @@ class AsyncFoldedIndex:
         """Write documents with their fingerprints; see ``FoldedIndex.index``."""
         return await self._in_thread(lambda index: index.index(documents, **options))
 
+    async def sign(self, documents: Iterable[Mapping[str, Any]], *, workers: int = 1) -> list[Document]:
+        """Return documents with their fingerprints; see ``FoldedIndex.sign``."""
+        return await self._in_thread(lambda index: list(index.sign(documents, workers=workers)))
+
     async def add(self, document: Document) -> "Verdict":
         """Write one document unless it is a near-duplicate; see ``FoldedIndex.add``."""
         return await (await self._open_gate()).add(document)

@@ -191,7 +191,13 @@ class FoldedIndex:
 
         hits = self.stored_hit(a), self.stored_hit(b)
         found = explain_pair(
-            hits, self.scheme, self.canonicalizer, self.recipe.field, self.recipe.fields, seal=self.seal
+            hits,
+            self.scheme,
+            self.canonicalizer,
+            self.recipe.field,
+            self.recipe.fields,
+            seal=self.seal,
+            mappings=self.engine.all_mappings(self.name).values(),
         )
         return {**found.facts, "passages": [passage._asdict() for passage in found.passages]}
 
@@ -224,14 +230,16 @@ class FoldedIndex:
         documents: Iterable[Mapping[str, Any]],
         *,
         dead_letters: str | PathLike[str] | None = None,
+        routing_field: str = "",
         workers: int = 1,
         progress: Callable[[Progress], None] | None = None,
     ) -> Summary:
         """Write documents with their fingerprints; replace documents with the same ids.
 
         Args:
-            documents: dictionaries of fields; ``_id`` or ``id`` is the id. ``shinglefold.ingest.read(path)``
-                yields the documents of a file.
+            documents: dictionaries of fields; ``_id`` or ``id`` is the id, ``_routing`` the routing.
+                ``shinglefold.ingest.read(path)`` yields the documents of a file.
+            routing_field: the field of the routing, such as the id of the parent in a ``join`` field.
             dead_letters: a file for documents that fail; without one they are only counted.
             workers: processes; 0 means one for each core.
             progress: called after each block.
@@ -262,6 +270,7 @@ class FoldedIndex:
                 workers=workers,
                 progress=progress,
                 groups=numbering,
+                routing_field=routing_field,
             )
         finally:
             if numbering is not None:

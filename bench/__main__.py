@@ -24,6 +24,7 @@ BENCHMARKS: Mapping[str, str] = {
     "rerank": "bench.rerank",
     "search": "bench.search",
     "servers": "bench.servers",
+    "servers.callers": "bench.server_callers",
     "groups": "bench.groups",
     **{f"groups.{part}": f"bench.groups.{part}" for part in PARTS},
     "storage": "bench.storage",

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bench import corpora
+from bench.server_callers import callers
 from bench.server_indices import MINIMA, PLAIN, RAW, Site
 from bench.server_pages import latency
 from bench.storage import URL
@@ -228,7 +229,7 @@ def _measured(corpus: str) -> Iterator[Row]:
         info = engine.info()
         site = Site(engine, corpus)
         try:
-            rows = [*throughput(site), *site.growth(), *latency(site), *folds(site)]
+            rows = [*throughput(site), *site.growth(), *latency(site), *callers(site), *folds(site)]
         finally:
             site.delete()
     server = f"{info['distribution']} {info['version']}"

@@ -2,21 +2,21 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from heapq import nlargest
 from typing import Any
-from urllib.parse import urlsplit
 
 from shinglefold.contracts.engine import JSON, Engine
-from shinglefold.errors import ConfigError, chain, suggest
+from shinglefold.contracts.shard_failures import refuse_small_windows
+from shinglefold.errors import ConfigError, EngineError, chain, shorten, suggest
 from shinglefold.grouping.gate.protocol.placeholders import GROUP, LEADER, GateFields
+from shinglefold.grouping.report_values import day_of, first_value, host_of, read_date
 from shinglefold.grouping.scope_values import date_doc_values
 from shinglefold.maintenance.scan import DEFAULT_BACKOFF, Scan, restart_on_expiry
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.stored_fingerprint import PENDING, is_placeholder, stored_parts
 from shinglefold.options.validation import check_engine, check_str, check_type
-from shinglefold.rerank.hits import field_values, moment
 from shinglefold.rerank.index_knowledge import source_of
 from shinglefold.runtime.backoff import retry_unavailable
 
@@ -25,6 +25,11 @@ _DATES = ("published_at", "published", "date", "created_at", "updated_at", "time
 #: Ranges of group sizes that are counted together; the last one has no end.
 _SIZES = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 9), (10, 19), (20, 49), (50, 99), (100, 0))
 _TITLE_LIMIT = 200
+_ADDRESSES = ("url", "link")
+#: The members of a listed group that are shown.
+_MEMBERS = 20
+#: The number of groups whose members are read by one request.
+_AT_ONCE = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +75,23 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
+class Member:
+    """A document of a group; ``url``, ``host`` and ``date`` are "" if it has none."""
+
+    index: str
+    id: str
+    title: str
+    url: str
+    host: str
+    date: str
+
+
+@dataclass(frozen=True, slots=True)
 class ListedGroup:
-    """A group: its number, its leader, and the date of its newest document, "" if it has none."""
+    """A group: its number, its leader, and the date of its newest document, "" if it has none.
+
+    ``members``: up to 20 documents, the leader first, then by date.
+    """
 
     group: int
     documents: int
@@ -79,6 +99,7 @@ class ListedGroup:
     id: str
     title: str
     newest: str
+    members: tuple[Member, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +115,10 @@ class GroupReport:
         months: all in order, by UTC.
         without: for each of the three, how many documents with a number lack a value.
         more: for each of the three, how many values are not listed.
+        unread_dates: how many of the documents without a month have a date that cannot be read;
+            ``unread_date``: one such date.
+        placeholders: reserved ids of a gate, which are not documents yet.
+        made_at: when the report was made, ISO 8601 in UTC.
     """
 
     index: str
@@ -111,6 +136,10 @@ class GroupReport:
     months: tuple[Share, ...]
     without: Mapping[str, int]
     more: Mapping[str, int]
+    unread_dates: int = 0
+    unread_date: str = ""
+    placeholders: int = 0
+    made_at: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON."""
@@ -125,7 +154,14 @@ class GroupReport:
         documents = "1 document" if without == 1 else f"{without:,} documents"
         missing = f"{documents} without a {one} left out" if without else ""
         beyond = f"{more:,} more {kind if more > 1 else one}" if more else ""
-        return "; ".join(filter(None, (missing, beyond)))
+        return "; ".join(filter(None, (missing, beyond, self.unread() if kind == "months" else "")))
+
+    def unread(self) -> str:
+        """Return a phrase on dates that cannot be read; "" if there are none."""
+        if not self.unread_dates:
+            return ""
+        several = "1 document has a date" if self.unread_dates == 1 else f"{self.unread_dates:,} have dates"
+        return f"{several} that cannot be read, such as {self.unread_date!r}"
 
 
 @dataclass(slots=True)
@@ -153,6 +189,9 @@ class GroupTally:
     path: str
     names: ReportFields
     documents: int = 0
+    placeholders: int = 0
+    unread_dates: int = 0
+    unread_date: str = ""
     _groups: dict[int, _Group] = field(default_factory=dict)
     _all: dict[str, Counter[str]] = field(default_factory=lambda: {kind: Counter() for kind in _KINDS})
     _copies: dict[str, Counter[str]] = field(default_factory=lambda: {kind: Counter() for kind in _KINDS})
@@ -174,7 +213,7 @@ class GroupTally:
         for hit in hits:
             source = hit["_source"]
             if "scheme" not in stored_parts(source, self.path) and is_placeholder(source, self.path):
-                # A placeholder of a gate is not a document yet.
+                self.placeholders += 1
                 continue
             self.documents += 1
             number = gate_fields.group(source)
@@ -182,10 +221,14 @@ class GroupTally:
                 self._count(hit, number, gate_fields.leads(source))
 
     def _count(self, hit: Mapping[str, Any], number: int, leads: bool) -> None:
-        when = _dated(moment(_first(hit, self.names.dates)))
+        written = first_value(hit, self.names.dates)
+        when = read_date(written)
+        if when is None and written not in (None, ""):
+            self.unread_dates += 1
+            self.unread_date = self.unread_date or shorten(str(written))
         language = str(stored_parts(hit["_source"], self.path).get("lang") or "")
-        own = (_host(_first(hit, self.names.hosts)), language, _calendar(when)[:7])
-        title = str(_first(hit, (self.names.title,)) or "")[:_TITLE_LIMIT]
+        own = (host_of(first_value(hit, self.names.hosts)), language, day_of(when)[:7])
+        title = str(first_value(hit, (self.names.title,)) or "")[:_TITLE_LIMIT]
         group = self._groups.get(number)
         # A group has several leaders if two writers did not see each other.
         original = leads and not (group and group.leaders)
@@ -233,39 +276,11 @@ class GroupTally:
             tuple(sorted(shares["months"], key=lambda one: one.value)),
             {kind: self._all[kind][""] for kind in _KINDS},
             {kind: values[kind] - len(shares[kind]) for kind in _KINDS},
+            self.unread_dates,
+            self.unread_date,
+            self.placeholders,
+            datetime.now(UTC).isoformat(timespec="minutes"),
         )
-
-
-def _first(hit: Mapping[str, Any], names: Iterable[str]) -> Any:  # noqa: ANN401 - JSON
-    return next((values[0] for name in names if (values := field_values(hit, name))), None)
-
-
-def _host(value: object) -> str:
-    """Return the host of an address or of a bare host name, without a port; "" if there is none."""
-    text = "" if value is None else str(value).strip().lower()
-    try:
-        parts = urlsplit(text if "//" in text else f"//{text}")
-        # Raises ValueError if the part after the colon is not a port, as in other kinds of addresses.
-        _ = parts.port
-        mail = "//" not in text and parts.username is not None
-        return "" if mail else parts.hostname or ""
-    except ValueError:
-        return ""
-
-
-def _dated(when: float | None) -> float | None:
-    """Return a moment; None if the calendar does not have it."""
-    return when if _calendar(when) else None
-
-
-def _calendar(when: float | None) -> str:
-    """Return the day of a moment as ``YYYY-MM-DD``, "" if there is none."""
-    if when is None:
-        return ""
-    try:
-        return datetime.fromtimestamp(when, UTC).date().isoformat()
-    except (ValueError, OverflowError, OSError):
-        return ""
 
 
 def _shares(documents: Counter[str], copies: Counter[str]) -> Iterable[Share]:
@@ -283,7 +298,7 @@ def _sizes(counted: Counter[int]) -> Iterable[Size]:
 
 def _listed(groups: Iterable[tuple[int, _Group]]) -> Iterable[ListedGroup]:
     for number, group in groups:
-        newest = _calendar(group.newest)
+        newest = day_of(group.newest)
         yield ListedGroup(number, group.size, group.index, group.id, group.title, newest)
 
 
@@ -320,7 +335,55 @@ def make_report(
         raise ConfigError(
             f"no document of {index!r} has a group number: {chain([*first, suggest('regroup', index)])}"
         )
-    return tally.report(index, listed)
+    made = tally.report(index, listed)
+    members = _members(engine, index, recipe.field, fields, dates, made)
+    return replace(
+        made,
+        largest=tuple(replace(one, members=members[one.group]) for one in made.largest),
+        newest=tuple(replace(one, members=members[one.group]) for one in made.newest),
+    )
+
+
+def _members(  # noqa: PLR0917 - of one report
+    engine: Engine, index: str, path: str, names: ReportFields, dates: Sequence[JSON], made: GroupReport
+) -> dict[int, tuple[Member, ...]]:
+    """Return the members of the groups that are listed, by number."""
+    numbers = list(dict.fromkeys(one.group for one in (*made.largest, *made.newest)))
+    leaders = {one.group: (one.index, one.id) for one in (*made.largest, *made.newest)}
+    shown = [*names.hosts, *names.dates, *_ADDRESSES, names.title]
+    found: dict[int, tuple[Member, ...]] = {}
+    for begin in range(0, len(numbers), _AT_ONCE):
+        part = numbers[begin : begin + _AT_ONCE]
+        bodies = [
+            {
+                # The leader scores, so that it is among the members of a large group.
+                "query": {
+                    "bool": {
+                        "filter": [{"term": {f"{path}.{GROUP}": number}}],
+                        "should": [{"ids": {"values": [leaders[number][1]]}}],
+                    }
+                },
+                "size": _MEMBERS,
+                "_source": shown,
+                "docvalue_fields": list(dates),
+            }
+            for number in part
+        ]
+        for number, answer in zip(part, engine.msearch([(index, body) for body in bodies]), strict=True):
+            if isinstance(answer, EngineError):
+                raise answer
+            refuse_small_windows(answer)
+            own = [_member(hit, names) for hit in answer["hits"]["hits"]]
+            own.sort(key=lambda one: ((one.index, one.id) != leaders[number], one.date, one.id))
+            found[number] = tuple(own)
+    return found
+
+
+def _member(hit: Mapping[str, Any], names: ReportFields) -> Member:
+    url = str(first_value(hit, _ADDRESSES) or "")
+    title = str(first_value(hit, (names.title,)) or "")[:_TITLE_LIMIT]
+    day = day_of(read_date(first_value(hit, names.dates)))
+    return Member(hit["_index"], hit["_id"], title, url, host_of(first_value(hit, names.hosts)), day)
 
 
 def _scan(

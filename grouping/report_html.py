@@ -5,7 +5,7 @@ from html import escape
 from math import ceil
 from typing import NamedTuple
 
-from shinglefold.grouping.report import GroupReport, ListedGroup, Share
+from shinglefold.grouping.report import GroupReport, ListedGroup, Member, Share
 
 _WIDTH, _ROW, _LABEL, _VALUE = 640, 26, 230, 160
 _HEIGHT, _FOOT = 180, 44
@@ -36,6 +36,22 @@ th,td{border-bottom:1px solid var(--line);padding:.35rem .6rem .35rem 0;overflow
 vertical-align:top}
 td.number,th.number{text-align:right;white-space:nowrap;width:6rem;padding-right:1rem}
 td.date{white-space:nowrap}small{color:var(--soft)}
+summary small{white-space:nowrap}
+.wide{grid-column:1/-1}a{color:var(--bar)}a:visited{color:var(--soft)}
+.groups{display:grid;gap:.6rem}
+details{border:1px solid var(--line);border-radius:8px;padding:.55rem .9rem}
+summary{cursor:pointer;display:flex;gap:1rem;align-items:baseline}
+summary b{font-variant-numeric:tabular-nums;min-width:6.5rem;font-weight:600}
+summary span{min-width:0;overflow-wrap:anywhere;flex:1}
+summary::after{content:"+";color:var(--soft);font-size:1.2rem;line-height:1}
+details[open] summary::after{content:"–"}summary::-webkit-details-marker{display:none}
+ol{margin:.6rem 0 .2rem;padding-left:1.6rem}
+li{padding:.2rem 0;overflow-wrap:anywhere}li::marker{color:var(--soft)}
+mark{background:var(--rest);color:inherit;border-radius:4px;padding:0 .4em;font-size:.8rem}
+.note{max-width:46rem;color:var(--ink)}
+@media(max-width:680px){body{padding:1.2rem 1rem}dl{gap:.8rem 1.6rem}dd{font-size:1.35rem}
+summary{flex-wrap:wrap;gap:.1rem .8rem}summary span{flex-basis:100%;order:3}summary b{flex:1}}
+@media print{details{break-inside:avoid}details::details-content{content-visibility:visible;height:auto}}
 """
 
 
@@ -77,13 +93,42 @@ def page(report: GroupReport) -> str:
         parts.append(_section("Copies by month", _legend(report, "months"), _columns(months)))
     for title, groups in (("The largest groups", report.largest), ("The newest groups", report.newest)):
         if groups:
-            parts.append(_section(title, "Each is shown by the document that leads it.", _table(groups)))
+            legend = "A click shows the documents of a group; the first is its original."
+            parts.append(_section(title, legend, _groups(groups), wide=True))
     name = escape(report.index)
     return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Groups in {name}</title>'
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Copies in {name}</title>'
         f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style>'
-        f"<h1>Groups in {name}</h1>{_figures(report)}<main>{''.join(parts)}</main></html>\n"
+        f"<h1>Copies in {name}</h1><p>{_made(report)}</p>{_how_to_read(report)}{_figures(report)}"
+        f"<main>{''.join(parts)}</main></html>\n"
     )
+
+
+def _made(report: GroupReport) -> str:
+    return f"As of {escape(report.made_at.replace('T', ' ').replace('+00:00', ' UTC'))}."
+
+
+def _how_to_read(report: GroupReport) -> str:
+    """Return what a group and a copy are, and what the figures say, in sentences."""
+    sentences = [
+        "Documents with nearly the same text form a <b>group</b>: reprints, mirrors, revisions. The one with "
+        "which the others were matched counts as the <b>original</b>; every other one is a <b>copy</b>. A "
+        "search that folds shows a group as one result."
+    ]
+    if report.copies:
+        grouped = report.documents - report.without_group
+        several = "1 text has" if report.shared == 1 else f"{report.shared:,} texts have"
+        sentences.append(
+            f"Here {report.copies:,} of {grouped:,} documents are copies ({report.copies / grouped:.1%}), "
+            f"and {several} more than one document."
+        )
+    if report.without_group:
+        sentences.append(f"Without a group number, and not in the plots: {report.without_group:,}.")
+    if report.placeholders:
+        sentences.append(f"Reserved ids without a document are not counted: {report.placeholders:,}.")
+    if unread := report.unread():
+        sentences.append(f"Months and newest dates are incomplete: {escape(unread)}.")
+    return f'<p class="note">{" ".join(sentences)}</p>'
 
 
 def _legend(report: GroupReport, kind: str) -> str:
@@ -107,8 +152,9 @@ def _figures(report: GroupReport) -> str:
     return f"<dl>{''.join(f'<div><dt>{name}</dt><dd>{value}</dd></div>' for name, value in figures)}</dl>"
 
 
-def _section(title: str, legend: str, body: str) -> str:
-    return f"<section><h2>{title}</h2><p>{legend}</p>{body}</section>"
+def _section(title: str, legend: str, body: str, *, wide: bool = False) -> str:
+    kind = ' class="wide"' if wide else ""
+    return f"<section{kind}><h2>{title}</h2><p>{legend}</p>{body}</section>"
 
 
 def _rows(bars: Sequence[_Bar]) -> str:
@@ -166,23 +212,31 @@ def _svg(drawn: Sequence[str], height: int) -> str:
     return f'<svg viewBox="0 0 {_WIDTH} {height}" role="img">{"".join(drawn)}</svg>'
 
 
-def _table(groups: Sequence[ListedGroup]) -> str:
-    dated = any(one.newest for one in groups)
-    head = '<th class="number">documents</th><th>leader</th>' + ("<th>newest</th>" if dated else "")
-    rows = [
-        f'<tr><td class="number">{one.documents:,}</td><td>{_named(one)}</td>'
-        + (f'<td class="date">{escape(one.newest)}</td>' if dated else "")
-        + "</tr>"
-        for one in groups
-    ]
-    return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
+def _groups(groups: Sequence[ListedGroup]) -> str:
+    """Return groups with their members, closed but for the first."""
+    return f'<div class="groups">{"".join(map(_group, groups, [True, *[False] * len(groups)]))}</div>'
 
 
-def _named(group: ListedGroup) -> str:
-    """Return title and id of the leader of a group; the id, too, because titles repeat."""
-    if not group.title:
-        return escape(group.id)
-    return f"{escape(group.title)} <small>{escape(_cut(group.id, 60))}</small>"
+def _group(group: ListedGroup, is_open: bool) -> str:
+    newest = f" <small>newest {escape(group.newest)}</small>" if group.newest else ""
+    title = escape(group.title) if group.title else escape(_cut(group.id, 60))
+    members = "".join(_member(one, original=not at) for at, one in enumerate(group.members))
+    more = group.documents - len(group.members)
+    rest = f"<p>and {more:,} more</p>" if more > 0 else ""
+    return (
+        f"<details{' open' if is_open else ''}><summary><b>{group.documents:,} documents</b>"
+        f"<span>{title}{newest}</span></summary><ol>{members}</ol>{rest}</details>"
+    )
+
+
+def _member(member: Member, *, original: bool) -> str:
+    """Return a document with a link where it has an address; the id, too, because titles repeat."""
+    name = escape(member.title or _cut(member.id, 60))
+    if member.url.startswith(("http://", "https://")):
+        name = f'<a href="{escape(member.url)}" rel="noreferrer">{name}</a>'
+    about = [member.host, member.date, _cut(member.id, 60) if member.title else ""]
+    badge = " <mark>original</mark>" if original else ""
+    return f"<li>{name}{badge} <small>{escape(' · '.join(filter(None, about)))}</small></li>"
 
 
 def _without_gaps(months: Sequence[Share]) -> list[Share]:

@@ -1,5 +1,6 @@
 """Add fingerprints to a live index: read every document, and update those whose fingerprint differs."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field
@@ -12,6 +13,7 @@ from shinglefold.errors import ConfigError, EngineError, IndexMissing, PitExpire
 from shinglefold.ingest.index_mapping import check_index
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
 from shinglefold.ingest.writing.accounting import Progress
+from shinglefold.ingest.writing.index_watch import IndexChanged, IndexWatch
 from shinglefold.maintenance.checkpoint import Checkpoint
 from shinglefold.maintenance.guarded_updates import BackfillCounts, Updater
 from shinglefold.maintenance.preconditions import check_updatable
@@ -165,6 +167,7 @@ class _Backfill:
     checkpoint: Checkpoint = field(init=False)
     throttle: Throttle = field(init=False)
     updater: Updater = field(init=False)
+    watch: IndexWatch = field(init=False)
     total: int = 0
     resumed: bool = False
     anew: bool = False
@@ -187,6 +190,9 @@ class _Backfill:
         path = None if options.checkpoint is None else Path(options.checkpoint)
         self.checkpoint = Checkpoint(path, "backfill", job)
         self.throttle = Throttle(options.requests_per_second)
+        self.watch = IndexWatch(
+            self.engine, self.index, self.pipeline.recipe(options.field), suggest("backfill", self.index)
+        )
         self.updater = Updater(
             self.engine,
             self.pipeline,
@@ -198,6 +204,7 @@ class _Backfill:
     def run(self) -> BackfillSummary:
         """Scan the index, then documents that were written without a fingerprint meanwhile."""
         start = perf_counter()
+        self.watch.begin()
         position = self._resume()
         stopped = self._stopped_by(lambda: self._scan_all(position))
         if not stopped or self.anew:
@@ -236,7 +243,7 @@ class _Backfill:
         except KeyboardInterrupt as error:
             return str(error) or "interrupted"
         except (EngineError, _PoorerFingerprints) as error:
-            self.anew = isinstance(error, IndexMissing)
+            self.anew = isinstance(error, IndexMissing | IndexChanged)
             return str(error)
         return ""
 
@@ -269,6 +276,10 @@ class _Backfill:
             )
 
     def _scan_all(self, position: ScanPosition | None) -> None:
+        self._scan_everything(position)
+        self.watch.check()
+
+    def _scan_everything(self, position: ScanPosition | None) -> None:
         self._scan_with_restarts(self._scan(self._query), position)
         for _ in range(_SWEEPS):
             before = self.counts.updated
@@ -287,7 +298,12 @@ class _Backfill:
         for _ in range(RESTARTS):
             try:
                 self._scan_once(scan, position, is_sweep)
-            except PitExpired:
+            except (PitExpired, IndexMissing) as error:
+                if self.engine.index_exists(self.index):
+                    # Perhaps another index has its name.
+                    self.watch.check()
+                if isinstance(error, IndexMissing):
+                    raise
                 position = None
                 if not is_sweep:
                     self.counts.restart()
@@ -318,10 +334,13 @@ class _Backfill:
                 self._check_new(page.hits, outcomes)
                 with self.interrupts.held():
                     self.counts.add(self.updater.write(page.hits, outcomes))
+                    names = Counter(hit["_index"] for hit in page.hits if hit["_index"] != self.index)
+                    self.watch.wrote(names, len(page.hits))
                     position = page.place
                     if not is_sweep:
                         self.checkpoint.save({"place": asdict(position), "counts": self.counts.to_json()})
                 self._report()
+                self.watch.check_if_due()
                 with self.interrupts.breakable():
                     self.throttle.wait(len(page.hits))
         scan.close(position)

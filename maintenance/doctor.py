@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any, Literal
 
 from shinglefold.contracts.engine import JSON, Document, Engine
-from shinglefold.errors import InputError, PermissionDenied
+from shinglefold.errors import InputError, PermissionDenied, nearest
 from shinglefold.ingest.field_paths import MISSING, get, without_path
 from shinglefold.ingest.field_statistics import FieldWatch, has_titles_alone, likely_texts
 from shinglefold.ingest.pipeline.field_usage import raw_fields, source_fields
@@ -37,6 +37,7 @@ from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import is_placeholder
 from shinglefold.model.values import Fingerprint
 from shinglefold.options.validation import check_engine, check_int, check_number, check_str, check_type
+from shinglefold.rerank.index_knowledge import paths
 
 #: Findings that hidden texts may cause.
 SUSPECT = ("stale", "textless")
@@ -130,7 +131,8 @@ class Diagnosis:
     - ``unreadable``: the pipeline fails on the document.
     - ``dropped``: the pipeline drops the document.
     - ``unsealed``: the index is sealed, and the fingerprint was altered or made without the key.
-    - ``hidden``: it belongs to more text than the client may read; ``unseen`` names the fields.
+    - ``hidden``: it belongs to more text than the client may read; ``unseen`` names the fields,
+      ``resembling`` the nearest ones of the mappings, as the names may be mistyped.
     - ``kept``: a gate's placeholder, no document yet.
 
     ``listed``: some ids of each finding that needs repair. ``mapping``: errors of the mappings. ``remarks``:
@@ -155,6 +157,7 @@ class Diagnosis:
     obstacles: tuple[str, ...] = ()
     empty: int = 0
     unseen: tuple[str, ...] = ()
+    resembling: Mapping[str, str] = field(default_factory=dict)
     ungrouped: int = 0
     lacking: tuple[str, ...] = ()
     titles_alone: int = 0
@@ -264,11 +267,18 @@ def _diagnosis(
         obstacles=obstacle_messages,
         empty=empty_count,
         unseen=visibility.fields if visibility.hides_text else (),
+        resembling=_resembling(visibility, mappings),
         ungrouped=ungrouped,
         lacking=coverage.lacking,
         titles_alone=titles_alone if coverage.lacking else 0,
         unread=() if visibility.hides_text else coverage.unread,
     )
+
+
+def _resembling(visibility: FieldVisibility, mappings: Mapping[str, Any]) -> dict[str, str]:
+    """Return the nearest field of the mappings for each field that they lack, which may be mistyped."""
+    known = list(paths(mappings)) if visibility.hides_text else []
+    return {name: near for name in visibility.fields if (near := nearest(name, known))}
 
 
 def _check_mappings(

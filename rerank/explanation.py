@@ -1,7 +1,7 @@
 """Why two documents fold: their fingerprints, and the passages that their texts share."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -10,6 +10,7 @@ import numpy as np
 
 from shinglefold.contracts.engine import JSON
 from shinglefold.errors import ConfigError, InputError, SchemeMismatch, shorten
+from shinglefold.model.recipe import signed_fields
 from shinglefold.model.scheme import Scheme, checked_scheme
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import stored_parts
@@ -201,6 +202,7 @@ def explain_pair(
     texts: Sequence[str],
     *,
     seal: Seal | None = None,
+    mappings: Iterable[Mapping[str, Any]] = (),
 ) -> PairExplanation:
     """Return why two documents of an index fold, or why not.
 
@@ -209,6 +211,8 @@ def explain_pair(
         field: the field of their fingerprints.
         texts: the fields whose texts are aligned, one text after the other.
         seal: the seal with the key of the index.
+        mappings: those of the index. With them, a document whose fingerprint is of another text than it has
+            is marked as ``stale``, and folds with none.
 
     Raises:
         InputError: one of them has no fingerprint, or one without that seal.
@@ -226,6 +230,12 @@ def explain_pair(
     stage = TextStages(canonicalizer).stage(scheme, tuple(texts), wanted=False)
     facts = _stored_facts(hits, prints, scheme, field, seal)
     facts |= {"text": _text_verdict(hits, scheme, field, seal, stage, facts)}
+    several = list(mappings)
+    current = TextStages(canonicalizer).stage(scheme, signed_fields(several), wanted=False, mappings=several)
+    sides = zip("ab", hits, prints, strict=True)
+    for name in current.stale({name: (hit["_source"], made.stored_digest) for name, hit, made in sides}):
+        facts[name] |= {"stale": True}
+        facts |= {"folds": False, "text": {**facts["text"], "folds": False}}
     return PairExplanation(facts, (one, other), find_passages(*tokens))
 
 

@@ -25,6 +25,7 @@ from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.matcher import Matcher
 from shinglefold.rerank.representatives import load_policies
 from shinglefold.rerank.request.fold_options import Explain, FoldOptions
+from shinglefold.rerank.request.sort_order import key_name, skips_exactly, sort_keys
 
 #: Fields of every document that no mapping names.
 _METADATA = ("_id", "_index", "_score", "_seq_no", "_doc", "_shard_doc", "_routing", "_version", "_ignored")
@@ -293,6 +294,17 @@ class IndexKnowledge:
             yield from self._read(name)
         known = [self.mappings[name] for name in names if name in self.mappings]
         check_fields(known, str(index), wanted if known else (), "ext.dedup")
+
+    def skips_exactly(self, index: str | None, body: Mapping[str, Any]) -> bool:
+        """Return whether servers skip by the first sort key of a request without losing hits."""
+        keys = sort_keys(body)
+        if not keys:
+            return True
+        name, definitions = str(key_name(keys[0])), list[Mappings | None]()
+        for mappings in (self.mappings.get(one, {}) for one in index_names(index)):
+            found = None if is_nested(mappings, name) else definition_of(mappings, name)
+            definitions.append(found and found[1])
+        return skips_exactly(keys[0], definitions)
 
     def text_fields(self, index: str | None) -> tuple[str, ...]:
         """Return the fields from whose texts fingerprints were made."""

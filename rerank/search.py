@@ -16,7 +16,7 @@ from shinglefold.rerank.engine_calls import Call, Steps, run, run_async, run_tog
 from shinglefold.rerank.explanation import PassageTexts, shown_fields
 from shinglefold.rerank.fold.clustering import folding_of
 from shinglefold.rerank.fold.leader_groups import GroupByLeader, leader_groups
-from shinglefold.rerank.index_knowledge import IndexKnowledge
+from shinglefold.rerank.index_knowledge import IndexKnowledge, index_names
 from shinglefold.rerank.page.native import GroupCoverage, NativeTarget, native_page
 from shinglefold.rerank.page.response import KEY, answer_page
 from shinglefold.rerank.page.strategies import WindowStrategies, begin_cursor, read_page
@@ -134,6 +134,7 @@ class SearchSteps(Generic[Driven]):
             texts=texts,
             stage=stage,
             own_order=self._strategies.own_order,
+            constant=self._can.seq_no and not self._knowledge.skips_exactly(index, rest),
         )
         if chosen.cursor is not False:
             return (yield from self._scroll(index, rest, chosen, url, reading_of))
@@ -203,7 +204,9 @@ class SearchSteps(Generic[Driven]):
         fields = tuple(dict.fromkeys(field for own in each.values() for field in own))
         wanted = options.verify == "text"
         fields = fields or self._knowledge.text_fields(index)
-        return self._stages.stage(scheme, fields, wanted=wanted, by_index=each)
+        known = self._knowledge.mappings
+        mappings = [known[name] for name in index_names(index) if name in known]
+        return self._stages.stage(scheme, fields, wanted=wanted, by_index=each, mappings=mappings)
 
     def _load_canonicalizer(self) -> "Canonicalizer":
         if self._canonicalizer is None:

@@ -162,6 +162,12 @@ def advise(needs: Requirements = Requirements()) -> Advice:
     )
 
 
+def fits(needs: Requirements, groups: int, group_size: int, min_shared: int) -> bool:
+    """Return whether a layout finds enough pairs with an acceptable number of strangers."""
+    found = probability(needs.resemblance, groups, group_size, min_shared)
+    return found >= 1.0 - needs.miss and _strangers(needs, groups, group_size, min_shared) <= needs.strangers
+
+
 def needed_hash_bits(documents: int) -> int:
     """Return the bits of a keyword with which a slot finds 0.01 unrelated documents by collision."""
     return max(1, ceil(log2(documents / _COLLISIONS)))

@@ -50,6 +50,13 @@ reading_options = options(
     ),
 )
 
+routing_option = click.option(
+    "--routing-field",
+    default="",
+    metavar="FIELD",
+    help="Field of the routing, such as the parent's id for a join field; by default _routing.",
+)
+
 
 def make_read_options(
     format: str,  # noqa: A002

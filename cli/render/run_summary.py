@@ -89,7 +89,7 @@ def summary_lines(summary: "Summary", hints: "Hints", retried: str = "") -> list
         f"{summary.failed:,} failed, of {summary.read:,} read",
         *run_lines(summary, summary.read, f" (seconds: {stages})" if stages else ""),
     ]
-    lines += [f"note: {printable(note)}" for note in summary.notes]
+    lines += [f"note: {printable(hints.complete(note))}" for note in summary.notes]
     if summary.failed and summary.dead_letters:
         retry = retried or hints.command("index", summary.dead_letters, index=summary.index, replay=True)
         some = "some of the failed" if summary.counts.get("not_kept") else "failed ones"
@@ -140,7 +140,9 @@ def index_exit_code(summary: "Summary", watch: "FieldWatch", *, named: bool) -> 
     Args:
         named: the user named the fields, so that each of them is expected.
     """
-    return with_field_check(exit_code(summary), watch, named=named)
+    code = with_field_check(exit_code(summary), watch, named=named)
+    otherwise = summary.counts.get("fingerprints_lost") or summary.counts.get("texts_changed")
+    return PARTLY if code == DONE and otherwise else code
 
 
 def id_warnings(invocation: Invocation, watch: "FieldWatch") -> Iterator[str]:

@@ -75,6 +75,7 @@ class Capabilities:
             sent unchanged.
         seq_no: documents have versions: ``_seq_no`` is a doc value, hits have it on request
             (``seq_no_primary_term``), and ``if_seq_no`` guards writes.
+        routing: documents may have a routing.
         slices: into how many slices a point in time can be cut, the same for every process: none, at most the
             number of shards, or any number.
         samples: the aggregation ``sampler`` reads only the best hits of each shard.
@@ -86,6 +87,7 @@ class Capabilities:
     bulks_at_once: int = 1
     takes_json: bool = False
     seq_no: bool = False
+    routing: bool = False
     slices: Literal["none", "shards", "any"] = "none"
     samples: bool = False
     unaltered: JSON = field(default_factory=dict)

@@ -215,7 +215,7 @@ def failed(action: Action, answer: Mapping[str, Any]) -> BulkFailure:
     return BulkFailure(action, status if isinstance(status, int) else 500, why)
 
 
-_KEYS = frozenset(("_op_type", "_index", "_id", "_source"))
+_KEYS = frozenset(("_op_type", "_index", "_id", "_source", "routing"))
 _VERBS = frozenset(("index", "create"))
 
 
@@ -225,6 +225,7 @@ def can_be_joined(actions: Sequence[Action]) -> bool:
         type(action.get("_source")) is bytes
         and type(action.get("_id")) is str
         and action.get("_op_type", "index") in _VERBS
+        and type(action.get("routing", "")) is str
         and action.keys() <= _KEYS
         for action in actions
     )
@@ -254,7 +255,8 @@ def bulk_bodies(actions: Sequence[Action], most: int) -> Iterator[bytes]:
         head = heads.get((verb, index))
         if head is None:
             head = heads[verb, index] = f'{{"{verb}":{{"_index":{quoted(index)},"_id":'
-        line = f"{head}{quoted(action['_id'])}}}}}\n".encode()
+        routing = f',"routing":{quoted(action["routing"])}' if "routing" in action else ""
+        line = f"{head}{quoted(action['_id'])}{routing}}}}}\n".encode()
         length = len(line) + len(source) + 1
         if pieces and size + length > most:
             yield b"".join(pieces)

@@ -67,7 +67,7 @@ class HttpRequests(ABC):
     client_errors: ClassVar[ClientErrors]
     #: Two bulk requests are sent at a time, so that the server need not wait for the next one.
     can: Capabilities = Capabilities(
-        bulks_at_once=2, takes_json=True, seq_no=True, slices="any", samples=True
+        bulks_at_once=2, takes_json=True, seq_no=True, routing=True, slices="any", samples=True
     )
 
     def __init__(self, connection: Connection, *, client: Any = None) -> None:  # noqa: ANN401

@@ -232,6 +232,7 @@ class GroupCommit:
                 await self._housekeeping.depart()
                 self._closed = True
                 self._store.close()
+                await self._housekeeping.check_last()
 
     async def _run_job(self) -> None:
         async with self._turn:

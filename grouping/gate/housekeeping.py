@@ -87,15 +87,29 @@ class Housekeeping:
         if self._shared is not None:
             await run_async(self._shared.depart(), self._answer)
 
+    async def check_last(self) -> None:
+        """Check the index after the last document.
+
+        Raises:
+            EngineError: the index was deleted, replaced or set up otherwise since the check before.
+        """
+        if self._shared is not None:
+            with suppress(EngineUnavailable):
+                await self._check_index()
+
     async def _finish_due(self, shared: SharedRegister) -> None:
         if self._refreshing is not None and self._refreshing[0].done():
             await self._finish_refresh(shared)
             self._failing = None
             await run_async(shared.clean(self._setup.context.gate_fields), self._answer)
         if time.monotonic() - self._checked > _INTERVAL:
-            self._checked = time.monotonic()
-            identities = await self._calls.call(lambda: self._engine.identities(self._setup.names))
-            self._setup.check_same(identities)
+            await self._check_index()
+
+    async def _check_index(self) -> None:
+        self._checked = time.monotonic()
+        setup = self._setup
+        setup.check_same(await self._calls.call(lambda: self._engine.identities(setup.names)))
+        setup.check_recipe(await self._calls.call(lambda: self._engine.mappings(setup.index)))
 
     async def _finish_refresh(self, shared: SharedRegister) -> None:
         if self._refreshing is None:

@@ -10,7 +10,14 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, AsyncEngine, Engine, GuardedWrites, Parameters
 from shinglefold.contracts.exclusive_writes import ExclusiveWrites
 from shinglefold.documents import SourceFilter
-from shinglefold.errors import ConfigError, EngineError, chain, suggest
+from shinglefold.errors import (
+    ConfigError,
+    EngineError,
+    RecipeMismatch,
+    SchemeMismatch,
+    chain,
+    suggest,
+)
 from shinglefold.grouping.candidate_search import CandidateLookup
 from shinglefold.grouping.gate.protocol.context import DecisionContext
 from shinglefold.grouping.gate.protocol.intent_register import NullRegister, SharedRegister
@@ -189,6 +196,21 @@ class GateSetup:
                     f"index {name!r} was deleted while a gate was open{other}: its documents are gone. Set "
                     f"{self.index!r} up again where it is missing, and open another gate"
                 )
+
+    def check_recipe(self, mappings: Mapping[str, Any]) -> None:
+        """Check that the index still has the recipe with which the gate was opened.
+
+        Raises:
+            EngineError: it was set up otherwise.
+        """
+        try:
+            now = Recipe.of(mappings, self.index)
+            now.check(self.recipe, self.index, f"Open another gate, after {suggest('backfill', self.index)}.")
+        except (ConfigError, RecipeMismatch, SchemeMismatch) as error:
+            raise EngineError(
+                f"the recipe of {self.index!r} was changed while a gate was open, which made fingerprints of "
+                f"the earlier one ({self.recipe.scheme.id}): {error}"
+            ) from error
 
     def documents(self, engine: Engine | AsyncEngine, parameters: Parameters | None) -> StoredDocuments:
         """Return the searches of the index by an engine, blocking or awaited."""

@@ -23,6 +23,7 @@ from shinglefold.grouping.regroup.text_verdicts import TextVerdicts, VerdictLog
 from shinglefold.grouping.rules import Rules, note
 from shinglefold.grouping.scope_values import Values, date_doc_values
 from shinglefold.grouping.similarity import text_stage
+from shinglefold.ingest.writing.index_watch import IndexChanged, IndexWatch
 from shinglefold.maintenance.preconditions import check_updatable
 from shinglefold.maintenance.scan import Scan, Throttle, keep_alive_for, restart_on_expiry
 from shinglefold.model.recipe import Recipe
@@ -183,6 +184,7 @@ class _Regrouping:
     writer: GroupWriter = field(init=False)
     values: Values = field(init=False)
     text_verdicts: TextVerdicts | None = field(init=False)
+    watch: IndexWatch = field(init=False)
 
     def __post_init__(self) -> None:
         given = self.options = self.options.completed(self.recipe)
@@ -194,6 +196,8 @@ class _Regrouping:
         self.writer = GroupWriter(
             self.engine, self.index, self.recipe.field, scheme, given.backoff, lambda: self.interrupts.pending
         )
+        again = suggest("regroup", self.index)
+        self.watch = IndexWatch(self.engine, self.index, self.recipe, again)
         self.text_verdicts = self._new_text_verdicts() if self._verify == "text" else None
 
     @property
@@ -225,6 +229,7 @@ class _Regrouping:
             if not self.options.dry_run:
                 # Before the first pass, so that others follow the same rules from now on.
                 note(self.engine, self.index, self.options.rules, self._linkage)
+                self.watch.begin()
             if resume is not None:
                 self.passes, self.counts, self.resumed = resume.passes, resume.counts, True
                 self._write(resume.changes, resume.done)
@@ -235,7 +240,7 @@ class _Regrouping:
             stopped = str(error) or "interrupted"
         except EngineError as error:
             # If the index is gone, the plan is useless.
-            stopped, anew = str(error), isinstance(error, IndexMissing)
+            stopped, anew = str(error), isinstance(error, IndexMissing | IndexChanged)
         by_text = self.text_verdicts
         if not stopped or anew:
             self.journal.remove()
@@ -278,6 +283,7 @@ class _Regrouping:
             self.passes += 1
             if self.options.dry_run:
                 return
+            self.watch.check()
             if not changes:
                 self.settled = True
                 return
@@ -356,6 +362,7 @@ class _Regrouping:
                 done = before + begin + len(batch)
                 self.journal.save(done, self.passes, self.counts)
             self._report("writing", done, done / (before + len(changes)))
+            self.watch.check_if_due()
             with self.interrupts.breakable():
                 self.pace.wait(len(batch))
 

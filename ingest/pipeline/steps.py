@@ -19,7 +19,7 @@ from shinglefold.registry import PROCESSORS, load_plugin
 #: The field for ingest metadata while a document is processed: the time, and why a step failed.
 META = "_ingest"
 #: Fields of a document in a pipeline that are not part of its source.
-METADATA = ("_id", "_index")
+METADATA = ("_id", "_index", "_routing")
 _ON_FAILURE = ("on_failure_message", "on_failure_processor_type", "on_failure_processor_tag")
 
 

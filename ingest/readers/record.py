@@ -2,19 +2,20 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isfinite, isnan
 from typing import Any, Literal, get_args
 
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import ConfigError, InputError
-from shinglefold.ingest.field_paths import json_type
+from shinglefold.ingest.field_paths import MISSING, get, json_type
 from shinglefold.ingest.readers.encodings import EncodingGuess, codec_of
 from shinglefold.options.validation import check_bool, check_choice, check_int, check_str
 
 Format = Literal["auto", "jsonl", "csv", "html", "text"]
 #: The most levels of objects and lists in a document; servers map 20 by default.
 _DEEPEST = 100
+_METADATA = ("_id", "_routing")
 _CONTAINERS = (dict, list)
 _HARMLESS = frozenset((str, int, bool, type(None)))
 #: The action lines of a bulk request, and their parameters.
@@ -86,7 +87,7 @@ class Record:
 
 
 def to_document(value: object, id_field: str = "") -> Document:
-    """Return a JSON value as a document with an ``_id`` among its fields; a search hit is unwrapped.
+    """Return a JSON value as a document with ``_id`` and ``_routing``; a search hit is unwrapped.
 
     Raises:
         InputError: it is an action line of a bulk request, or not an object; it is nested too deeply, or has
@@ -101,7 +102,7 @@ def to_document(value: object, id_field: str = "") -> Document:
             "id in a field"
         )
     if "_source" in fields and isinstance(fields["_source"], Mapping):
-        fields = {**fields["_source"], **({"_id": fields["_id"]} if "_id" in fields else {})}
+        fields = {**fields["_source"], **{name: fields[name] for name in _METADATA if name in fields}}
     _check(fields)
     name = id_field or ("_id" if "_id" in fields else "id")
     found = fields.get(name)
@@ -113,6 +114,25 @@ def to_document(value: object, id_field: str = "") -> Document:
     if isinstance(found, bool) or not isinstance(found, str | int) or found == "":
         raise InputError(f"the id in [{name}] must be text or a whole number, not {found!r:.80}")
     return {"_id": str(found), **fields}
+
+
+def with_routing(record: Record, field: str = "") -> Record:
+    """Return a record whose document has the value of a field as its ``_routing``, or the reason if it can't.
+
+    Args:
+        field: ``_routing`` if empty. A document without the field has no routing.
+    """
+    document, name = record.document, field or "_routing"
+    if document is None or (not field and "_routing" not in document):
+        return record
+    found = get(document, name)
+    if found is None or found is MISSING:
+        bare = {key: value for key, value in document.items() if key != "_routing"}
+        return replace(record, document=bare) if "_routing" in document else record
+    if isinstance(found, bool) or not isinstance(found, str | int) or found == "":
+        why = f"the routing in [{name}] must be text or a whole number, not {found!r:.80}"
+        return replace(record, document={**document, "_routing": found}, reason=why)
+    return replace(record, document={**document, "_routing": str(found)})
 
 
 def _is_action(fields: dict[str, Any]) -> bool:

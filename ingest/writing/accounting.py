@@ -12,9 +12,10 @@ from shinglefold.contracts.engine import BulkFailure, Engine
 from shinglefold.errors import EngineError, EngineUnavailable, IndexReadOnly, InputError
 from shinglefold.ingest.fingerprinter import Meter
 from shinglefold.ingest.readers.record import Record
-from shinglefold.ingest.writing.batch import Batch, Sent
+from shinglefold.ingest.writing.batch import Batch, Sent, name_of
 from shinglefold.ingest.writing.dead_letters import DeadLetters
 from shinglefold.ingest.writing.index_watch import IndexWatch
+from shinglefold.ingest.writing.read_back import ReadBack
 from shinglefold.model.values import Uint64s
 from shinglefold.runtime.signals import Interrupts
 
@@ -62,6 +63,8 @@ class Summary:
     - ``fingerprints_left_out``: documents that already had a fingerprint.
     - ``dropped_by_server``, ``sent_elsewhere``: documents that a pipeline of the server dropped, or sent to
       another index.
+    - ``fingerprints_lost``, ``texts_changed``: documents that a pipeline of the server stored without the
+      fingerprint, or with another text than was signed.
     - ``written_over``: documents that replaced one with the same id.
 
     ``reasons``: failed documents by reason. ``failures``: the first document for each frequent reason.
@@ -137,6 +140,7 @@ class RunAccounting:
     letters: DeadLetters
     interrupts: Interrupts
     watch: IndexWatch | None = None
+    read_back: ReadBack | None = None
     meter: Meter = field(default_factory=Meter)
     indexed: int = 0
     dropped: int = 0
@@ -163,6 +167,9 @@ class RunAccounting:
         if self.write_error:
             count = self.meter.counts["not_kept"]
             raise DeadLettersLost(f"{self.write_error} (failed documents not kept: {count:,})")
+        # Last, because it may raise, and the documents are counted then.
+        if self.read_back is not None and isinstance(sent, Sent):
+            self.read_back.compare(batch, sent.refused)
 
     def _count(self, batch: Batch, sent: Sent | EngineError) -> None:
         self.meter.add(batch.meter)
@@ -207,14 +214,14 @@ class RunAccounting:
     def note_ids(self, batch: Batch) -> None:
         """Add the ids of a batch, and count those seen before."""
         given = [
-            (str(action["_id"]), record)
+            (name_of(action), record)
             for action, record in zip(batch.actions, batch.records, strict=True)
             if "_id" in action
         ]
         again = self.ids.add([one for one, _ in given])
         if again and not self.first_repeated:
             id_, record = given[again[0]]
-            self.first_repeated = f"{id_!r:.80} ({record.source}:{record.line})"
+            self.first_repeated = f"{id_.partition(chr(0))[0]!r:.80} ({record.source}:{record.line})"
         self.meter.counts["equal_ids"] += len(again)
 
     def add_lost(self, error: EngineError) -> None:
@@ -242,6 +249,9 @@ class RunAccounting:
     def summary(self, scheme: str, stopped: str, total: float) -> Summary:
         """Return the summary of the run."""
         # A document that occurred twice replaced itself.
+        if self.read_back is not None:
+            self.meter.counts["fingerprints_lost"] = self.read_back.lost
+            self.meter.counts["texts_changed"] = self.read_back.changed
         self.meter.counts["sent_elsewhere"] = self.redirected.total()
         self.meter.counts["written_over"] = max(0, self.written_over - self.meter.counts["equal_ids"])
         return Summary(
@@ -284,6 +294,8 @@ class RunAccounting:
                 f"an ingest pipeline of the server sent {went} to the index {name!r}: see the "
                 f"default_pipeline and final_pipeline of {self.index!r}"
             )
+        if self.read_back is not None:
+            yield from self.read_back.notes()
         if count := self.meter.counts["written_over"]:
             many = "1 document" if count == 1 else f"{count:,} documents"
             yield f"{many} replaced {'one' if count == 1 else 'those'} with the same id"

@@ -91,7 +91,7 @@ class Batch:
     records: list[Record] = field(default_factory=list)
     refused: list[RefusedDocument] = field(default_factory=list)
     dropped: int = 0
-    #: Ids of the documents; batches with a common id must not be in flight together.
+    #: Ids and routings of the documents; batches with a common id must not be in flight together.
     ids: set[str] = field(default_factory=set)
     #: The counters of the pipeline for this block.
     meter: Meter = field(default_factory=Meter)
@@ -128,7 +128,7 @@ def _sort(batch: Batch, index: str, record: Record, outcome: Outcome, verb: str)
         if outcome.prepared is not None:
             action["_ready"] = outcome.prepared
         if "_id" in action:
-            batch.ids.add(action["_id"])
+            batch.ids.add(name_of(action))
         batch.actions.append(action)
         batch.records.append(record)
 
@@ -138,4 +138,13 @@ def _action(index: str, document: Mapping[str, Any], json: bytes | None, verb: s
     if json is None:
         source = {key: value for key, value in document.items() if key not in METADATA}
     action: dict[str, Any] = {"_op_type": verb, "_index": index, "_source": source}
-    return action if document.get("_id") is None else {**action, "_id": str(document["_id"])}
+    if document.get("_id") is not None:
+        action["_id"] = str(document["_id"])
+    if document.get("_routing") is not None:
+        action["routing"] = str(document["_routing"])
+    return action
+
+
+def name_of(action: Action) -> str:
+    """Return the id and the routing of an action's document: documents of other routing may have its id."""
+    return f"{action['_id']}\0{action['routing']}" if "routing" in action else str(action["_id"])

@@ -13,13 +13,14 @@ from shinglefold.errors import (
     IndexMissing,
     RecipeMismatch,
     SchemeMismatch,
+    chain,
     suggest,
 )
 from shinglefold.ingest.index_mapping import check_index
 from shinglefold.model.recipe import Recipe
 
-#: Seconds between two checks of a run. One costs two small requests.
-_INTERVAL = 2.0
+#: Seconds between two checks of a run, and how many times as long as a check they are at least apart.
+_INTERVAL, _SHARE = 2.0, 50.0
 
 
 class IndexChanged(EngineError):
@@ -35,11 +36,15 @@ class IndexWatch:
 
     Args:
         recipe: that of the documents written.
+        again: the command that repeats the run, if it changes stored documents; else its documents are to be
+            indexed again.
     """
 
     engine: Engine
     index: str
     recipe: Recipe
+    again: str = ""
+    _pause: float = _INTERVAL
     _identities: dict[str, str] = field(default_factory=dict)
     _checked: float = field(default_factory=monotonic)
     _written: Counter[str] = field(default_factory=Counter)
@@ -61,7 +66,7 @@ class IndexWatch:
 
     def check_if_due(self) -> None:
         """Check again if the last check is a few seconds old; see ``check``."""
-        if monotonic() - self._checked >= _INTERVAL:
+        if monotonic() - self._checked >= self._pause:
             try:
                 self.check()
             except EngineUnavailable:
@@ -75,14 +80,19 @@ class IndexWatch:
             IndexChanged: the index was deleted or made anew, the name moved, or the recipe changed.
             EngineUnavailable: the server does not answer.
         """
+        begun = monotonic()
         now = self._read_identities()
         for name, identity in self._identities.items():
             if identity and name in now and now[name] not in ("", identity):
                 raise IndexChanged(self._made_anew(name))
             if name not in now and (self._written[name] or name == self.index):
+                if self.again and now and not self.engine.index_exists(name):
+                    # One of several indices was deleted, as old ones are.
+                    continue
                 raise IndexChanged(self._gone(name, now))
         try:
-            check_index(self.engine.mappings(self.index), self.index, self.recipe)
+            for mappings in self.engine.all_mappings(self.index).values():
+                check_index(mappings, self.index, self.recipe)
         except IndexMissing as error:
             raise IndexChanged(self._gone(self.index, now)) from error
         except (ConfigError, RecipeMismatch, SchemeMismatch) as error:
@@ -90,11 +100,19 @@ class IndexWatch:
         # Indices that came since, as after a rollover.
         self._identities = {**now, **self._identities}
         self._checked = monotonic()
+        self._pause = max(_INTERVAL, _SHARE * (self._checked - begun))
 
     def _read_identities(self) -> dict[str, str]:
-        return self.engine.identities([self.index]) if isinstance(self.engine, GuardedWrites) else {}
+        if self.engine.can.seq_no and isinstance(self.engine, GuardedWrites):
+            return self.engine.identities([self.index])
+        return {}
 
     def _made_anew(self, name: str) -> str:
+        if self.again:
+            return (
+                f"the index {name!r} was deleted during this run, and another of its name was made: nothing "
+                f"written before is in it. Set it up, and begin anew: {self._setup_and_again()}"
+            )
         again = suggest("index", "FILE", index=self.index, recreate=True)
         return (
             f"the index {name!r} was deleted during this run, and another of its name was made: of the "
@@ -102,9 +120,15 @@ class IndexWatch:
             f"lack the mappings of fingerprints. Index all documents again: {again}"
         )
 
+    def _setup_and_again(self) -> str:
+        return chain([suggest("setup", self.index), self.again])
+
     def _gone(self, name: str, now: Mapping[str, str]) -> str:
         count = self._written[name]
         many = "1 document of this run" if count == 1 else f"{count:,} documents of this run"
+        if self.again:
+            what = f"now means {', '.join(sorted(now))}" if now else "is deleted"
+            return f"{self.index!r} meant the index {name!r} and {what}. Begin anew: {self.again}"
         if now:
             return (
                 f"{self.index!r} meant the index {name!r} and now means {', '.join(sorted(now))}: {many} "
@@ -120,7 +144,7 @@ class IndexWatch:
         many = "1 document" if count == 1 else f"{count:,} documents"
         fix = suggest("backfill", self.index)
         if isinstance(error, ConfigError):
-            fix = f"{suggest('setup', self.index)}, then {fix}"
+            fix = chain([suggest("setup", self.index), fix])
         return (
             f"the recipe of {self.index!r} was changed during this run, which wrote {many} with fingerprints "
             f"of the earlier one ({self.recipe.scheme.id}); they fold with none of the others. To sign them "

@@ -14,12 +14,13 @@ from shinglefold.errors import ConfigError, EngineError, InputError
 from shinglefold.ingest.batching import RAW_BUDGET, REQUEST_BUDGET, blocks, too_long, weight
 from shinglefold.ingest.index_mapping import overwrite_refusal
 from shinglefold.ingest.pipeline.pipeline import Pipeline
-from shinglefold.ingest.readers.record import Record, to_document
+from shinglefold.ingest.readers.record import Record, to_document, with_routing
 from shinglefold.ingest.writing.accounting import DeadLettersLost, Progress, RunAccounting, Summary
 from shinglefold.ingest.writing.batch import Action, Batch, make_batch
 from shinglefold.ingest.writing.dead_letters import DeadLetters
 from shinglefold.ingest.writing.in_flight import InFlightBatches
 from shinglefold.ingest.writing.index_watch import IndexWatch
+from shinglefold.ingest.writing.read_back import ReadBack
 from shinglefold.ingest.writing.target_index import TargetIndex
 from shinglefold.ingest.writing.worker_pool import BlockAnswer, process_blocks
 from shinglefold.model.stored_fingerprint import without_fingerprint
@@ -29,6 +30,7 @@ from shinglefold.runtime.signals import Interrupts
 
 _Records = Iterable[Record | Mapping[str, Any]]
 _Report = Callable[[Progress], None]
+_NO_ROUTING = "it has a routing, and this engine has none: leave it out (_routing, the routing field)"
 
 
 def index_documents(
@@ -45,6 +47,7 @@ def index_documents(
     backoff: Backoff | None = None,
     progress: _Report | None = None,
     groups: GroupNumbers | None = None,
+    routing_field: str = "",
 ) -> Summary:
     """Run documents through a pipeline and index them; a missing index is created for the first one.
 
@@ -64,6 +67,7 @@ def index_documents(
         workers: processes for the pipeline; 0 for one per core, 1 for the current process alone.
         progress: called after each block.
         groups: assigns group numbers to documents; the index then notes that it has them.
+        routing_field: the field of the routing of documents; ``_routing`` if empty.
 
     Raises:
         SchemeMismatch: the index was made with another scheme.
@@ -73,6 +77,7 @@ def index_documents(
     """
     check_engine(engine)
     check_str("index", index)
+    check_str("routing_field", routing_field, empty=True)
     check_type("pipeline", pipeline, Pipeline, "Pipeline.from_json(…)")
     check_type("backoff", backoff, Backoff, "Backoff(…)", optional=True)
     _check_records(records)
@@ -86,10 +91,12 @@ def index_documents(
         watch = IndexWatch(engine, index, recipe)
         target = TargetIndex(engine, index, recipe, watch, properties, settings)
         target.check()
-        accounting = RunAccounting(engine, index, letters, interrupts, watch)
+        accounting = RunAccounting(engine, index, letters, interrupts, watch, ReadBack(engine, index, recipe))
         patience = backoff or Backoff()
         in_flight = InFlightBatches(accounting, patience)
-        run = _IndexRun(accounting, in_flight, target, pipeline, recipe.field, progress, groups, patience)
+        run = _IndexRun(
+            accounting, in_flight, target, pipeline, recipe.field, progress, groups, patience, routing_field
+        )
         try:
             stopped = _stopped_by(lambda: run.all_blocks(records, workers))
         finally:
@@ -132,12 +139,13 @@ class _IndexRun:
     progress: _Report | None
     groups: GroupNumbers | None
     backoff: Backoff
+    routing_field: str
 
     def all_blocks(self, records: _Records, workers: int) -> None:
         """Process and send all blocks."""
         pending: list[list[Record]] = []
         prepare_documents = self.target.document_preparer()
-        given = _records(records, self.accounting.interrupts)
+        given = _records(records, self.accounting.interrupts, self.routing_field)
         many = len(records) if isinstance(records, Sized) else 0
 
         def expect(first: Sequence[Record]) -> None:
@@ -165,6 +173,8 @@ class _IndexRun:
     def _put(self, batch: Batch) -> None:
         if batch.actions or batch.dropped:
             self.target.create()
+            if self.accounting.read_back is not None:
+                self.accounting.read_back.prepare(batch)
         self.accounting.note_ids(batch)
         while not self.in_flight.can_send(batch):
             self._finish_oldest()
@@ -259,7 +269,10 @@ def _documents(
                 first = False
             kept: list[Document] = []
             for place, record in enumerate(block):
-                if record.document is None:
+                if record.document is None or record.reason:
+                    continue
+                if "_routing" in record.document and not accounting.engine.can.routing:
+                    block[place] = replace(record, reason=_NO_ROUTING)
                     continue
                 # A document with such a long text is always in a separate block.
                 if len(block) == 1 and (reason := too_long(record.document)):
@@ -276,11 +289,12 @@ def _documents(
             yield kept
 
 
-def _records(records: _Records, interrupts: Interrupts) -> Generator[Record, None, None]:
+def _records(records: _Records, interrupts: Interrupts, routing_field: str) -> Generator[Record, None, None]:
     """Yield records and plain documents as records."""
     for number, given in enumerate(records, 1):
         interrupts.check()
-        yield given if isinstance(given, Record) else _record(given, number)
+        record = given if isinstance(given, Record) else _record(given, number)
+        yield with_routing(record, routing_field)
 
 
 def _record(value: object, number: int) -> Record:

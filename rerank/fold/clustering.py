@@ -1,11 +1,13 @@
 """Clusters hits in rank order into groups, with leader or connected linkage."""
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from shinglefold.errors import ConfigError
 from shinglefold.model.scheme import Scheme, checked_scheme
 from shinglefold.model.seal import Seal, check_seal
 from shinglefold.model.values import Int64s
@@ -25,6 +27,7 @@ from shinglefold.rerank.hits import (
     Hit,
     identity,
     mark,
+    stored_fingerprint,
 )
 from shinglefold.rerank.representatives import Candidate, choose, load_policies
 from shinglefold.rerank.request.arguments import hits_of
@@ -33,6 +36,9 @@ from shinglefold.sketch import connected
 
 #: The number of hits compared with each other at a time.
 BLOCK = 1000
+_log = logging.getLogger("shinglefold.rerank.fold.clustering")
+#: Options that decide what folds, or what is read, and that only a search can heed.
+_OF_SEARCHES = ("verify", "facts", "mode", "fold", "cursor", "members_from")
 
 
 class Group(NamedTuple):
@@ -77,18 +83,39 @@ def collapse(
     positions are in no group. Equal ids of different indices are different documents.
 
     With ``leader`` linkage no two representatives match, and every member matches its representative.
+    Signatures decide, since no texts are read. A warning is logged if no hit has a fingerprint.
 
     Raises:
-        ConfigError: the options are not valid.
+        ConfigError: the options are not valid, or only a search can heed them, as ``verify`` by text.
 
     Cost: about 1 ms for 200 hits, 3 to 9 ms for 1,000.
     """
     check_options(options, FoldOptions)
     check_str("field", field)
     check_seal(seal)
-    folding = folding_of(checked_scheme(scheme), options or FoldOptions(), field, seal=seal)
-    folding.add(hits_of(hits))
+    options = options or FoldOptions()
+    _refuse_options_of_searches(options)
+    folding = folding_of(checked_scheme(scheme), options, field, seal=seal)
+    folding.add(found := hits_of(hits))
+    if len(found) > 1 and not any(stored_fingerprint(hit, field) for hit in found):
+        _log.warning(
+            "none of these %d hits brings a fingerprint, so that none folds: search with "
+            '"docvalue_fields": ["%s.digest", "%s.signature"], or with the field in _source',
+            len(found), field, field,
+        )  # fmt: skip
     return folding.collapsed()
+
+
+def _refuse_options_of_searches(options: FoldOptions) -> None:
+    usual = FoldOptions()
+    for name in _OF_SEARCHES:
+        value = getattr(options, name)
+        heeded = {getattr(usual, name), "signature"} if name == "verify" else {getattr(usual, name), "auto"}
+        if value not in heeded:
+            raise ConfigError(
+                f"collapse folds the hits it is given by their signatures, and cannot heed {name} {value!r}: "
+                "leave it out, or let FoldedSearch search"
+            )
 
 
 def folding_of(

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 from shinglefold.contracts.engine import JSON
 from shinglefold.errors import ConfigError, EngineError
 from shinglefold.rerank.engine_calls import Call, Steps
-from shinglefold.rerank.page.window import PartialAnswer
+from shinglefold.rerank.page.partial_answer import PartialAnswer
 from shinglefold.rerank.request.arguments import DUPLICATES, InnerHits
-from shinglefold.rerank.request.bodies import narrowable, sort_keys
+from shinglefold.rerank.request.bodies import narrowable
 from shinglefold.rerank.request.fold_options import FoldOptions, Preference
+from shinglefold.rerank.request.sort_order import sort_keys
 
 #: Options that were applied when documents got their group numbers.
 _FIXED_OPTIONS = ("min_shared", "min_resemblance", "min_length_ratio", "scope", "across_languages", "linkage")

@@ -18,10 +18,12 @@ from shinglefold.rerank.request.bodies import (
     chosen_body,
     hits_query,
     shown_keys,
+    sort_keys,
     with_ids,
     without_unwanted_id,
 )
 from shinglefold.rerank.request.hit_parts import WITH_IDS, adds_to_hits, with_doc_values, without_fields
+from shinglefold.rerank.request.sort_order import formatted_places
 
 if TYPE_CHECKING:
     from shinglefold.rerank.page.window import WindowReader
@@ -137,13 +139,18 @@ def _needs_query(body: Mapping[str, Any]) -> bool:
 
 def fetch_hits(reading: "WindowReader", places: Sequence[int], index: str | None) -> Steps[dict[int, JSON]]:
     """Return hits with everything that the request returns; documents deleted meanwhile are left out."""
-    hits, sort = reading.hits, shown_keys(reading.body)
+    hits, body = reading.hits, reading.body
     # A request with its own point in time also needs the tiebreaker to continue.
-    keys = slice(None if {"pit", "retriever"} & reading.body.keys() else len(sort)) if sort else None
+    whole = sort_keys(body) if "pit" in body else shown_keys(body) if "retriever" in body else ()
+    keys = slice(None) if whole else slice(len(shown_keys(body))) if shown_keys(body) else None
+    formatted = formatted_places(body)
     if reading.completely:
-        return {at: _as_requested(reading, hits[at], keys) for at in places}
+        values: dict[int, JSON] = {}
+        if formatted:
+            values = yield from _by_id(reading, {"sort": body["sort"]}, places, index, source=False)
+        return {at: _as_requested(reading, hits[at], keys, formatted, values.get(at, {})) for at in places}
     found = yield from _by_id(reading, reading.body, places, index, source=None)
-    return {at: _with_ranking(hits[at], body, keys) for at, body in found.items()}
+    return {at: _with_ranking(hits[at], hit, keys, formatted, hit) for at, hit in found.items()}
 
 
 def _by_id(
@@ -218,15 +225,26 @@ def fetch_fields(
     return {place: hit.get("_source") or {} for place, hit in found.items()}
 
 
-def _as_requested(reading: "WindowReader", hit: Hit, keys: slice | None) -> JSON:
+def _as_requested(
+    reading: "WindowReader", hit: Hit, keys: slice | None, formatted: Sequence[int], values: Hit
+) -> JSON:
     """Return a hit of a window that was read with everything, without what folding added."""
     shown = without_fields({name: hit[name] for name in hit if name != "sort"}, reading.body, reading.fields)
-    return without_unwanted_id(_with_ranking(hit, shown, keys), reading.body)
+    return without_unwanted_id(_with_ranking(hit, shown, keys, formatted, values), reading.body)
 
 
-def _with_ranking(hit: Hit, fetched: JSON, keys: slice | None) -> JSON:
-    """Return a fetched hit with the score and sort values of the search that ranked it."""
+def _with_ranking(hit: Hit, fetched: JSON, keys: slice | None, formatted: Sequence[int], values: Hit) -> JSON:
+    """Return a fetched hit with the score and sort values of the search that ranked it.
+
+    Args:
+        keys: the sort values to return; None for none.
+        formatted: the places of those that have a format.
+        values: a hit whose sort values are a constant and the formatted ones.
+    """
     ranked = {**fetched, "_score": hit.get("_score")}
     if keys is not None and "sort" in hit:
-        ranked["sort"] = hit["sort"][keys]
+        sort = list(hit["sort"])
+        for place, value in zip(formatted, values.get("sort", ())[1:], strict=False):
+            sort[place] = value
+        ranked["sort"] = sort[keys]
     return ranked

@@ -26,11 +26,12 @@ from shinglefold.rerank.page.collapse_request import (
     search_all,
     ungrouped_request,
 )
+from shinglefold.rerank.page.partial_answer import PartialAnswer
 from shinglefold.rerank.page.response import KEY
-from shinglefold.rerank.page.window import PartialAnswer
 from shinglefold.rerank.request.arguments import DUPLICATES, read_source_filter
-from shinglefold.rerank.request.bodies import page_bounds, sort_keys
+from shinglefold.rerank.request.bodies import page_bounds
 from shinglefold.rerank.request.fold_options import FoldOptions
+from shinglefold.rerank.request.sort_order import sort_keys
 
 #: Seconds after which coverage is counted again; at once if a page shows a document without a group number.
 _VALID_SECONDS = 30.0

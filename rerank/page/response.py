@@ -1,6 +1,6 @@
 """Builds the response: the engine's own, with representatives as hits, their members, and our counters."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shinglefold.contracts.engine import JSON
@@ -12,6 +12,7 @@ from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.clustering import Collapsed, Group
 from shinglefold.rerank.hits import identity, stored_texts, with_source
 from shinglefold.rerank.page.fetch import AmbiguousSeqNo, fetch_fields, fetch_hits
+from shinglefold.rerank.page.stale import set_stale_apart
 from shinglefold.rerank.page.window import WindowReader
 from shinglefold.rerank.representatives import Candidate, choose, load_policies
 from shinglefold.rerank.request.arguments import DUPLICATES, read_source_filter
@@ -57,12 +58,19 @@ def answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:
 
 def _answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:
     collapsed = reading.collapsed()
-    groups = collapsed.groups[reading.start : reading.needed]
+    groups: Sequence[Group] = collapsed.groups[reading.start : reading.needed]
     attached = [_attached(group, reading.options.members) for group in groups]
     all_places = [place for places in attached for place in places]
     found = yield from fetch_hits(reading, all_places, index)
-    decided, text_verdicts = yield from _decide_by_text(reading, groups, attached, found, index)
+    before = len(groups)
+    groups, stale = yield from set_stale_apart(
+        reading, groups, found, index, lambda places: _preferred(reading, places)
+    )
+    attached = [_attached(group, reading.options.members) for group in groups] if stale else attached
+    apart = len(groups) - before
+    decided, text_verdicts = yield from _decide_by_text(reading, groups, attached, found, index, stale=stale)
     if decided is not None:
+        decided = decided._replace(parted=decided.parted + apart)
         groups = tuple(decided.groups)
         attached = [_attached(group, reading.options.members) for group in groups]
     inner = _as_members(found, reading.options.member_source)
@@ -80,6 +88,7 @@ def _answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:
     counters = _counters(reading, collapsed, decided) | {"vanished": len(groups) - len(page)}
     if decided is not None:
         counters["by_text"] = {"joined": decided.joined, "parted": decided.parted}
+        counters["stale"] = len(stale)
     if reading.options.members_from == "index":
         from shinglefold.rerank.page.members import with_copies
 
@@ -124,6 +133,8 @@ def _decide_by_text(
     attached: Sequence[Sequence[int]],
     found: Mapping[int, JSON],
     index: str | None,
+    *,
+    stale: Container[int],
 ) -> "Steps[tuple[DecidedGroups | None, Mapping[Pair, TextVerdict]]]":
     """Return the groups of the page after the texts decided its uncertain pairs, and the verdicts by pair.
 
@@ -134,6 +145,7 @@ def _decide_by_text(
         return None, {}
     from shinglefold.rerank.fold.uncertain_pairs import (
         Signatures,
+        UncertaintyBand,
         apply_text_verdicts,
         pairs_of,
         pairs_of_leavers,
@@ -141,13 +153,20 @@ def _decide_by_text(
 
     places = sorted(found)
     signatures = Signatures(stage.scheme, reading.options, places, reading.columns(places))
-    pairs, sure, hopeful = signatures.classify(pairs_of(groups, attached))
+    all_pairs = [pair for pair in pairs_of(groups, attached) if not (pair[0] in stale or pair[1] in stale)]
+    pairs, sure, hopeful = signatures.classify(all_pairs)
     texts: dict[int, str] = {}
     yield from _add_texts(reading, found, index, stage, pairs, texts)
     text_verdicts = stage.decide_texts(pairs, texts, hopeful)
     verdicts = {pair: one.alike for pair, one in text_verdicts.items()}
+    if stale and UncertaintyBand.of(stage.scheme, reading.options) is not None:
+        # Members of a group whose representative was stale need not match the new one.
+        verdicts = dict.fromkeys(set(all_pairs) - set(pairs) - sure, False) | verdicts
     # Members that leave their group may match each other, or another representative.
-    more, certain, hopes = signatures.classify(pairs_of_leavers(groups, attached, verdicts))
+    leavers = pairs_of_leavers(groups, attached, verdicts)
+    more, certain, hopes = signatures.classify(
+        [pair for pair in leavers if not (pair[0] in stale or pair[1] in stale)]
+    )
     new = [pair for pair in more if pair not in verdicts]
     yield from _add_texts(reading, found, index, stage, new, texts)
     text_verdicts |= stage.decide_texts(new, texts, hopes)
@@ -308,7 +327,7 @@ def _answer(reading: WindowReader, page: list[JSON]) -> JSON:
         first.pop("pit_id", None)
     elif "pit_id" in first:
         first["pit_id"] = reading.pit
-    if hits.get("max_score") is None and not shown_keys(reading.body) and reading.hits:
+    if hits.get("max_score") is None and reading.tie and not shown_keys(reading.body) and reading.hits:
         # A sort made the order total, and engines leave max_score out of sorted answers.
         hits["max_score"] = reading.hits[0].get("_score")
     return {**first, **reading.partial.header, "hits": hits}

@@ -20,7 +20,15 @@ from shinglefold.rerank.hits import Hit, mark, stored_fingerprint
 from shinglefold.rerank.page.cursor import Cursor, decrypt_cursor, encrypt_cursor, request_digest
 from shinglefold.rerank.page.response import KEY, answer_page
 from shinglefold.rerank.page.window import WindowReader
-from shinglefold.rerank.request.bodies import SEQ_NO, can_continue, page_bounds, place_key, resumable
+from shinglefold.rerank.request.bodies import (
+    SEQ_NO,
+    can_continue,
+    page_bounds,
+    place_key,
+    resumable,
+    shown_keys,
+    sort_keys,
+)
 from shinglefold.rerank.request.fold_options import FoldOptions
 
 
@@ -113,7 +121,9 @@ class WindowStrategies:
         if not (isinstance(pit, Mapping) and isinstance(pit.get("id"), str)):
             # The engine reports what is wrong with the point in time.
             yield Call("search", (None, dict(reading.body)))
-        if tie is not None and can_continue(reading.body, tie):
+        # Elasticsearch adds the tiebreaker to a sort by score alone, OpenSearch ignores such a sort.
+        own = len(shown_keys(reading.body)) == len(sort_keys(reading.body))
+        if tie is not None and own and can_continue(reading.body, tie):
             yield from reading.read_under(pit["id"], dict(pit), tie)
         else:
             yield from reading.read_more(None)

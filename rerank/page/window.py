@@ -1,4 +1,4 @@
-"""Reads hits until the page is full, the results end or the cap is reached; records what answers lack."""
+"""Reads hits until the page is full, the results end or the cap is reached."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -6,7 +6,7 @@ from sys import maxsize
 from typing import TYPE_CHECKING, Any, Literal
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.contracts.shard_failures import lost_shards, refuse_small_windows
+from shinglefold.contracts.shard_failures import refuse_small_windows
 from shinglefold.errors import WindowTooLarge
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
@@ -18,6 +18,7 @@ from shinglefold.rerank.fold.matcher import Matcher
 from shinglefold.rerank.hits import FingerprintColumns, Hit
 from shinglefold.rerank.page.cursor import Cursor
 from shinglefold.rerank.page.fetch import without_ids
+from shinglefold.rerank.page.partial_answer import CUT, PartialAnswer, missing
 from shinglefold.rerank.request.bodies import (
     after_hit,
     complete_tie_groups,
@@ -34,64 +35,17 @@ from shinglefold.rerank.request.bodies import (
     with_rank_window,
 )
 from shinglefold.rerank.request.fold_options import FoldOptions
+from shinglefold.rerank.request.sort_order import with_constant_key, without_constant_key
 
 if TYPE_CHECKING:
     from shinglefold.rerank.fold.text_verification import TextStage
 
 
-#: The key in ``lacks`` for hits that a server counted but did not return.
-CUT = "cut_hits"
-_HEADER = ("timed_out", "terminated_early", "_shards", "_clusters")
 StoppedBy = Literal[
     "page_full", "end_of_results", "window_cap", "partial_answer", "k_reached", "rank_window_reached"
 ]
 #: The most hits requested at once; with one more a window is as large as servers allow by default.
 _MOST = 9_999
-
-
-def missing(answer: Mapping[str, Any]) -> JSON:
-    """Return what an answer lacks, by name; {} if it is complete.
-
-    Returns:
-        ``failed_shards`` and ``skipped_clusters`` (numbers), ``timed_out`` and ``terminated_early`` (true).
-    """
-    clusters = answer.get("_clusters")
-    lost = sum(int(clusters.get(name) or 0) for name in ("skipped", "partial", "failed")) if clusters else 0
-    found = {
-        "failed_shards": lost_shards(answer),
-        "timed_out": bool(answer.get("timed_out")),
-        "terminated_early": bool(answer.get("terminated_early")),
-        "skipped_clusters": lost,
-    }
-    return {name: value for name, value in found.items() if value}
-
-
-class PartialAnswer:
-    """What the answers to the requests of one search lack: the greatest of each number.
-
-    Attributes:
-        header: the parts of partial answers in which the engine reports it; {} if all are complete.
-    """
-
-    def __init__(self) -> None:
-        self.lacks: JSON = {}
-        self.header: JSON = {}
-
-    def __bool__(self) -> bool:
-        return bool(self.lacks)
-
-    def note(self, answer: Mapping[str, Any], cut: int = 0) -> bool:
-        """Record what an answer lacks and return whether it is partial.
-
-        Args:
-            cut: further hits that are missing.
-        """
-        lacks = missing(answer) | ({CUT: cut} if cut else {})
-        for name, value in lacks.items():
-            self.lacks[name] = max(self.lacks.get(name, 0), value)
-        if lacks:
-            self.header |= {name: answer[name] for name in _HEADER if answer.get(name)}
-        return bool(lacks)
 
 
 class WindowReader:
@@ -109,6 +63,8 @@ class WindowReader:
         tie: the last sort key; None leaves the order, and its ties, to the engine.
         pit: the point in time to read under; ``keep``: the other keys of ``pit`` in a body.
         most: hits that the index is known to allow in one request.
+        constant: whether windows are read by a constant first sort key, because servers lose hits by that of
+            the request.
 
     Attributes:
         first: the answer to the first request; it has totals and aggregations.
@@ -136,6 +92,7 @@ class WindowReader:
         pit: str | None = None,
         keep: JSON | None = None,
         most: int = _MOST,
+        constant: bool = False,
     ) -> None:
         self.body, self.options = body, options
         self.scheme, self.field, self.seal = scheme, field, seal
@@ -147,11 +104,16 @@ class WindowReader:
         self.tie, self.pit, self.keep = tie, pit, keep or {}
         self.owns_pit = False
         self.most = most
+        self.constant = constant
         self.start, self.size = page_bounds(body)
         self.first: JSON | None = None
         self.partial = PartialAnswer()
         self.ended = self.broken = False
         self.k_raised = False
+        #: The number of hits, if it had to be counted.
+        self._total: JSON | None = None
+        #: Whether hits that were counted but not read were read again.
+        self._verified = False
         self._lead = lead
         self._own_order = own_order
         self._rank_window = rank_window(body)
@@ -300,6 +262,7 @@ class WindowReader:
             tie=self.tie,
             pit=self.pit,
             keep=self.keep,
+            constant=self.constant,
         )
         # Totals are not needed, and only the count ends the reading.
         before.first, before._cap, before.size = {}, maxsize, count
@@ -316,8 +279,9 @@ class WindowReader:
         if not self._is_fresh:
             self._restart()
         size = size if self._rank_window is None else min(size, self._rank_window)
-        answer = yield Call("search", (index, self._window(size)))
-        refuse_small_windows(answer)
+        answer = yield from self._send(index, self._window(size))
+        if self._begins_again(answer, size):
+            answer = yield from self._send(index, self._window(size))
         self._pending = self._record_hits(answer, size)
         self._fold((), last=True)
 
@@ -327,6 +291,11 @@ class WindowReader:
         size = max(1, min(self._size, left, self.most)) if self._taken else min(self._size, self.most)
         answer = yield from self._search_run(index, size)
         if answer is None:
+            return
+        if len(answer["hits"]["hits"]) <= size:
+            yield from self._count(index, answer)
+        if self._begins_again(answer, size + 1):
+            self._size = max(self._size, size)
             return
         hits = self._record_hits(answer, size + 1)
         count = complete_tie_groups(hits, size)
@@ -351,8 +320,7 @@ class WindowReader:
         window = self._window(size + 1) | {"sort": total_order(self.body, str(self.tie))}
         window |= self._after or after_hit(self.body, str(self.tie))
         try:
-            answer: JSON = yield Call("search", self.under_pit(index, window))
-            refuse_small_windows(answer)
+            answer: JSON = yield from self._send(index, window)
         except WindowTooLarge:
             if size == 1:
                 raise
@@ -360,6 +328,27 @@ class WindowReader:
             return None
         self.pit = answer.get("pit_id", self.pit)
         return answer
+
+    def _send(self, index: str | None, window: JSON) -> Steps[JSON]:
+        """Return the answer to the request of a window."""
+        constant = self.constant and "sort" in window
+        sent = with_constant_key(window) if constant else window
+        answer: JSON = yield Call("search", self.under_pit(index, sent))
+        refuse_small_windows(answer)
+        if constant:
+            without_constant_key(answer["hits"]["hits"])
+        return answer
+
+    def _begins_again(self, answer: JSON, size: int) -> bool:
+        """Return whether to read from the start again, because an answer lacks hits for the first time."""
+        if self._verified or not self._cut(answer, size):
+            return False
+        self._verified = self.constant = True
+        self.first = self._total = None
+        size = self._size
+        self._restart()
+        self._size = max(size, self._size)
+        return True
 
     def _window(self, size: int) -> JSON:
         body = with_greater_k(self.body, size) if self.k_raised else with_rank_window(self.body, size)
@@ -380,17 +369,37 @@ class WindowReader:
         return hits
 
     def _cut(self, answer: JSON, size: int) -> int:
-        """Return the least number of counted hits that are missing, because a search pipeline removed them.
+        """Return the least number of counted hits that are missing.
 
-        0 if totals do not bound the hits: if not only a query finds them, after ``search_after``, and
-        in partial answers (Elasticsearch counts on after ``terminate_after``).
+        A search pipeline removed them, or the server lost them. 0 if totals do not bound the hits: if not
+        only a query finds them, after a request's own ``search_after``, and in partial answers
+        (Elasticsearch counts on after ``terminate_after``).
         """
-        total = answer["hits"].get("total")
-        found = len(answer["hits"]["hits"])
-        if self._after or "search_after" in self.body or not narrowable(self.body) or missing(answer):
+        if not self._is_counted or missing(answer):
             return 0
+        total = self._total or (self.first or answer)["hits"].get("total")
         counted = total["value"] if isinstance(total, Mapping) else 0
-        return max(0, min(size, counted) - found)
+        return max(0, min(size, counted - self._behind) - len(answer["hits"]["hits"]))
+
+    @property
+    def _is_counted(self) -> bool:
+        """Whether totals count the hits that are read."""
+        return "search_after" not in self.body and narrowable(self.body)
+
+    @property
+    def _behind(self) -> int:
+        """How many hits were read before the next request, those of earlier pages included."""
+        return self._taken + (self.cursor.behind if self.cursor is not None else 0)
+
+    def _count(self, index: str | None, answer: JSON) -> Steps[None]:
+        """Count the hits at the end of a walk, if the answers so far don't tell their number."""
+        total = (self.first or answer)["hits"].get("total")
+        exact = isinstance(total, Mapping) and total["relation"] == "eq"
+        if exact or not self._behind or not self._is_counted or self.first == {}:
+            return
+        body = {**window_body(self.body, 0, (), first=False), "track_total_hits": True}
+        counted = yield Call("search", self.under_pit(index, body))
+        self._total = counted["hits"]["total"]
 
     def _full(self) -> bool:
         return isinstance(self._folding, LeaderFolding) and len(self._folding) >= self.needed

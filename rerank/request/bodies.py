@@ -12,12 +12,14 @@ from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.rerank.request.hit_parts import (
     completions_body,
     depends_on_search,
+    has_top_hits,
     kept_beside_query,
     objects,
     with_doc_values,
     with_plain_values,
     without_inner_hits,
 )
+from shinglefold.rerank.request.sort_order import formatted_sort, has_format, key_name, sort_keys, window_keys
 
 #: The greatest ``k`` and number of candidates that engines take.
 _MOST = 10_000
@@ -257,10 +259,11 @@ def window_body(body: Mapping[str, Any], size: int, fields: Sequence[str], first
     window = {key: value for key, value in body.items() if key not in left_out and key != "from"}
     if completions_body(body) is not None and _finds(body):
         window.pop("suggest", None)
-    if not complete:
+    # The hits of a top_hits aggregation have the inner hits of the query, too.
+    if not complete and not (first and has_top_hits(body)):
         window |= without_inner_hits({key: value for key, value in window.items() if key in _FINDING})
-    if keys := sort_keys(body):
-        window["sort"] = [_with_missing(keys[0]), *keys[1:]]
+    if keys := window_keys(body):
+        window["sort"] = keys
     if not first:
         window["track_total_hits"] = False
     # Supershingles have no doc values, which would add a quarter to a fingerprint on disk.
@@ -301,25 +304,14 @@ def resumable(body: Mapping[str, Any]) -> bool:
 
 def place_key(body: Mapping[str, Any]) -> str | None:
     """Return the sort key that is a position in segments, which changes when segments merge; else None."""
-    return next((name for key in sort_keys(body) if (name := str(_key_name(key))) in _PLACES), None)
-
-
-def sort_keys(body: Mapping[str, Any]) -> list[Any]:
-    """Return the sort keys of a request: each a name, or an object with one name."""
-    sort = body.get("sort") or []
-    keys = sort if isinstance(sort, list) else [sort]
-    return [
-        one
-        for key in keys
-        for one in ([{name: order} for name, order in key.items()] if isinstance(key, Mapping) else [key])
-    ]
+    return next((name for key in sort_keys(body) if (name := str(key_name(key))) in _PLACES), None)
 
 
 def shown_keys(body: Mapping[str, Any]) -> list[Any]:
     """Return the sort keys whose values hits show: none if the only key is the score, the best first."""
     standard = (body.get("retriever") or {}).get("standard")
     keys = sort_keys(standard if isinstance(standard, Mapping) else body)
-    if len(keys) == 1 and _key_name(keys[0]) == "_score":
+    if len(keys) == 1 and key_name(keys[0]) == "_score":
         given = keys[0]["_score"] if isinstance(keys[0], Mapping) else "desc"
         order = given.get("order", "desc") if isinstance(given, Mapping) else given
         return [] if str(order).lower() == "desc" else keys
@@ -328,9 +320,9 @@ def shown_keys(body: Mapping[str, Any]) -> list[Any]:
 
 def total_order(body: Mapping[str, Any], tie: str) -> list[Any]:
     """Return the request's sort with a tiebreaker, so that reading on repeats no hit."""
-    keys = sort_keys(body) or [{"_score": "desc"}]
-    named = {_key_name(key) for key in keys}
-    return [_with_missing(keys[0]), *keys[1:], *([] if tie in named else [{tie: "asc"}])]
+    keys = window_keys(body) or [{"_score": "desc"}]
+    named = {key_name(key) for key in keys}
+    return [*keys, *([] if tie in named else [{tie: "asc"}])]
 
 
 def after_hit(body: Mapping[str, Any], tie: str) -> JSON:
@@ -345,30 +337,11 @@ def after_hit(body: Mapping[str, Any], tie: str) -> JSON:
 def can_continue(body: Mapping[str, Any], tie: str) -> bool:
     """Return whether reading can continue from a hit; the request's own ``search_after`` must fit."""
     after = body.get("search_after")
-    if not resumable(body):
+    # Its formatted values don't tell where reading ended.
+    if not resumable(body) or (after is not None and has_format(body)):
         return False
     total = len(total_order(body, tie))
     return after is None or len(after) == total or (tie == SEQ_NO and len(after) == total - 1)
-
-
-def _key_name(key: object) -> object:
-    return next(iter(key)) if isinstance(key, Mapping) and key else key
-
-
-def _with_missing(key: Any) -> Any:  # noqa: ANN401 - JSON
-    """Return a sort key with an explicit ``missing`` of its default value.
-
-    Without it in the first key OpenSearch 3.8 loses documents that lack the field: after ``search_after`` it
-    skips shards and segments that still have some, and a ``match_all`` sorted by a number finds none.
-    """
-    if not isinstance(key, str | Mapping):
-        return key
-    name = str(_key_name(key))
-    given = key[name] if isinstance(key, Mapping) else {}
-    options = given if isinstance(given, Mapping) else {"order": given}
-    if name.startswith("_") or "missing" in options:
-        return key
-    return {name: {**options, "missing": "_last"}}
 
 
 def with_ids(body: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -433,4 +406,6 @@ def chosen_body(
         page["query"] = {"bool": {"must": [query], "filter": [chosen]}}
     if source is not None:
         page["_source"] = source
+    if keys := formatted_sort(body):
+        page["sort"] = keys
     return {**page, "size": min(10_000, size), "track_total_hits": False}

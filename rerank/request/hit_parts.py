@@ -88,6 +88,11 @@ def adds_to_hits(query: object, keys: frozenset[str] = _ADDING) -> bool:
     return any(not keys.isdisjoint(part) for part in objects(query))
 
 
+def has_top_hits(body: Mapping[str, Any]) -> bool:
+    """Return whether an aggregation of a request returns hits."""
+    return any("top_hits" in part for name in ("aggs", "aggregations") for part in objects(body.get(name)))
+
+
 def kept_beside_query(body: Mapping[str, Any]) -> JSON:
     """Return the parts beside the query that add something to hits, which a fetch must keep."""
     return {name: body[name] for name in _BESIDE if name in body and adds_to_hits(body[name])}

@@ -14,7 +14,7 @@ from shinglefold.model.scheme import Verify
 from shinglefold.model.seal import Seal
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.index_knowledge import IndexRecipe
-from shinglefold.rerank.page.window import PartialAnswer, missing
+from shinglefold.rerank.page.partial_answer import PartialAnswer, missing
 from shinglefold.rerank.request.bodies import SEQ_NO, complete_tie_groups
 from shinglefold.rerank.similar.decision import CandidateDecision, TextSource, decide_by_texts
 from shinglefold.rerank.similar.query_document import (
@@ -261,8 +261,9 @@ def look_up(
     for place, answer in zip(places, answers, strict=True):
         hits[place], lacks[place] = answer["hits"]["hits"], missing(answer)
     nominees, _ = query.decision.nominate(documents, hits)
+    partial = PartialAnswer()
     source = TextSource(
-        query.decision.stage, query.candidates.index, _shards(answers), partial := PartialAnswer()
+        query.decision.stage, query.candidates.index, _shards(answers), partial, dedup=query.recipe.field
     )
     matches = yield from decide_by_texts(documents, nominees, source)
     return [

@@ -16,8 +16,15 @@ from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.matcher import Mask, Matcher, nonzero
 from shinglefold.rerank.fold.text_verification import TextStage, TextVerdict
 from shinglefold.rerank.fold.uncertain_pairs import UncertaintyBand
-from shinglefold.rerank.hits import FingerprintColumns, FingerprintCounts, FingerprintReader, Hit, identity
-from shinglefold.rerank.page.window import PartialAnswer
+from shinglefold.rerank.hits import (
+    FingerprintColumns,
+    FingerprintCounts,
+    FingerprintReader,
+    Hit,
+    identity,
+    stored_fingerprint,
+)
+from shinglefold.rerank.page.partial_answer import PartialAnswer
 from shinglefold.rerank.request.bodies import hits_query
 from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.rerank.similar.query_document import Match, QueryDocument
@@ -204,6 +211,8 @@ def decide_by_texts(
 ) -> Steps[list[list[Match]]]:
     """Return the copies of each document; texts decide uncertain candidates if both texts are known.
 
+    Candidates whose fingerprint is of another text than the one fetched are left out.
+
     Cost: one request for each hundred uncertain candidates whose text was not returned with them.
     """
     stage = source.stage
@@ -216,7 +225,8 @@ def decide_by_texts(
         [
             match
             for one in several
-            if (match := _apply_verdict(one, verdicts.get((row, one.match.identity)))) is not None
+            if one.match.identity not in source.stale
+            and (match := _apply_verdict(one, verdicts.get((row, one.match.identity)))) is not None
         ]
         for row, several in enumerate(nominees)
     ]
@@ -230,6 +240,10 @@ class TextSource:
         index: None if the body names a point in time.
         shards: the number of shards searched for candidates.
         extra: further parts of the request body.
+        dedup: the field of fingerprints; without one, texts are not compared with them.
+
+    Attributes:
+        stale: the identities of hits whose fingerprint is of another text.
     """
 
     def __init__(
@@ -239,8 +253,12 @@ class TextSource:
         shards: int,
         partial: PartialAnswer,
         extra: Mapping[str, Any] | None = None,
+        *,
+        dedup: str = "",
     ) -> None:
         self.stage, self.partial = stage, partial
+        self.stale: set[tuple[Any, Any, Any]] = set()
+        self._dedup = dedup
         self._index, self._shards, self._extra = index, shards, extra or {}
 
     def read(self, hits: Sequence[Hit], fields: Sequence[str]) -> Steps[list[JSON]]:
@@ -255,14 +273,28 @@ class TextSource:
             found += answer["hits"]["hits"]
         return found
 
+    def compare(self, fetched: Mapping[Any, Hit], hits: Mapping[Any, Hit]) -> None:
+        """Compare the texts of fetched hits with the fingerprints that were read before, by identity."""
+        if self.stage is None or not self._dedup:
+            return
+        digests = {name: stored_fingerprint(hits[name], self._dedup).get("digest") for name in fetched}
+        self.stale |= self.stage.stale(
+            {
+                name: (hit.get("_source") or {}, str(one[0]))
+                for name, hit in fetched.items()
+                if (one := digests[name])
+            }
+        )
+
 
 def _texts(hits: Iterable[Hit], stage: TextStage, source: TextSource) -> Steps[dict[Any, str]]:
     """Return the texts of hits by (index, id, routing); empty if a hit has none."""
     each = {identity(hit): hit for hit in hits}
     texts = {name: stage.text_of(hit) for name, hit in each.items()}
     lacking = [each[name] for name, text in texts.items() if not text]
-    for hit in (yield from source.read(lacking, stage.sources)):
-        texts[identity(hit)] = stage.text_of(hit)
+    fetched = {identity(hit): hit for hit in (yield from source.read(lacking, stage.sources))}
+    texts |= {name: stage.text_of(hit) for name, hit in fetched.items()}
+    source.compare({name: hit for name, hit in fetched.items() if name in each}, each)
     return texts
 
 

@@ -152,7 +152,8 @@ class PageReader(Generic[M]):
 class SimilarPage(FoundPage[Match]):
     """The copies of a document, the most alike first.
 
-    ``unreadable`` candidates have a damaged fingerprint, or lack the seal of the index. ``among``: the
+    ``unreadable`` candidates have a damaged fingerprint, or one of another text, or lack the seal of the
+    index. ``among``: the
     documents of the same batch that match this one, by position and resemblance. ``verify``: what decided;
     ``unasked``: why signatures decided instead of texts.
     """
@@ -187,9 +188,15 @@ def read_page(document: QueryDocument, query: SimilarQuery, place: str | None) -
 
     def decide(blocks: CandidateBlocks) -> Steps[tuple[list[Match], int]]:
         nominees, counts = query.decision.nominate([document], [blocks.hits])
-        source = TextSource(query.decision.stage, query.candidates.index, blocks.shards, blocks.partial)
+        source = TextSource(
+            query.decision.stage,
+            query.candidates.index,
+            blocks.shards,
+            blocks.partial,
+            dedup=query.recipe.field,
+        )
         (matches,) = yield from decide_by_texts([document], nominees, source)
-        return matches, counts.unreadable
+        return matches, counts.unreadable + len(source.stale)
 
     reader = PageReader(query.candidates, queries, decide, place, queries.ordered)
     yield from reader.fill()

@@ -108,7 +108,14 @@ class SimilarSteps(Generic[Driven]):
         stage = None
         if verify == "text":
             wanted = "text" in (chosen.verify, None if chosen.min_similarity is None else "text")
-            stage = self._stages.stage(scheme, recipe.fields, wanted=wanted, by_index=recipe.fields_by_index)
+            each = recipe.fields_by_index
+            stage = self._stages.stage(
+                scheme,
+                recipe.fields,
+                wanted=wanted,
+                by_index=each if len(set(each.values())) > 1 else {},
+                mappings=recipe.mappings.values(),
+            )
         decision = CandidateDecision(scheme, chosen.folding(verify), recipe.field, self._seal, stage)
         fetched = {"_source": False, "docvalue_fields": decisive_fields(recipe.field, chosen.scope)}
         numbers = self._engine.can.seq_no
@@ -122,6 +129,12 @@ class SimilarSteps(Generic[Driven]):
         document = QueryDocument.of_hit(stored, query.recipe.field, query.options.scope)
         stage = query.decision.stage
         text = "" if stage is None else stage.text_of(stored)
+        own = stored.get("_source") or {}, document.print.stored_digest
+        if stage is not None and stage.stale({"": own}):
+            raise InputError(
+                f"the fingerprint of document {stored['_id']!r} is of another text than it has now: "
+                "backfill the index, or index the document again"
+            )
         return self._check_comparable(replace(document, text=text), query)
 
     def _check_comparable(self, document: QueryDocument, query: SimilarQuery) -> QueryDocument:

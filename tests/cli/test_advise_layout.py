@@ -5,6 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from shinglefold.model.scheme import PRESETS
 from shinglefold.sketch import probability, resemblance_after
 
 
@@ -93,3 +94,24 @@ def test_nan_is_no_number(run, name):
     ran = run("advise", "layout", name, "nan")
     assert ran.code == 2
     assert f"'{name}': 'nan' is no number. See: shinglefold advise layout --help" in ran.err
+
+
+@pytest.mark.parametrize("resemblance", [0.5, 0.61, 0.7, 0.8, 0.9])
+@pytest.mark.parametrize("width", [2, 3, 5, 7])
+@pytest.mark.parametrize("strangers", [10, 1e6])
+def test_what_is_recommended_can_be_applied(run, resemblance, width, strangers):
+    """The options name a preset that finds enough pairs, and commands take them; else it is said."""
+    given = ("advise", "layout", "--resemblance", resemblance, "--width", width, "--strangers", strangers)
+    told = json.loads(run("--json", *given).out)["options"]
+    shown = run(*given).out
+    if told is None:
+        assert "no option sets a layout of its own" in shown
+        return
+    scheme = PRESETS[told["--preset"]].sketch
+    shared = int(told["--min-shared"])
+    assert scheme.word_width == width
+    assert probability(resemblance, scheme.groups, scheme.group_size, shared) >= 0.95
+    assert f"--preset {told['--preset']};" in shown
+    text = json.dumps({"id": 1, "body": "one two three four"})
+    options = [part for pair in told.items() for part in pair]
+    assert run("groups", "-", *options, stdin=text).code == 0

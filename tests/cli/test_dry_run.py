@@ -17,14 +17,20 @@ def test_the_default_pipeline_fingerprints_and_nothing_is_written(run):
     assert one["doc"]["_id"] == "7"
     assert one["doc"]["_source"]["title"] == "Мост"
     assert one["doc"]["_source"]["_dedup"]["supershingles"]
-    assert one["doc"]["_source"]["lang"] == "ru"
+    assert one["doc"]["_source"]["_dedup"]["lang"] == "ru"
     assert not Path(".shinglefold").exists()
 
 
 def test_verbose_shows_every_step(run):
-    (one,) = _answer(run, "--verbose")
+    text = json.loads(json.dumps(_DOCUMENT)) | {"format": "html"}
+    page = [{"html_strip": {"field": "body"}}, {"set": {"field": "seen", "value": 1}}]
+    definition = {
+        "processors": [*page, {"supershingle": {"field": "body"}}, {"drop": {"if": "ctx.seen == 2"}}]
+    }
+    Path("page.json").write_text(json.dumps(definition))
+    (one,) = _answer(run, "--verbose", "--pipeline", "page.json", stdin=json.dumps(text))
     steps = [step["processor_type"] for step in one["processor_results"]]
-    assert steps == ["html_strip", "set", "supershingle", "set"]
+    assert steps == ["html_strip", "set", "supershingle", "drop"]
 
 
 def test_several_lines_are_several_documents(run):

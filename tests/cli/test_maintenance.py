@@ -181,3 +181,20 @@ def test_what_shinglefold_stored_is_taken_away_and_documents_stay(run, site):
     assert run("setup", site).code == 0
     assert run("backfill", site, "--workers", 1).code == 0
     assert run("doctor", site, "--workers", 1).code == 0
+
+
+def test_setup_names_the_fields_it_makes_fingerprints_of_whole(run):
+    names = [f"a_field_with_a_long_name_{number}" for number in range(12)]
+    fields = [part for name in names for part in ("--field", name)]
+    shown = run("setup", "news", *fields, "--dry-run")
+    assert f"fingerprints are made of: {', '.join(names)}\n" in shown.out
+    assert run("setup", "news", *fields, "--dry-run", "--json").json()["fields"] == names
+
+
+@pytest.mark.parametrize(
+    ("named", "told"), [("boddy", "'boddy' (nearest: 'body')"), ("xyz", "no field xyz is shown")]
+)
+def test_doctor_takes_a_mistyped_field_for_one(run, examples_file, named, told):
+    assert run("index", examples_file, "--index", "typed", "--workers", 1).code == 0
+    run("setup", "typed", "--field", "title", "--field", named)
+    assert told in run("doctor", "typed", "--workers", 1).out

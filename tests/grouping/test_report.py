@@ -89,7 +89,74 @@ def test_a_placeholder_is_not_counted(engine, index):
     place = {"dedup": {"pending": 1_900_000_000_000, "attempt": "a"}}
     assert not engine.bulk([{"_index": index, "_id": "coming", "_source": place}]).failures
     made = make_report(engine, index)
-    assert (made.documents, made.without_group) == (7, 1)
+    assert (made.documents, made.without_group, made.placeholders) == (7, 1, 1)
+    assert "Reserved ids without a document are not counted: 1." in page(made)
+
+
+@pytest.mark.parametrize(
+    ("written", "day"),
+    [
+        ("01.02.2024", "2024-02-01"),
+        ("1.2.2024", "2024-02-01"),
+        ("01.02.2024 23:10", "2024-02-01"),
+        ("01.02.2024, 23:10", "2024-02-01"),
+        ("2024/02/01", "2024-02-01"),
+        ("20240201", "2024-02-01"),
+        ("2024", "2024-01-01"),
+        ("2024-02-01T10:00:00+05:00", "2024-02-01"),
+        ("Thu, 01 Feb 2024 10:00:00 GMT", "2024-02-01"),
+        (1706745600000, "2024-02-01"),
+        ("1706745600000", "2024-02-01"),
+        # In some countries this is the second of January, in others the first of February.
+        ("01/02/2024", None),
+        ("32.13.2024", None),
+        ("yesterday", None),
+        ({"day": 1}, None),
+    ],
+)
+def test_dates_are_read_as_people_write_them_and_the_others_are_told(engine, index, written, day):
+    """The field is not mapped as a date, so that its values come as they were written."""
+    for number in range(2):
+        one = source(9, not number, "d.org", None) | {"day": written}
+        assert not engine.bulk([{"_index": index, "_id": f"n{number}", "_source": one}]).failures
+    made = make_report(engine, index, ReportFields(date="day"))
+    assert [one.value for one in made.months] == ([day[:7]] if day else [])
+    assert [one.newest for one in made.newest] == ([day] if day else [])
+    assert made.unread_dates == (0 if day else 2)
+    for told in (made.left_out("months"), page(made)):
+        assert ("2 have dates that cannot be read, such as" in told) == (day is None)
+
+
+def test_members_are_listed_with_titles_addresses_and_dates_the_original_first(engine, index):
+    made = make_report(engine, index)
+    assert [(one.id, one.title, one.url, one.host, one.date) for one in made.largest[0].members] == [
+        ("d0", "Мост", "https://a.org/page", "a.org", "2026-01-05"),
+        ("d1", "Мост", "https://b.org/page", "b.org", "2026-02-01"),
+        ("d2", "Мост", "https://b.org/page", "b.org", "2026-02-03"),
+    ]
+    shown = page(made)
+    assert '<a href="https://a.org/page" rel="noreferrer">Мост</a> <mark>original</mark>' in shown
+    assert f"As of {made.made_at[:10]}" in shown
+    assert "every other one is a <b>copy</b>" in shown
+    assert "3 of 6 documents are copies (50.0%), and 2 texts have more than one document" in shown
+    many = [
+        {"_index": index, "_id": f"m{number:02}", "_source": source(4, number == 30, "m.org", "2026-01-01")}
+        for number in range(31)
+    ]
+    assert not engine.bulk(many).failures
+    largest = make_report(engine, index).largest[0]
+    assert (largest.documents, len(largest.members), largest.members[0].id) == (31, 20, "m30")
+    assert "and 11 more" in page(make_report(engine, index))
+
+
+def test_an_address_that_is_no_page_is_no_link(engine, index):
+    for url in ("javascript:alert(1)", 'https://x"onclick="y', "mailto:a@b"):
+        one = source(1, False, "a.org", "2026-02-03") | {"url": url}
+        assert not engine.bulk([{"_index": index, "_id": "d8", "_source": one}]).failures
+        shown = page(make_report(engine, index))
+        assert "javascript:" not in shown
+        assert 'onclick="' not in shown
+        assert "mailto:" not in shown
 
 
 def test_a_multi_field_is_counted_by_the_values_of_its_parent(engine, index):
@@ -123,8 +190,11 @@ def test_the_page_needs_no_network_and_shows_texts_as_they_are(engine, index):
     engine.bulk([{"_index": index, "_id": "d9", "_source": source(2, False, "x<y", "2026-03-01")}])
     made = page(make_report(engine, index))
     assert "&lt;b&gt;&amp;" in made
-    assert "<b>" not in made
-    assert not re.search(r"https?:|//|@import|<script|<link|<img|url\(", made)
+    assert "<b>&" not in made
+    # Addresses of documents are links, which nobody loads before a click.
+    bare = re.sub(r'<a href="https://[^"]*" rel="noreferrer">', "<a>", made)
+    assert bare != made
+    assert not re.search(r"https?:|//|@import|<script|<link|<img|url\(", bare)
     tags: list[str] = []
 
     class Tags(HTMLParser):

@@ -7,7 +7,8 @@ import pytest
 
 from shinglefold.rerank.page import fetch
 from shinglefold.rerank.page.fetch import AmbiguousSeqNo, SeqNoFetch, are_numbered, without_ids
-from shinglefold.rerank.page.window import PartialAnswer, WindowReader
+from shinglefold.rerank.page.partial_answer import PartialAnswer
+from shinglefold.rerank.page.window import WindowReader
 
 _QUERY = {"match": {"title": "страница"}}
 

@@ -10,6 +10,7 @@ from support.servers.choose import examples
 
 from shinglefold.contracts.engine import Capabilities
 from shinglefold.engines.embedded import EmbeddedEngine
+from shinglefold.errors import ConfigError
 from shinglefold.ingest import mappings
 from shinglefold.rerank import FoldedSearch, FoldOptions, collapse, duplicates
 
@@ -144,3 +145,34 @@ def test_answers_of_several_searches_are_fused_and_folded(two):
     assert sorted(shown) == list(range(20))
     assert shown[0] == 7
     assert all(len(group.members) == 2 for group in folded.groups)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"verify": "text"},
+        {"verify": "text", "facts": "numbers"},
+        {"mode": "native"},
+        {"fold": False},
+        {"cursor": True},
+        {"members_from": "index"},
+    ],
+)
+def test_what_only_a_search_can_heed_is_refused_by_name(options):
+    hits = hits_of([Spec(original=0), Spec(original=0)])
+    with pytest.raises(ConfigError, match=f"cannot heed {next(iter(options))} "):
+        collapse(hits, SCHEME, FoldOptions(**options))
+    heeded = FoldOptions(verify="signature", mode="auto", window=9, members=2, explain=True)
+    assert members(collapse(hits, SCHEME, heeded)) == [[0, 1]]
+
+
+def test_hits_that_bring_no_fingerprints_are_told(caplog):
+    bare = [{"_index": "a", "_id": str(at), "_source": {"title": "мост"}} for at in range(3)]
+    assert len(collapse(bare, SCHEME).groups) == 3
+    assert "none of these 3 hits brings a fingerprint" in caplog.text
+    assert '"dedup.digest"' in caplog.text
+    caplog.clear()
+    # One alone may be a document without a text; among others with fingerprints it is counted.
+    collapse(bare[:1], SCHEME)
+    collapse([*hits_of([Spec(original=0)]), *bare], SCHEME)
+    assert not caplog.text

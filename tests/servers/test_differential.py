@@ -23,7 +23,7 @@ GROUPS: dict[str, dict[str, list[Any]]] = json.loads(Path(__file__).with_name("r
 CASES = {f"{group}: {name}": case for group, cases in GROUPS.items() for name, case in cases.items()}
 #: What a folded search refuses by name although servers take it.
 REFUSED = {
-    "queries: inner hits called duplicates": 'the members of each group are called "duplicates"',
+    "queries: inner hits called duplicates": "the members of each group are called 'duplicates'",
     "ranking: collapse": '"collapse" and folding exclude each other',
     "address: scroll": "a folded search has no scroll context",
     "address: filter_path": "unknown search parameter 'filter_path'",
@@ -60,12 +60,14 @@ def site(request, engine, server, scheme, canonicalizer) -> Iterator[Site]:
         index_documents_that_differ(engine, name, request.param, scheme, canonicalizer, first=first)
     filtered = {"index": names["INDEX"], "alias": names["ALIAS"], "filter": {"range": {"number": {"gte": 6}}}}
     ask(server.url, "POST", "/_aliases", {"actions": [{"add": filtered}]})
-    yield Site(server.url, names, FoldedSearch(engine, scheme))
+    names["PIT"] = engine.open_pit(names["INDEX"], "5m")
+    yield Site(server.url, names, FoldedSearch(engine, scheme, tiebreaker=engine.tiebreaker() or "number"))
+    engine.close_pit(names["PIT"])
     for name in (names["INDEX"], names["SECOND"]):
         engine.delete_index(name)
 
 
-def folded_answer(site: Site, index: str, body: JSON, parameters: JSON) -> JSON | ShinglefoldError:
+def folded_answer(site: Site, index: str | None, body: JSON, parameters: JSON) -> JSON | ShinglefoldError:
     try:
         return site.folded.search(index, body, params=parameters)
     except ShinglefoldError as error:

@@ -2,14 +2,20 @@
 
 import uuid
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from support.maintenance import FIELDS, pages
+from support.gate.indices import gated_index
+from support.maintenance import FIELDS, pages, store
 from support.servers.admin import ask
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.ingest import Pipeline, default_definition, index_documents, mappings
+from shinglefold.errors import EngineError
+from shinglefold.grouping import Gate, Policy
+from shinglefold.grouping.regroup import regroup
+from shinglefold.ingest import Pipeline, default_definition, index_documents, mappings, recipe_mappings
+from shinglefold.maintenance import BackfillOptions, backfill
 from shinglefold.model.scheme import Scheme
 
 COUNT = 1_200
@@ -95,3 +101,62 @@ def test_an_index_that_comes_behind_an_alias_is_no_change(engine, server, new_in
     records = changing(lambda: ask(server.url, "POST", "/_aliases", {"actions": rolled}))
     summary = index_documents(engine, alias, records, pipeline, workers=1)
     assert (summary.stopped, summary.indexed) == ("", COUNT)
+
+
+#: What a run that changes stored documents says, by the change; a deleted index fails in its own way.
+MAINTAINED = {
+    name: told for name, (_, told) in CHANGES.items() if name not in ("nothing", "deleted", "made anew alike")
+}
+
+
+class ChangingAt:
+    """An engine whose index changes after a number of bulk requests."""
+
+    def __init__(self, engine, change: Callable[[], None]) -> None:
+        self.engine, self.change, self.left = engine, change, 1
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.engine, name)
+
+    def bulk(self, actions):
+        done = self.engine.bulk(actions)
+        self.left -= 1
+        if self.left == 0:
+            self.change()
+        return done
+
+
+@pytest.mark.parametrize("name", MAINTAINED)
+def test_a_backfill_of_an_index_that_changes_says_so(engine, new_index, made, scheme, pipeline, name):
+    index = new_index(made)
+    store(engine, index, pages(COUNT))
+    changing = ChangingAt(engine, lambda: CHANGES[name][0](engine, index, scheme))
+    summary = backfill(changing, index, pipeline, BackfillOptions(workers=1))
+    assert (MAINTAINED[name] in summary.stopped, summary.anew) == (True, True)
+    assert "`shinglefold backfill" in summary.stopped
+
+
+@pytest.mark.parametrize("name", MAINTAINED)
+def test_a_regrouping_of_an_index_that_changes_says_so(engine, new_index, scheme, pipeline, name):
+    recipe = replace(pipeline.recipe(), groups=True)
+    index = new_index(recipe_mappings(recipe))
+    twins = [{**page, "id": f"{page['id']}-{copy}"} for page in pages(40) for copy in "ab"]
+    assert index_documents(engine, index, twins, pipeline, workers=1).stopped == ""
+
+    def change(step: str, _documents: int, _share: float) -> None:
+        if step == "writing":
+            CHANGES[name][0](engine, index, scheme)
+
+    summary = regroup(engine, index, report=change)
+    assert (MAINTAINED[name] in summary.stopped, summary.settled) == (True, False)
+
+
+@pytest.mark.parametrize("name", MAINTAINED)
+def test_a_gate_of_an_index_that_changes_says_so(engine, scheme, pipeline, name):
+    with gated_index(engine, pipeline, "changing", {}) as index:
+        gate = Gate(engine, index, Policy("refuse"), pipeline=pipeline)
+        assert gate.add({"id": "one", "body": "word " * 40}).status == "accepted"
+        CHANGES[name][0](engine, index, scheme)
+        with pytest.raises(EngineError, match=r"changed while a gate was open|another of its name"):
+            gate.close()
+        gate.close()

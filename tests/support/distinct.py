@@ -5,12 +5,13 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.error import HTTPError
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.engines.http.errors import refusal
+from shinglefold.engines.http.responses import search_path
 from shinglefold.errors import EngineError, UnsupportedQuery
 from shinglefold.ingest import Fingerprinter, mappings
 from shinglefold.model.scheme import Scheme
@@ -140,7 +141,9 @@ def _document(number: int) -> JSON:
     return found
 
 
-def search_plainly(url: str, index: str, body: JSON, parameters: Mapping[str, Any]) -> JSON | EngineError:
+def search_plainly(
+    url: str, index: str | None, body: JSON, parameters: Mapping[str, Any]
+) -> JSON | EngineError:
     """Return a server's own answer to a request, past all clients, or the error that it means."""
     given = {
         name: ",".join(value)
@@ -150,7 +153,7 @@ def search_plainly(url: str, index: str, body: JSON, parameters: Mapping[str, An
         else value
         for name, value in parameters.items()
     }
-    path = f"/{quote(index, safe=',*')}/_search?{urlencode(given)}"
+    path = f"{search_path(index, '_search')}?{urlencode(given)}"
     request = Request(url + path, json.dumps(body).encode(), {"Content-Type": "application/json"})
     try:
         with urlopen(request, timeout=30) as answer:

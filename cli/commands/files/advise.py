@@ -14,7 +14,7 @@ from shinglefold.cli.options.definitions import NumberRange
 
 if TYPE_CHECKING:
     from shinglefold.relatives.collision_odds import Width
-    from shinglefold.sketch import Advice
+    from shinglefold.sketch import Advice, Requirements
 
 Point = tuple[float, float]
 _BAR = 40
@@ -271,21 +271,54 @@ def layout(
     if svg is not None:
         title = f"{advice.groups} groups of {advice.group_size}, {advice.min_shared} shared"
         write_page(str(svg), picture(points, needs.resemblance, title))
-    summary = _summary(advice, words, needs.resemblance, widest)
+    applied = _preset_options(needs, words, advice.threshold)
+    summary = _summary(advice, words, needs.resemblance, widest) | {"options": applied}
     if invocation.json:
         write_json(
             summary | {"curve": [{"resemblance": round(x, 2), "found": round(y, 6)} for x, y in points]}
         )
         return DONE
     print_table(
-        ("", ""), [(_LABELS[name], str(value)) for name, value in summary.items() if value is not None]
+        ("", ""), [(_LABELS[name], str(summary[name])) for name in _LABELS if summary[name] is not None]
     )
+    write_line(f"\n{_how_to_apply(applied, words)}")
     write_line("\nresemblance, and how probably such a pair is found")
     for line in bars(points):
         write_line(line)
     if svg is not None:
         write_line(f"\ndrawn to {svg}")
     return DONE
+
+
+def _how_to_apply(applied: dict[str, str] | None, width: int) -> str:
+    if applied is None:
+        return (
+            f"no preset with shingles of {width} words does this, and no option sets a layout of its own: "
+            "raise --miss, --strangers or --resemblance until one does"
+        )
+    thresholds = " ".join(f"{name} {value}" for name, value in applied.items() if name != "--preset")
+    return (
+        f"to apply it: index, sign and groups take --preset {applied['--preset']}; groups and search take "
+        f"{thresholds}"
+    )
+
+
+def _preset_options(needs: "Requirements", width: int, threshold: float) -> dict[str, str] | None:
+    """Return the options that apply the advice, with the smallest preset that does; None without any."""
+    from shinglefold.model.scheme import PRESETS
+    from shinglefold.sketch import fits
+
+    found = [
+        (one.sketch.groups, shared, name)
+        for name, one in PRESETS.items()
+        if one.sketch.word_width == width
+        for shared in range(1, 5)
+        if fits(needs, one.sketch.groups, one.sketch.group_size, shared)
+    ]
+    if not found:
+        return None
+    _, shared, name = min(found)
+    return {"--preset": name, "--min-resemblance": f"{threshold:.2f}", "--min-shared": str(shared)}
 
 
 def _summary(advice: "Advice", width: int, resemblance: float, widest: int | None) -> dict[str, Any]:

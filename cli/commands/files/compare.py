@@ -217,7 +217,13 @@ def _compare_documents(
         other = stored_hit(store, target, b, invocation.arguments)
     canonicalizer = Canonicalizer.of(scheme)
     found = explain_pair(
-        (one, other), scheme, canonicalizer, store.field, fields or store.recipe.fields, seal=seal
+        (one, other),
+        scheme,
+        canonicalizer,
+        store.field,
+        fields or store.recipe.fields,
+        seal=seal,
+        mappings=store.mappings.values(),
     )
     if invocation.json:
         matched = [passage_json(passage, *found.texts) for passage in found.passages]
@@ -236,8 +242,8 @@ def _stored_figures(pair: dict[str, Any], scheme: "Scheme") -> list[str]:
     one, other = pair["a"], pair["b"]
     keywords = f"{len(pair['shared'])} of {scheme.sketch.groups} shared {' '.join(pair['shared'])}".rstrip()
     shown = [
-        f"A  {printable(one['id'])}: {one['lang']}, {one['shingles']:,} shingles",
-        f"B  {printable(other['id'])}: {other['lang']}, {other['shingles']:,} shingles",
+        f"A  {_stored_print(one)}",
+        f"B  {_stored_print(other)}",
         f"scheme            {pair['scheme']}",
         f"same canonical text: {'yes' if pair['same_text'] else 'no'}",
         f"supershingles     {keywords}",
@@ -266,6 +272,12 @@ def _stored_similarity(text: dict[str, Any]) -> str:
     if text["similarity"] is None:
         return "not computed: a text is missing, or has over 20,000 words"
     return f"{text['similarity']:.3f} of the words as written"
+
+
+def _stored_print(side: dict[str, Any]) -> str:
+    """Return a document and its fingerprint as a line."""
+    stale = ", stale: of another text than it has now" if side.get("stale") else ""
+    return f"{printable(side['id'])}: {side['lang']}, {side['shingles']:,} shingles{stale}"
 
 
 def _print_figures(found: "Comparison", scheme: "Scheme") -> None:

@@ -9,7 +9,7 @@ import click
 from shinglefold.cli.framework.command import Invocation, command
 from shinglefold.cli.framework.output import remark, warn, write_json, write_line, write_lines
 from shinglefold.cli.options.definitions import NumberRange, engine_option, verify_options
-from shinglefold.cli.options.sources import make_read_options, read_sources, reading_options
+from shinglefold.cli.options.sources import make_read_options, read_sources, reading_options, routing_option
 from shinglefold.cli.render.run_summary import (
     exit_code_of_run,
     replay_command,
@@ -87,6 +87,7 @@ _PASSAGE_CHARACTERS = 160
     "--passages", is_flag=True, help="Show the passages that a refused document shares with stored ones."
 )
 @reading_options
+@routing_option
 @click.pass_obj
 def add(
     invocation: Invocation,
@@ -100,6 +101,7 @@ def add(
     passages: bool,
     format: str,  # noqa: A002
     id_field: str,
+    routing_field: str,
     encoding: str,
     header: bool | None,
     **rules: Any,  # noqa: ANN401 - of the policy
@@ -114,6 +116,7 @@ def add(
     from shinglefold.grouping.gate.gate import BulkRun
     from shinglefold.ingest.field_statistics import FieldWatch
     from shinglefold.ingest.pipeline.field_usage import raw_fields, source_fields
+    from shinglefold.ingest.readers.record import with_routing
 
     if set(index) & set("*?,"):
         raise click.UsageError(f"INDEX {index!r} may mean several: name one index, or an alias of one")
@@ -136,7 +139,7 @@ def add(
         watch.fields = raw_fields(pipeline.steps, recipe.field)
         watch.sources = source_fields(pipeline.steps)
         with Gate(store.engine, index, chosen, pipeline=pipeline, seal=pipeline.tools.seal) as gate:
-            run.add_all(gate, watch.watch(records), passages)
+            run.add_all(gate, watch.watch(with_routing(one, routing_field) for one in records), passages)
     run.stopped = target.hints.complete(run.stopped)
     unsigned = watch.documents if watch.textless else 0
     warnings = list(text_warnings(watch, unsigned, False, target.take_text_from))

@@ -31,6 +31,7 @@ from shinglefold.cli.options.sources import (
     make_read_options,
     read_sources,
     reading_options,
+    routing_option,
 )
 from shinglefold.cli.render.run_summary import (
     exit_code,
@@ -88,6 +89,7 @@ if TYPE_CHECKING:
     help="Store what shinglefold matches finds passages by. The index keeps this setting.",
 )
 @reading_options
+@routing_option
 @click.option(
     "--dead-letters", metavar="FILE", help="File that failed documents are appended to, for --replay."
 )
@@ -126,6 +128,7 @@ def index(
     passages: bool,
     format: str,  # noqa: A002
     id_field: str,
+    routing_field: str,
     encoding: str,
     header: bool | None,
 ) -> int:
@@ -193,12 +196,14 @@ def index(
         dead_letters=sources[0] if replay else dead_letters,
         replayed=options if replay else None,
         workers=settings.workers if workers is None else workers,
+        routing_field=routing_field,
     )
     try:
         summary = rebuild(opened, index, build) if recreate else build(index)
         retry = retry_command(
             target, opened, summary, preset=preset, pipeline=pipeline, field=fields, mapping=mapping,
-            groups=groups, passages=passages, id_field=id_field or None, verify=verify,
+            groups=groups, passages=passages, id_field=id_field or None,
+            routing_field=routing_field or None, verify=verify,
             min_similarity=None if min_similarity is None else str(min_similarity),
         )  # fmt: skip
     finally:

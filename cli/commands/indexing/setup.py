@@ -178,9 +178,9 @@ def setup(
         if not dry_run:
             carry_out(opened, plan)
     if invocation.json:
-        write_json({**plan.to_json(), "done": not dry_run})
+        write_json({**plan.to_json(), "fields": list(recipe.fields), "done": not dry_run})
     else:
-        write_lines(map(target.hints.complete, _lines(plan, dry_run, target.hints)))
+        write_lines(map(target.hints.complete, _lines(plan, recipe.fields, dry_run, target.hints)))
     warn(warnings)
     warn(map(target.hints.complete, plan.notes), "note")
     warn(rerun_problems(new_pipeline.steps, recipe.field), "note")
@@ -277,13 +277,15 @@ def _check_patterns(engine: "Engine", indices: Sequence[str], hints: "Hints") ->
             )
 
 
-def _lines(plan: "Plan", dry_run: bool, hints: "Hints") -> list[str]:
+def _lines(plan: "Plan", fields: Sequence[str], dry_run: bool, hints: "Hints") -> list[str]:
     lines = []
     for change in plan.changes:
         # The kind "new index" needs no remark.
         new = " (new)" if change.new and not change.kind.startswith("new") else ""
         lines.append(f"{change.kind} {change.name}{new}:")
         lines += [f"  {line}" for line in change.lines]
+    if plan.changes:
+        lines.append(f"fingerprints are made of: {', '.join(fields)}")
     for place, problems in plan.problems.items():
         lines += [f"{place}: {problem}" for problem in problems]
     lines += [

@@ -145,16 +145,28 @@ def _remedies(found: "Diagnosis", target: "Target", recipe: "Recipe") -> list[st
         commands.append(target.command("regroup"))
     lines = [_other_fields_remedy(found, target, recipe)] if other_fields else []
     if found.unseen:
-        lines.append(
-            f"no field {', '.join(found.unseen)} is shown to this user, so that its texts can't be compared: "
-            "examine the index as a user who sees it"
-        )
+        lines.append(_unseen_remedy(found))
     if found.findings.get("kept"):
         fix = target.command("doctor", fix=True)
         lines.append(f"placeholders whose writers crashed are removed by: {fix}")
     if found.findings.get("unreadable"):
         lines.append("mend the documents the pipeline fails on, or the pipeline")
     return [*lines, *([f"to mend it: {chain(commands)}"] if commands else [])]
+
+
+def _unseen_remedy(found: "Diagnosis") -> str:
+    """Return what to do about fields that the mappings lack: they are mistyped, or hidden from this user."""
+    named = ", ".join(found.unseen)
+    if found.resembling:
+        near = ", ".join(f"{name!r} (nearest: {near!r})" for name, near in found.resembling.items())
+        return (
+            f"the mappings have no field {near}: if it is mistyped, correct the pipeline; if this user may "
+            "not see it, examine the index as a user who does"
+        )
+    return (
+        f"no field {named} is shown to this user, so that its texts can't be compared: examine the index as "
+        "a user who sees it"
+    )
 
 
 def _other_fields_remedy(found: "Diagnosis", target: "Target", recipe: "Recipe") -> str:

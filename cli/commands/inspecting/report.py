@@ -102,6 +102,10 @@ def _print(made: "GroupReport", remedy: str) -> None:
     )
     if made.without_group:
         write_line(f"{made.without_group:,} documents are in no group: {remedy}")
+    if made.placeholders:
+        write_line(f"not counted: {made.placeholders:,} ids that a gate reserved, without a document yet")
+    if unread := made.unread():
+        write_line(f"{unread}: months and newest leave them out; --date-field names another field")
     if made.led_by_several:
         write_line(f"{made.led_by_several:,} groups are led by several documents at once: {remedy}")
     for title, headings, rows, left_out in _tables(made):

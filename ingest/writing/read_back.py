@@ -1,0 +1,113 @@
+"""Read documents back that an ingest pipeline of the server may have changed after they were signed."""
+
+import base64
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any
+
+from msgspec.json import decode
+
+from shinglefold.contracts.engine import BulkFailure, Engine, GuardedWrites
+from shinglefold.documents import values_at
+from shinglefold.errors import IndexMissing, PermissionDenied, suggest
+from shinglefold.ingest.writing.batch import Action, Batch
+from shinglefold.model.recipe import Recipe
+from shinglefold.model.stored_fingerprint import stored_parts
+
+#: The settings that name pipelines, and the name that stands for none.
+_SETTINGS, _NONE = ("index.default_pipeline", "index.final_pipeline"), "_none"
+#: Seconds between two looks at the settings, as a pipeline may be added during a run.
+_INTERVAL = 2.0
+
+
+@dataclass(slots=True)
+class ReadBack:
+    """Counts documents that are not stored as they were signed, if the index has ingest pipelines.
+
+    Every document is compared, because a pipeline may change only some. ``lost``: documents without the
+    fingerprint that was sent. ``changed``: documents with other texts than the signed ones.
+
+    Cost: nothing without a pipeline; else one request a batch.
+    """
+
+    engine: Engine
+    index: str
+    recipe: Recipe
+    lost: int = 0
+    changed: int = 0
+    #: The first document that is not stored as it was signed.
+    first: str = ""
+    pipelines: tuple[str, ...] = ()
+    _looked: float = field(default=float("-inf"))
+
+    def prepare(self, batch: Batch) -> None:
+        """Give documents without an id one, by which they can be read back."""
+        if self._has_pipelines():
+            batch.actions = [_with_id(action) for action in batch.actions]
+
+    def compare(self, batch: Batch, refused: Sequence[BulkFailure]) -> None:
+        """Compare the documents of a batch with what is stored.
+
+        Raises:
+            EngineError: they can't be read.
+        """
+        if not self.pipelines or not isinstance(self.engine, GuardedWrites):
+            return
+        failed = {id(one.action) for one in refused}
+        sent = [one for one in batch.actions if id(one) not in failed and "_id" in one]
+        source = [self.recipe.field, *self.recipe.fields]
+        ids, routings = [one["_id"] for one in sent], [one.get("routing") for one in sent]
+        for action, found in zip(sent, self.engine.read(self.index, ids, source, routings), strict=True):
+            # The server says itself which documents it drops, or sends to another index.
+            if found is not None:
+                self._compare(action, found.source)
+
+    def _compare(self, action: Action, stored: Mapping[str, Any]) -> None:
+        given = action["_source"]
+        signed = decode(given) if isinstance(given, bytes | str) else given
+        path = self.recipe.field
+        lost = stored_parts(signed, path) != stored_parts(stored, path)
+        changed = any(values_at(signed, name) != values_at(stored, name) for name in self.recipe.fields)
+        self.lost += lost
+        self.changed += changed and not lost
+        if (lost or changed) and not self.first:
+            self.first = action["_id"]
+
+    def notes(self) -> list[str]:
+        """Return remarks on documents that are not stored as they were signed, with the remedy."""
+        found = []
+        if self.lost:
+            found.append(f"{_documents(self.lost)} stored without the fingerprint that was sent")
+        if self.changed:
+            found.append(f"{_documents(self.changed)} stored with another text than was signed")
+        if not found:
+            return []
+        return [
+            f"{' and '.join(found)}, by the ingest pipeline {', '.join(self.pipelines)} of {self.index!r}; "
+            f"the first is {self.first!r:.80}. Let the pipeline keep [{self.recipe.field}] and the texts; to "
+            f"sign what is stored: {suggest('backfill', self.index)}"
+        ]
+
+    def _has_pipelines(self) -> bool:
+        if self.engine.templates is not None and monotonic() - self._looked >= _INTERVAL:
+            self._looked = monotonic()
+            try:
+                settings = self.engine.templates.index_settings(self.index)
+            except (PermissionDenied, IndexMissing):
+                return bool(self.pipelines)
+            named = {str(one.get(name, _NONE)) for one in settings.values() for name in _SETTINGS}
+            # Documents in flight may still go through one that was taken away.
+            self.pipelines = tuple(sorted({*self.pipelines, *(named - {_NONE})}))
+        return bool(self.pipelines)
+
+
+def _with_id(action: Action) -> Action:
+    if "_id" in action:
+        return action
+    return {**action, "_id": base64.urlsafe_b64encode(uuid.uuid4().bytes)[:22].decode()}
+
+
+def _documents(count: int) -> str:
+    return "1 document is" if count == 1 else f"{count:,} documents are"

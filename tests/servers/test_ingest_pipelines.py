@@ -1,0 +1,69 @@
+"""Pipelines of the server that take the fingerprint from documents, or change a text after it was signed."""
+
+import json
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.maintenance import FIELDS, pages
+from support.servers.admin import ask
+
+import shinglefold
+from shinglefold.cli.main import main
+from shinglefold.ingest import mappings
+
+PROCESSORS: dict[str, tuple[dict[str, Any], dict[str, int]]] = {
+    "harmless": ({"set": {"field": "seen", "value": "yes"}}, {}),
+    "removed": ({"remove": {"field": "dedup"}}, {"fingerprints_lost": 30}),
+    "renamed": ({"rename": {"field": "dedup", "target_field": "kept"}}, {"fingerprints_lost": 30}),
+    "removed from some": (
+        {"remove": {"field": "dedup", "if": "ctx.title == 'Страница 7'"}},
+        {"fingerprints_lost": 1},
+    ),
+    "a part removed": (
+        {"remove": {"field": "dedup.signature", "ignore_missing": True}},
+        {"fingerprints_lost": 27},
+    ),
+    "another text": ({"set": {"field": "title", "value": "{{{title}}}, again"}}, {"texts_changed": 30}),
+}
+
+
+@pytest.fixture
+def piped(server, new_index, scheme, request) -> Iterator[tuple[str, dict[str, int]]]:
+    """An index with a pipeline of one processor, and the counts that it causes."""
+    nodes = ask(server.url, "GET", "/_nodes/ingest")["nodes"].values()
+    there = {one["type"] for node in nodes for one in node["ingest"]["processors"]}
+    if not {"remove", "rename", "set"} <= there:
+        pytest.skip("this server was built without ingest processors")
+    setting, name = request.param
+    processor, counts = PROCESSORS[name]
+    pipeline = f"shinglefold-test-{uuid.uuid4().hex[:8]}"
+    ask(server.url, "PUT", f"/_ingest/pipeline/{pipeline}", {"processors": [processor]})
+    made = mappings(scheme)
+    made["properties"] |= FIELDS
+    yield new_index(made, {setting: pipeline, "number_of_replicas": 0}), counts
+    ask(server.url, "DELETE", f"/_ingest/pipeline/{pipeline}")
+
+
+@pytest.mark.parametrize(
+    "piped",
+    [("default_pipeline", name) for name in PROCESSORS] + [("final_pipeline", "removed")],
+    indirect=True,
+    ids=str,
+)
+def test_documents_that_are_not_stored_as_they_were_signed_are_told(server, piped, capsys, tmp_path: Path):
+    index, counts = piped
+    with shinglefold.open(server.url, index) as site:
+        summary = site.index([{name: one[name] for name in ("title", "body")} for one in pages(30)])
+        found = {name: summary.counts.get(name, 0) for name in ("fingerprints_lost", "texts_changed")}
+        assert (summary.indexed, found) == (30, {"fingerprints_lost": 0, "texts_changed": 0, **counts})
+        assert any("ingest pipeline" in note for note in summary.notes) == bool(counts)
+        assert site.backfill().counts.updated == sum(counts.values())
+    place = tmp_path / "pages.jsonl"
+    place.write_text("".join(json.dumps(one) + "\n" for one in pages(30)))
+    code = main(["index", str(place), "--index", index, "--engine", server.url, "--workers", "1"])
+    out = capsys.readouterr().out
+    assert code == (3 if counts else 0)
+    assert (f"shinglefold backfill {index} --engine {server.url}" in out) == bool(counts)

@@ -1,0 +1,114 @@
+"""Documents with a routing: indexed, added, numbered, backfilled, searched and deleted under it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.maintenance import FIELDS, pages, store
+
+import shinglefold
+from shinglefold.cli.main import main
+from shinglefold.errors import UnsupportedQuery
+from shinglefold.ingest import mappings
+
+SETTINGS = {"number_of_shards": 3, "number_of_replicas": 0}
+
+
+@pytest.fixture
+def made(scheme) -> dict[str, Any]:
+    made = mappings(scheme)
+    made["properties"] |= {**FIELDS, "id": {"type": "keyword"}, "site": {"type": "keyword"}}
+    return made | {"_routing": {"required": True}}
+
+
+def documents() -> list[dict[str, Any]]:
+    """Pages of several sites, whose names are texts or numbers."""
+    return [{**page, "site": f"site {at % 5}" if at % 4 else at} for at, page in enumerate(pages(24))]
+
+
+def routed(engine, index) -> dict[tuple[str, str], dict[str, Any]]:
+    engine.refresh(index)
+    hits = engine.search(index, {"size": 1000})["hits"]["hits"]
+    return {(hit["_id"], hit["_routing"]): hit["_source"] for hit in hits}
+
+
+def test_what_requires_a_routing_is_indexed_backfilled_and_deleted(server, engine, new_index, made):
+    index = new_index(made, SETTINGS)
+    given = documents()
+    with shinglefold.open(server.url, index) as site:
+        without = site.index(given[:2])
+        assert (without.indexed, without.failed) == (0, 2)
+        assert "routing is required" in next(iter(without.reasons))
+        summary = site.index(given, routing_field="site")
+        assert (summary.indexed, summary.failed, summary.counts.get("equal_ids", 0)) == (24, 0, 0)
+        stored = routed(engine, index)
+        assert stored.keys() == {(one["id"], str(one["site"])) for one in given}
+        assert all(source["dedup"] and "_routing" not in source for source in stored.values())
+        assert site.doctor().healthy
+        bare = {"doc": {"dedup": None}, "_op_type": "update", "_index": index}
+        assert not engine.bulk({**bare, "_id": id_, "routing": where} for id_, where in stored).failures
+        assert site.backfill().counts.updated == 24
+        assert routed(engine, index) == stored
+        assert site.delete(["page-1", "page-2"]) == 2
+        assert len(routed(engine, index)) == 22
+        assert site.index([{**given[0], "_routing": "by hand"}]).indexed == 1
+        assert ("page-0", "by hand") in routed(engine, index)
+        added = site.add({**pages(1, seed=9)[0], "id": "added", "_routing": "elsewhere"})
+        assert added.status == "accepted"
+        assert ("added", "elsewhere") in routed(engine, index)
+
+
+def test_children_go_to_the_shard_of_their_parent(server, engine, new_index, scheme):
+    made = mappings(scheme)
+    join = {"type": "join", "relations": {"story": "version"}}
+    made["properties"] |= {**FIELDS, "id": {"type": "keyword"}, "story": {"type": "keyword"}, "kind": join}
+    try:
+        index = new_index(made, SETTINGS)
+    except UnsupportedQuery as error:
+        pytest.skip(f"this server was built without join fields: {error}")
+    parents = [{**page, "kind": "story"} for page in pages(6)]
+    children = [
+        {
+            **page,
+            "id": f"child-{page['id']}",
+            "story": page["id"],
+            "kind": {"name": "version", "parent": page["id"]},
+        }
+        for page in pages(6, seed=2)
+    ]
+    with shinglefold.open(server.url, index) as site:
+        assert site.index([*parents, *children], routing_field="story").indexed == 12
+        query = {"has_parent": {"parent_type": "story", "query": {"ids": {"values": ["page-3"]}}}}
+        (hit,) = site.search({"query": query})["hits"]["hits"]
+        assert hit["_id"] == "child-page-3"
+        store(engine, index, [])
+        assert site.doctor().healthy
+
+
+@pytest.mark.parametrize("groups", [False, True])
+def test_the_commands_take_a_routing_field(server, engine, new_index, made, capsys, tmp_path: Path, groups):
+    def run(*arguments: str) -> tuple[int, str, str]:
+        code = main([*arguments, "--engine", server.url])
+        return code, *capsys.readouterr()
+
+    index = new_index(made, SETTINGS)
+    if groups:
+        assert run("setup", index, "--groups")[0] == 0
+    place = tmp_path / "pages.jsonl"
+    lines = [*documents(), {**pages(1)[0], "id": "odd", "site": ["a", "b"]}]
+    place.write_text("".join(json.dumps(one) + "\n" for one in lines))
+    letters = tmp_path / "failed.jsonl"
+    more = ("--routing-field", "site", "--workers", "2", "--dead-letters", str(letters))
+    code, out, err = run("index", str(place), "--index", index, *more)
+    assert code == 3, err
+    assert "the routing in [site] must be text or a whole number" in out
+    assert len(routed(engine, index)) == 24
+    letter = json.loads(letters.read_text())
+    letter["document"] |= {"site": "a", "_routing": "a"}
+    letters.write_text(json.dumps(letter) + "\n")
+    assert run("index", "--replay", str(letters), "--index", index)[0] == 0
+    assert ("odd", "a") in routed(engine, index)
+    place.write_text(json.dumps({**pages(1, seed=5)[0], "id": "new", "site": "b"}) + "\n")
+    assert run("add", index, str(place), "--routing-field", "site")[0] == 0
+    assert ("new", "b") in routed(engine, index)
