@@ -1,6 +1,6 @@
 """The Python API: open an index, search it folded, write to it, examine it; or compare texts without one.
 
-``shinglefold.open``, ``open_async``, ``setup``, ``pairs``, ``groups`` and ``compare`` are here.
+``shinglefold.open``, ``open_async``, ``setup``, ``remove``, ``pairs``, ``groups`` and ``compare`` are here.
 """
 
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ from shinglefold.runtime.optional_imports import lazy_attributes
 if TYPE_CHECKING:
     from shinglefold.api.async_folded_index import AsyncFoldedIndex, open_async
     from shinglefold.api.folded_index import FoldedIndex
-    from shinglefold.api.index_setup import setup
+    from shinglefold.api.index_setup import remove, setup
     from shinglefold.api.opening import open  # noqa: A004
     from shinglefold.api.texts import TextPair, compare, groups, pairs
 
@@ -23,6 +23,7 @@ __all__ = [
     "open",
     "open_async",
     "pairs",
+    "remove",
     "setup",
 ]
 
@@ -37,6 +38,7 @@ __getattr__ = lazy_attributes(
         "open": "shinglefold.api.opening",
         "open_async": "shinglefold.api.async_folded_index",
         "pairs": "shinglefold.api.texts",
+        "remove": "shinglefold.api.index_setup",
         "setup": "shinglefold.api.index_setup",
     },
 )

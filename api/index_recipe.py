@@ -1,11 +1,14 @@
 """The recipe of the indices behind a name, changes to it, and the canonicalizer for searches."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from copy import copy
 from dataclasses import replace
+from typing import Any
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Engine
+from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, IndexMissing, SchemeMismatch
 from shinglefold.model.recipe import Recipe, has_recipe
 from shinglefold.model.scheme import PRESETS, CanonOptions, LanguageRef, Scheme
@@ -140,3 +143,11 @@ def words_of_index(scheme: Scheme) -> Canonicalizer | MissingWords:
         return search_canonicalizer(scheme)
     except SchemeMismatch as error:
         return MissingWords(_searched(scheme), copy(error))
+
+
+def open_to_write(where: Any, index: str) -> Engine:  # noqa: ANN401 - as in open_engine
+    """Open an engine that can write an index; an embedded one needs the languages of the index."""
+    with closing(open_engine(where)) as engine:
+        found = engine.all_mappings(index)
+    schemes = [Recipe.of(mappings, name).scheme for name, mappings in found.items() if has_recipe(mappings)]
+    return open_engine(where, search_canonicalizer(schemes[0]) if schemes else None)

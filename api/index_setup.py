@@ -1,4 +1,4 @@
-"""``shinglefold.setup``: prepare a new or existing index for fingerprints."""
+"""``shinglefold.setup`` and ``remove``: prepare an index for fingerprints, and take them out again."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -9,16 +9,26 @@ from shinglefold.api.index_recipe import (
     MOST_NAMES,
     codes_with_any,
     mappings_or_none,
+    open_to_write,
     with_languages,
     with_preset,
 )
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.engines import open_engine
-from shinglefold.errors import ConfigError
+from shinglefold.errors import ConfigError, EngineError
+from shinglefold.grouping.intent_index import intents_name
 from shinglefold.ingest import Pipeline, default_definition
 from shinglefold.ingest.index_mapping import usual_properties
 from shinglefold.ingest.recipe_recovery import recover_recipe
-from shinglefold.maintenance import Plan, SetupRequest, carry_out, make_plan
+from shinglefold.maintenance import (
+    Plan,
+    Removal,
+    SetupRequest,
+    carry_out,
+    carry_out_removal,
+    make_plan,
+    plan_removal,
+)
 from shinglefold.model.recipe import (
     FIELD,
     Recipe,
@@ -60,7 +70,8 @@ def setup(
             all installed ones.
         preset: the scheme; by default that of the index, else ``"default"``.
         fingerprint_field: the object field that fingerprints are stored in; by default that of the index,
-            else ``"dedup"``.
+            else that of the settings, ``"_dedup"`` by default. Queries that name no field leave out names
+            that begin with ``_``.
         groups: whether documents get the number of their group.
         passages: whether to store the elements by which ``matches`` finds passages.
         seal_key: seals fingerprints; for a new index by default that of the settings.
@@ -93,6 +104,38 @@ def setup(
         known = usual_properties(recipe) if engine.templates is None else {}
         plan = _with_properties(plan, {**known, **(properties or {})})
         carry_out(engine, plan)
+    return plan
+
+
+def remove(where: Any, index: str, *, dry_run: bool = False) -> Removal:  # noqa: ANN401 - as in setup
+    """Take away all that ``setup``, indexing and gates stored with an index; its documents stay.
+
+    Documents lose their fingerprint field, and the mappings their recipe. Templates of these indices and the
+    index of intents are deleted. The fields stay in the mappings, as engines remove none (``mapped``). No
+    gate may be open.
+
+    Args:
+        where: a folder, the address of a server, or a client; see ``shinglefold.open``.
+        dry_run: change nothing.
+
+    Returns:
+        What was removed, or would be.
+
+    Raises:
+        ConfigError: the index was not set up, or something prevents the removal; nothing was changed.
+        EngineError: the engine failed, or a document keeps its fingerprint; a second call removes the rest.
+    """
+    check_bool("dry_run", dry_run)
+    with closing(open_to_write(where, index)) as engine:
+        names = dict.fromkeys([index, *engine.all_mappings(index)])
+        plan = plan_removal(engine, index, [*map(intents_name, names)])
+        if not dry_run:
+            counts = carry_out_removal(engine, plan)
+            if counts.left:
+                id_, reason = next(iter(counts.reasons.items()))
+                raise EngineError(
+                    f"{counts.left:,} documents keep their fingerprint, such as {id_}: {reason}"
+                )
     return plan
 
 

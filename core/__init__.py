@@ -20,7 +20,7 @@ from shinglefold.version import __version__
 if TYPE_CHECKING:
     from shinglefold.api.async_folded_index import AsyncFoldedIndex, open_async
     from shinglefold.api.folded_index import FoldedIndex
-    from shinglefold.api.index_setup import setup
+    from shinglefold.api.index_setup import remove, setup
     from shinglefold.api.opening import open  # noqa: A004
     from shinglefold.api.texts import TextPair, compare, groups, pairs
     from shinglefold.errors import ShinglefoldError
@@ -44,6 +44,7 @@ __all__ = [
     "open",
     "open_async",
     "pairs",
+    "remove",
     "setup",
 ]
 
@@ -63,6 +64,7 @@ _HOMES = {
     "open": "shinglefold.api.opening",
     "open_async": "shinglefold.api.async_folded_index",
     "pairs": "shinglefold.api.texts",
+    "remove": "shinglefold.api.index_setup",
     "setup": "shinglefold.api.index_setup",
 }
 # `shinglefold --help` must not wait for numpy.

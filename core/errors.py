@@ -281,7 +281,7 @@ def line(name: str, arguments: Iterable[str], options: Iterable[str]) -> str:
     return shlex.join([_PROGRAM, name, *given, *options])
 
 
-def suggest(name: str, *arguments: str, **options: Value) -> str:
+def suggest(name: str, /, *arguments: str, **options: Value) -> str:
     """Return a command between backquotes, for a message.
 
     Args:

@@ -32,6 +32,8 @@ class Settings:
     Attributes:
         languages: empty for all installed ones.
         workers: 0 for one per core.
+        field: the field of fingerprints of new indices. Queries that name no field leave out names that begin
+            with ``_``.
         lexicon_file: empty to keep no lexicon between runs.
         seal_key: seals fingerprints: ``hex:…``, ``base64:…`` or other text, of 16 bytes or more; empty for no
             seal.
@@ -46,7 +48,7 @@ class Settings:
     drop_function_words: bool = False
     drop_adjectives: bool = False
     min_length: int = 1
-    field: str = "dedup"
+    field: str = "_dedup"
     data_dir: str = ".shinglefold"
     workers: int = 0
     lexicon_file: str = ""

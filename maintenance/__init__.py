@@ -1,7 +1,15 @@
 """Maintain an index: set it up, backfill fingerprints, diagnose it, retry dead letters, delete documents."""
 
 from shinglefold.maintenance.backfill import BackfillOptions, BackfillSummary, backfill
-from shinglefold.maintenance.deletion import Deletion, delete, plan_deletion
+from shinglefold.maintenance.deletion import (
+    Deletion,
+    Removal,
+    RemovalCounts,
+    carry_out_removal,
+    delete,
+    plan_deletion,
+    plan_removal,
+)
 from shinglefold.maintenance.doctor import Diagnosis, DoctorOptions, diagnose
 from shinglefold.maintenance.guarded_updates import BackfillCounts
 from shinglefold.maintenance.retry import ForeignFile, retry
@@ -19,14 +27,18 @@ __all__ = [
     "ForeignFile",
     "IndexStatistics",
     "Plan",
+    "Removal",
+    "RemovalCounts",
     "SetupRequest",
     "Slice",
     "backfill",
     "carry_out",
+    "carry_out_removal",
     "delete",
     "diagnose",
     "make_plan",
     "plan_deletion",
+    "plan_removal",
     "retry",
     "statistics",
 ]

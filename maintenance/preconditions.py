@@ -5,7 +5,8 @@ Whatever ``_source`` lacks would be lost.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from types import MappingProxyType
@@ -14,14 +15,18 @@ from typing import Any
 from shinglefold.contracts.engine import JSON, Engine, Templates
 from shinglefold.errors import ConfigError, PermissionDenied, suggest
 from shinglefold.ingest.field_paths import split_path
-from shinglefold.ingest.index_mapping import BOOKKEEPING_PARTS, FINGERPRINT_PARTS, recipe_mappings
+from shinglefold.ingest.index_mapping import (
+    BOOKKEEPING_PARTS,
+    FINGERPRINT_PARTS,
+    USUAL_PROPERTIES,
+    recipe_mappings,
+)
 from shinglefold.model.recipe import META_KEY, PASSAGES, Recipe
 
 #: For each part of a fingerprint: its valid types, and the options that must be on.
 _NEEDED: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = MappingProxyType(
     {
         "scheme": (("keyword",), ("index", "doc_values")),
-        "lang": (("keyword",), ("doc_values",)),
         "shingles": (("integer", "long"), ("doc_values",)),
         "digest": (("keyword",), ("doc_values",)),
         "supershingles": (("keyword",), ("index",)),
@@ -168,6 +173,12 @@ def patterns_overlap(one: str, other: str) -> bool:
     return one[0] == other[0] and patterns_overlap(one[1:], other[1:])
 
 
+def pattern_of(index: str) -> str:
+    """Return the pattern of an index and those that will replace it: ``pages-*`` for ``pages-000001``."""
+    stem = re.sub(r"\d[\d._-]*$", "", index)
+    return f"{stem}*" if stem != index else f"{index}-*"
+
+
 def _shared(patterns: tuple[str, ...], others: list[str]) -> str:
     """Return those of our patterns that overlap with others, as text."""
     return ", ".join(ours for ours in patterns if any(patterns_overlap(ours, other) for other in others))
@@ -182,7 +193,7 @@ def _describe(body: Mapping[str, Any]) -> str:
     ]
     rest = (body.get("mappings") or {}).keys() - {"properties"}
     kinds.append(("options of its mappings", sorted(rest)))
-    return "; ".join(f"{kind} {_few(names)}" for kind, names in kinds if names) or "(empty) contents"
+    return "; ".join(f"{kind} {few(names)}" for kind, names in kinds if names) or "(empty) contents"
 
 
 def _flat(settings: Mapping[str, Any], path: str = "") -> Iterator[str]:
@@ -194,7 +205,8 @@ def _flat(settings: Mapping[str, Any], path: str = "") -> Iterator[str]:
             yield f"{below}: {value}"
 
 
-def _few(names: list[str]) -> str:
+def few(names: Sequence[str]) -> str:
+    """Return the first names of a list as text, and the number of further ones."""
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more
 
@@ -294,6 +306,43 @@ def field_obstacles(index: str, mappings: Mapping[str, Any], field: str) -> Iter
         yield _foreign(field, why, index, mappings)
 
 
+def unmapped_fields(mappings: Mapping[str, Any], names: Iterable[str]) -> list[str]:
+    """Return the fields that a mapping lacks and does not leave unmapped (``dynamic: false``)."""
+    return [
+        name
+        for name in names
+        if field_mapping(mappings, name) is None and dynamic_of(mappings, name) not in ("false", "disabled")
+    ]
+
+
+def unwritable_fields(index: str, mappings: Mapping[str, Any], names: Iterable[str]) -> Iterator[str]:
+    """Yield a message for each field that a strict mapping refuses and whose type is not known."""
+    for name in unmapped_fields(mappings, names):
+        if dynamic_of(mappings, name) == "strict" and name not in USUAL_PROPERTIES:
+            body: JSON = {"type": "keyword"}
+            for part in reversed(split_path(name)):
+                body = {"properties": {part: body}}
+            yield (
+                f"the pipeline writes [{name}], which its strict mapping refuses; add the field "
+                f"with the type that you want: PUT /{index}/_mapping {json.dumps(body, ensure_ascii=False)}"
+            )
+
+
+def dynamic_of(mappings: Mapping[str, Any], path: str) -> str:
+    """Return ``dynamic`` of the object that would get a field, such as ``strict``.
+
+    ``disabled`` if an object above it is not read.
+    """
+    node: Mapping[str, Any] = mappings
+    dynamic = "true"
+    for name in split_path(path):
+        if node.get("enabled") is False:
+            return "disabled"
+        dynamic = str(node.get("dynamic", dynamic)).lower()
+        node = (node.get("properties") or {}).get(name) or {}
+    return dynamic
+
+
 def write_obstacles(index: str, settings: Mapping[str, Any]) -> Iterator[str]:
     """Yield reasons why an index accepts no writes, with remedies."""
     if _is_true(settings, "index.verified_before_close"):
@@ -311,7 +360,7 @@ def write_obstacles(index: str, settings: Mapping[str, Any]) -> Iterator[str]:
 def other_field_hint(index: str, mappings: Mapping[str, Any]) -> str:
     """Return the command that keeps fingerprints in an unused field."""
     used = mappings.get("properties") or {}
-    free = next(name for number in count(1) if (name := f"copies{number if number > 1 else ''}") not in used)
+    free = next(name for number in count(1) if (name := f"_copies{number if number > 1 else ''}") not in used)
     return f"keep fingerprints in another field: {suggest('setup', index, dedup_field=free)}"
 
 

@@ -1,22 +1,28 @@
 """Plan and apply the changes to mappings and templates that indices need for fingerprints."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from shinglefold.contracts.engine import JSON, Engine, Templates
 from shinglefold.contracts.shard_failures import check_complete
-from shinglefold.errors import ConfigError, IndexMissing
-from shinglefold.ingest.index_mapping import recipe_mappings
+from shinglefold.errors import ConfigError, IndexMissing, suggest
+from shinglefold.ingest.index_mapping import USUAL_PROPERTIES, recipe_mappings
+from shinglefold.ingest.pipeline.field_usage import written_fields
 from shinglefold.maintenance.preconditions import (
     compare_mappings,
     conflicting_templates,
+    few,
     field_obstacles,
     incomplete_streams,
     other_field_hint,
+    pattern_of,
+    patterns_overlap,
     settings_of,
     source_obstacles,
+    unmapped_fields,
+    unwritable_fields,
     write_obstacles,
 )
 from shinglefold.maintenance.reconcile import missing_query
@@ -35,6 +41,8 @@ _MOST_NAMES = 10_000
 #: A value that is replaced as a whole, so that keys it lacks are removed.
 _ATOMIC = f"{META_KEY}.pipeline"
 _MAKER = "shinglefold"
+#: The default name of templates.
+_NAME = "shinglefold"
 Kind = Literal["component template", "index template", "new index", "mappings"]
 
 
@@ -43,16 +51,16 @@ class SetupRequest:
     """What to set up.
 
     ``recipe``: the recipe of the indices. ``indices``: names, aliases or patterns of existing indices; a
-    plain name that is missing is created. ``patterns``: patterns of existing and future indices, for which an
-    index template is installed. ``name``: the name of the templates. ``priority``: that of the index
-    template. ``shadow``: install the index template even if others match the same indices and then no longer
-    apply.
+    plain name that is missing is created. ``patterns``: patterns of future indices, for which an index
+    template is installed; existing indices that match are not changed. ``name``: the name of the templates.
+    ``priority``: that of the index template. ``shadow``: install the index template even if others match the
+    same indices and then no longer apply.
     """
 
     recipe: Recipe
     indices: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
-    name: str = "shinglefold"
+    name: str = _NAME
     priority: int = 100
     _: KW_ONLY
     shadow: bool = False
@@ -67,6 +75,11 @@ class SetupRequest:
         check_bool("shadow", self.shadow)
         if not self.indices and not self.patterns:
             raise ConfigError("nothing to set up: name an index, or a pattern of future indices")
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The fields that the pipeline adds to documents, other than the fingerprint field."""
+        return written_fields(self.recipe.pipeline, self.recipe.field)
 
     @property
     def component(self) -> str:
@@ -90,12 +103,14 @@ class Plan:
     """The changes that setting up will make.
 
     ``problems``: messages on what can't be done in place, by index or template. ``backfills``: number of
-    documents without a fingerprint of the scheme, by index.
+    documents without a fingerprint of the scheme, by index. ``notes``: what stays as it is, and what to do
+    about it.
     """
 
     changes: tuple[SetupChange, ...] = ()
     problems: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     backfills: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def to_json(self) -> JSON:
         """Return the plan as JSON."""
@@ -114,21 +129,23 @@ def make_plan(engine: Engine, request: SetupRequest) -> Plan:
     templates = engine.templates
     if request.patterns and templates is None:
         raise ConfigError("this engine has no templates: name the indices themselves, without a pattern")
+    found, absent = _indices(engine, request)
     changes: list[SetupChange] = []
     problems: dict[str, tuple[str, ...]] = {}
+    notes: list[str] = []
     if templates is not None:
         others = conflicting_templates(templates, request.patterns, request.name, request.component)
-        users = _users_of_another_recipe(templates, request)
-        if not users:
-            changes += _component(templates, request)
-            changes += _template(templates, request, others)
-        elif request.patterns:
-            problems |= users
+        streams = {
+            name: reasons
+            for index in request.indices
+            for name, reasons in incomplete_streams(templates, index, request.component).items()
+        }
+        changes, users = _template_changes(templates, request, others, for_streams=bool(streams))
+        problems |= users
         problems |= {} if request.shadow else others
         problems |= _not_ours(templates, request)
-        for name in request.indices:
-            problems |= incomplete_streams(templates, name, request.component)
-    found, absent = _indices(engine, request)
+        problems |= streams
+        notes += template_notes(engine, templates, request, found)
     changes += [_new_index(name, request) for name in absent]
     obstacles = {name: _obstacles(engine, name, mappings, request) for name, mappings in found.items()}
     refused = {name: reasons for name, reasons in obstacles.items() if reasons}
@@ -144,7 +161,7 @@ def make_plan(engine: Engine, request: SetupRequest) -> Plan:
         # No index can be set up, so that templates for the same recipe are of no use.
         changes.clear()
     backfills = {name: count for name in ready if (count := _count_missing(engine, name, request))}
-    return Plan(tuple(changes), problems, backfills)
+    return Plan(tuple(changes), problems, backfills, tuple(notes))
 
 
 def carry_out(engine: Engine, plan: Plan) -> None:
@@ -204,9 +221,75 @@ def template_body(request: SetupRequest) -> JSON:
     }
 
 
+def _template_changes(
+    templates: Templates,
+    request: SetupRequest,
+    others: Mapping[str, Sequence[str]],
+    *,
+    for_streams: bool,
+) -> tuple[list[SetupChange], dict[str, tuple[str, ...]]]:
+    """Return the changes of templates, and index templates that must keep the recipe they have.
+
+    Without patterns, only a component template that no index template uses is installed, and only
+    ``for_streams``. One in use may be that of other indices.
+    """
+    if request.patterns:
+        users = _users_of_another_recipe(templates, request)
+        if users:
+            return [], users
+        return [*_component(templates, request), *_template(templates, request, others)], {}
+    used = any(
+        request.component in body.get("composed_of", ()) for body in templates.index_templates().values()
+    )
+    return [*_component(templates, request)] if for_streams and not used else [], {}
+
+
+def template_notes(
+    engine: Engine, templates: Templates, request: SetupRequest, found: Mapping[str, JSON]
+) -> list[str]:
+    """Return what a plan leaves as it is: existing indices of a pattern, and templates of indices to come."""
+    notes = [
+        f"{few(existing)} exist already, and are not changed by a pattern: set them up, too: "
+        f"{suggest('setup', pattern)}"
+        for pattern in request.patterns
+        if (existing := sorted(engine.all_mappings(pattern).keys() - found.keys()))
+    ]
+    component = templates.component_template(request.component)
+    using = {
+        name: tuple(body.get("index_patterns", ()))
+        for name, body in templates.index_templates().items()
+        if request.component in body.get("composed_of", ())
+    }
+    if not request.patterns and component is not None and next(_component(templates, request), None):
+        notes += [
+            f"index template {name}: new indices of {few(patterns)} still get the recipe of the component "
+            f"template {request.component!r}, which is a different one; change it: "
+            f"{suggest('setup', name=_unusual(request.name), pattern=patterns)}"
+            for name, patterns in using.items()
+            if any(patterns_overlap(index, pattern) for index in found for pattern in patterns)
+        ]
+    covered = [*request.patterns, *(pattern for patterns in using.values() for pattern in patterns)]
+    for name in request.indices:
+        behind, _ = ((), "") if "*" in name else templates.writes_to(name)
+        to_come = tuple(dict.fromkeys(pattern_of(index) for index in behind if index != name))
+        if open_ones := [one for one in to_come if not any(patterns_overlap(one, have) for have in covered)]:
+            notes.append(
+                f"{name} is an alias: an index that replaces {few(behind)} needs these fields before "
+                "documents are copied into it, as a copy brings fingerprints that would be mapped as text. "
+                "A template gives them: "
+                f"{suggest('setup', pattern=tuple(open_ones), name=_unusual(request.name))}"
+            )
+    return notes
+
+
+def _unusual(name: str) -> str | None:
+    """Return the name of templates for a command; None if it is the default."""
+    return None if name == _NAME else name
+
+
 def _component(templates: Templates, request: SetupRequest) -> Iterator[SetupChange]:
     found = templates.component_template(request.component)
-    if _is_ours(found):
+    if is_ours(found):
         mappings = ((found or {}).get("template") or {}).get("mappings") or {}
         wanted = component_body(request)
         wanted["template"]["mappings"]["_meta"][META_KEY] = _recipe_to_store(mappings, request.recipe)
@@ -235,7 +318,7 @@ def _template(
 ) -> Iterator[SetupChange]:
     """Yield the change of the index template; if others match the same indices, only with ``shadow``."""
     found = templates.index_templates().get(request.name)
-    if not request.patterns or not _is_ours(found) or (others and not request.shadow):
+    if not request.patterns or not is_ours(found) or (others and not request.shadow):
         return
     wanted = template_body(request)
     # Keep patterns of earlier runs.
@@ -254,10 +337,11 @@ def _not_ours(templates: Templates, request: SetupRequest) -> dict[str, tuple[st
         f"component template {request.component}": templates.component_template(request.component),
         f"index template {request.name}": templates.index_templates().get(request.name),
     }
-    return {name: (why,) for name, body in found.items() if not _is_ours(body)}
+    return {name: (why,) for name, body in found.items() if not is_ours(body)}
 
 
-def _is_ours(body: Mapping[str, Any] | None) -> bool:
+def is_ours(body: Mapping[str, Any] | None) -> bool:
+    """Return whether a template is missing, or made by shinglefold."""
     return body is None or (body.get("_meta") or {}).get("made_by") == _MAKER
 
 
@@ -289,8 +373,6 @@ def _indices(engine: Engine, request: SetupRequest) -> tuple[dict[str, JSON], li
             found |= engine.all_mappings(name)
         except IndexMissing:
             absent.append(name)
-    for pattern in request.patterns:
-        found |= engine.all_mappings(pattern)
     return dict(sorted(found.items())), absent
 
 
@@ -304,6 +386,7 @@ def _obstacles(
     return (
         *source_obstacles(mappings, settings),
         *field_obstacles(name, mappings, request.recipe.field),
+        *unwritable_fields(name, mappings, request.written),
         *(f"{one}; this can't be changed in place: index into a new one, or {hint}" for one in wrong),
         *write_obstacles(name, settings),
     )
@@ -311,16 +394,22 @@ def _obstacles(
 
 def _new_index(name: str, request: SetupRequest) -> SetupChange:
     body = _plain(recipe_mappings(request.recipe))
+    body["properties"] = {**_usual(unmapped_fields(body, request.written)), **body["properties"]}
     return SetupChange("new index", name, body, tuple(differences({}, body)), new=True)
 
 
 def _mappings(name: str, found: Mapping[str, Any], request: SetupRequest) -> Iterator[SetupChange]:
     own = compare_mappings(found, request.recipe)
+    missing = {**own.missing, **_usual(unmapped_fields(found, request.written))}
     meta = {**(found.get("_meta") or {}), META_KEY: _recipe_to_store(found, request.recipe)}
-    lines = [f"+ {field}: {definition['type']}" for field, definition in own.missing.items()]
+    lines = [f"+ {field}: {definition['type']}" for field, definition in missing.items()]
     lines += [f"{line[:1]} _meta.{line[2:]}" for line in differences(found.get("_meta") or {}, meta)]
     if lines:
-        yield SetupChange("mappings", name, {"_meta": meta, **_additions(own.missing)}, tuple(lines))
+        yield SetupChange("mappings", name, {"_meta": meta, **_additions(missing)}, tuple(lines))
+
+
+def _usual(names: Iterable[str]) -> dict[str, JSON]:
+    return {name: USUAL_PROPERTIES[name] for name in names if name in USUAL_PROPERTIES}
 
 
 def _recipe_to_store(found: Mapping[str, Any], recipe: Recipe) -> JSON:

@@ -9,9 +9,10 @@ from shinglefold.contracts.shard_failures import check_complete
 from shinglefold.errors import EngineError, ShinglefoldError
 from shinglefold.model.recipe import Recipe, stored_recipe
 from shinglefold.model.stored_fingerprint import placeholder_query
+from shinglefold.model.values import UNDETERMINED
 from shinglefold.options.validation import check_engine, check_str
 
-#: The most buckets for schemes and for languages; more than an index has.
+#: The most buckets for schemes; more than an index has.
 _MOST = 1000
 
 
@@ -112,13 +113,21 @@ def _read_recipe(engine: Engine, info: IndexInfo) -> IndexStatistics:
 
 
 def _bodies(one: IndexStatistics) -> list[JSON]:
-    """Return the searches that count all documents, signed ones, placeholders, and grouped ones."""
+    """Return the searches that count documents: all, signed, placeholders, by language, grouped."""
     bodies = [_count_all(one), _count_signed(one)]
     if one.recipe is not None:
         bodies.append(_count_query(placeholder_query(one.recipe.field)))
+        # A digest begins with scheme and language, so that no field of its own has to be indexed.
+        digest = f"{one.recipe.field}.digest"
+        bodies += [_count_query({"prefix": {digest: f"{one.scheme}.{code}."}}) for code in _languages(one)]
         if one.recipe.groups:
             bodies.append(_count_query({"exists": {"field": f"{one.recipe.field}.group"}}))
     return bodies
+
+
+def _languages(one: IndexStatistics) -> list[str]:
+    """Return the languages that fingerprints of the index may have."""
+    return [] if one.recipe is None else [*(ref.code for ref in one.recipe.scheme.languages), UNDETERMINED]
 
 
 def _count_query(query: JSON) -> JSON:
@@ -126,11 +135,10 @@ def _count_query(query: JSON) -> JSON:
 
 
 def _count_all(one: IndexStatistics) -> JSON:
-    """Return a search that counts documents, also by scheme and language of their fingerprint."""
+    """Return a search that counts documents, also by the scheme of their fingerprint."""
     body: JSON = {"size": 0, "track_total_hits": True}
     if one.recipe is not None:
-        named = {name: f"{one.recipe.field}.{name}" for name in ("scheme", "lang")}
-        body["aggs"] = {name: {"terms": {"field": path, "size": _MOST}} for name, path in named.items()}
+        body["aggs"] = {"scheme": {"terms": {"field": f"{one.recipe.field}.scheme", "size": _MOST}}}
     return body
 
 
@@ -151,15 +159,18 @@ def _with_counts(one: IndexStatistics, answers: Sequence[JSON | EngineError]) ->
     except EngineError as error:
         return replace(one, documents=one.info.documents, problem=one.problem or str(error))
     found = answer.get("aggregations") or {}
-    kept, grouped = [*map(_total, rest), None, None][:2]
+    codes = _languages(one)
+    kept, *others = [*map(_total, rest)] or [0]
+    languages = {code: count for code, count in zip(codes, others, strict=False) if count}
+    grouped = others[len(codes)] if len(others) > len(codes) else None
     return replace(
         one,
         documents=_total(answer),
         fingerprints=_buckets(found, "scheme").get(one.scheme, 0),
         signed=_total(signed),
-        languages=_buckets(found, "lang"),
+        languages=dict(sorted(languages.items(), key=lambda entry: -entry[1])),
         grouped=grouped,
-        kept=kept or 0,
+        kept=kept,
     )
 
 

@@ -214,6 +214,14 @@ class Templates(Protocol):
         """Install or replace an index template."""
         ...
 
+    def delete_component_template(self, name: str) -> None:
+        """Delete a component template that no index template uses."""
+        ...
+
+    def delete_index_template(self, name: str) -> None:
+        """Delete an index template."""
+        ...
+
     def resolved_template(self, name: str) -> JSON:
         """Return the settings, mappings and aliases of an index template, its components included."""
         ...

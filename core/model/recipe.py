@@ -16,8 +16,43 @@ from shinglefold.version import __version__
 META_KEY = "shinglefold"
 #: The key that lists the indices of an alias or pattern if their recipes differ.
 DIFFERING = "shinglefold_differing"
-#: The default field of fingerprints.
+#: The field of fingerprints where a pipeline or a recipe names none; new indices get that of the settings.
 FIELD = "dedup"
+#: The fields that engines have in every index.
+_OF_ENGINES = frozenset(
+    (
+        "_id",
+        "_index",
+        "_type",
+        "_source",
+        "_routing",
+        "_field_names",
+        "_meta",
+        "_seq_no",
+        "_primary_term",
+        "_version",
+        "_ignored",
+        "_ignored_source",
+        "_size",
+        "_nested_path",
+        "_parent",
+        "_doc_count",
+        "_feature",
+        "_tier",
+        "_tsid",
+        "_ts_routing_hash",
+        "_data_stream_timestamp",
+        "_inference_fields",
+        "_recovery_source",
+        "_score",
+        "_doc",
+        "_shard_doc",
+        "_none_",
+        "_all",
+        "_timestamp",
+        "_ttl",
+    )
+)
 #: The default text fields.
 TEXTS = ("title", "body")
 #: The default field of a document's declared language; it may be missing.
@@ -205,8 +240,8 @@ def check_field(name: str, field: object, texts: Iterable[str] = ()) -> str:
     steps = path.split(".")
     if not all(step.strip() for step in steps):
         raise expected(name, "the name of a field, with points between its parts", field)
-    if steps[0].startswith("_"):
-        raise ConfigError(f"{name}: engines reserve names that begin with _, such as {path!r}; name another")
+    if steps[0] in _OF_ENGINES:
+        raise ConfigError(f"{name}: engines keep {steps[0]!r} for themselves; name another field")
     for text in texts:
         if text == path or text.startswith(f"{path}.") or path.startswith(f"{text}."):
             raise ConfigError(
@@ -253,6 +288,8 @@ def _options(options: object) -> object:
 
 def retargeted(definition: Any, old: str, new: str) -> Any:  # noqa: ANN401 - JSON
     """Return a pipeline that writes fingerprints to another field and reads them from there."""
+    if old == new:
+        return definition
     if isinstance(definition, list):
         return [retargeted(one, old, new) for one in definition]
     if not isinstance(definition, Mapping):

@@ -185,6 +185,22 @@ class AdminEngine(HttpEngine):
             self._client.indices.put_index_template(name=name, body=dict(body))
 
     @retry_when_busy
+    def delete_component_template(self, name: str) -> None:
+        """Delete a component template.
+
+        Raises:
+            UnsupportedQuery: an index template uses it.
+        """
+        with self._translate_errors():
+            self._client.cluster.delete_component_template(name=name)
+
+    @retry_when_busy
+    def delete_index_template(self, name: str) -> None:
+        """Delete an index template."""
+        with self._translate_errors():
+            self._client.indices.delete_index_template(name=name)
+
+    @retry_when_busy
     def resolved_template(self, name: str) -> JSON:
         """Return the settings, mappings and aliases of an index template, with its components."""
         with self._translate_errors():

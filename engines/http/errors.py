@@ -19,6 +19,7 @@ from shinglefold.errors import (
     PitExpired,
     UnsupportedQuery,
     WindowTooLarge,
+    suggest,
 )
 
 #: Statuses of a server that is busy now.
@@ -109,6 +110,15 @@ _FIELDS_REMEDY = (
     "The index has as many fields as it may: take one with fewer, or raise that "
     '(PUT /INDEX/_settings {"index.mapping.total_fields.limit": …}).'
 )
+#: Our fields as text: documents with fingerprints were copied into an index that was not set up.
+_COPIED = re.compile(
+    r"ielddata(?: is disabled on|=true on) \[([^\]]+)\.(?:digest|signature|group|scheme|shingles)\]"
+    r"(?: in \[(?P<index>[^\]]+)\])?"
+)
+_COPIED_REMEDY = (
+    "Documents with fingerprints were copied into an index before it was set up, so that they are mapped as "
+    "text: set up another index first, then copy the documents into it: {setup}"
+)
 _DISK_REMEDY = (
     "Free disk space or add some; then set index.blocks.read_only_allow_delete of the index to null, "
     "if the server does not do it by itself."
@@ -156,7 +166,7 @@ def refusal(status: int, body: object, who: str) -> EngineError:
     if isinstance(body, Mapping) and "error" not in body and "_shards" in body:
         return NotRefreshed(unrefreshed_shards(body["_shards"], who))
     text = reason(body)
-    meaning, remedy = _meaning(status, error_type(body), text)
+    meaning, remedy = _copied(text) or _meaning(status, error_type(body), text)
     return meaning(f"{who}: {text or 'refused without a word'} ({status}). {remedy}")
 
 
@@ -270,6 +280,15 @@ def _meaning(status: int, kind: str, text: str) -> _Meaning:
         return PermissionDenied, _FIELD_SECURITY_REMEDY
     fallback = EngineError, _MOVED_REMEDY if 300 <= status < 400 else "See the server's log."
     return _BY_TYPE.get(kind) or _BY_STATUS.get(status, fallback)
+
+
+def _copied(text: str) -> _Meaning | None:
+    """Return the meaning of an error about fingerprints that are mapped as text; None for another error."""
+    found = _COPIED.search(text)
+    if found is None:
+        return None
+    setup = suggest("setup", f"{found['index'] or 'pages'}-2", dedup_field=found[1])
+    return UnsupportedQuery, _COPIED_REMEDY.format(setup=setup)
 
 
 def _causes(body: object) -> Iterator[Mapping[str, object]]:

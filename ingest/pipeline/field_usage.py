@@ -1,6 +1,7 @@
 """Determine from a pipeline's steps which fields it reads and writes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from shinglefold.errors import ConfigError, RecipeMismatch
 from shinglefold.ingest.field_paths import template_paths
@@ -65,6 +66,28 @@ def raw_fields(steps: Sequence[Step], target: str) -> tuple[str, ...]:
         elif target_name is not None:
             created.add(target_name)
     return tuple(name for name in text_fields(steps, target) if name not in created or name in rewritten)
+
+
+def written_fields(definition: Mapping[str, Any], target: str) -> tuple[str, ...]:
+    """Return the fields that a pipeline adds to documents, other than the fingerprint field.
+
+    Left out: a field that its step also reads, as the document has it; one named by a template, as only a
+    document tells which it is.
+    """
+    names = []
+    for step in definition.get("processors") or ():
+        for kind, options in step.items():
+            name = options.get("field" if kind == "set" else "target_field")
+            reads = (options.get("field") if kind != "set" else None, *(options.get("fields") or ()))
+            if (
+                isinstance(name, str)
+                and "{{" not in name
+                and name not in reads
+                and f"ctx.{name}" not in str(options.get("if", ""))
+                and not f"{name}.".startswith(f"{target}.")
+            ):
+                names.append(name.removeprefix("_source."))
+    return tuple(dict.fromkeys(names))
 
 
 def source_fields(steps: Sequence[Step]) -> tuple[str, ...] | None:

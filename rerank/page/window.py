@@ -440,7 +440,6 @@ class WindowReader:
 
     def _restart(self) -> None:
         self._is_fresh = True  # No hits were read since.
-
         folding = folding_of(self.scheme, self.options, self.field, self._earlier, self.seal, lead=self._lead)
         self._blocks = BlockwiseFolding(folding, self.options.window)
         self._taken = 0

@@ -139,7 +139,7 @@ def test_the_policy_may_number_copies_instead(folder):
     [
         ({"text": ["headline"]}, "text fields title, body, not headline"),
         ({"languages": ["ru"]}, "languages any, en, ru, uk, zh, not any, ru"),
-        ({"fingerprint_field": "copies"}, "fingerprint field dedup, not copies"),
+        ({"fingerprint_field": "copies"}, "fingerprint field _dedup, not copies"),
     ],
 )
 def test_what_contradicts_the_index_is_refused(folder, given, message):
@@ -148,7 +148,7 @@ def test_what_contradicts_the_index_is_refused(folder, given, message):
 
 
 def test_what_agrees_with_the_index_may_be_said(folder):
-    shinglefold.open(folder, "site", text=["title", "body"], fingerprint_field="dedup").close()
+    shinglefold.open(folder, "site", text=["title", "body"], fingerprint_field="_dedup").close()
 
 
 def test_a_missing_index_names_the_call_that_makes_it(folder):

@@ -73,3 +73,13 @@ def test_a_recipe_that_is_gone_is_restored_and_a_poorer_backfill_stops(tmp_path)
         assert (stopped.poorer, stopped.counts.updated) == (10, 0)
         assert "--allow-poorer" in stopped.stopped
         assert news.backfill(allow_poorer=True).counts.updated == 10
+
+
+def test_what_was_set_up_is_removed(tmp_path):
+    shinglefold.setup(tmp_path, "site", text=["title", "body"])
+    with shinglefold.open(tmp_path, "site") as site:
+        site.index([{"id": "1", "title": "a", "body": "the bridge is closed until the middle of July"}])
+    assert shinglefold.remove(tmp_path, "site", dry_run=True).documents == {"site": 1}
+    assert shinglefold.remove(tmp_path, "site").mapped == {"site": "_dedup"}
+    with pytest.raises(ConfigError, match="nothing to remove"):
+        shinglefold.remove(tmp_path, "site")

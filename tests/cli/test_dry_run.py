@@ -16,8 +16,8 @@ def test_the_default_pipeline_fingerprints_and_nothing_is_written(run):
     (one,) = _answer(run)
     assert one["doc"]["_id"] == "7"
     assert one["doc"]["_source"]["title"] == "Мост"
-    assert one["doc"]["_source"]["dedup"]["supershingles"]
-    assert one["doc"]["_source"]["dedup"]["lang"] == "ru"
+    assert one["doc"]["_source"]["_dedup"]["supershingles"]
+    assert one["doc"]["_source"]["_dedup"]["lang"] == "ru"
     assert not Path(".shinglefold").exists()
 
 
@@ -42,7 +42,7 @@ def test_the_pipeline_of_an_index_that_is_there_is_used(run):
     Path("pages.jsonl").write_text(json.dumps({"id": "1", "headline": "Мост через реку закрыли"}) + "\n")
     assert run("index", "pages.jsonl", "--field", "headline", "--workers", 1).code == 0
     (one,) = _answer(run, stdin=json.dumps({"id": "2", "headline": "Мост через реку закроют на ремонт"}))
-    assert one["doc"]["_source"]["dedup"]["shingles"] > 3
+    assert one["doc"]["_source"]["_dedup"]["shingles"] > 3
 
 
 def test_failing_and_dropped_documents_are_in_the_answer(run):

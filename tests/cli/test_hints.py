@@ -24,7 +24,7 @@ def test_every_hint_has_the_options_in_force(run):
     run_hints(run, ran.out)
     with opened("a folder") as engine:
         assert not engine.bulk(
-            {"_op_type": "update", "_index": "pages", "_id": f"page-{n}", "doc": {"dedup": None}}
+            {"_op_type": "update", "_index": "pages", "_id": f"page-{n}", "doc": {"_dedup": None}}
             for n in range(3)
         ).failures
     ill = run("doctor", "pages", *where, "--workers", 1)
@@ -80,12 +80,12 @@ def test_hints_of_the_library_have_the_options_in_force_too(run, elsewhere, comm
 def test_a_field_of_somebody_else_is_told_with_a_command_that_goes_round_it(run, command):
     Path("my settings.toml").write_text("")
     with opened("a folder") as engine:
-        theirs = {"dedup": {"type": "keyword"}, "copies": {"type": "keyword"}, "body": {"type": "text"}}
+        theirs = {"dedup": {"type": "keyword"}, "_copies": {"type": "keyword"}, "body": {"type": "text"}}
         mapped = default_recipe(make_scheme()).to_json()
         engine.create_index("theirs", {"properties": theirs, "_meta": {"shinglefold": mapped}}, {})
     ran = run(command, "theirs", *_WHERE)
     assert ran.code in (2, 3), ran
-    assert hints(ran.out + ran.err)[0] == ["setup", "theirs", "--dedup-field", "copies2", *_WHERE]
+    assert hints(ran.out + ran.err)[0] == ["setup", "theirs", "--dedup-field", "_copies2", *_WHERE]
     (done,) = run_hints(run, ran.out + ran.err)[:1]
     assert "`" not in done.out
 

@@ -63,12 +63,12 @@ def test_a_backfill_that_found_no_text_at_all_is_no_success(run, make):
 
 
 def test_a_part_of_a_fingerprint_with_a_wrong_type_leads_to_another_field(run, make):
-    make({"title": _TEXT, "body": _TEXT, "dedup": {"properties": {"signature": _TEXT}}})
+    make({"title": _TEXT, "body": _TEXT, "_dedup": {"properties": {"signature": _TEXT}}})
     ran = run("setup", "theirs")
     assert ran.code == 3
-    assert "shinglefold setup theirs --dedup-field copies" in ran.out
+    assert "shinglefold setup theirs --dedup-field _copies" in ran.out
     assert ran.out.endswith("nothing was changed\n")
-    assert run("setup", "theirs", "--dedup-field", "copies").code == 0
+    assert run("setup", "theirs", "--dedup-field", "_copies").code == 0
     assert run("backfill", "theirs", "--workers", 1).code == 0
 
 

@@ -194,7 +194,7 @@ def test_an_index_with_its_fingerprints_in_another_field_is_not_searched_as_if_i
 ):
     ran = run("search", "мост", "--engine", engine_folder, "--config", _settings('field = "other"'))
     assert ran.code == 1
-    assert "made with fingerprints in the field dedup, not other (own.toml)" in ran.err
+    assert "made with fingerprints in the field _dedup, not other (own.toml)" in ran.err
     assert f"shinglefold setup pages --engine {engine_folder} --config own.toml && " in ran.err
 
 

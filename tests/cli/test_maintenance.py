@@ -31,7 +31,7 @@ def spoil(index: str) -> None:
         other = [
             {"_id": f"page-{n}", "doc": {"body": page["body"]}} for n, page in enumerate(pages(5, seed=2))
         ]
-        other.append({"_id": "page-7", "doc": {"dedup": None}})
+        other.append({"_id": "page-7", "doc": {"_dedup": None}})
         assert not engine.bulk({"_op_type": "update", "_index": index, **one} for one in other).failures
 
 
@@ -129,6 +129,58 @@ def test_what_goes_on_with_a_run_that_stopped_is_told_once_and_with_all_its_opti
     told = capsys.readouterr().err
     assert "to start again with the index that now has the name: shinglefold backfill" in told
     assert "to continue" not in told
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--field", "headline", "--field", "content"),
+        ("--dedup-field", "copies"),
+        ("--dedup-field", "meta.copies", "--field", "content"),
+        ("--preset", "compact"),
+        ("--no-keywords",),
+        ("--passages", "--groups"),
+        ("--pipeline", "own.json"),
+        ("--pipeline", "own.json", "--no-keywords"),
+        ("--pipeline", "own.json", "--passages"),
+        ("--pipeline", "own.json", "--dedup-field", "copies"),
+    ],
+)
+def test_a_setup_without_options_keeps_what_an_earlier_one_chose(run, options):
+    steps = [{"html_strip": {"field": "body"}}, {"supershingle": {"fields": ["body"], "description": "ours"}}]
+    Path("own.json").write_text(json.dumps({"description": "ours", "version": 3, "processors": steps}))
+    if "copies" in options and "own.json" in options:
+        steps[1]["supershingle"]["target_field"] = "copies"
+        Path("own.json").write_text(json.dumps({"processors": steps}))
+    assert run("setup", "pages", *options).code == 0
+    assert run("setup", "pages", *options).out == "nothing to change\n"
+    assert run("setup", "pages").out == "nothing to change\n"
+
+
+def test_what_shinglefold_stored_is_taken_away_and_documents_stay(run, site):
+    kept = Path(".shinglefold/.backfill-pages-2-1-of-1.json")
+    ours = Path(".shinglefold/.backfill-pages-1-of-1.json")
+    for file in (kept, ours):
+        file.write_text("{}")
+    planned = run("setup", site, "--remove", "--dry-run")
+    assert planned.code == 0
+    assert "- documents of pages: [_dedup] of 20" in planned.out
+    assert f"- file {ours}" in planned.out
+    assert str(kept) not in planned.out
+    assert "[_dedup] of pages stays in the mappings" in planned.out
+    assert run("stats", site, "--json").json()["indices"][0]["fingerprints"] == 20
+    done = run("setup", site, "--remove", "--json").json()
+    assert (done["removed"], done["left"], done["done"]) == (20, 0, True)
+    assert (kept.exists(), ours.exists()) == (True, False)
+    (found,) = run("stats", site, "--json").json()["indices"]
+    assert (found["documents"], found["recipe"]) == (20, None)
+    again = run("setup", site, "--remove")
+    assert again.code == 2
+    assert "nothing to remove" in again.err
+    assert run("setup", site, "--remove", "--preset", "compact").code == 2
+    assert run("setup", site).code == 0
+    assert run("backfill", site, "--workers", 1).code == 0
+    assert run("doctor", site, "--workers", 1).code == 0
 
 
 def test_setup_names_the_fields_it_makes_fingerprints_of_whole(run):

@@ -42,7 +42,7 @@ def test_fields_that_nobody_named_may_be_missing(run, command):
         ({"bool": {"must_not": [{"match": {"bodi": "x"}}]}}, "bodi", "body"),
         ({"exists": {"field": "titel"}}, "titel", "title"),
         ({"multi_match": {"query": "x", "fields": ["title^2", "bodi^3"]}}, "bodi", "body"),
-        ({"constant_score": {"filter": {"range": {"dedup.shingle": {"gte": 1}}}}}, "dedup.shingle", ""),
+        ({"constant_score": {"filter": {"range": {"_dedup.shingle": {"gte": 1}}}}}, "_dedup.shingle", ""),
         ({"query": {"terms": {"titel": ["a"], "boost": 2}}}, "titel", "title"),
     ],
 )
@@ -60,7 +60,7 @@ def test_a_deletion_by_a_field_that_is_not_there_is_refused(run, site, query, na
     [
         {"match_all": {}},
         {"ids": {"values": ["a"]}},
-        {"bool": {"filter": [{"match": {"title": "bridge"}}, {"exists": {"field": "dedup.digest"}}]}},
+        {"bool": {"filter": [{"match": {"title": "bridge"}}, {"exists": {"field": "_dedup.digest"}}]}},
         {"term": {"_id": {"value": "a"}}},
     ],
 )
@@ -69,9 +69,9 @@ def test_a_deletion_by_known_fields_goes_on(run, site, query):
 
 
 def test_a_mistyped_field_to_sort_by_is_misuse(run, site):
-    ran = run("search", "bridge", "--sort", "dedup.digst:desc")
+    ran = run("search", "bridge", "--sort", "_dedup.digst:desc")
     assert (ran.code, ran.out) == (2, "")
-    assert "unknown field (in --sort, index 'pages') 'dedup.digst'; did you mean 'dedup.digest'?" in ran.err
+    assert "unknown field (in --sort, index 'pages') '_dedup.digst'; did you mean '_dedup.digest'?" in ran.err
     assert run("search", "bridge", "--sort", "_score", "--sort", "id:desc").code == 0
 
 

@@ -46,14 +46,14 @@ def source(tmp_path):
 
 def stored(id_):
     with open_engine(".shinglefold") as engine:
-        return engine.get("pages", id_)["_source"]["dedup"]
+        return engine.get("pages", id_)["_source"]["_dedup"]
 
 
 def forge(canonicalizer, id_, **parts):
     """Change a stored fingerprint past the indexer."""
     with open_engine(".shinglefold", canonicalizer) as engine:
         hit = engine.get("pages", id_)
-        source = {**hit["_source"], "dedup": {**hit["_source"]["dedup"], **parts}}
+        source = {**hit["_source"], "_dedup": {**hit["_source"]["_dedup"], **parts}}
         engine.bulk([{"_index": "pages", "_id": id_, "_source": source}])
         engine.refresh("pages")
 

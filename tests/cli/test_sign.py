@@ -31,8 +31,8 @@ def test_the_fingerprints_are_those_of_an_index_sealed_or_not(run, examples_file
     assert run("sign", examples_file, "-o", "signed.jsonl").code == 0
     with open_engine("kept") as engine:
         hits = engine.search("pages", {"query": {"match_all": {}}, "size": 1_000})["hits"]["hits"]
-    stored = {hit["_id"]: hit["_source"]["dedup"] for hit in hits}
-    signed = {one["id"]: one["dedup"] for one in documents_of(Path("signed.jsonl").read_text("utf-8"))}
+    stored = {hit["_id"]: hit["_source"]["_dedup"] for hit in hits}
+    signed = {one["id"]: one["_dedup"] for one in documents_of(Path("signed.jsonl").read_text("utf-8"))}
     assert signed == stored
     assert all(("." in one["digest"].removeprefix(one["scheme"])) for one in signed.values())
 
@@ -51,7 +51,7 @@ def test_any_loader_can_store_what_was_signed_and_it_folds(run, examples_file):
     told = run("doctor", "news", "--engine", "kept", "--json")
     assert told.code == 0, told.out
     page = run("search", "ледокол", "--index", "news", "--engine", "kept", "--json").json()
-    assert page["dedup"]["scheme"] == signed[0]["dedup"]["scheme"]
+    assert page["dedup"]["scheme"] == signed[0]["_dedup"]["scheme"]
 
 
 def test_documents_go_to_standard_output_and_the_summary_beside_it(run, examples_file):

@@ -103,10 +103,10 @@ def test_parquet_without_fingerprints_is_refused_with_the_command(run):
 
 def test_damaged_fingerprints_are_left_out_and_told(run, signed):
     rows = [json.loads(line) for line in signed.read_text().splitlines()]
-    rows[0]["dedup"]["signature"] = "AAAA"
-    rows[1]["dedup"]["supershingles"] = ["?????"] * 21
-    del rows[2]["dedup"]
-    rows[3]["dedup"]["signature"] = "*" * 112
+    rows[0]["_dedup"]["signature"] = "AAAA"
+    rows[1]["_dedup"]["supershingles"] = ["?????"] * 21
+    del rows[2]["_dedup"]
+    rows[3]["_dedup"]["signature"] = "*" * 112
     first = {**rows[4], "id": "first"}
     Path("damaged.jsonl").write_text("\n".join(map(json.dumps, [first, *rows])))
     ran = run("groups", "damaged.jsonl", "--min-size", 1)
@@ -220,11 +220,11 @@ def test_a_table_whose_first_row_has_no_fingerprint_is_signed_all_the_same(run, 
     table = pytest.importorskip("pyarrow.parquet")
     run("sign", examples_file, "-o", "ids.parquet", "--only-ids")
     rows = table.read_table("ids.parquet").to_pylist()
-    rows[0]["dedup"] = None
+    rows[0]["_dedup"] = None
     table.write_table(pytest.importorskip("pyarrow").Table.from_pylist(rows), "spark.parquet")
     ran = run("groups", "spark.parquet", "--json")
     assert ran.code == 3
-    assert "1 document left out; first: spark.parquet:1: no fingerprint in its column [dedup]" in ran.err
+    assert "1 document left out; first: spark.parquet:1: no fingerprint in its column [_dedup]" in ran.err
     assert ran.out.count("\n") == run("groups", signed, "--json").out.count("\n")
 
 

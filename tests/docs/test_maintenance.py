@@ -24,7 +24,7 @@ def test_its_commands_can_be_read():
 def test_every_finding_and_every_field_is_told(scheme):
     assert set(re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)) == set(get_args(Finding))
     fields = mappings(scheme)["properties"]["dedup"]["properties"]
-    told = dict(re.findall(r"^\| `dedup\.(\w+)` \| `(\w+)`", PAGE, re.MULTILINE))
+    told = dict(re.findall(r"^\| `_dedup\.(\w+)` \| `(\w+)`", PAGE, re.MULTILINE))
     assert told == {name: definition["type"] for name, definition in fields.items()}
 
 

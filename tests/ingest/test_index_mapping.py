@@ -49,7 +49,7 @@ def test_a_field_named_by_its_place_in_the_source_is_that_field_in_pipelines_onl
     (outcome,) = pipeline.run([{"body": "The bridge is closed until the middle of July for repairs."}])
     assert outcome.document["print"]["digest"]
     assert pipeline.recipe().field == "print"
-    with pytest.raises(ConfigError, match="engines reserve names that begin with _"):
+    with pytest.raises(ConfigError, match="engines keep '_source'"):
         check_field("field", "_source.print")
 
 

@@ -72,7 +72,7 @@ def test_a_complete_source_allows_updates(source):
 def test_foreign_fields_are_reported_with_a_remedy(definition, said):
     (told,) = field_obstacles("shop", {"properties": {"dedup": definition}}, "dedup")
     assert said in told
-    assert told.endswith("`shinglefold setup shop --dedup-field copies`")
+    assert told.endswith("`shinglefold setup shop --dedup-field _copies`")
 
 
 def test_a_text_field_as_parent_is_foreign(scheme):
@@ -134,7 +134,7 @@ def test_a_foreign_object_is_refused_before_anything_is_written(engine, scheme, 
     made["properties"]["dedup"]["properties"] |= theirs["properties"]
     engine.create_index("shop", {**made, "properties": {**made["properties"], **FIELDS}}, {})
     store(engine, "shop", [{**page, "dedup": {"of": "x"}} for page in pages(20)])
-    with pytest.raises(ConfigError, match="--dedup-field copies"):
+    with pytest.raises(ConfigError, match="--dedup-field _copies"):
         backfill(engine, "shop", pipeline, ALONE)
     assert all(source["dedup"] == {"of": "x"} for source in stored(engine, "shop").values())
 

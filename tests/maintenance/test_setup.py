@@ -77,7 +77,7 @@ def test_what_cannot_be_changed_is_reported_and_not_touched(engine, scheme):
     ((name, (told,)),) = plan.problems.items()
     assert name == "pages"
     assert "[dedup] is mapped as keyword" in told
-    assert "shinglefold setup pages --dedup-field copies" in told
+    assert "shinglefold setup pages --dedup-field _copies" in told
     assert plan.changes == ()
 
 

@@ -1,5 +1,6 @@
 """``shinglefold setup [INDEX…]``: prepare mappings and templates for fingerprints."""
 
+import re
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -8,7 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
-from shinglefold.cli.framework.output import warn, write_json, write_lines
+from shinglefold.cli.framework.output import (
+    printable,
+    progress_bar,
+    progress_reporter,
+    warn,
+    write_json,
+    write_lines,
+)
 from shinglefold.cli.options.definitions import (
     engine_option,
     fields_option,
@@ -20,14 +28,16 @@ from shinglefold.errors import IndexMissing
 
 if TYPE_CHECKING:
     from shinglefold.cli.framework.next_commands import Hints
+    from shinglefold.cli.session.recipe import Target
     from shinglefold.contracts.engine import Engine
-    from shinglefold.maintenance import Plan
+    from shinglefold.maintenance import Plan, Removal
 
 
 @command(
     examples="""
     shinglefold setup pages --dry-run
     shinglefold setup pages archive
+    shinglefold setup pages --remove --dry-run
     """
 )
 @click.argument("indices", nargs=-1, metavar="[INDEX]...")
@@ -37,7 +47,8 @@ if TYPE_CHECKING:
     "patterns",
     multiple=True,
     metavar="PATTERN",
-    help="Pattern of new indices, such as 'news-*', for an index template; repeat it for more.",
+    help="Pattern of new indices, such as 'news-*', for an index template; repeat it for more. Existing "
+    "indices are not changed.",
 )
 @click.option(
     "--name", default="shinglefold", show_default=True, metavar="NAME", help="Name of the templates."
@@ -90,6 +101,11 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Store what shinglefold matches finds passages by; by default unchanged.",
 )
+@click.option(
+    "--remove",
+    is_flag=True,
+    help="Take away all that shinglefold stored with an INDEX; its documents stay, without fingerprints.",
+)
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @preset_option
 @click.pass_obj
@@ -111,6 +127,7 @@ def setup(
     groups: bool,
     keywords: bool | None,
     passages: bool,
+    remove: bool,
     dry_run: bool,
     preset: str | None,
 ) -> int:
@@ -126,15 +143,15 @@ def setup(
     from shinglefold.ingest import Pipeline
     from shinglefold.ingest.pipeline.field_usage import rerun_problems
     from shinglefold.maintenance import SetupRequest, carry_out, make_plan
-    from shinglefold.model.recipe import check_field, fingerprint_field, has_recipe, with_passages
+    from shinglefold.model.recipe import fingerprint_field, has_recipe, with_passages
 
     codes = tuple(code.strip() for code in (languages or "").split(",") if code.strip())
     flags = {"preset": preset, "pipeline": pipeline, "fields": fields, "languages": codes}
     target = invocation.target(indices[0] if indices else "", engine, **flags)
-    if dedup_field is not None:
-        check_field("--dedup-field", dedup_field)
-        given = {**target.settings.given, "field": "--dedup-field"}
-        target = replace(target, settings=replace(target.settings, field=dedup_field, given=given))
+    if remove:
+        others = (*flags.values(), patterns, dedup_field, seal, groups, keywords is not None, passages)
+        return _remove_from_each(invocation, target, indices, dry_run, others=any(others))
+    target = _with_field(target, dedup_field)
     recipe = setup_recipe(target, invocation, indices, patterns, name, seal=seal)
     if "all" in codes:
         note_missing_languages(recipe.scheme)
@@ -165,8 +182,89 @@ def setup(
     else:
         write_lines(map(target.hints.complete, _lines(plan, recipe.fields, dry_run, target.hints)))
     warn(warnings)
+    warn(map(target.hints.complete, plan.notes), "note")
     warn(rerun_problems(new_pipeline.steps, recipe.field), "note")
     return PARTLY if plan.problems else DONE
+
+
+def _with_field(target: "Target", dedup_field: str | None) -> "Target":
+    from shinglefold.model.recipe import check_field
+
+    if dedup_field is None:
+        return target
+    check_field("--dedup-field", dedup_field)
+    given = {**target.settings.given, "field": "--dedup-field"}
+    return replace(target, settings=replace(target.settings, field=dedup_field, given=given))
+
+
+def _remove_from_each(
+    invocation: Invocation, target: "Target", indices: Sequence[str], dry_run: bool, *, others: bool
+) -> int:
+    if not indices or others:
+        raise click.UsageError("--remove takes an INDEX, and besides it only --engine and --dry-run")
+    return max([_remove(invocation, replace(target, index=name), dry_run) for name in indices])
+
+
+def _remove(invocation: Invocation, target: "Target", dry_run: bool) -> int:
+    """Take away what shinglefold stored with an index, and print it."""
+    from shinglefold.api.index_recipe import open_to_write
+    from shinglefold.cli.session.maintenance import checkpoint_path
+    from shinglefold.grouping.intent_index import intents_name
+    from shinglefold.maintenance import RemovalCounts, carry_out_removal, plan_removal
+
+    path = checkpoint_path(target, "backfill")
+    name = re.escape(path.stem.removeprefix(".backfill-"))
+    ours = re.compile(rf"\.(backfill|regroup)-{name}(-\d+-of-\d+)?\.json")
+    files = sorted(file for file in path.parent.glob(".*.json") if ours.fullmatch(file.name))
+    counts = RemovalCounts()
+    with closing(open_to_write(target.where, target.index)) as opened:
+        names = dict.fromkeys([target.index, *opened.all_mappings(target.index)])
+        plan = plan_removal(opened, target.index, [*map(intents_name, names)])
+        if not (dry_run or plan.problems):
+            with progress_bar("setup --remove") as bar:
+                counts = carry_out_removal(opened, plan, progress_reporter(bar, "read"))
+            for file in files if not counts.left else ():
+                file.unlink(missing_ok=True)
+    if invocation.json:
+        result = {
+            **plan.to_json(),
+            "files": [str(file) for file in files],
+            "removed": counts.removed,
+            "left": counts.left,
+            "done": not (dry_run or plan.problems or counts.left),
+        }
+        write_json(result)
+    else:
+        write_lines(map(printable, _removal_lines(plan, [*map(str, files)], target.hints)))
+        write_lines([f"{id_}: {reason}" for id_, reason in counts.reasons.items()])
+        if plan.problems or dry_run:
+            write_lines(["nothing was removed" + ("" if plan.problems else ": this was a dry run")])
+        else:
+            left = f", {counts.left:,} documents still have theirs; run it again" if counts.left else ""
+            write_lines([f"{counts.removed:,} documents are without a fingerprint{left or '; done'}"])
+    return PARTLY if plan.problems or counts.left else DONE
+
+
+def _removal_lines(plan: "Removal", files: Sequence[str], hints: "Hints") -> list[str]:
+    lines = [
+        *(
+            f"- documents of {name}: [{plan.fields[name]}] of {count:,}"
+            for name, count in plan.documents.items()
+        ),
+        *(f"- mappings of {name}: the recipe in _meta" for name in plan.fields),
+        *(f"- index template {name}" for name in plan.index_templates),
+        *(f"- component template {name}" for name in plan.component_templates),
+        *(f"- index {name}, where gates keep intents" for name in plan.helpers),
+        *(f"- file {name}" for name in files),
+    ]
+    lines += [f"{place}: {hints.complete(one)}" for place, some in plan.problems.items() for one in some]
+    if plan.mapped:
+        fields = ", ".join(f"[{path}] of {name}" for name, path in plan.mapped.items())
+        lines.append(
+            f"{fields} stays in the mappings, empty, as no server removes a mapped field: create an index "
+            "with the mappings that you want, copy the documents into it (POST /_reindex), and move the alias"
+        )
+    return lines
 
 
 def _check_patterns(engine: "Engine", indices: Sequence[str], hints: "Hints") -> None:

@@ -278,6 +278,8 @@ class Catalog:
                 raise UnsupportedQuery(
                     f"the field {leaf.path!r} is {dict(leaf.definition)} and stays so; make a new index"
                 )
+        disabled = {path: "disabled" for path, dynamic in objects(known).items() if dynamic == "disabled"}
+        new |= {path: {"type": "object", "enabled": False} for path in disabled.keys() - self.fields.keys()}
         mappings = with_properties(self.mappings, new)
         if "_meta" in known:
             mappings["_meta"] = known["_meta"]

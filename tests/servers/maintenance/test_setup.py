@@ -11,16 +11,18 @@ import pytest
 from support.maintenance import FIELDS, pages, store
 from support.servers.admin import ask
 
-from shinglefold.errors import UnsupportedQuery
-from shinglefold.ingest import default_recipe, index_documents, mappings
+from shinglefold.errors import ConfigError, UnsupportedQuery
+from shinglefold.ingest import Pipeline, default_definition, default_recipe, index_documents, mappings
 from shinglefold.maintenance import (
     BackfillOptions,
     Plan,
     SetupRequest,
     backfill,
     carry_out,
+    carry_out_removal,
     diagnose,
     make_plan,
+    plan_removal,
 )
 from shinglefold.model.scheme import Scheme
 
@@ -49,9 +51,12 @@ def test_a_new_index_is_made_for_fingerprints_and_a_second_run_changes_nothing(e
     made = engine.mappings(index)
     assert made["_meta"]["shinglefold"]["id"] == asked.recipe.scheme.id
     assert made["properties"]["dedup"] == mappings(asked.recipe.scheme)["properties"]["dedup"]
-    assert make_plan(engine, asked).backfills == {index: 3}
+    again = make_plan(engine, asked)
+    assert (again.changes, again.backfills) == ((), {})
+    assert f"{index} exist already, and are not changed" in again.notes[0]
+    assert make_plan(engine, replace(asked, indices=(index,), patterns=())).backfills == {index: 3}
     assert backfill(engine, index, pipeline, BackfillOptions(workers=1)).remaining == 0
-    assert make_plan(engine, asked) == Plan()
+    assert make_plan(engine, replace(asked, indices=(index,), patterns=())) == Plan()
     assert diagnose(engine, index, pipeline).mapping == ()
 
 
@@ -74,7 +79,7 @@ def test_an_index_in_use_is_upgraded_in_place(engine, new_index, scheme):
     assert plan.backfills == {index: 5}
     assert engine.mappings(index)["_meta"]["owner"] == "us"
     newer = scheme.with_options(values=168)
-    (_, change) = make_plan(engine, SetupRequest(default_recipe(newer), indices=(index,))).changes
+    (change,) = make_plan(engine, SetupRequest(default_recipe(newer), indices=(index,))).changes
     assert change.lines[-1] == "~ _meta.shinglefold.sketch.values: 336 → 168"
     carry_out(engine, make_plan(engine, SetupRequest(default_recipe(newer), indices=(index,))))
     assert engine.mappings(index)["_meta"]["shinglefold"]["id"] == newer.id
@@ -210,3 +215,127 @@ def test_signatures_come_from_doc_values_without_the_source(engine, new_index, s
     # Keywords are found by, though they have no doc values.
     query = {"terms": {"dedup.supershingles": whole["supershingles"][:1]}}
     assert engine.search(index, {"query": query})["hits"]["total"]["value"] == 1
+
+
+@pytest.mark.parametrize("inside", [None, "strict", False, True])
+@pytest.mark.parametrize("dynamic", ["strict", True, False])
+def test_setup_announces_every_field_and_a_second_run_has_nothing_to_do(
+    engine, server, new_index, scheme, canonicalizer, dynamic, inside
+):
+    properties = {"title": {"type": "text"}, "body": {"type": "text"}, "id": {"type": "keyword"}}
+    if inside is not None:
+        properties["_dedup"] = {"type": "object", "dynamic": inside}
+    index = new_index({"dynamic": dynamic, "properties": properties})
+    first, steps = default_definition("_dedup"), default_definition("_dedup")
+    first["processors"].append({"set": {"field": "lang", "copy_from": "_dedup.lang", "override": False}})
+    steps["processors"].append({"set": {"field": "read_by", "value": "us"}})
+    for definition in (first, steps):
+        pipeline = Pipeline.from_json(definition, scheme, canonicalizer)
+        request = SetupRequest(pipeline.recipe("_dedup"), indices=(index,))
+        plan = make_plan(engine, request)
+        if dynamic == "strict" and definition is steps:
+            assert f'PUT /{index}/_mapping {{"properties": {{"read_by"' in plan.problems[index][0]
+            engine.put_mappings(index, {"properties": {"read_by": {"type": "keyword"}}})
+            plan = make_plan(engine, request)
+        assert ("+ lang: keyword" in plan.changes[0].lines) == (
+            definition is not steps and dynamic is not False
+        )
+        carry_out(engine, plan)
+        mapped = engine.mappings(index)["properties"]
+        assert make_plan(engine, request) == Plan()
+        documents = [{key: value for key, value in page.items() if key != "lang"} for page in pages(12)]
+        summary = index_documents(engine, index, documents, pipeline, field="_dedup", workers=1)
+        assert (summary.indexed, summary.failed) == (12, 0)
+        if definition is not steps:
+            assert engine.mappings(index)["properties"] == mapped
+    assert [change.kind for change in plan.changes] == ["mappings"]
+
+
+def test_a_setup_without_patterns_leaves_the_templates_of_others_and_says_so(engine, asked, new_index):
+    carry_out(engine, make_plan(engine, asked))
+    installed = engine.component_template(asked.component)
+    engine.create_index(f"{asked.name}-1", {}, {})
+    other = default_recipe(asked.recipe.scheme, fields=("headline",))
+    request = replace(asked, recipe=other, indices=(f"{asked.name}-1",), patterns=())
+    for _ in range(2):
+        plan = make_plan(engine, request)
+        assert f"still get the recipe of the component template {asked.component!r}" in plan.notes[0]
+        carry_out(engine, plan)
+        assert engine.component_template(asked.component) == installed
+    assert plan.changes == ()
+
+
+def test_an_alias_is_told_of_the_template_that_its_next_index_needs(engine, server, new_index, asked):
+    index = f"{asked.name}-1"
+    engine.create_index(index, {}, {})
+    ask(server.url, "POST", f"/{index}/_alias/{asked.name}")
+    request = replace(asked, indices=(asked.name,), patterns=())
+    (note,) = make_plan(engine, request).notes
+    assert f"`shinglefold setup --pattern '{asked.name}-*' --name {asked.name}`" in note
+    carry_out(engine, make_plan(engine, asked))
+    assert make_plan(engine, request).notes == ()
+
+
+def test_what_was_set_up_is_removed_while_others_write_and_what_stays_is_named(
+    engine, server, asked, pipeline, scheme
+):
+    index = f"{asked.name}-1"
+    recipe = replace(default_recipe(scheme), groups=True)
+    carry_out(engine, make_plan(engine, replace(asked, recipe=recipe)))
+    theirs = {"_meta": {"owner": "us"}, "properties": {**FIELDS, "rank": {"type": "long"}}}
+    engine.create_index(index, theirs, {"number_of_shards": 2})
+    carry_out(engine, make_plan(engine, SetupRequest(recipe, indices=(index,))))
+    store(engine, index, pages(230))
+    backfill(engine, index, pipeline, BackfillOptions(workers=1))
+    before = {hit["_id"]: hit["_source"] for hit in everything(engine, index)}
+    helper = f"shinglefold-gate-{index}"
+    engine.create_index(helper, {"dynamic": False}, {})
+    foreign = {"_op_type": "update", "_index": index, "_id": "page-3", "doc": {"dedup": {"of": "theirs"}}}
+    assert not engine.bulk([foreign]).failures
+
+    plan = plan_removal(engine, index, [helper, "shinglefold-gate-none"])
+    assert (plan.documents, plan.helpers, plan.mapped) == ({index: 230}, (helper,), {index: "dedup"})
+    assert (plan.index_templates, plan.component_templates) == ((asked.name,), (asked.component,))
+    assert everything(engine, index)[0]["_source"].get("dedup")
+    racing = Racing(engine, index)
+    counts = carry_out_removal(racing, plan)
+    assert (counts.read, counts.removed, counts.left, list(counts.reasons)) == (230, 229, 1, ["page-3"])
+    assert "shinglefold" in engine.mappings(index)["_meta"]
+    assert not engine.bulk([{**foreign, "doc": {"dedup": None}}]).failures
+    assert carry_out_removal(engine, plan_removal(engine, index)).left == 0
+    after = {hit["_id"]: hit["_source"] for hit in everything(engine, index)}
+    del before["page-3"], after["page-3"]
+    bare = {id_: {**source, **({"rank": 7} if id_ in racing.raced else {})} for id_, source in before.items()}
+    for source in bare.values():
+        del source["dedup"]
+    assert after == bare
+    assert racing.raced
+    assert engine.mappings(index)["_meta"] == {"owner": "us"}
+    assert not engine.index_exists(helper)
+    assert asked.name not in engine.index_templates()
+    assert engine.component_template(asked.component) is None
+    with pytest.raises(ConfigError, match="nothing to remove"):
+        plan_removal(engine, index)
+
+
+def everything(engine, index):
+    engine.refresh(index)
+    return engine.search(index, {"query": {"match_all": {}}, "size": 1000})["hits"]["hits"]
+
+
+class Racing:
+    """An engine beside which another writer changes five documents of each bulk request just before it."""
+
+    def __init__(self, engine, index):
+        self.engine, self.index, self.raced = engine, index, set()
+
+    def __getattr__(self, name):
+        return getattr(self.engine, name)
+
+    def bulk(self, actions):
+        actions = list(actions)
+        first = [one["_id"] for one in actions[:5] if one["_id"] not in self.raced]
+        update = {"_op_type": "update", "_index": self.index, "doc": {"rank": 7}}
+        assert not self.engine.bulk([{**update, "_id": one} for one in first]).failures
+        self.raced |= set(first)
+        return self.engine.bulk(actions)
