@@ -333,7 +333,7 @@ class SearchSteps(Generic[Driven]):
             scheme,
             facts.text_fields,
             wanted=options.verify == "text",
-            by_index=facts.texts,
+            by_index=facts.texts if len(set(facts.texts.values())) > 1 else {},
             mappings=facts.signing,
         )
 

@@ -1,9 +1,10 @@
 """Verdicts on pairs of documents in words: whether they fold, and what decided."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from shinglefold.model.scheme import Decision
+if TYPE_CHECKING:
+    from shinglefold.model.scheme import Decision
 
 #: What decided that a hit folds, in words.
 FOLDED_BY = {
@@ -21,7 +22,7 @@ def verdict_line(folds: bool, why: str) -> str:
     return f"{'they fold' if folds else 'they do not fold'} ({why})"
 
 
-def reason(decided_by: str, pair: Mapping[str, Any], decision: Decision) -> str:
+def reason(decided_by: str, pair: Mapping[str, Any], decision: "Decision") -> str:
     """Return what decided on a pair, with the value and the threshold.
 
     Args:

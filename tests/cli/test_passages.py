@@ -103,9 +103,9 @@ def test_the_encoding_that_is_to_be_tried_can_be_given(run, tmp_path):
 
 
 def test_a_text_with_nuls_is_told(run, tmp_path):
-    wide = tmp_path / "wide.txt"
-    wide.write_bytes(A.encode("utf-16-le"))
-    told = run("compare", wide, wide)
-    assert "holds NUL characters" in told.err
-    told = run("compare", "--encoding", "utf-16-le", "--json", wide, wide)
+    file = tmp_path / "file.txt"
+    file.write_bytes(f"{A}\0".encode())
+    assert "holds NUL characters" in run("compare", file, file).err
+    file.write_bytes(A.encode("utf-16-le"))
+    told = run("compare", "--json", file, file)
     assert (told.err, told.json()["a"]["tokens"]) == ("", 20)

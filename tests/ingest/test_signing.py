@@ -49,7 +49,7 @@ def engine(tmp_path: Path, canonicalizer: Canonicalizer) -> Iterator[EmbeddedEng
 
 
 def bare(document: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in document.items() if name not in ("dedup", "_id")}
+    return {name: value for name, value in document.items() if name not in ("_dedup", "_id")}
 
 
 def sources(engine: Any, index: str) -> dict[str, dict[str, Any]]:
@@ -90,7 +90,7 @@ def test_no_way_in_changes_a_field_that_is_not_ours(
         stored = sources(engine, index)
         assert write is by_gate or len(stored) == len(documents)
         for id_, source in stored.items():
-            assert "dedup" in source
+            assert "_dedup" in source
             assert bare(source) == given[int(id_)]
         assert diagnose(engine, index, pipeline, DoctorOptions(workers=1)).healthy
         engine.delete_index(index)
@@ -133,9 +133,9 @@ def test_documents_are_signed_as_the_index_would_sign_them(tmp_path: Path, worke
         signed = list(pages.sign(iter(given), workers=workers))
         assert given == before
         assert [{**bare(one), "_id": one["_id"]} for one in signed] == given
-        assert {one["dedup"]["scheme"] for one in signed} == {pages.recipe.scheme.id}
+        assert {one["_dedup"]["scheme"] for one in signed} == {pages.recipe.scheme.id}
         pages.engine.bulk(
-            {"_index": "pages", "_id": one["_id"], "_source": {**bare(one), "dedup": one["dedup"]}}
+            {"_index": "pages", "_id": one["_id"], "_source": {**bare(one), "_dedup": one["_dedup"]}}
             for one in signed
         )
         pages.engine.refresh("pages")
@@ -147,7 +147,7 @@ def test_documents_are_signed_as_the_index_would_sign_them(tmp_path: Path, worke
     ("document", "reason"),
     [
         ({"_id": "odd", "body": 7}, "field [body] is a number"),
-        ({"_id": "odd", "dedup": {"note": "mine"}}, "holds 'note', no fingerprint"),
+        ({"_id": "odd", "_dedup": {"note": "mine"}}, "holds 'note', no fingerprint"),
         ({"_id": "odd", "body": "x" * 20_000_001}, "characters, and a text may have at most"),
     ],
 )

@@ -44,7 +44,6 @@ def test_bodies_hold_every_action_and_document_in_order_and_no_more_than_they_ma
         action(source={"n": 1}),
         action(source='{"n":1}'),
         action(id_=7),
-        action(routing="a"),
         {"_op_type": "delete", "_index": "x", "_id": "1"},
         action() | {"_op_type": "update"},
     ],

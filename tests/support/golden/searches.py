@@ -16,6 +16,7 @@ from shinglefold.contracts.engine import Engine
 from shinglefold.engines import open_engine
 from shinglefold.registry import make_scheme
 from shinglefold.rerank import FoldedSearch
+from shinglefold.settings import Settings
 
 QUERIES = 100
 #: No two pages have both in common.
@@ -67,7 +68,9 @@ def _index(source: Path, engine: Path) -> "AbstractContextManager[Popen[bytes]]"
 
 
 def _answers(engine: Engine, pages: Sequence[dict[str, Any]]) -> Iterator[tuple[str, Any]]:
-    search = FoldedSearch(engine, make_scheme("once"), tiebreaker=engine.tiebreaker(), cursor_key=b"golden")
+    search = FoldedSearch(
+        engine, make_scheme("once"), Settings().field, tiebreaker=engine.tiebreaker(), cursor_key=b"golden"
+    )
     step = len(pages) // QUERIES
     for number, (name, way) in zip(range(QUERIES), cycle(WAYS.items())):
         # Any word of a title finds most of a manual, all of them find its neighbours.
