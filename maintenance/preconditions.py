@@ -175,7 +175,7 @@ def patterns_overlap(one: str, other: str) -> bool:
 
 def pattern_of(index: str) -> str:
     """Return the pattern of an index and those that will replace it: ``pages-*`` for ``pages-000001``."""
-    stem = re.sub(r"\d[\d._-]*$", "", index)
+    stem = re.sub(r"(?:(?<=[._-])\d[\d._-]*|\d+)$", "", index)
     return f"{stem}*" if stem != index else f"{index}-*"
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from shinglefold.contracts.engine import JSON, Engine, Guard, GuardedWrites
-from shinglefold.errors import EngineUnavailable
+from shinglefold.errors import EngineUnavailable, ShinglefoldError
 from shinglefold.grouping.gate.opening import GateSetup, concrete_index
 from shinglefold.grouping.gate.protocol.intent_register import SharedRegister
 from shinglefold.grouping.gate.protocol.member import DONE, Request
@@ -49,6 +49,8 @@ class Housekeeping:
         self._engine, self._setup, self._calls, self._answer = engine, setup, calls, answer
         self._shared = setup.shared
         self._refreshed = self._checked = time.monotonic()
+        #: Whether an error said that the index is not what it was.
+        self._changed = False
         self._refreshing: tuple[asyncio.Task[None], tuple[str, ...]] | None = None
         #: When the first failure in a row happened.
         self._failing: float | None = None
@@ -91,9 +93,9 @@ class Housekeeping:
         """Check the index after the last document.
 
         Raises:
-            EngineError: the index was deleted, replaced or set up otherwise since the check before.
+            EngineError: the index was deleted, replaced or set up otherwise, and no call said so.
         """
-        if self._shared is not None:
+        if self._shared is not None and not self._changed:
             with suppress(EngineUnavailable):
                 await self._check_index()
 
@@ -108,8 +110,15 @@ class Housekeeping:
     async def _check_index(self) -> None:
         self._checked = time.monotonic()
         setup = self._setup
-        setup.check_same(await self._calls.call(lambda: self._engine.identities(setup.names)))
-        setup.check_recipe(await self._calls.call(lambda: self._engine.mappings(setup.index)))
+        identities = await self._calls.call(lambda: self._engine.identities(setup.names))
+        try:
+            setup.check_same(identities)
+            setup.check_recipe(await self._calls.call(lambda: self._engine.mappings(setup.index)))
+        except EngineUnavailable:
+            raise
+        except ShinglefoldError:
+            self._changed = True
+            raise
 
     async def _finish_refresh(self, shared: SharedRegister) -> None:
         if self._refreshing is None:

@@ -1,7 +1,9 @@
 """An index that changes in the midst of a run: the run ends with the reason, and with what mends it."""
 
+import time
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +13,7 @@ from support.maintenance import FIELDS, pages, store
 from support.servers.admin import ask
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.errors import EngineError
+from shinglefold.errors import EngineError, IndexExists
 from shinglefold.grouping import Gate, Policy
 from shinglefold.grouping.regroup import regroup
 from shinglefold.ingest import Pipeline, default_definition, index_documents, mappings, recipe_mappings
@@ -39,6 +41,16 @@ def other_scheme(scheme: Scheme) -> dict[str, Any]:
     return mappings(scheme.with_options(values=84, groups=20))
 
 
+def make_anew(engine: Any, index: str, body: dict[str, Any]) -> None:
+    """Make an index anew; a bulk request in between may have made it, too."""
+    for _ in range(20):
+        engine.delete_index(index)
+        with suppress(IndexExists):
+            engine.create_index(index, body, {})
+            return
+    raise AssertionError(f"{index} was always made by a bulk request")
+
+
 CHANGES: dict[str, tuple[Callable[..., None], str]] = {
     "nothing": (lambda *_: None, ""),
     "another scheme": (
@@ -48,17 +60,19 @@ CHANGES: dict[str, tuple[Callable[..., None], str]] = {
     "no recipe": (lambda engine, index, _: engine.put_mappings(index, {"_meta": {}}), "the recipe of"),
     "deleted": (lambda engine, index, _: engine.delete_index(index), "was deleted during this run"),
     "made anew without mappings": (
-        lambda engine, index, _: (engine.delete_index(index), engine.create_index(index, {}, {})),
+        lambda engine, index, _: make_anew(engine, index, {}),
         "another of its name was made",
     ),
     "made anew alike": (
-        lambda engine, index, scheme: (
-            engine.delete_index(index),
-            engine.create_index(index, mappings(scheme), {}),
-        ),
+        lambda engine, index, scheme: make_anew(engine, index, mappings(scheme)),
         "another of its name was made",
     ),
 }
+
+
+def _count(engine: Any, index: str) -> int:
+    engine.refresh(index)
+    return int(engine.search(index, {"size": 0})["hits"]["total"]["value"])
 
 
 def changing(change: Callable[[], None], at: int = AT) -> Iterator[dict[str, Any]]:
@@ -84,8 +98,15 @@ def test_an_alias_that_moves_leaves_documents_behind(engine, server, new_index, 
     old, new = new_index(made), new_index(made)
     ask(server.url, "POST", "/_aliases", {"actions": [{"add": {"index": old, "alias": alias}}]})
     swap = [{"remove": {"index": old, "alias": alias}}, {"add": {"index": new, "alias": alias}}]
-    records = changing(lambda: ask(server.url, "POST", "/_aliases", {"actions": swap}))
-    summary = index_documents(engine, alias, records, pipeline, workers=1)
+
+    def move() -> None:
+        # Documents that are not written yet go to the new index.
+        end = time.monotonic() + 20
+        while not _count(engine, old) and time.monotonic() < end:
+            time.sleep(0.05)
+        ask(server.url, "POST", "/_aliases", {"actions": swap})
+
+    summary = index_documents(engine, alias, changing(move), pipeline, workers=1)
     assert f"went into {old!r}" in summary.stopped
 
 
