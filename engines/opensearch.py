@@ -113,7 +113,7 @@ class _OpenSearchRequests(HttpRequests):
                     }
                     answer = plain((yield lambda: self._client.indices.get_settings(index=index, **options)))
                     values = (entry["settings"].get(_PIPELINE) for entry in answer.values())
-                    names = set(values) - {None, "_none"}
+                    names = {str(value) for value in values if value not in (None, "_none")}
                     # Of several pipelines the server takes none.
                     name = names.pop() if len(names) == 1 else "_none"
                 if name == "_none":

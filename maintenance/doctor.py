@@ -239,8 +239,8 @@ def _diagnosis(
         if finding not in _HEALTHY and len(listed.setdefault(finding, [])) < _LISTED:
             listed[finding].append(hit["_id"])
         empty_count += empty and finding != "kept"
+        document = without_path(hit["_source"], options.field)
         if finding != "kept":
-            document = without_path(hit["_source"], options.field)
             watch.add(document)
             titles_alone += has_titles_alone(document, read)
         ungrouped += (

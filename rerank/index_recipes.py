@@ -24,7 +24,7 @@ from shinglefold.runtime.recent import RecentlyUsed
 #: Seconds after which the mappings of an index are read again.
 VALID_SECONDS = 10.0
 #: The most indices whose mappings are kept: those of a usual index take some 100 kB.
-_MOST = 64
+_MOST = 32
 _REMEDY = (
     "Search with the scheme of the index (Recipe.of its mappings has it), "
     "or index its documents again with the scheme in use."

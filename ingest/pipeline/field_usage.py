@@ -101,7 +101,8 @@ def source_fields(steps: Sequence[Step]) -> tuple[str, ...] | None:
             names += [step.processor.copy_from] if step.processor.copy_from else []
         elif not isinstance(step.processor, Remove):
             names += getattr(step.processor, "fields", ())
-            names += [step.processor.field] if hasattr(step.processor, "field") else []
+            single = getattr(step.processor, "field", "")
+            names += [single] if single else []
     return tuple(dict.fromkeys(names))
 
 

@@ -112,6 +112,7 @@ def native_page(
     if not reasons and (lacking := (yield from target.grouped.obstacle(index, target.facts))):
         reasons = [lacking]
     if not reasons:
+        page = None
         for _ in range(_MOST_TRIES):
             made = _Page(index, body, options, target)
             page = yield from made.answer()
