@@ -17,7 +17,7 @@ from shinglefold.maintenance.preconditions import (
     source_obstacles,
     write_obstacles,
 )
-from shinglefold.maintenance.reconcile import DocumentKey, key_of_action, unrecognized_content
+from shinglefold.maintenance.reconcile import DocumentKey, guarded, key_of_action, unrecognized_content
 from shinglefold.maintenance.scan import DEFAULT_BACKOFF, RESTARTS, Scan
 from shinglefold.maintenance.setup import is_ours
 from shinglefold.model.recipe import META_KEY, stored_recipe
@@ -394,16 +394,6 @@ class _Stripper:
 
 def _action(hit: Hit, path: str) -> dict[str, Any]:
     """Return the write that takes the fingerprint out of a document, or a placeholder out of the index."""
-    action: dict[str, Any] = {"_index": hit["_index"], "_id": hit["_id"]}
     if is_placeholder(hit["_source"], path):
-        action["_op_type"] = "delete"
-    else:
-        action |= {"_op_type": "index", "_source": without_fingerprint(hit["_source"], path)}
-    if "_seq_no" in hit:
-        action |= {"if_seq_no": hit["_seq_no"], "if_primary_term": hit["_primary_term"]}
-        if action["_op_type"] == "index":
-            # The index's own pipeline processed the document already.
-            action["pipeline"] = "_none"
-    if "_routing" in hit:
-        action["routing"] = hit["_routing"]
-    return action
+        return guarded({"_op_type": "delete"}, hit)
+    return guarded({"_op_type": "index", "_source": without_fingerprint(hit["_source"], path)}, hit)

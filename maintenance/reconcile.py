@@ -125,7 +125,12 @@ def update_action(hit: Mapping[str, Any], field: str, new: Mapping[str, Any]) ->
     that became too short must lose its signature, and a changed text its group. If the field also has dotted
     keys (``{"dedup.digest": …}``), which no partial update removes, the document is indexed again.
     """
-    action: Action = {**_body(hit["_source"], field, new), "_index": hit["_index"], "_id": hit["_id"]}
+    return guarded(_body(hit["_source"], field, new), hit)
+
+
+def guarded(action: Action, hit: Mapping[str, Any]) -> Action:
+    """Return a bulk action on the document of a hit, which fails if the document changed since."""
+    action = {**action, "_index": hit["_index"], "_id": hit["_id"]}
     if "_seq_no" in hit:
         action |= {"if_seq_no": hit["_seq_no"], "if_primary_term": hit["_primary_term"]}
         if action["_op_type"] == "index":

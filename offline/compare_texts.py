@@ -150,7 +150,7 @@ def compare_texts(
 
 
 def _decided_by(prints: FingerprintArrays, scheme: Scheme) -> DecidedBy:
-    """Return what decides on the two texts, in the order in which ``find_pairs`` looks at it."""
+    """Return what decides on the two texts, in the order of ``find_pairs``."""
     if prints.digests[0] and prints.digests[0] == prints.digests[1]:
         return "same_text"
     if not prints.valid.all():

@@ -14,7 +14,7 @@ from shinglefold.errors import (
     chain,
     suggest,
 )
-from shinglefold.model.recipe import TEXTS, Recipe, signed_fields, stored_recipe, stores_keywords
+from shinglefold.model.recipe import FIELD, TEXTS, Recipe, signed_fields, stored_recipe, stores_keywords
 from shinglefold.model.scheme import Scheme, checked_scheme
 from shinglefold.model.seal import Seal, check_sealed
 from shinglefold.options.validation import check_str
@@ -168,7 +168,7 @@ class IndexRecipes:
             check_recipe(mappings, name, scheme, field, self._seal)
             check_keywords(mappings, name, field)
         assert scheme is not None
-        return IndexRecipe(scheme, field or "dedup", found)
+        return IndexRecipe(scheme, field or FIELD, found)
 
 
 def mappings_of_each(name: str, *, required: bool = False) -> Steps[Mapping[str, Mappings] | None]:

@@ -18,7 +18,7 @@ from shinglefold.model.stored_fingerprint import stored_parts
 
 #: The settings that name pipelines, and the name that stands for none.
 _SETTINGS, _NONE = ("index.default_pipeline", "index.final_pipeline"), "_none"
-#: Seconds between two looks at the settings, as a pipeline may be added during a run.
+#: Seconds after which the settings are read again: a pipeline may be added during a run.
 _INTERVAL = 2.0
 
 

@@ -19,6 +19,7 @@ from shinglefold.model.scheme import Scheme
 from shinglefold.model.values import split_digest
 from shinglefold.rerank.fold.uncertain_pairs import Pair
 from shinglefold.rerank.hits import Hit, stored_texts, stored_value
+from shinglefold.rerank.index_fields import mapped_at
 from shinglefold.sketch import DecidedBy, Texts, Words, alike_by_text, text_decided_by
 from shinglefold.sketch.sketcher import digests
 
@@ -321,7 +322,7 @@ class SignedTexts:
         declared = {str(one.get("language_field", "")) for one in made}
         if len(declared) > 1 or any("language" in one for one in made):
             return None
-        mapped = {name for name in fields if all(_is_mapped(one, name) for one in found)}
+        mapped = {name for name in fields if all(mapped_at(one, name) is not None for one in found)}
         return cls(declared.pop(), frozenset(mapped))
 
     def has_whole_text(self, source: Mapping[str, Any], fields: Sequence[str]) -> bool:
@@ -337,15 +338,6 @@ def language_code(scheme: Scheme, declared: object) -> str:
     """Return the language that a document declares, if the scheme has it; else ""."""
     code = str(declared or "").replace("_", "-").split("-")[0].lower()
     return code if code in {reference.code for reference in scheme.languages} else ""
-
-
-def _is_mapped(mappings: Mapping[str, Any], name: str) -> bool:
-    node: Any = mappings
-    for part in name.split("."):
-        node = (node.get("properties") or {}).get(part)
-        if not isinstance(node, Mapping):
-            return False
-    return True
 
 
 def _without_markup(source: Mapping[str, Any], fields: Sequence[str]) -> Iterator[Mapping[str, Any]]:

@@ -1,4 +1,4 @@
-"""Threads get their turn in the order in which they came, and whoever gives up passes it on."""
+"""Threads get their turn in the order in which they came; one that gives up passes its turn on."""
 
 import threading
 from collections.abc import Callable

@@ -244,7 +244,7 @@ def search(
             tiebreaker,
             cursor_key=key,
             seal=seal,
-            # Whoever types a command wants to know the remedy.
+            # A command shows the remedy, not the engine's page.
             on_trouble="raise",
         )
         found = folded.search(index, body, chosen)
