@@ -75,8 +75,8 @@ def recipe_mappings(recipe: Recipe) -> JSON:
     check_type("recipe", recipe, Recipe, "pipeline.recipe()")
     properties: JSON = {
         "scheme": {"type": "keyword"},
-        # Kept in the source only: as a keyword it would be found by every query without fields for its code.
-        "lang": {"type": "object", "enabled": False},
+        # Kept in the source only: an index would let every query without fields find it by its code.
+        "lang": {"type": "keyword", "index": False, "doc_values": False},
         # Read for windows of hits, never searched: doc values without an index.
         "shingles": {"type": "integer", "index": False},
         "signature": {"type": "binary", "doc_values": True},

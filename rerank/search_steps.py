@@ -339,7 +339,8 @@ class SearchSteps(Generic[Driven]):
 
     def _load_canonicalizer(self, scheme: Scheme) -> "Canonicalizer":
         known = self._canonicalizer
-        if known is None or known.references != scheme.languages:
+        # A scheme that names no languages leaves them to the caller.
+        if known is None or scheme.languages not in ((), known.references):
             from shinglefold.canon import Canonicalizer
 
             known = self._canonicalizer = Canonicalizer.of(scheme)

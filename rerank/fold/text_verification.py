@@ -263,7 +263,7 @@ class TextStage:
         Cost: some 100 µs for a new text of usual length; a few µs if it was compared before.
         """
         signed = self.signed
-        if signed is None or self.by_index or not documents or not self.ready():
+        if signed is None or self.by_index:
             return set()
         heads = {key: split_digest(digest) for key, (_, digest) in documents.items()}
         left = {
@@ -271,6 +271,8 @@ class TextStage:
             for key, (source, _) in documents.items()
             if heads[key].scheme == self.scheme.id and signed.has_whole_text(source, self.fields)
         }
+        if not left or not self.ready():
+            return set()
         # The first reading fits nearly all; further ones are made of the others.
         while tried := {key: one for key, some in left.items() if (one := next(some, None)) is not None}:
             for key, digest in zip(tried, self._dictionaries.digests(list(tried.values())), strict=True):

@@ -139,7 +139,8 @@ def test_an_index_without_objects_is_set_up_filled_and_folded(run, engine, serve
     plain = [{"_index": name, "_id": page["id"], "_source": {**page, "a.b": 1}} for page in pages(COUNT)]
     assert engine.bulk(plain).indexed == COUNT
     engine.refresh(name)
-    assert run("setup", name, "--groups")[0] == 0
+    code, out, err = run("setup", name, "--groups")
+    assert code == 0, (out, err)
     assert "nothing to change" in run("setup", name, "--groups")[1]
     for command in ("backfill", "regroup", "doctor", "report"):
         code, out, err = run(command, name)

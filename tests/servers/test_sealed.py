@@ -38,8 +38,10 @@ def test_forgeries_are_never_compared(engine, new_index, shards, options):
     assert shown == [str(rank) for rank in range(len(written) - 1)]
     assert answer["dedup"]["unreadable"] == len(forgeries())
     for seal in (None, OTHER):
+        told = folded(engine, seal=seal).search(index, {**LIST, "ext": {"dedup": options}})["dedup"]
+        assert "SHINGLEFOLD_SEAL_KEY" in told["mode_reason"]
         with pytest.raises(ConfigError, match="SHINGLEFOLD_SEAL_KEY"):
-            folded(engine, seal=seal).search(index, LIST)
+            folded(engine, seal=seal).search(index, {**LIST, "ext": {"dedup": {"on_trouble": "raise"}}})
 
 
 def test_doctor_finds_and_backfill_mends_what_lacks_the_seal(engine, new_index, scheme, canonicalizer):

@@ -202,7 +202,7 @@ def test_signatures_come_from_doc_values_without_the_source(engine, new_index, s
     made["properties"] |= FIELDS
     index = new_index(made)
     index_documents(engine, index, pages(5), pipeline, workers=1)
-    fields = [f"dedup.{name}" for name in ("scheme", "lang", "shingles", "digest", "signature")]
+    fields = [f"dedup.{name}" for name in ("scheme", "shingles", "digest", "signature")]
     body = {"query": {"match_all": {}}, "_source": False, "docvalue_fields": fields}
     for hit in engine.search(index, body)["hits"]["hits"]:
         whole = engine.get(index, hit["_id"])["_source"]["dedup"]
