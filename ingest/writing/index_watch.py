@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 from time import monotonic
 
 from shinglefold.contracts.engine import Engine, GuardedWrites
@@ -46,7 +47,8 @@ class IndexWatch:
     again: str = ""
     _pause: float = _INTERVAL
     _identities: dict[str, str] = field(default_factory=dict)
-    _checked: float = field(default_factory=monotonic)
+    #: Before it began there is nothing to compare, and perhaps no index yet.
+    _checked: float = inf
     _written: Counter[str] = field(default_factory=Counter)
 
     def begin(self) -> None:

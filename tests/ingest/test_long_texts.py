@@ -38,7 +38,7 @@ def test_a_text_that_is_too_long_ends_in_the_dead_letters_whole(tmp_path: Path, 
     documents = [{"_id": "long", "body": _TOO_LONG}, {"_id": "short", "body": "Коротко"}]
     with EmbeddedEngine(tmp_path / "engine", pipeline.tools.canonicalizer) as engine:
         summary = index_documents(engine, "pages", documents, pipeline, workers=2, dead_letters=letters)
-        assert (summary.indexed, summary.failed) == (1, 1)
+        assert (summary.indexed, summary.failed) == (1, 1), summary.stopped
     (letter,) = [json.loads(line) for line in letters.read_text("utf-8").splitlines()]
     assert (letter["document"], letter["reason"]) == (documents[0], _REASON)
 
