@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import inf
 from time import monotonic
 
 from shinglefold.contracts.engine import Engine, GuardedWrites
@@ -47,8 +46,7 @@ class IndexWatch:
     again: str = ""
     _pause: float = _INTERVAL
     _identities: dict[str, str] = field(default_factory=dict)
-    #: Before it began there is nothing to compare, and perhaps no index yet.
-    _checked: float = inf
+    _checked: float = field(default_factory=monotonic)
     _written: Counter[str] = field(default_factory=Counter)
 
     def begin(self) -> None:

@@ -199,7 +199,8 @@ class _IndexRun:
 
     def _finish_oldest(self) -> None:
         batch = self.in_flight.finish_oldest()
-        self.target.watch.check_if_due()
+        if self.target.exists:
+            self.target.watch.check_if_due()
         if self.progress is not None:
             self.progress(self.accounting.progress(batch.fraction))
 
