@@ -30,7 +30,6 @@ from shinglefold.maintenance import (
     plan_removal,
 )
 from shinglefold.model.recipe import (
-    FIELD,
     Recipe,
     fingerprint_field,
     has_recipe,
@@ -70,8 +69,7 @@ def setup(
             all installed ones.
         preset: the scheme; by default that of the index, else ``"default"``.
         fingerprint_field: the object field that fingerprints are stored in; by default that of the index,
-            else that of the settings, ``"_dedup"`` by default. Queries that name no field leave out names
-            that begin with ``_``.
+            else that of the settings. Queries that name no field leave out names that begin with ``_``.
         groups: whether documents get the number of their group.
         passages: whether to store the elements by which ``matches`` finds passages.
         seal_key: seals fingerprints; for a new index by default that of the settings.
@@ -91,7 +89,7 @@ def setup(
         stored = [Recipe.of(one, name) for name, one in found.items() if has_recipe(one)]
         before = stored[0] if stored else _recovered(engine, index, found, seal_key, settings)
         scheme = _scheme(before, codes_with_any(languages), preset, settings)
-        target = fingerprint_field or (before.field if before else settings.field or FIELD)
+        target = fingerprint_field or (before.field if before else settings.field)
         key = seal_key or (settings.seal_key if before is None or before.sealed else "")
         recipe = _recipe(scheme, target, fields, Seal.parse(key) if key else None, before)
         recipe = replace(recipe, groups=groups or bool(before and before.groups))

@@ -65,7 +65,7 @@ def _assert_fingerprints(
     for given, outcome in list(zip(documents, outcomes, strict=True))[::100]:
         assert outcome.document is not None
         text = "\n".join((given["title"], outcome.document["body"]))
-        assert outcome.document["dedup"] == alone.fingerprint([text], [given["lang"]])[0].to_field()
+        assert outcome.document["_dedup"] == alone.fingerprint([text], [given["lang"]])[0].to_field()
 
 
 def _indexing(workers: int) -> list[Row]:

@@ -64,7 +64,7 @@ def _ways() -> dict[str, Callable[[Sequence[JSON]], list[tuple[int, ...]]]]:
         from shinglefold.rerank.fold.compiled_groups import compiled_leader_groups
 
         def compiled(found: Sequence[JSON]) -> list[tuple[int, ...]]:
-            folding = folding_of(SCHEME, FoldOptions(), "dedup", lead=compiled_leader_groups)
+            folding = folding_of(SCHEME, FoldOptions(), "_dedup", lead=compiled_leader_groups)
             folding.add(found)
             return [group.members for group in folding.collapsed().groups]
 
@@ -95,7 +95,7 @@ def page(documents: int = 5_000) -> list[Row]:
             folded = search.search("pages", body)
             assert folded["dedup"]["stopped_by"] == "page_full"
             assert len(folded["hits"]["hits"]) == 10
-            read = {**body, "size": 200, "_source": False, "docvalue_fields": ["dedup.*"]}
+            read = {**body, "size": 200, "_source": False, "docvalue_fields": ["_dedup.*"]}
             plain, reading, whole = (
                 best(work, _ROUNDS)
                 for work in (
@@ -150,7 +150,7 @@ def exhaustive(values: NDArray[np.uint32]) -> list[tuple[int, ...]]:
 
 def _fields(signature: bytes, rank: int) -> JSON:
     stored = Fingerprint(SCHEME.id, "ru", 300, f"d{rank}", (), signature).to_field()
-    return {f"dedup.{name}": [stored[name]] for name in ("digest", "signature")}
+    return {f"_dedup.{name}": [stored[name]] for name in ("digest", "signature")}
 
 
 def _fill(engine: EmbeddedEngine, documents: int) -> None:
@@ -169,7 +169,7 @@ def _fill(engine: EmbeddedEngine, documents: int) -> None:
 def _document(rank: int, signature: bytes) -> JSON:
     words = tuple(f"{slot:02}{rank:05}" for slot in range(SCHEME.sketch.groups))
     stored = Fingerprint(SCHEME.id, "ru", 300, f"d{rank}", words, signature).to_field()
-    return {"title": f"page {rank} " * (1 + rank % 7), "body": "word " * 500, "dedup": stored}
+    return {"title": f"page {rank} " * (1 + rank % 7), "body": "word " * 500, "_dedup": stored}
 
 
 def _split(text: str) -> Sequence[Token]:

@@ -75,7 +75,7 @@ def _by_digest(site: Site) -> _Pairs:
     groups: dict[str, list[str]] = defaultdict(list)
     for outcome in site.pipeline.run(site.stripped):
         assert outcome.document is not None
-        if not (digest := outcome.document["dedup"]["digest"]).endswith("."):
+        if not (digest := outcome.document["_dedup"]["digest"]).endswith("."):
             groups[digest].append(outcome.document["_id"])
     return {
         (min(pair), max(pair)) for members in groups.values() for pair in combinations(sorted(members), 2)

@@ -36,9 +36,9 @@ def measure() -> list[Row]:
     if not corpora.available(CORPUS) or not os.environ.get(URL):
         return []
     documents = _made("default", corpora.pages(CORPUS))
-    fields = mappings(make_scheme())["properties"]["dedup"]["properties"]
+    fields = mappings(make_scheme())["properties"]["_dedup"]["properties"]
     with closing(open_engine(os.environ[URL])) as engine:
-        plain = size_of(engine, None, [_without(one, "dedup") for one in documents])
+        plain = size_of(engine, None, [_without(one, "_dedup") for one in documents])
         rows = [*_variants(engine, fields, documents, plain), *_presets(engine, fields)]
         info = engine.info()
     note = f"{CORPUS}, {len(documents):,} pages, one merged shard, {info['distribution']} {info['version']}"
@@ -56,12 +56,12 @@ def _presets(engine: Engine, fields: _Fields) -> Iterator[Row]:
     texts = zip(corpora.pages(CORPUS), corpora.texts(CORPUS), strict=True)
     pages = [{**page, "body": text, "format": "text"} for page, text in texts if len(text.split()) <= SHORT]
     words = sum(len(page["body"].split()) for page in pages) / len(pages)
-    plain = size_of(engine, None, [_without(one, "dedup") for one in _made("default", pages)])
+    plain = size_of(engine, None, [_without(one, "_dedup") for one in _made("default", pages)])
     note = f"{len(pages):,} texts of at most {SHORT} words, {words:.0f} on average"
     yield Row("a short text without a fingerprint", plain, "B / document", note)
     for preset in ("default", "compact"):
         made = _made(preset, pages)
-        rest = [{**one, "dedup": _without(one["dedup"], "supershingles")} for one in made]
+        rest = [{**one, "_dedup": _without(one["_dedup"], "supershingles")} for one in made]
         for name, documents in (("", made), (" without supershingles", rest)):
             growth = size_of(engine, fields, documents) - plain
             yield Row(f"+ fingerprint of preset {preset}{name}", growth, "B / document", note)
@@ -75,17 +75,17 @@ def _variants(engine: Engine, fields: _Fields, documents: Sequence[Document], pl
         yield Row(f"+ fingerprint, {name}", growth, "B / document", "growth over a page without one")
     # What ``setup --no-keywords`` leaves is the first of these.
     for part in ("supershingles", "signature", "digest"):
-        rest = [{**one, "dedup": _without(one["dedup"], part)} for one in documents]
+        rest = [{**one, "_dedup": _without(one["_dedup"], part)} for one in documents]
         growth = size_of(engine, fields, rest) - plain
         yield Row(f"+ fingerprint, as chosen but without {part}", growth, "B / document", "")
     for name, (change, changed) in _SMALLER.items():
         own = deepcopy(fields)
         changed(own)
-        rest = [{**one, "dedup": change(one["dedup"])} for one in documents]
+        rest = [{**one, "_dedup": change(one["_dedup"])} for one in documents]
         note = "not read by any version: what it would cost"
         yield Row(f"+ fingerprint, {name}", size_of(engine, own, rest) - plain, "B / document", note)
     tight = {**_SETTINGS, "codec": "best_compression"}
-    less = size_of(engine, None, [_without(one, "dedup") for one in documents], tight)
+    less = size_of(engine, None, [_without(one, "_dedup") for one in documents], tight)
     yield Row("a page without a fingerprint, codec best_compression", less, "B / document", "")
     growth = size_of(engine, fields, documents, tight) - less
     yield Row("+ fingerprint, codec best_compression", growth, "B / document", "")
@@ -129,7 +129,7 @@ def size_of(
     """Return bytes a document of an index with these fields for fingerprints, or with none."""
     properties: dict[str, Any] = {name: {"type": kind} for name, kind in _PAGE.items()}
     if fields is not None:
-        properties["dedup"] = {"properties": fields}
+        properties["_dedup"] = {"properties": fields}
     if engine.index_exists(_INDEX):
         engine.delete_index(_INDEX)
     engine.create_index(_INDEX, {"properties": properties}, settings)
@@ -154,17 +154,17 @@ def _actions(documents: Sequence[Document]) -> Iterator[dict[str, Any]]:
 
 def _assert_found(engine: Engine, fields: _Fields, document: Document) -> None:
     """A document is found by a keyword of its own, and its signature read without its source."""
-    keywords = document["dedup"].get("supershingles")
+    keywords = document["_dedup"].get("supershingles")
     keywords = keywords.split() if isinstance(keywords, str) else keywords
-    query = {"term": {"dedup.supershingles": keywords[0]}} if keywords else {"match_all": {}}
+    query = {"term": {"_dedup.supershingles": keywords[0]}} if keywords else {"match_all": {}}
     body: dict[str, Any] = {"query": query, "_source": False, "size": 10_000}
     if fields["signature"].get("store"):
-        body["stored_fields"] = ["dedup.signature"]
+        body["stored_fields"] = ["_dedup.signature"]
     else:
-        body["docvalue_fields"] = ["dedup.signature"]
+        body["docvalue_fields"] = ["_dedup.signature"]
     found = {hit["_id"]: hit.get("fields", {}) for hit in engine.search(_INDEX, body)["hits"]["hits"]}
-    signature = found[document["id"]].get("dedup.signature", [None])[0]
-    assert signature == document["dedup"].get("signature")
+    signature = found[document["id"]].get("_dedup.signature", [None])[0]
+    assert signature == document["_dedup"].get("signature")
 
 
 def _without(document: Mapping[str, Any], name: str) -> Document:

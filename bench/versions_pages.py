@@ -15,7 +15,7 @@ from shinglefold.rerank import FoldedSearch, FoldOptions, collapse
 _SETTINGS = {"number_of_shards": 1, "number_of_replicas": 0}
 _ALONE, _MEMBERS = FoldOptions(members=0, window=200), FoldOptions(members=5, window=200)
 _WAYS, _FOLD = {"folded page": _ALONE, "folded page with members": _MEMBERS}, "fold 200 hits"
-_FIELDS = ["dedup.digest", "dedup.signature"]
+_FIELDS = ["_dedup.digest", "_dedup.signature"]
 
 
 def main() -> None:

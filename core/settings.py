@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from shinglefold.errors import ConfigError, nearest, reason_of
-from shinglefold.model.recipe import check_field
+from shinglefold.model.recipe import FIELD, check_field
 from shinglefold.model.scheme import CanonOptions, Scheme
 from shinglefold.options.validation import check_known, check_path, check_str
 
@@ -48,7 +48,7 @@ class Settings:
     drop_function_words: bool = False
     drop_adjectives: bool = False
     min_length: int = 1
-    field: str = "_dedup"
+    field: str = FIELD
     data_dir: str = ".shinglefold"
     workers: int = 0
     lexicon_file: str = ""

@@ -35,7 +35,7 @@ from shinglefold.maintenance.scan import (
     Slice,
     Throttle,
 )
-from shinglefold.model.recipe import has_recipe, missing_recipe
+from shinglefold.model.recipe import FIELD, has_recipe, missing_recipe
 from shinglefold.options.validation import (
     check_bool,
     check_engine,
@@ -62,7 +62,7 @@ class BackfillOptions:
     ``allow_poorer``: go on if most fingerprints would be replaced by ones of far less text.
     """
 
-    field: str = "dedup"
+    field: str = FIELD
     part: Slice = WHOLE
     only_missing: bool = False
     requests_per_second: float = 0.0

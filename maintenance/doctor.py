@@ -31,7 +31,7 @@ from shinglefold.maintenance.reconcile import (
 )
 from shinglefold.maintenance.scan import WHOLE, Scan, Slice, Throttle, restart_on_expiry
 from shinglefold.maintenance.setup import SetupRequest
-from shinglefold.model.recipe import META_KEY, PASSAGES, stored_recipe
+from shinglefold.model.recipe import FIELD, META_KEY, PASSAGES, stored_recipe
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import is_placeholder
@@ -106,7 +106,7 @@ def _length(fingerprint: Mapping[str, Any]) -> int:
 class DoctorOptions:
     """Options of a diagnosis; see ``BackfillOptions`` for their meaning."""
 
-    field: str = "dedup"
+    field: str = FIELD
     part: Slice = WHOLE
     requests_per_second: float = 0.0
     workers: int = 0

@@ -123,7 +123,7 @@ def update_action(hit: Mapping[str, Any], field: str, new: Mapping[str, Any]) ->
 
     A partial update merges objects, so that parts which the new fingerprint lacks are set to null: a text
     that became too short must lose its signature, and a changed text its group. If the field also has dotted
-    keys (``{"dedup.digest": …}``), which no partial update removes, the document is indexed again.
+    keys (``{"_dedup.digest": …}``), which no partial update removes, the document is indexed again.
     """
     return guarded(_body(hit["_source"], field, new), hit)
 

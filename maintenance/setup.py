@@ -417,7 +417,7 @@ def _recipe_to_store(found: Mapping[str, Any], recipe: Recipe) -> JSON:
     stored = _plain(stored_recipe(found) or {})
     new = _plain(recipe.to_json())
     same = not list(differences(stored, {**new, "product": stored.get("product")}))
-    return stored if same else {**stored, **new}
+    return _plain(found["_meta"][META_KEY]) if same else {**stored, **new}
 
 
 def _additions(missing: Mapping[str, JSON]) -> JSON:

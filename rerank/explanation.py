@@ -10,7 +10,7 @@ import numpy as np
 
 from shinglefold.contracts.engine import JSON
 from shinglefold.errors import ConfigError, InputError, SchemeMismatch, shorten
-from shinglefold.model.recipe import signed_fields
+from shinglefold.model.recipe import FIELD, signed_fields
 from shinglefold.model.scheme import Scheme, checked_scheme
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import stored_parts
@@ -345,7 +345,7 @@ def _obstacle(
 
 
 def explain(
-    shown: Hit, member: Hit, scheme: Scheme, field: str = "dedup", options: FoldOptions | None = None
+    shown: Hit, member: Hit, scheme: Scheme, field: str = FIELD, options: FoldOptions | None = None
 ) -> JSON:
     """Return what a member has in common with its representative.
 

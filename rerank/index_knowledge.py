@@ -300,7 +300,7 @@ class IndexKnowledge:
         return known
 
     def _field_of(self, mappings: Mappings) -> str:
-        return self._field or str((stored_recipe(mappings) or {}).get("field", FIELD))
+        return self._field or str((stored_recipe(mappings) or {}).get("field") or FIELD)
 
     def _target(self, found: Mapping[str, Mappings]) -> tuple[Scheme, str, ShinglefoldError | None]:
         """Return the scheme and the field to fold by: those of the search, else those of most indices."""

@@ -68,7 +68,7 @@ class SearchSteps(Generic[Driven]):
         self,
         engine: Driven,
         scheme: Scheme | SchemeOf,
-        field: str | None = "dedup",
+        field: str | None = FIELD,
         tiebreaker: str | None = "_shard_doc",
         *,
         keep_alive: str = "5m",

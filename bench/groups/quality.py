@@ -64,7 +64,7 @@ def _documents(pages: Corpus) -> Iterator[JSON]:
 def _stored(engine: Engine) -> list[JSON]:
     """Return all documents in the order of the corpus, which stands for their rank."""
     engine.refresh(INDEX)
-    scan = Scan(engine, INDEX, fields=["dedup"])
+    scan = Scan(engine, INDEX, fields=["_dedup"])
     hits = [hit for page in scan.pages(scan.start()) for hit in page.hits]
     return sorted(hits, key=lambda hit: int(hit["_id"]))
 
@@ -72,7 +72,7 @@ def _stored(engine: Engine) -> list[JSON]:
 def _numbered(engine: Engine) -> set[Pair]:
     groups: dict[int, list[int]] = {}
     for hit in _stored(engine):
-        if (number := hit["_source"]["dedup"].get("group")) is not None:
+        if (number := hit["_source"]["_dedup"].get("group")) is not None:
             groups.setdefault(number, []).append(int(hit["_id"]))
     return _pairs(groups.values())
 

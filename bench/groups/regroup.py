@@ -40,7 +40,7 @@ def _in_memory() -> list[Row]:
     """Group fingerprints that are read from nowhere: what the steps besides reading and writing take."""
     number, before = count(), peak_memory()
     note = f"{number:,} documents, a fifth of them copies; without an engine"
-    reader = CensusReader(SCHEME, "dedup")
+    reader = CensusReader(SCHEME, "_dedup")
     start = perf_counter()
     made = prints(number)
     while page := list(islice(made, 1000)):
@@ -61,7 +61,7 @@ def _in_memory() -> list[Row]:
 
 
 def _hit(id_: str, stored: Mapping[str, object]) -> dict[str, object]:
-    return {"_index": INDEX, "_id": id_, "_seq_no": 1, "_primary_term": 1, "_source": {"dedup": stored}}
+    return {"_index": INDEX, "_id": id_, "_seq_no": 1, "_primary_term": 1, "_source": {"_dedup": stored}}
 
 
 def _indexed(name: str) -> list[Row]:

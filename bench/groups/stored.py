@@ -87,7 +87,7 @@ def _actions(index: str, number: int, scheme: Scheme) -> Iterator[dict[str, Any]
             "title": f"heron lake {'river' if at % 3 else 'pond'} {at % 97}",
             "host": f"h{at % 7}.example",
             "other": group,
-            "dedup": made.to_field() | {"group": group},
+            "_dedup": made.to_field() | {"group": group},
         }
         yield {"_index": index, "_id": str(at), "_source": source}
 

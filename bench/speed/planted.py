@@ -156,7 +156,7 @@ def _table(scheme: Scheme, block: PlantedBlock):  # noqa: ANN202 - a table of py
     }
     made = pa.StructArray.from_arrays(list(parts.values()), list(parts))
     ids = pa.array([f"d{number}" for number in range(block.begin, block.begin + count)])
-    return pa.table({"_id": ids, "dedup": made})
+    return pa.table({"_id": ids, "_dedup": made})
 
 
 def _texts(data: bytes, width: int, count: int):  # noqa: ANN202 - an array of pyarrow's

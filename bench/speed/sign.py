@@ -176,7 +176,7 @@ def _write(path: Path, texts: tuple[str, ...], count: int) -> None:
 def _assert_answers(source: Path, target: Path, texts: tuple[str, ...]) -> None:
     made = [json.loads(line) for line in target.read_text("utf-8").splitlines()]
     given = [json.loads(line) for line in source.read_text("utf-8").splitlines()]
-    prints = [one.pop("dedup") for one in made]
+    prints = [one.pop("_dedup") for one in made]
     assert made == given
     assert prints == [one.to_field() for one in Fingerprinter(make_scheme()).fingerprint(texts[:FEW])]
 

@@ -109,7 +109,7 @@ def _signed(spark: Session, scheme: Scheme, count: int, folder: Path) -> list[Ro
     table = pa.table({"id": [str(place) for place in range(count)], "body": whole})
     pq.write_table(table, folder / "pages.parquet", row_group_size=1_000)
     pages = spark.read.parquet(str(folder / "pages.parquet"))
-    made = sign(pages, scheme, SignOptions(("body",))).select("dedup.digest")
+    made = sign(pages, scheme, SignOptions(("body",))).select("_dedup.digest")
     first = made.limit(len(texts)).collect()
     fingerprinter = Fingerprinter(scheme)
     expected = [json.loads(one)["digest"] for one in fingerprinter.fingerprint_json(texts[:100])]

@@ -16,8 +16,10 @@ from shinglefold.version import __version__
 META_KEY = "shinglefold"
 #: The key that lists the indices of an alias or pattern if their recipes differ.
 DIFFERING = "shinglefold_differing"
-#: The field of fingerprints where a pipeline or a recipe names none; new indices get that of the settings.
-FIELD = "dedup"
+#: The default field of fingerprints. Queries that name no field leave out names that begin with "_".
+FIELD = "_dedup"
+#: What stored recipes and their pipelines mean that name none: earlier versions left their default out.
+_EARLIER_FIELD = "dedup"
 #: The fields that engines have in every index.
 _OF_ENGINES = frozenset(
     (
@@ -146,7 +148,7 @@ class Recipe:
         return cls(
             Scheme.from_json(stored),
             stored["pipeline"],
-            str(stored.get("field") or FIELD),
+            str(stored["field"]),
             tuple(map(str, stored.get("fields") or ())),
             str(stored.get("sealed") or ""),
             str(stored.get("product", "")),
@@ -217,11 +219,19 @@ def _fingerprint_fields(node: Mapping[str, Any], path: str) -> Iterator[str]:
 
 
 def stored_recipe(mappings: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the stored JSON of a recipe, with or without a pipeline; None if there is no recipe."""
+    """Return the stored JSON of a recipe, with or without a pipeline; None if there is no recipe.
+
+    It names the field of fingerprints, also where an earlier version left it out.
+    """
     if not isinstance(mappings, Mapping):
         raise expected("mappings", "those of an index, engine.mappings(index)", mappings)
     stored = (mappings.get("_meta") or {}).get(META_KEY)
-    return stored if isinstance(stored, Mapping) and "id" in stored else None
+    if not isinstance(stored, Mapping) or "id" not in stored:
+        return None
+    named = {**stored, "field": stored.get("field") or _EARLIER_FIELD}
+    if isinstance(pipeline := stored.get("pipeline"), Mapping):
+        named["pipeline"] = _with_target(pipeline, _EARLIER_FIELD)
+    return named
 
 
 def has_recipe(mappings: Mapping[str, Any]) -> bool:
@@ -259,8 +269,9 @@ def signed_fields(mappings: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
 
 
 def comparable(definition: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a pipeline without descriptions, to compare it with another."""
+    """Return a pipeline without descriptions and with the default field, to store it and to compare it."""
     kept = {name: value for name, value in definition.items() if name not in _REMARKS}
+    kept = _with_target(kept, FIELD)
     return {name: _steps(value) if name in _LISTS else value for name, value in kept.items()}
 
 
@@ -284,6 +295,18 @@ def _options(options: object) -> object:
         for name, value in options.items()
         if name != "description"
     }
+
+
+def _with_target(definition: Any, field: str) -> Any:  # noqa: ANN401 - JSON
+    """Return a pipeline whose steps name the field of fingerprints; ``field`` where they left it out."""
+    if isinstance(definition, list):
+        return [_with_target(one, field) for one in definition]
+    if not isinstance(definition, Mapping):
+        return definition
+    named = {name: _with_target(one, field) for name, one in definition.items()}
+    if isinstance(made := named.get("supershingle"), dict):
+        made.setdefault("target_field", field)
+    return named
 
 
 def retargeted(definition: Any, old: str, new: str) -> Any:  # noqa: ANN401 - JSON

@@ -23,7 +23,7 @@ _Row = Mapping[str, Any]
 def stored_parts(source: object, path: str) -> dict[str, Any]:
     """Return the parts of the fingerprint in a source, {} if there is none.
 
-    To an engine ``{"dedup": {"digest": …}}``, ``{"dedup.digest": …}`` and a list of objects are the same
+    To an engine ``{"_dedup": {"digest": …}}``, ``{"_dedup.digest": …}`` and a list of objects are the same
     field. Duplicate parts become a list, which is rejected later.
 
     Args:

@@ -22,7 +22,7 @@ class Supershingle:
 
     Options:
         ``field`` or ``fields``: their texts are joined by newlines.
-        ``target_field``: default ``dedup``.
+        ``target_field``: default ``_dedup``.
         ``language_field`` or ``language``: neither chooses the language word by word.
         ``ignore_missing``: true; a document without text gets a fingerprint without a signature, which has no
         duplicates.
@@ -36,7 +36,7 @@ class Supershingle:
 
     def __init__(self, options: Options, tools: Tools) -> None:
         self.fields = options.names("field", "fields")
-        # In a pipeline ``_source.dedup`` is ``dedup``, as on the servers.
+        # In a pipeline ``_source.fingerprint`` is ``fingerprint``, as on the servers.
         target = options.text("target_field", FIELD).removeprefix("_source.")
         self.target = check_field(f"{options.place}: 'target_field'", target, self.fields)
         self.language_field = options.optional("language_field")

@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shinglefold.errors import ConfigError, InputError
+from shinglefold.model.recipe import FIELD
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.values import Bytes, Fingerprint, Int64s, Uint64s
 from shinglefold.offline.spark.arrow_arrays import Column, binary, compute, lists, matrix, numbers
@@ -31,7 +32,7 @@ _TEXTS = ", written binary, canonical binary"
 _FACTS = ", facts long"
 
 
-def prints(signed: Frame, scheme: Scheme, *, target: str = "dedup", id_field: str = "") -> Frame:
+def prints(signed: Frame, scheme: Scheme, *, target: str = FIELD, id_field: str = "") -> Frame:
     """Return the fingerprints of signed documents as rows of numbers, one a document.
 
     Columns:

@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shinglefold.errors import ConfigError, InputError, SchemeMismatch
+from shinglefold.model.recipe import FIELD
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.values import Int64s
 from shinglefold.offline.spark.arrow_arrays import numbers
@@ -119,7 +120,7 @@ class GroupOptions:
     least 2.
     """
 
-    target: str = "dedup"
+    target: str = FIELD
     id_field: str = ""
     bounds: Bounds = field(default_factory=Bounds)
     min_size: int = 2

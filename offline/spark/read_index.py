@@ -11,19 +11,19 @@ from shinglefold.contracts.engine import Engine
 from shinglefold.engines import Connection, open_engine
 from shinglefold.errors import ConfigError
 from shinglefold.maintenance.scan import Scan, Slice
-from shinglefold.model.recipe import Recipe
+from shinglefold.model.recipe import FIELD, Recipe
 from shinglefold.model.stored_fingerprint import is_placeholder, stored_parts
 from shinglefold.offline.sign.parquet import print_type
 from shinglefold.offline.spark.session import Batch, Frame, Session
 from shinglefold.offline.spark.signing import PRINT
 from shinglefold.options.validation import check_int
 
-_SCHEMA = f"_index string, _id string, _routing string, dedup {PRINT}"
+_SCHEMA = f"_index string, _id string, _routing string, {FIELD} {PRINT}"
 _PARTS = ("scheme", "lang", "shingles", "digest", "supershingles", "signature")
 
 
 def stored(session: Session, where: str | Connection, index: str, recipe: Recipe, *, parts: int = 1) -> Frame:
-    """Return the stored fingerprints of an index, for ``prints``: _index, _id, _routing and dedup.
+    """Return the stored fingerprints of an index, for ``prints``: _index, _id, _routing and _dedup.
 
     Each part is read under its own point in time, so a second computation may see other documents: store the
     frame. Placeholders of a gate are left out.
@@ -71,7 +71,7 @@ class _Read:
         prints = [_whole(stored_parts(hit["_source"], self.path)) for hit in documents]
         texts = {name: [hit.get(name) for hit in documents] for name in ("_index", "_id", "_routing")}
         columns = {name: pa.array(values, pa.string()) for name, values in texts.items()}
-        return pa.RecordBatch.from_pydict({**columns, "dedup": pa.array(prints, print_type(pa))})
+        return pa.RecordBatch.from_pydict({**columns, FIELD: pa.array(prints, print_type(pa))})
 
 
 def _whole(parts: Mapping[str, Any]) -> dict[str, Any] | None:

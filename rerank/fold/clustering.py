@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shinglefold.errors import ConfigError
+from shinglefold.model.recipe import FIELD
 from shinglefold.model.scheme import Scheme, checked_scheme
 from shinglefold.model.seal import Seal, check_seal
 from shinglefold.model.values import Int64s
@@ -67,7 +68,7 @@ def collapse(
     hits: Sequence[Hit] | Mapping[str, Any],
     scheme: Scheme,
     options: FoldOptions | None = None,
-    field: str = "dedup",
+    field: str = FIELD,
     seal: Seal | None = None,
 ) -> Collapsed:
     """Fold a list of hits in rank order, from any source.

@@ -32,13 +32,13 @@ class Hits:
             (False, None),
             ("title", {"title": whole["title"]}),
             (["pages", "pri*"], {name: whole[name] for name in ("pages", "price", "printed")}),
-            ("dedup.sh*", {"dedup": {"shingles": 40}}),
-            (["dedup"], {"dedup": whole["dedup"]}),
+            ("_dedup.sh*", {"_dedup": {"shingles": 40}}),
+            (["_dedup"], {"_dedup": whole["_dedup"]}),
             (
-                {"includes": ["dedup.*", "pages"], "excludes": ["dedup.signature", "dedup.supershingles"]},
-                {"pages": 100, "dedup": {"scheme": "sf1-kit", "shingles": 40}},
+                {"includes": ["_dedup.*", "pages"], "excludes": ["_dedup.signature", "_dedup.supershingles"]},
+                {"pages": 100, "_dedup": {"scheme": "sf1-kit", "shingles": 40}},
             ),
-            ({"excludes": ["dedup", "t*", "p*", "body", "lent"]}, {"shelf": "south"}),
+            ({"excludes": ["_dedup", "t*", "p*", "body", "lent"]}, {"shelf": "south"}),
         )
         with library(engine) as index:
             for given, expected in cases:
@@ -48,18 +48,18 @@ class Hits:
     def test_single_fields_come_as_lists(self, engine: Engine) -> None:
         """Check docvalue_fields, by name and by pattern, with and without source and id."""
         wanted = {
-            "dedup.scheme": ["sf1-kit"],
-            "dedup.shingles": [40],
-            "dedup.supershingles": ["000aaaa", "010bbbb"],
-            "dedup.signature": ["AAECAwQFBgcICQoL"],
+            "_dedup.scheme": ["sf1-kit"],
+            "_dedup.shingles": [40],
+            "_dedup.supershingles": ["000aaaa", "010bbbb"],
+            "_dedup.signature": ["AAECAwQFBgcICQoL"],
         }
         query = {"ids": {"values": ["f"]}}
         with library(engine) as index:
-            body: dict[str, Any] = {"query": query, "_source": False, "docvalue_fields": ["dedup.*"]}
+            body: dict[str, Any] = {"query": query, "_source": False, "docvalue_fields": ["_dedup.*"]}
             (hit,) = hits(engine.search(index, body))
             assert (hit["_id"], hit["fields"]) == ("f", wanted)
             assert "_source" not in hit
-            bare = {"query": query, "stored_fields": "_none_", "docvalue_fields": [{"field": "dedup.*"}]}
+            bare = {"query": query, "stored_fields": "_none_", "docvalue_fields": [{"field": "_dedup.*"}]}
             (hit,) = hits(engine.search(index, bare))
             assert hit["fields"] == wanted
             assert not hit.keys() & {"_id", "_source"}
@@ -76,7 +76,7 @@ class Hits:
     def test_missing_fields_are_left_out(self, engine: Engine) -> None:
         """Check that a hit without any of the fields has no ``fields``."""
         with library(engine) as index:
-            body = {"query": {"ids": {"values": ["d"]}}, "docvalue_fields": ["dedup.*", "pages"]}
+            body = {"query": {"ids": {"values": ["d"]}}, "docvalue_fields": ["_dedup.*", "pages"]}
             assert "fields" not in hits(engine.search(index, body))[0]
 
     def test_highlights_what_was_found(self, engine: Engine) -> None:
@@ -227,7 +227,7 @@ _MAPPINGS = {
     "properties": {
         "rank": {"type": "integer"},
         "host": {"type": "keyword"},
-        "dedup": {"properties": {"group": {"type": "long"}}},
+        "_dedup": {"properties": {"group": {"type": "long"}}},
     }
 }
 #: Group and host of each document, by rank.
@@ -242,12 +242,12 @@ class Groups:
         with empty(engine, _MAPPINGS) as index:
             _fill(engine, index)
             others = {"name": "all", "size": 2, "sort": [{"rank": "desc"}], "_source": ["rank"]}
-            collapse = {"field": "dedup.group", "inner_hits": others}
+            collapse = {"field": "_dedup.group", "inner_hits": others}
             body = {"sort": [{"rank": "asc"}], "collapse": collapse, "size": 2, "from": 1}
             answer = engine.search(index, body)
             assert answer["hits"]["total"]["value"] == len(_DOCUMENTS)
             assert [hit["_id"] for hit in hits(answer)] == ["1", "4"]
-            assert [hit["fields"]["dedup.group"] for hit in hits(answer)] == [[7], [2**40]]
+            assert [hit["fields"]["_dedup.group"] for hit in hits(answer)] == [[7], [2**40]]
             inner = hits(answer)[0]["inner_hits"]["all"]["hits"]
             assert inner["total"]["value"] == 2
             assert [hit["_source"] for hit in inner["hits"]] == [{"rank": 5}, {"rank": 1}]
@@ -258,14 +258,14 @@ class Groups:
             _fill(engine, index)
             boosted = [{"constant_score": {"filter": {"term": {"rank": 5}}, "boost": 3}}]
             query = {"bool": {"must": [{"match_all": {}}], "should": boosted}}
-            answer = engine.search(index, {"query": query, "collapse": {"field": "dedup.group"}, "size": 1})
+            answer = engine.search(index, {"query": query, "collapse": {"field": "_dedup.group"}, "size": 1})
             assert [(hit["_id"], hit["_score"]) for hit in hits(answer)] == [("5", 4.0)]
 
     def test_counts_distinct_numbers_overall_and_by_keyword(self, engine: Engine) -> None:
         """Check ``cardinality``, alone and within a terms aggregation."""
         with empty(engine, _MAPPINGS) as index:
             _fill(engine, index)
-            groups = {"cardinality": {"field": "dedup.group", "precision_threshold": 1000}}
+            groups = {"cardinality": {"field": "_dedup.group", "precision_threshold": 1000}}
             hosts = {"terms": {"field": "host"}, "aggs": {"groups": groups}}
             answer = engine.search(index, {"size": 0, "aggs": {"groups": groups, "hosts": hosts}})
             assert answer["aggregations"]["groups"]["value"] == 4
@@ -279,8 +279,8 @@ class Groups:
         """Check a terms aggregation of a number, over the documents that match a query."""
         with empty(engine, _MAPPINGS) as index:
             _fill(engine, index)
-            counted = {"terms": {"field": "dedup.group", "size": 2}}
-            query = {"terms": {"dedup.group": [7, 2**40]}}
+            counted = {"terms": {"field": "_dedup.group", "size": 2}}
+            query = {"terms": {"_dedup.group": [7, 2**40]}}
             answer = engine.search(index, {"size": 0, "query": query, "aggs": {"groups": counted}})
             buckets = answer["aggregations"]["groups"]["buckets"]
             assert [(one["key"], one["doc_count"]) for one in buckets] == [(7, 2), (2**40, 1)]
@@ -291,7 +291,7 @@ def _fill(engine: Engine, index: str) -> None:
         {
             "_index": index,
             "_id": str(rank),
-            "_source": {"rank": rank, "host": host, "dedup": {"group": group}},
+            "_source": {"rank": rank, "host": host, "_dedup": {"group": group}},
         }
         for rank, (group, host) in enumerate(_DOCUMENTS)
     )

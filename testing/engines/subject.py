@@ -17,7 +17,7 @@ MAPPINGS: Mapping[str, Any] = {
         "price": {"type": "double"},
         "lent": {"type": "boolean"},
         "printed": {"type": "date"},
-        "dedup": {
+        "_dedup": {
             "properties": {
                 "scheme": {"type": "keyword"},
                 "shingles": {"type": "integer"},
@@ -52,7 +52,7 @@ def document(number: int) -> dict[str, Any]:
         "price": 1.5 * number,
         "lent": number > 3,
         "printed": f"2024-0{number + 1}-15T12:00:00Z",
-        "dedup": {
+        "_dedup": {
             "scheme": "sf1-kit",
             "shingles": 40 + number,
             "supershingles": [f"00{number % 2}aaaa", f"01{number}bbbb"],
@@ -61,7 +61,7 @@ def document(number: int) -> dict[str, Any]:
         },
     }
     if number == 4:
-        del made["pages"], made["dedup"]
+        del made["pages"], made["_dedup"]
     return made
 
 

@@ -57,7 +57,7 @@ class Writing:
             mappings = engine.mappings(index)
             assert mappings["_meta"] == MAPPINGS["_meta"]
             assert mappings["properties"]["title"]["fields"] == {"exact": {"type": "keyword"}}
-            assert mappings["properties"]["dedup"]["properties"]["signature"]["doc_values"] is True
+            assert mappings["properties"]["_dedup"]["properties"]["signature"]["doc_values"] is True
 
     def test_learns_fields_from_documents(self, engine: Engine) -> None:
         """Check that unmapped fields are mapped by their first value, and searchable."""
@@ -119,8 +119,8 @@ class Writing:
             same = {"_index": index, "_id": "1"}
             result = engine.bulk(
                 [
-                    {**same, "_op_type": "create", "_source": {"pages": 1, "dedup": {"shingles": 5}}},
-                    {**same, "_op_type": "update", "doc": {"pages": 2, "dedup": {"scheme": "sf1-x"}}},
+                    {**same, "_op_type": "create", "_source": {"pages": 1, "_dedup": {"shingles": 5}}},
+                    {**same, "_op_type": "update", "doc": {"pages": 2, "_dedup": {"scheme": "sf1-x"}}},
                     {**same, "_id": "2", "_source": {"pages": 9}},
                     {**same, "_id": "2", "_op_type": "delete"},
                 ]
@@ -129,7 +129,7 @@ class Writing:
             engine.refresh(index)
             assert (engine.get(index, "1") or {})["_source"] == {
                 "pages": 2,
-                "dedup": {"shingles": 5, "scheme": "sf1-x"},
+                "_dedup": {"shingles": 5, "scheme": "sf1-x"},
             }
             assert found(engine, index, {"match_all": {}}) == {"1"}
             assert found(engine, index, {"term": {"pages": 2}}) == {"1"}

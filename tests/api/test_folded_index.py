@@ -157,7 +157,8 @@ def test_a_missing_index_names_the_call_that_makes_it(folder):
 
 
 @pytest.mark.parametrize(
-    "given", [{"similarity": 2}, {"policy": 7}, {"policy": "let"}, {"dedup": {"folds": 1}}, {"cursor_key": 1}]
+    "given",
+    [{"similarity": 2}, {"policy": 7}, {"policy": "let"}, {"dedup": {"folds": 1}}, {"cursor_key": 1}],
 )
 def test_bad_arguments_are_refused_before_anything_is_opened(given):
     with pytest.raises(ConfigError, match=next(iter(given)) if "dedup" not in given else "folds"):

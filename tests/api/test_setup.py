@@ -1,5 +1,7 @@
 """Set up an index: nothing is guessed, nothing is changed twice."""
 
+from contextlib import closing
+
 import pytest
 
 import shinglefold
@@ -15,6 +17,31 @@ def test_fields_are_not_guessed(tmp_path):
 def test_a_second_run_changes_nothing(tmp_path):
     assert shinglefold.setup(tmp_path, "news", text=["headline"]).changes
     assert not shinglefold.setup(tmp_path, "news", text=["headline"]).changes
+
+
+@pytest.mark.parametrize("target", [{}, {"target_field": "dedup"}])
+@pytest.mark.parametrize("field", [{}, {"field": "dedup"}])
+def test_an_index_whose_recipe_left_the_default_field_out_keeps_its_fingerprints(tmp_path, field, target):
+    words = "The bridge across the river is closed for repairs in May, as the city said on Monday"
+    shinglefold.setup(tmp_path, "news", text=["body"], languages=["en"], fingerprint_field="dedup")
+    with shinglefold.open(tmp_path, "news") as news:
+        news.index([{"id": "1", "body": words}])
+    with closing(open_engine(tmp_path, lambda text: text.lower().split())) as engine:
+        stored = engine.mappings("news")["_meta"]["shinglefold"]
+        (step,) = stored["pipeline"]["processors"]
+        options = {name: one for name, one in step["supershingle"].items() if name != "target_field"}
+        pipeline = {"processors": [{"supershingle": {**options, **target}}]}
+        stored = {name: one for name, one in stored.items() if name != "field"}
+        engine.put_mappings("news", {"_meta": {"shinglefold": {**stored, **field, "pipeline": pipeline}}})
+    assert not shinglefold.setup(tmp_path, "news", text=["body"]).changes
+    with shinglefold.open(tmp_path, "news") as news:
+        news.index([{"id": "2", "body": words}])
+        page = news.search({"query": {"match": {"body": "bridge"}}})
+        assert (page["dedup"]["mode"], page["dedup"]["folded"]) == ("window", 1)
+        assert all("digest" in hit["_source"]["dedup"] for hit in page["hits"]["hits"])
+        assert news.backfill().counts.updated == 0
+        assert news.doctor().healthy
+    assert shinglefold.remove(tmp_path, "news", dry_run=True).documents == {"news": 2}
 
 
 def test_an_index_that_exists_is_set_up_and_backfilled(tmp_path):

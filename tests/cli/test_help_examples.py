@@ -31,7 +31,7 @@ _EXAMPLES = [
     for line in getattr(one, "examples", ())
 ]
 #: What the examples read, by the words they use for it.
-_PIPELINE = {"processors": [{"supershingle": {"fields": ["title", "body"], "target_field": "dedup"}}]}
+_PIPELINE = {"processors": [{"supershingle": {"fields": ["title", "body"], "target_field": "_dedup"}}]}
 
 
 @pytest.fixture(scope="module")

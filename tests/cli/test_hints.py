@@ -80,7 +80,7 @@ def test_hints_of_the_library_have_the_options_in_force_too(run, elsewhere, comm
 def test_a_field_of_somebody_else_is_told_with_a_command_that_goes_round_it(run, command):
     Path("my settings.toml").write_text("")
     with opened("a folder") as engine:
-        theirs = {"dedup": {"type": "keyword"}, "_copies": {"type": "keyword"}, "body": {"type": "text"}}
+        theirs = {"_dedup": {"type": "keyword"}, "_copies": {"type": "keyword"}, "body": {"type": "text"}}
         mapped = default_recipe(make_scheme()).to_json()
         engine.create_index("theirs", {"properties": theirs, "_meta": {"shinglefold": mapped}}, {})
     ran = run(command, "theirs", *_WHERE)

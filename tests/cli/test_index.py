@@ -147,7 +147,7 @@ def test_a_pipeline_of_ones_own_is_used(run):
             {
                 "processors": [
                     {"drop": {"if": "ctx.secret == true"}},
-                    {"supershingle": {"field": "text", "target_field": "dedup"}},
+                    {"supershingle": {"field": "text", "target_field": "_dedup"}},
                 ]
             }
         )

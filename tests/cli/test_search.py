@@ -89,7 +89,7 @@ def test_fields_and_order_can_be_told(search):
 
 def test_bodies_and_fingerprints_stay_in_the_index(search):
     for hit in search("мост", "--json").json()["hits"]["hits"]:
-        assert not {"body", "dedup"} & hit["_source"].keys()
+        assert not {"body", "_dedup"} & hit["_source"].keys()
         assert hit["highlight"]["body"]
 
 

@@ -4,8 +4,10 @@ import pytest
 
 from shinglefold.errors import ConfigError, RecipeMismatch, SchemeMismatch
 from shinglefold.model.recipe import (
+    FIELD,
     NO_STEPS,
     Recipe,
+    comparable,
     first_difference,
     retargeted,
     stores_keywords,
@@ -39,7 +41,7 @@ def test_a_recipe_says_what_is_known_and_nothing_else(given):
 @pytest.mark.parametrize(
     ("ours", "theirs", "said"),
     [
-        ({"field": "near"}, {}, "the field near, not dedup"),
+        ({"field": "near"}, {}, "the field near, not _dedup"),
         ({"sealed": "a1"}, {"sealed": "b2"}, "of key a1, not of key b2"),
         ({"sealed": "b2"}, {"sealed": "a1"}, "of key b2, not of key a1"),
         ({"sealed": "a1"}, {}, "of key a1, not of no key"),
@@ -75,11 +77,11 @@ def test_a_pipeline_led_elsewhere_writes_and_reads_there():
     definition = {
         "processors": [
             {"supershingle": {"fields": ["body"]}},
-            {"set": {"field": "kept", "copy_from": "dedup.digest"}},
-            {"drop": {"on_failure": [{"supershingle": {"target_field": "dedup"}}]}},
+            {"set": {"field": "kept", "copy_from": "_dedup.digest"}},
+            {"drop": {"on_failure": [{"supershingle": {"target_field": "_dedup"}}]}},
         ]
     }
-    assert retargeted(definition, "dedup", "copies") == {
+    assert retargeted(definition, "_dedup", "copies") == {
         "processors": [
             {"supershingle": {"fields": ["body"], "target_field": "copies"}},
             {"set": {"field": "kept", "copy_from": "copies.digest"}},
@@ -89,15 +91,36 @@ def test_a_pipeline_led_elsewhere_writes_and_reads_there():
     assert definition["processors"][0] == {"supershingle": {"fields": ["body"]}}
 
 
+def test_what_an_earlier_version_left_out_of_a_stored_recipe_is_the_default_of_that_version():
+    """A stored recipe keeps its meaning; a pipeline that somebody writes today means today's default."""
+    bare = {"processors": [{"drop": {"on_failure": [{"supershingle": {"field": "body"}}]}}]}
+    named = [
+        {
+            "processors": [
+                {"drop": {"on_failure": [{"supershingle": {"field": "body", "target_field": name}}]}}
+            ]
+        }
+        for name in ("dedup", FIELD)
+    ]
+    for given in ({}, {"field": "dedup"}, {"field": "near"}):
+        mappings = {"_meta": {"shinglefold": {**SCHEME.to_json(), **given, "pipeline": bare}}}
+        found = Recipe.of(mappings, "pages")
+        assert (found.field, found.pipeline) == (given.get("field", "dedup"), named[0])
+        assert Recipe.of({"_meta": {"shinglefold": found.to_json()}}, "pages") == found
+    made = Recipe(SCHEME, comparable(bare))
+    assert (made.field, made.pipeline) == (FIELD, named[1])
+    assert Recipe.of({"_meta": {"shinglefold": made.to_json()}}, "pages") == made
+
+
 def test_fingerprints_of_another_field_stay_where_they_are():
     definition = {
         "processors": [
             {"supershingle": {"target_field": "of_titles"}},
             {"set": {"copy_from": "dedupe.digest"}},
-            {"set": {"copy_from": "dedup"}},
+            {"set": {"copy_from": "_dedup"}},
         ]
     }
-    assert retargeted(definition, "dedup", "copies") == definition
+    assert retargeted(definition, "_dedup", "copies") == definition
 
 
 def test_the_first_difference_is_named_by_its_place():
@@ -111,9 +134,9 @@ def test_the_first_difference_is_named_by_its_place():
 def test_a_pipeline_says_whether_the_supershingles_of_a_field_are_stored():
     ours, theirs = {"supershingle": {"fields": ["body"]}}, {"supershingle": {"target_field": "near"}}
     definition = {"processors": [ours, {"drop": {"on_failure": [theirs]}}]}
-    assert stores_keywords(definition, "dedup")
+    assert stores_keywords(definition, "_dedup")
     without = with_keywords(definition, "near", stored=False)
-    assert stores_keywords(without, "dedup")
+    assert stores_keywords(without, "_dedup")
     assert not stores_keywords(without, "near")
     assert with_keywords(without, "near", stored=True) == definition
     assert not Recipe(SCHEME, without, "near").keywords

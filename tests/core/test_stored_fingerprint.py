@@ -15,30 +15,30 @@ from shinglefold.model.stored_fingerprint import DecodeProblems, Decoder, stored
 from shinglefold.model.values import LONGEST_DIGEST, Fingerprint
 
 FORMS = {
-    "nested": {"dedup": {"digest": "x"}},
-    "flat": {"dedup.digest": "x"},
-    "in a list": {"dedup": [{"digest": "x"}]},
-    "in a list of lists": {"dedup": [[{"digest": "x"}]]},
+    "nested": {"_dedup": {"digest": "x"}},
+    "flat": {"_dedup.digest": "x"},
+    "in a list": {"_dedup": [{"digest": "x"}]},
+    "in a list of lists": {"_dedup": [[{"digest": "x"}]]},
 }
 DOTTED = {
-    "nested": {"meta": {"dedup": {"digest": "x"}}},
-    "flat": {"meta.dedup.digest": "x"},
-    "flat, then nested": {"meta.dedup": {"digest": "x"}},
-    "nested, then flat": {"meta": {"dedup.digest": "x"}},
-    "in a list": {"meta": [{"n": 1}, {"dedup.digest": "x"}]},
+    "nested": {"meta": {"_dedup": {"digest": "x"}}},
+    "flat": {"meta._dedup.digest": "x"},
+    "flat, then nested": {"meta._dedup": {"digest": "x"}},
+    "nested, then flat": {"meta": {"_dedup.digest": "x"}},
+    "in a list": {"meta": [{"n": 1}, {"_dedup.digest": "x"}]},
 }
 FOREIGN = {
     "dedupe": 1,
     "dedup_": {"digest": 2},
-    "a": {"dedup": 3},
-    "metadata": {"dedup": 4},
-    "body": "dedup.",
+    "a": {"_dedup": 3},
+    "metadata": {"_dedup": 4},
+    "body": "_dedup.",
 }
 
 
 @pytest.mark.parametrize(
     ("path", "form"),
-    [*(("dedup", form) for form in FORMS.values()), *(("meta.dedup", form) for form in DOTTED.values())],
+    [*(("_dedup", form) for form in FORMS.values()), *(("meta._dedup", form) for form in DOTTED.values())],
 )
 def test_the_field_is_found_and_left_out_in_every_form(path, form):
     document = {**FOREIGN, **form}
@@ -51,35 +51,35 @@ def test_the_field_is_found_and_left_out_in_every_form(path, form):
 
 
 def test_what_stands_beside_the_field_stays():
-    document = {"meta": {"dedup": {"digest": "x"}, "site": "a"}, "meta.lang": "ru"}
-    assert without_fingerprint(document, "meta.dedup") == {"meta": {"site": "a"}, "meta.lang": "ru"}
+    document = {"meta": {"_dedup": {"digest": "x"}, "site": "a"}, "meta.lang": "ru"}
+    assert without_fingerprint(document, "meta._dedup") == {"meta": {"site": "a"}, "meta.lang": "ru"}
 
 
-@pytest.mark.parametrize("beside", [{"dedupe": 1}, {"a\ndedup": 1}, {7: 1}, {7: 1, "dedup ": {}}])
+@pytest.mark.parametrize("beside", [{"dedupe": 1}, {"a\ndedup": 1}, {7: 1}, {7: 1, "_dedup ": {}}])
 def test_names_that_nearly_are_the_field_and_names_that_are_no_text_stay(beside):
-    assert without_fingerprint(beside, "dedup") is beside
-    assert without_fingerprint({**beside, "dedup": {}, "dedup.digest": "x"}, "dedup") == beside
+    assert without_fingerprint(beside, "_dedup") is beside
+    assert without_fingerprint({**beside, "_dedup": {}, "_dedup.digest": "x"}, "_dedup") == beside
 
 
 def test_a_document_without_the_field_is_the_same_object():
     document = {**FOREIGN, "list": [{"x": 1}]}
-    assert without_fingerprint(document, "dedup") is document
+    assert without_fingerprint(document, "_dedup") is document
 
 
 @pytest.mark.parametrize("value", [None, 5, "text", [1]])
 def test_whatever_has_the_name_of_the_field_is_left_out(value):
-    assert without_fingerprint({"dedup": value, "n": 1}, "dedup") == {"n": 1}
-    assert stored_parts({"dedup": value}, "dedup") == {}
+    assert without_fingerprint({"_dedup": value, "n": 1}, "_dedup") == {"n": 1}
+    assert stored_parts({"_dedup": value}, "_dedup") == {}
 
 
 def test_parts_that_are_lists_are_joined_and_single_ones_stay():
-    twice = {"dedup": [{"supershingles": ["a", "b"], "lang": "ru"}, {"supershingles": "c"}]}
-    assert stored_parts(twice, "dedup") == {"supershingles": ["a", "b", "c"], "lang": "ru"}
+    twice = {"_dedup": [{"supershingles": ["a", "b"], "lang": "ru"}, {"supershingles": "c"}]}
+    assert stored_parts(twice, "_dedup") == {"supershingles": ["a", "b", "c"], "lang": "ru"}
 
 
 def test_a_part_in_two_places_has_both_values():
-    both = {"dedup": {"digest": "x", "lang": "ru"}, "dedup.digest": "y", "dedup.supershingles": ["a"]}
-    assert stored_parts(both, "dedup") == {"digest": ["x", "y"], "lang": "ru", "supershingles": ["a"]}
+    both = {"_dedup": {"digest": "x", "lang": "ru"}, "_dedup.digest": "y", "_dedup.supershingles": ["a"]}
+    assert stored_parts(both, "_dedup") == {"digest": ["x", "y"], "lang": "ru", "supershingles": ["a"]}
 
 
 @pytest.mark.parametrize("name", ["digest", "signature", "scheme", "lang", "shingles"])
@@ -95,11 +95,11 @@ def test_among_columns_too_and_the_others_are_read(name):
     made = replace(fingerprint_of(Spec()), digest="d")
     stored, stored_signature = made.to_field(), made.signature
     rows = [
-        {f"dedup.{part}": [value] for part, value in stored.items() if part in ("digest", "signature")}
+        {f"_dedup.{part}": [value] for part, value in stored.items() if part in ("digest", "signature")}
         for _ in range(3)
     ]
-    rows[1][f"dedup.{name}"] *= 2
-    decoder, troubles = Decoder(SCHEME, "dedup"), DecodeProblems()
+    rows[1][f"_dedup.{name}"] *= 2
+    decoder, troubles = Decoder(SCHEME, "_dedup"), DecodeProblems()
     columns = decoder.decode(rows, decoder.keywords(rows), troubles)
     assert (troubles.unreadable, troubles.unsigned) == (1, 0)
     blank = bytes(decoder.size)
@@ -112,9 +112,9 @@ GOOD = replace(fingerprint_of(Spec()), digest="d").to_field()
 
 
 def _decoded(**parts: object) -> tuple[bytes, int, DecodeProblems]:
-    good = {f"dedup.{part}": [GOOD[part]] for part in ("digest", "signature")}
-    rows = [good, good | {f"dedup.{part}": value for part, value in parts.items()}]
-    decoder, troubles = Decoder(SCHEME, "dedup"), DecodeProblems()
+    good = {f"_dedup.{part}": [GOOD[part]] for part in ("digest", "signature")}
+    rows = [good, good | {f"_dedup.{part}": value for part, value in parts.items()}]
+    decoder, troubles = Decoder(SCHEME, "_dedup"), DecodeProblems()
     columns = decoder.decode(rows, decoder.keywords(rows), troubles)
     assert columns.shingles[0] == GOOD["shingles"]
     return columns.signatures[decoder.size :], columns.shingles[1], troubles
@@ -162,8 +162,8 @@ ROWS = st.fixed_dictionaries({}, optional={"digest": DIGESTS, "signature": SIGNA
 @given(st.lists(ROWS, max_size=12))
 @settings(max_examples=examples(300), deadline=None)
 def test_rows_are_read_together_as_they_are_one_by_one(stored):
-    rows = [{f"dedup.{part}": [value] for part, value in one.items()} for one in stored]
-    decoder, together, apart = Decoder(SCHEME, "dedup"), DecodeProblems(), DecodeProblems()
+    rows = [{f"_dedup.{part}": [value] for part, value in one.items()} for one in stored]
+    decoder, together, apart = Decoder(SCHEME, "_dedup"), DecodeProblems(), DecodeProblems()
     columns = decoder.decode(rows, decoder.keywords(rows), together)
     alone = [decoder.decode([row], decoder.keywords([row]), apart) for row in rows]
     assert columns.signatures == b"".join(one.signatures for one in alone)

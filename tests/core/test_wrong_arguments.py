@@ -192,7 +192,7 @@ WRONG: list[tuple[str, Callable[[Site], object], str]] = [
     ),
     (
         "letters of a field",
-        lambda _: default_definition("dedup", "body"),
+        lambda _: default_definition("_dedup", "body"),
         "fields: expected a list of strings",
     ),
     ("a preset for a scheme", lambda _: Pipeline.from_json(default_definition(), "default"), "is no Scheme"),

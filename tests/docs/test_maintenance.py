@@ -23,7 +23,7 @@ def test_its_commands_can_be_read():
 
 def test_every_finding_and_every_field_is_told(scheme):
     assert set(re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)) == set(get_args(Finding))
-    fields = mappings(scheme)["properties"]["dedup"]["properties"]
+    fields = mappings(scheme)["properties"]["_dedup"]["properties"]
     told = dict(re.findall(r"^\| `_dedup\.(\w+)` \| `(\w+)`", PAGE, re.MULTILINE))
     assert told == {name: definition["type"] for name, definition in fields.items()}
 

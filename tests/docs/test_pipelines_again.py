@@ -43,7 +43,7 @@ def test_a_pipeline_of_the_page_goes_through_index_doctor_backfill_and_doctor(
     engine: EmbeddedEngine, scheme: Scheme, canonicalizer: Canonicalizer, number: int
 ):
     pipeline = Pipeline.from_json(DEFINITIONS[number], scheme, canonicalizer)
-    assert not rerun_problems(pipeline.steps, "dedup")
+    assert not rerun_problems(pipeline.steps, "_dedup")
     summary = index_documents(engine, "pages", documents(), pipeline, workers=1)
     assert (summary.indexed, summary.failed) == (80, 0)
     first = diagnose(engine, "pages", pipeline, DoctorOptions(workers=1))

@@ -122,7 +122,13 @@ def test_what_is_mapped_as_something_else_gets_no_words(tmp_path: Path, words):
 
 
 def test_the_json_is_made_once_by_whoever_makes_the_words(tmp_path: Path, words, monkeypatch):
-    document = {"title": "a title", "n": [1, 2.5, None], "dedup": {"shingles": 4}, "a.b": "c", "ім’я": "\x00"}
+    document = {
+        "title": "a title",
+        "n": [1, 2.5, None],
+        "_dedup": {"shingles": 4},
+        "a.b": "c",
+        "ім’я": "\x00",
+    }
     with EmbeddedEngine(tmp_path, words) as engine:
         engine.create_index("pages", {}, {})
         (made,) = engine.document_preparer("pages", {})([{"_id": "x", **document}])

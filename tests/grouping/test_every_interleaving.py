@@ -27,7 +27,7 @@ def _writers(*texts):
 
 
 def _texts(store):
-    return [source["dedup"]["digest"] for source in accepted(store).values()]
+    return [source["_dedup"]["digest"] for source in accepted(store).values()]
 
 
 def _check_refused(explorer):
@@ -43,7 +43,7 @@ def _check_refused(explorer):
                 if verdict.status == "accepted":
                     assert id_ in there
                 else:
-                    assert relation.alike(text, there[verdict.like.id]["dedup"]["digest"])
+                    assert relation.alike(text, there[verdict.like.id]["_dedup"]["digest"])
                     assert id_ not in there
         # Whoever comes after all leases decides by what was let in, whatever the dead left behind.
         if (left := replace(store, late=0, woken=0, naps=0)) in tried:
@@ -67,12 +67,12 @@ def _check_tagged(explorer):
         there = accepted(store)
         leaders = {FORMS.group(source): source for source in there.values() if FORMS.leads(source)}
         assert len(leaders) == sum(FORMS.leads(source) for source in there.values()), "two lead one group"
-        texts = [source["dedup"]["digest"] for source in leaders.values()]
+        texts = [source["_dedup"]["digest"] for source in leaders.values()]
         for one, other in combinations(texts, 2):
             assert not relation.alike(one, other), "two groups of one text"
         for source in there.values():
-            led_by = leaders[FORMS.group(source)]["dedup"]["digest"]
-            assert relation.alike(source["dedup"]["digest"], led_by)
+            led_by = leaders[FORMS.group(source)]["_dedup"]["digest"]
+            assert relation.alike(source["_dedup"]["digest"], led_by)
         told = [verdict for verdicts in ended for verdict in verdicts or ()]
         assert all(verdict.status == "accepted" and verdict.id in there for verdict in told)
 
@@ -163,7 +163,7 @@ def test_a_gate_whose_record_was_cleared_publishes_its_intents_again(cleans, apa
 
 
 def test_one_of_two_changes_to_a_document_and_a_similar_one_is_accepted():
-    stored = Source({"dedup": {"digest": "x"}})
+    stored = Source({"_dedup": {"digest": "x"}})
     start = Store().put("documents", "d00", 1, stored).refreshed()
     writers = [Newcomer("w0", (("d00", "a"),)), Newcomer("w1", (("d10", "a"),))]
     explorer = Explorer(writers, _REFUSE, Relation(), crashes=1, start=start)
@@ -176,9 +176,9 @@ def _check_changed(store, ended):
     assert "d00" in there, "what was to be changed is gone"
     for verdict in (verdict for verdicts in ended for verdict in verdicts or ()):
         if verdict.status == "accepted":
-            assert there[verdict.id]["dedup"]["digest"] == "a"
+            assert there[verdict.id]["_dedup"]["digest"] == "a"
         else:
-            assert there[verdict.like.id]["dedup"]["digest"] == "a"
+            assert there[verdict.like.id]["_dedup"]["digest"] == "a"
     if None not in ended:
         assert _texts(store).count("a") == 1
 

@@ -54,7 +54,7 @@ def _run(store, writer, policy, failing, *, done):
 def test_a_failed_request_leaves_no_placeholder_and_no_waiting_writer(policy, done, changes):
     start = Store()
     if changes:
-        start = start.put("documents", "d0", 1, Source({"dedup": {"digest": "x"}})).refreshed()
+        start = start.put("documents", "d0", 1, Source({"_dedup": {"digest": "x"}})).refreshed()
     writer = Newcomer("w", (("d0", "a"), ("d1", "a")), retry=_ONCE)
     failures = 0
     for number in range(_LONG):
@@ -62,7 +62,7 @@ def test_a_failed_request_leaves_no_placeholder_and_no_waiting_writer(policy, do
         failures += told == "failed"
         assert not [one for one in store.there("documents").values() if FORMS.pending(one[1]) is not None]
         # Another need not wait for any lease to end, and decides by what there is.
-        there = [source["dedup"]["digest"] for source in accepted(store).values()].count("a")
+        there = [source["_dedup"]["digest"] for source in accepted(store).values()].count("a")
         _, (verdict,) = _run(store, Newcomer("n", (("dn", "a"),)), policy, -1, done=done)
         most = {"refuse": 1, "cap": 2}.get(policy.action, 9)
         assert (verdict.status == "accepted") == (there < most)
@@ -75,7 +75,7 @@ def test_a_failed_request_leaves_no_placeholder_and_no_waiting_writer(policy, do
 def test_a_short_outage_of_the_store_changes_no_verdict(policy, done, changes):
     start = Store()
     if changes:
-        start = start.put("documents", "d0", 1, Source({"dedup": {"digest": "x"}})).refreshed()
+        start = start.put("documents", "d0", 1, Source({"_dedup": {"digest": "x"}})).refreshed()
     writer = Newcomer("w", (("d0", "a"), ("d1", "a"), ("d2", "b")))
     _, undisturbed = _run(start, writer, policy, -1, done=done)
     again = 0
@@ -87,7 +87,7 @@ def test_a_short_outage_of_the_store_changes_no_verdict(policy, done, changes):
         again += told is not None
         assert [one.status for one in told] == [one.status for one in undisturbed]
         assert [one.replaced for one in told[1:]] == [False, False]
-        texts = sorted(source["dedup"]["digest"] for source in accepted(store).values())
+        texts = sorted(source["_dedup"]["digest"] for source in accepted(store).values())
         assert texts == sorted(
             text for one, (_, text) in zip(undisturbed, writer.texts, strict=True) if one.status == "accepted"
         )
@@ -171,7 +171,7 @@ def test_a_refusal_is_delivered_after_its_placeholder_is_deleted(policy, failure
     # A caller that was told goes, and with the last of them nobody takes on what is left to do.
     start = Store()
     for number in range(2):
-        grouped = {"dedup": {"digest": "a", "group": 970, "leader": not number}}
+        grouped = {"_dedup": {"digest": "a", "group": 970, "leader": not number}}
         start = start.put("documents", f"s{number}", 1, Source(grouped))
     refused = 0
     for number in range(_LONG):

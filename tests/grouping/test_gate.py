@@ -110,7 +110,7 @@ def test_the_group_of_a_deleted_leader_gets_another_leader(engine, pipeline, tex
         third = gate.add({"id": "third", "body": text("a", 2)})
     assert third.group == second.group
     assert not third.leads
-    assert engine.get("texts", second.id)["_source"]["dedup"]["leader"] is True
+    assert engine.get("texts", second.id)["_source"]["_dedup"]["leader"] is True
 
 
 def test_a_leader_with_another_text_that_resembles_its_group_joins_it_behind_another_leader(
@@ -121,22 +121,22 @@ def test_a_leader_with_another_text_that_resembles_its_group_joins_it_behind_ano
         gate.refresh()
         again = gate.add({"id": "one", "body": text("a", 2)})
     assert (again.group, again.leads) == (first.group, False)
-    assert engine.get("texts", "two")["_source"]["dedup"]["leader"] is True
+    assert engine.get("texts", "two")["_source"]["_dedup"]["leader"] is True
 
 
 def _as_list(parts):
-    return {"dedup": [parts]}
+    return {"_dedup": [parts]}
 
 
 def _with_dots(parts):
-    return {f"dedup.{name}": value for name, value in parts.items()}
+    return {f"_dedup.{name}": value for name, value in parts.items()}
 
 
 @pytest.mark.parametrize("form", [_as_list, _with_dots])
 @pytest.mark.parametrize("notes", [{}, {"group": 7, "leader": False}], ids=["ungrouped", "left"])
 def test_a_new_leader_keeps_its_fingerprint_in_any_form(engine, pipeline, text, form, notes):
     (made,) = pipeline.run_block([{"_id": "old", "body": text("a")}])
-    parts = made.document["dedup"]
+    parts = made.document["_dedup"]
     source = {"body": text("a"), "host": "a.org", **form(parts | notes)}
     assert not engine.bulk([{"_index": "texts", "_id": "old", "_source": source}]).failures
     with _gate(engine, pipeline, "tag") as gate:
@@ -144,7 +144,7 @@ def test_a_new_leader_keeps_its_fingerprint_in_any_form(engine, pipeline, text, 
         second = gate.add({"id": "second", "body": text("a", 2)})
     assert (first.group, first.leads, second.leads) == (second.group, False, False)
     kept = engine.get("texts", "old")["_source"]
-    assert stored_parts(kept, "dedup") == {**parts, "group": first.group, "leader": True}
+    assert stored_parts(kept, "_dedup") == {**parts, "group": first.group, "leader": True}
     assert {name: kept.get(name) for name in ("body", "host")} == {"body": text("a"), "host": "a.org"}
     if notes:
         assert first.group == 7
@@ -155,11 +155,11 @@ def test_a_fingerprint_that_is_admitted_in_another_form_is_stored_in_the_usual_o
     engine, pipeline, text, form
 ):
     (made,) = pipeline.run_block([{"_id": "a", "body": text("a")}])
-    parts = made.document["dedup"]
+    parts = made.document["_dedup"]
     with _gate(engine, pipeline, "tag") as gate:
         (told,) = gate.admit([{"_id": "a", "body": text("a"), **form(parts)}])
     stored = engine.get("texts", "a")["_source"]
-    assert stored == {"body": text("a"), "dedup": {**parts, "group": told.group, "leader": True}}
+    assert stored == {"body": text("a"), "_dedup": {**parts, "group": told.group, "leader": True}}
 
 
 def test_a_capped_group_has_at_most_its_limit(engine, pipeline, text):

@@ -13,7 +13,7 @@ def _index(engine, pipeline, documents):
     summary = index_documents(engine, "texts", documents, pipeline, workers=1, groups=numbering)
     assert summary.failed == 0
     hits = engine.search("texts", {"size": 100})["hits"]["hits"]
-    return {hit["_id"]: hit["_source"]["dedup"] for hit in hits}
+    return {hit["_id"]: hit["_source"]["_dedup"] for hit in hits}
 
 
 def _documents(text, kinds, begin=0):
@@ -46,7 +46,7 @@ def test_leaders_that_left_memory_are_found_by_search(engine, pipeline, text, mo
     told, travelling = [], []
     for begin in range(0, len(actions), 2):
         numbered = numbering.number(actions[begin : begin + 2])
-        told += [action["_source"]["dedup"] for action in numbered]
+        told += [action["_source"]["_dedup"] for action in numbered]
         # One batch is on its way while the next one is numbered.
         assert not engine.bulk(travelling).failures
         travelling = numbered
@@ -64,7 +64,7 @@ def test_a_leader_whose_text_changes_in_a_run_is_compared_by_the_new_text(engine
         summary = index_documents(engine, "texts", documents, pipeline, workers=1, groups=numbering)
         assert summary.failed == 0
     hits = engine.search("texts", {"size": 100})["hits"]["hits"]
-    found = {hit["_id"]: hit["_source"]["dedup"] for hit in hits}
+    found = {hit["_id"]: hit["_source"]["_dedup"] for hit in hits}
     assert found["1"]["group"] != found["2"]["group"]
     assert found["1"]["leader"]
     assert found["2"]["leader"]
@@ -78,7 +78,7 @@ def test_an_outdated_version_of_a_leader_in_searches_is_not_joined(engine, pipel
     told = []
     for one in made:
         numbered = numbering.number([{"_index": "texts", "_id": one["_id"], "_source": one}])
-        told += [action["_source"]["dedup"] for action in numbered]
+        told += [action["_source"]["_dedup"] for action in numbered]
     assert [one["leader"] for one in told] == [True, True]
     assert len({before["group"], *(one["group"] for one in told)}) == 3
 
@@ -109,7 +109,7 @@ def test_a_number_that_another_group_has_is_skipped(engine, pipeline, text):
     assert found["a"]["group"] == first
     taken = {**_index(engine, pipeline, [{"id": "b", "body": text("b")}])["b"], "group": first}
     engine.delete_by_query("texts", {"match_all": {}})
-    engine.bulk([{"_index": "texts", "_id": "b", "_source": {"body": text("b"), "dedup": taken}}])
+    engine.bulk([{"_index": "texts", "_id": "b", "_source": {"body": text("b"), "_dedup": taken}}])
     engine.refresh("texts")
     assert _index(engine, pipeline, [{"id": "a", "body": text("a")}])["a"]["group"] == second
 
@@ -118,11 +118,11 @@ def test_a_document_without_a_fingerprint_gets_no_group(engine, pipeline, text):
     (outcome,) = pipeline.run_block([{"_id": "b", "body": text("b")}])
     given = [
         {"_index": "texts", "_id": "a", "_source": {"body": text("a")}},
-        {"_index": "texts", "_id": "b", "_source": {"dedup": outcome.document["dedup"]}},
+        {"_index": "texts", "_id": "b", "_source": {"_dedup": outcome.document["_dedup"]}},
     ]
     bare, numbered = Numbering(engine, "texts", pipeline.recipe()).number(given)
     assert bare == given[0]
-    assert numbered["_source"]["dedup"]["leader"] is True
+    assert numbered["_source"]["_dedup"]["leader"] is True
 
 
 def test_documents_without_any_text_are_groups_of_their_own(engine, pipeline):

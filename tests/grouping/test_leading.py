@@ -85,7 +85,7 @@ def test_a_family_of_texts_in_doubt_is_grouped_as_by_all_of_its_pairs(engine, pi
         summary = regroup(engine, "texts", RegroupOptions("leader", verify="text"))
         asked.append(summary.counts.asked)
         hits = engine.search("texts", {"size": 100})["hits"]["hits"]
-        found.append({hit["_id"]: hit["_source"]["dedup"]["group"] for hit in hits})
+        found.append({hit["_id"]: hit["_source"]["_dedup"]["group"] for hit in hits})
     assert found[0] == found[1]
     # The second run reads once, as nothing is left to change, the first twice.
     assert asked[1] > 1000

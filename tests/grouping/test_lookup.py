@@ -39,12 +39,12 @@ def stored(engine, pipeline, text):
 def test_a_number_that_many_documents_have_hides_no_other(engine, likeness):
     groups = [5] * 150 + [7] + [11] * 150
     engine.bulk(
-        {"_index": "texts", "_id": f"{at}", "_source": {"dedup": {"group": group}}}
+        {"_index": "texts", "_id": f"{at}", "_source": {"_dedup": {"group": group}}}
         for at, group in enumerate(groups)
     )
     engine.refresh("texts")
     lookup = CandidateLookup(engine, "texts", likeness)
-    assert lookup.find([], (), "dedup.group", [5, 7, 9, 11]) == ([], {5, 7, 11})
+    assert lookup.find([], (), "_dedup.group", [5, 7, 9, 11]) == ([], {5, 7, 11})
 
 
 @pytest.mark.parametrize("searches", [1, 2, 50])
@@ -69,9 +69,9 @@ def test_candidates_beyond_the_batch_search_are_found_by_own_searches(engine, li
     monkeypatch.setattr(lookups, "_FEW", 2)
     asked = [likeness.query_document(document) for document in stored(5, 1)]
     lookup = CandidateLookup(engine, "texts", likeness)
-    hits, _ = lookup.find(asked, (), "dedup.group", [])
+    hits, _ = lookup.find(asked, (), "_dedup.group", [])
     assert {hit["_id"] for hit in hits} == {*(f"0-{at}" for at in range(5)), "1-0"}
-    near, _ = run(lookup.find_candidates(asked, "dedup.group", ()), operator.call)
+    near, _ = run(lookup.find_candidates(asked, "_dedup.group", ()), operator.call)
     assert (len(near.hits), near.truncated) == (3, {0})
 
 
@@ -80,7 +80,7 @@ def test_texts_are_read_at_the_given_positions(engine, likeness, stored, monkeyp
     monkeypatch.setattr(lookups, "_TEXTS", together)
     asked = [likeness.query_document(document) for document in stored(5)]
     lookup = CandidateLookup(engine, "texts", likeness)
-    hits, _ = lookup.find(asked, (), "dedup.group", [])
+    hits, _ = lookup.find(asked, (), "_dedup.group", [])
     told = lookup.with_texts(hits, [0, 1, 2, 4])
     assert [hit["_source"].get("body") for hit in told if "_source" in hit] == [text(0)] * 4
     assert told[3] == hits[3]

@@ -24,8 +24,8 @@ def stored(engine, pipeline, text, monkeypatch):
 
     def store(count, kind="a", **parts):
         (outcome,) = pipeline.run_block([{"_id": "x", "body": text(kind, 1)}])
-        dedup = outcome.document["dedup"] | parts
-        documents = ({"body": text(kind, 1), "dedup": dedup, "host": f"h{at}"} for at in range(count))
+        dedup = outcome.document["_dedup"] | parts
+        documents = ({"body": text(kind, 1), "_dedup": dedup, "host": f"h{at}"} for at in range(count))
         actions = [
             {"_index": "texts", "_id": f"{kind}{at}", "_source": one} for at, one in enumerate(documents)
         ]
@@ -81,7 +81,7 @@ def test_the_last_copy_that_still_exists_decides(engine, pipeline, text, stored,
 
 
 def test_a_leader_that_searches_show_as_a_follower_is_found(engine, pipeline, text, stored):
-    leads = {"_op_type": "update", "_index": "texts", "_id": "a299", "doc": {"dedup": {"leader": True}}}
+    leads = {"_op_type": "update", "_index": "texts", "_id": "a299", "doc": {"_dedup": {"leader": True}}}
     with Gate(engine, "texts", Policy("tag"), pipeline=pipeline) as gate:
         stored(300, group=7, leader=False)
         gate.add_all([{"id": "other", "body": text("b")}])

@@ -51,7 +51,7 @@ def _index(engine, pipeline, documents, numbering):
 def _groups(engine):
     engine.refresh("texts")
     hits = engine.search("texts", {"size": 100})["hits"]["hits"]
-    return {hit["_id"]: hit["_source"]["dedup"].get("group") for hit in hits}
+    return {hit["_id"]: hit["_source"]["_dedup"].get("group") for hit in hits}
 
 
 def _together(engine):
@@ -116,8 +116,8 @@ def test_gate_insert_and_regrouping_agree(engine, pipeline, pair):
 def test_signatures_decide_where_a_text_is_missing(engine, pipeline, pair, linkage):
     texts, alike = pair
     _index(engine, pipeline, _given(texts), _numbering(engine, pipeline))
-    dedup = engine.get("texts", "1")["_source"]["dedup"]
-    engine.bulk([{"_index": "texts", "_id": "1", "_source": {"dedup": dedup}}])
+    dedup = engine.get("texts", "1")["_source"]["_dedup"]
+    engine.bulk([{"_index": "texts", "_id": "1", "_source": {"_dedup": dedup}}])
     summary = regroup(engine, "texts", RegroupOptions(linkage))
     assert (summary.counts.asked, summary.counts.unread >= 1) == (0, True)
     assert _together(engine) != alike

@@ -58,4 +58,4 @@ def test_a_leader_that_moved_no_longer_leads_its_old_group(engine, pipeline, tex
         third = gate.add({"id": "2", "body": text("a", 2)})
     assert (gone.leads, gone.group == first.group) == (True, False)
     assert (third.group, third.leads) == (first.group, False)
-    assert engine.get("texts", second.id)["_source"]["dedup"]["leader"] is True
+    assert engine.get("texts", second.id)["_source"]["_dedup"]["leader"] is True

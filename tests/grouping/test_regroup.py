@@ -106,8 +106,8 @@ def test_scopes_keep_documents_apart(engine, index):
 def test_documents_without_text_and_placeholders_join_no_group(engine, index):
     empty = fingerprint_of(SPECS[0].__class__(signed=False, lang="und", shingles=0)).to_field()
     for id_ in ("p9001", "p9002"):
-        engine.bulk([{"_index": index, "_id": id_, "_source": {"dedup": empty}}])
-    engine.bulk([{"_index": index, "_id": "p9003", "_source": {"dedup": {"pending": 1}}}])
+        engine.bulk([{"_index": index, "_id": id_, "_source": {"_dedup": empty}}])
+    engine.bulk([{"_index": index, "_id": "p9003", "_source": {"_dedup": {"pending": 1}}}])
     summary = regroup(engine, index, CONNECTED)
     found = stored(engine, index)
     assert found[9001]["group"] != found[9002]["group"]
@@ -125,7 +125,7 @@ def test_new_and_changed_documents_are_grouped_by_the_next_pass(engine, index):
             seen.append(what)
             store(engine, index, late)
             text = fingerprint_of(SPECS[late[0]]).to_field()
-            engine.bulk([{"_index": index, "_id": f"p{USUAL[0]}", "_source": {"dedup": text}}])
+            engine.bulk([{"_index": index, "_id": f"p{USUAL[0]}", "_source": {"_dedup": text}}])
             engine.bulk([{"_op_type": "delete", "_index": index, "_id": f"p{USUAL[1]}"}])
 
     summary = regroup(engine, index, CONNECTED, report=write)
@@ -174,13 +174,13 @@ def test_a_slow_run_keeps_its_point_in_time_alive(engine, index, monkeypatch, ra
 def test_a_fingerprint_in_parts_with_dots_in_their_names_gets_one_number(engine, index):
     regroup(engine, index, CONNECTED)
     spec = SPECS[USUAL[0]]
-    parts = {f"dedup.{name}": value for name, value in fingerprint_of(spec).to_field().items()}
-    source = {**parts, "dedup.group": 7, "dedup.leader": True, "host": spec.host}
+    parts = {f"_dedup.{name}": value for name, value in fingerprint_of(spec).to_field().items()}
+    source = {**parts, "_dedup.group": 7, "_dedup.leader": True, "host": spec.host}
     assert not engine.bulk([{"_index": index, "_id": "p9001", "_source": source}]).failures
     summary = regroup(engine, index, CONNECTED)
     found = stored(engine, index)
     assert (summary.settled, found[9001]["group"]) == (True, found[USUAL[0]]["group"])
-    assert "dedup.group" not in engine.get(index, "p9001")["_source"]
+    assert "_dedup.group" not in engine.get(index, "p9001")["_source"]
     assert regroup(engine, index, CONNECTED).counts.planned == 0
 
 
@@ -255,7 +255,7 @@ def test_no_new_group_gets_the_number_of_an_unreadable_document(engine, index):
     before = stored(engine, index)[USUAL[0]]["group"]
     store(engine, index, range(COUNT))
     left = {"scheme": "sf1-other", "digest": "sf1-other.en.9.x", "group": before}
-    assert not engine.bulk([{"_index": index, "_id": "p9001", "_source": {"dedup": left}}]).failures
+    assert not engine.bulk([{"_index": index, "_id": "p9001", "_source": {"_dedup": left}}]).failures
     assert regroup(engine, index, CONNECTED).settled
     assert before not in {stored(engine, index)[number]["group"] for number in USUAL}
 
@@ -265,7 +265,7 @@ def test_a_document_that_gets_a_fingerprint_of_another_scheme_meanwhile_is_left_
 
     def write(what: str, _documents: int, _share: float) -> None:
         if what == "grouping":
-            engine.bulk([{"_index": index, "_id": f"p{USUAL[0]}", "_source": {"dedup": made}}])
+            engine.bulk([{"_index": index, "_id": f"p{USUAL[0]}", "_source": {"_dedup": made}}])
 
     summary = regroup(engine, index, report=write)
     assert (summary.settled, summary.counts.changed) == (True, 1)
@@ -312,5 +312,5 @@ def test_other_fields_of_a_document_stay_unchanged(engine, index):
     after = sources()
     assert before.keys() == after.keys()
     for id_, source in after.items():
-        kept = {name: value for name, value in source["dedup"].items() if name not in ("group", "leader")}
-        assert {**source, "dedup": kept} == before[id_]
+        kept = {name: value for name, value in source["_dedup"].items() if name not in ("group", "leader")}
+        assert {**source, "_dedup": kept} == before[id_]

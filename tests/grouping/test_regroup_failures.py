@@ -26,7 +26,7 @@ def _index(engine, fields, sealed=""):
         "pages", recipe_mappings(replace(default_recipe(SCHEME), groups=True, sealed=sealed)), {}
     )
     actions = [
-        {"_index": "pages", "_id": str(at), "_source": {"dedup": one}} for at, one in enumerate(fields)
+        {"_index": "pages", "_id": str(at), "_source": {"_dedup": one}} for at, one in enumerate(fields)
     ]
     assert not engine.bulk(actions).failures
     engine.refresh("pages")
@@ -35,7 +35,7 @@ def _index(engine, fields, sealed=""):
 def _groups(engine):
     engine.refresh("pages")
     hits = engine.search("pages", {"size": 100})["hits"]["hits"]
-    found = {int(hit["_id"]): hit["_source"]["dedup"].get("group") for hit in hits}
+    found = {int(hit["_id"]): hit["_source"]["_dedup"].get("group") for hit in hits}
     return [found[at] for at in sorted(found)]
 
 
@@ -70,7 +70,7 @@ def test_other_writers_are_locked_out_during_a_batch_only(engine, pipeline, monk
     engine.create_index("pages", mappings(), {})
     store(engine, "pages", USUAL)
     engine.close()
-    late = {"host": "late", "dedup": fingerprint_of(SPECS[USUAL[0]]).to_field()}
+    late = {"host": "late", "_dedup": fingerprint_of(SPECS[USUAL[0]]).to_field()}
     action = {"_index": "pages", "_id": f"p{USUAL[0]}", "_source": late}
     read_again, refused = plan.reread, []
 

@@ -12,7 +12,7 @@ from shinglefold.grouping.report_html import page
 
 def source(group, leads, host, day, lang="ru", title="Мост"):
     stored = {"scheme": "sf2-x", "lang": lang, "group": group, "leader": leads}
-    return {"dedup": stored, "url": f"https://{host}/page", "published": day, "title": title}
+    return {"_dedup": stored, "url": f"https://{host}/page", "published": day, "title": title}
 
 
 DOCUMENTS = [
@@ -65,7 +65,7 @@ def test_a_group_with_several_leaders_is_reported(engine, index):
 
 
 def test_documents_left_out_for_lack_of_a_value_are_counted(engine, index):
-    bare = {"dedup": {"scheme": "sf2-x", "lang": "ru", "group": 3, "leader": False}, "url": "mailto:a@b"}
+    bare = {"_dedup": {"scheme": "sf2-x", "lang": "ru", "group": 3, "leader": False}, "url": "mailto:a@b"}
     assert not engine.bulk([{"_index": index, "_id": "d8", "_source": bare}]).failures
     made = make_report(engine, index, listed=2)
     assert made.without == {"hosts": 1, "languages": 0, "months": 1}
@@ -86,7 +86,7 @@ def test_a_year_alone_is_that_year_where_the_field_is_a_date(engine, index):
 
 
 def test_a_placeholder_is_not_counted(engine, index):
-    place = {"dedup": {"pending": 1_900_000_000_000, "attempt": "a"}}
+    place = {"_dedup": {"pending": 1_900_000_000_000, "attempt": "a"}}
     assert not engine.bulk([{"_index": index, "_id": "coming", "_source": place}]).failures
     made = make_report(engine, index)
     assert (made.documents, made.without_group, made.placeholders) == (7, 1, 1)
@@ -220,7 +220,7 @@ def test_an_index_without_numbers_says_how_to_get_them(engine):
 
 
 def tallied(*sources):
-    tally = GroupTally("dedup", ReportFields())
+    tally = GroupTally("_dedup", ReportFields())
     tally.add([{"_index": "x", "_id": f"d{at}", "_source": one} for at, one in enumerate(sources)])
     return tally.report("x", 10)
 
@@ -238,7 +238,7 @@ def tallied(*sources):
     ],
 )
 def test_values_without_a_host_count_for_no_host(url, host):
-    made = tallied({"dedup": {"group": 1, "leader": True}, "url": url})
+    made = tallied({"_dedup": {"group": 1, "leader": True}, "url": url})
     assert [one.value for one in made.hosts] == ([host] if host else [])
 
 
@@ -246,7 +246,7 @@ def test_invalid_dates_are_ignored():
     dates = ["0001-02-03", 253402300800000 * 1000, "2026-01-01"]
     made = tallied(
         *(
-            {"dedup": {"group": at // 2, "leader": at % 2 == 0}, "date": day}
+            {"_dedup": {"group": at // 2, "leader": at % 2 == 0}, "date": day}
             for at, day in enumerate(dates * 2)
         )
     )
@@ -264,7 +264,7 @@ def texts_of(html: str) -> list[tuple[float, str, str]]:
 
 def test_short_labels_take_no_room_from_the_bars():
     languages = ["ru", "uk", "en"]
-    made = tallied(*({"dedup": {"group": at, "leader": True, "lang": languages[at % 3]}} for at in range(9)))
+    made = tallied(*({"_dedup": {"group": at, "leader": True, "lang": languages[at % 3]}} for at in range(9)))
     (start,) = {x for x, anchor, told in texts_of(page(made)) if anchor == "end" and told in languages}
     assert start < 60
 
@@ -276,7 +276,7 @@ def test_no_label_of_a_plot_leaves_it():
     made = tallied(
         *(
             {
-                "dedup": {"group": at, "leader": True},
+                "_dedup": {"group": at, "leader": True},
                 "host": hosts[at % 6],
                 "date": f"20{at % 20 + 10}-0{at % 9 + 1}-01",
             }
@@ -298,7 +298,7 @@ def test_no_label_of_a_plot_leaves_it():
 def test_months_without_documents_are_drawn():
     days = ["2026-01-05", "2026-04-05"]
     html = page(
-        tallied(*({"dedup": {"group": at, "leader": True}, "date": day} for at, day in enumerate(days)))
+        tallied(*({"_dedup": {"group": at, "leader": True}, "date": day} for at, day in enumerate(days)))
     )
     assert "2026-02: 0 of 0" in html
     assert "2026-03: 0 of 0" in html

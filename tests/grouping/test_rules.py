@@ -75,11 +75,11 @@ def test_later_indexing_and_gates_follow_noted_rules(engine, index):
     pairs = Rules.of(recipe)
     assert pairs.or_noted(replace(recipe, grouping={})) == pairs
     with Gate(engine, index, Policy("tag")) as gate:
-        strict = gate.admit([{"_id": "p9001", "host": "b.org", "dedup": twin(engine, index)}])
+        strict = gate.admit([{"_id": "p9001", "host": "b.org", "_dedup": twin(engine, index)}])
     assert strict[0].leads
     regroup(engine, index, RegroupOptions(by_scheme=True))
     with Gate(engine, index, Policy("tag")) as gate:
-        loose = gate.admit([{"_id": "p9002", "host": "b.org", "dedup": twin(engine, index)}])
+        loose = gate.admit([{"_id": "p9002", "host": "b.org", "_dedup": twin(engine, index)}])
     assert not loose[0].leads
 
 

@@ -39,7 +39,7 @@ def numbering(engine, rules):
 def groups(engine):
     engine.refresh("texts")
     hits = engine.search("texts", {"size": 100})["hits"]["hits"]
-    return {hit["_id"]: hit["_source"]["dedup"]["group"] for hit in hits}
+    return {hit["_id"]: hit["_source"]["_dedup"]["group"] for hit in hits}
 
 
 @PLACES
@@ -125,7 +125,7 @@ def test_regrouping_orders_by_a_multi_field(engine, index, pipeline, text):
     index_documents(engine, index, documents, pipeline, workers=1)
     regroup(engine, index, RegroupOptions("leader", order="site.keyword"))
     hits = engine.search(index, {"size": 10})["hits"]["hits"]
-    assert [hit["_id"] for hit in hits if hit["_source"]["dedup"]["leader"]] == ["2"]
+    assert [hit["_id"] for hit in hits if hit["_source"]["_dedup"]["leader"]] == ["2"]
 
 
 def test_an_order_field_without_values_is_refused(engine, index, pipeline, text):
@@ -134,7 +134,7 @@ def test_an_order_field_without_values_is_refused(engine, index, pipeline, text)
         regroup(engine, index, RegroupOptions(order="-day"))
     with pytest.raises(ConfigError, match="names no field"):
         RegroupOptions(order="-")
-    assert "group" not in engine.get(index, "0")["_source"]["dedup"]
+    assert "group" not in engine.get(index, "0")["_source"]["_dedup"]
 
 
 def test_equal_texts_without_a_value_in_the_scope_have_numbers_of_their_own(engine, index, pipeline, text):

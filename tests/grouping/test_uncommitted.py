@@ -68,7 +68,7 @@ def test_uncommitted_groups_are_joined_and_get_new_leaders(held, pipeline, text)
         held.bulk([{"_op_type": "delete", "_index": "texts", "_id": "first"}])
         third = gate.add({"id": "third", "body": text("a", 2)})
         assert third.group == first.group
-        assert held.get("texts", "second")["_source"]["dedup"]["leader"] is True
+        assert held.get("texts", "second")["_source"]["_dedup"]["leader"] is True
         assert _seen(held) == set()
 
 
@@ -128,10 +128,10 @@ def test_on_a_full_disk_nothing_is_accepted_until_there_is_room(held, pipeline, 
 
 def test_a_number_that_only_an_uncommitted_document_has_is_taken(held, pipeline, text):
     one, other = (made.document for made in pipeline.run_block([{"body": text("a")}, {"body": text("b")}]))
-    first, second, *_ = numbers_of(Fingerprint.from_field(one["dedup"]), (), "texts", "one")
+    first, second, *_ = numbers_of(Fingerprint.from_field(one["_dedup"]), (), "texts", "one")
     with _gate(held, pipeline, "tag") as gate:
         gate.add({"id": "any", "body": text("c")})
-        source = {**other, "dedup": {**other["dedup"], "group": first, "leader": True}}
+        source = {**other, "_dedup": {**other["_dedup"], "group": first, "leader": True}}
         assert not held.bulk([{"_index": "texts", "_id": "other", "_source": source}]).failures
         assert gate.add({"id": "one", "body": text("a")}).group == second
         assert _seen(held) == set()

@@ -18,11 +18,11 @@ def _done(document, words=None):
 
 def test_texts_that_were_given_do_not_travel_and_are_there_again():
     asked = {"body": _TEXT, "copy": _TEXT, "other": _OTHER, "title": "short", "n": 1}
-    made = _done({**asked, "dedup": {"a": _TEXT}}, {_TEXT: "a b", _OTHER: "c", "short": "d"})
+    made = _done({**asked, "_dedup": {"a": _TEXT}}, {_TEXT: "a b", _OTHER: "c", "short": "d"})
     sent = elide_texts(made, asked)
     assert len(pickle.dumps(sent.document["body"])) < 200
-    assert {name: sent.document[name] for name in ("title", "n", "dedup")} == {
-        "title": "short", "n": 1, "dedup": {"a": _TEXT},
+    assert {name: sent.document[name] for name in ("title", "n", "_dedup")} == {
+        "title": "short", "n": 1, "_dedup": {"a": _TEXT},
     }  # fmt: skip
     back = restore_texts(pickle.loads(pickle.dumps(sent)), dict(asked))
     assert back == made

@@ -67,7 +67,7 @@ def test_what_is_not_there_can_not_be_cut_out():
 )
 def test_fields_of_documents_are_distinguished_from_those_of_steps(make_pipeline, processors, raw):
     pipeline = make_pipeline(*processors, {"supershingle": {"fields": ["title", "body"]}})
-    assert raw_fields(pipeline.steps, "dedup") == raw
+    assert raw_fields(pipeline.steps, "_dedup") == raw
 
 
 TEXT = "Слово за словом складывается достаточно длинный текст для подписи"

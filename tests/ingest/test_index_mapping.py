@@ -24,7 +24,7 @@ TEXT = "The old bridge is closed until Monday because the river rises, buses tak
 
 
 @pytest.mark.parametrize(
-    "target", ["title", "body", "body.dedup", "_id", "_index", "a..b", " ", "_source._id"]
+    "target", ["title", "body", "body._dedup", "_id", "_index", "a..b", " ", "_source._id"]
 )
 def test_a_pipeline_writes_no_fingerprint_over_what_it_reads_or_engines_keep(target):
     step = {"fields": ["title", "body"], "target_field": target}
@@ -39,7 +39,7 @@ def test_a_pipeline_writes_no_fingerprint_over_what_it_reads_or_engines_keep(tar
 def test_a_target_inside_a_text_field_is_refused_and_a_sibling_is_not():
     with pytest.raises(ConfigError, match="'article' holds a text that fingerprints are made of"):
         check_field("field", "article", ["article.body"])
-    for name in ("article.dedup", "articles", "fp.x", "a b"):
+    for name in ("article._dedup", "articles", "fp.x", "a b"):
         assert check_field("field", name, ["article.body"]) == name
 
 
@@ -69,11 +69,11 @@ def test_a_document_whose_field_holds_something_else_fails_and_is_kept_whole(
 ):
     pipeline = Pipeline.from_json(default_definition(), scheme, canonicalizer)
     letters = tmp_path / "failed.jsonl"
-    given = [{"_id": "1", "body": TEXT, "dedup": held}, {"_id": "2", "body": TEXT}]
+    given = [{"_id": "1", "body": TEXT, "_dedup": held}, {"_id": "2", "body": TEXT}]
     summary = index_documents(engine, "i", given, pipeline, workers=1, dead_letters=letters)
     assert (summary.indexed, summary.failed, "fingerprints_left_out" in summary.counts) == (1, 1, False)
     (reason,) = summary.reasons
-    assert f"[dedup] {said}" in reason
+    assert f"[_dedup] {said}" in reason
     assert "would be lost: keep fingerprints in another field" in reason
     assert json.loads(letters.read_text())["document"] == given[0]
 
@@ -82,15 +82,15 @@ def test_a_document_whose_field_holds_something_else_fails_and_is_kept_whole(
     "held", [None, {}, [], {"digest": "x"}, [{"lang": "ru"}], {"group": 5, "leader": True}]
 )
 def test_parts_of_a_fingerprint_are_not_foreign(held):
-    assert foreign_content({"dedup": held}, "dedup") == ""
-    assert foreign_content({"a.dedup": held}, "a.dedup") == ""
+    assert foreign_content({"_dedup": held}, "_dedup") == ""
+    assert foreign_content({"a._dedup": held}, "a._dedup") == ""
 
 
 def test_the_parts_of_a_fingerprint_are_those_of_the_mapping(scheme):
     pipeline = Pipeline.from_json(
         {"processors": [{"supershingle": {"field": "body", "passages": True}}]}, scheme
     )
-    mapped = recipe_mappings(pipeline.recipe())["properties"]["dedup"]["properties"]
+    mapped = recipe_mappings(pipeline.recipe())["properties"]["_dedup"]["properties"]
     assert mapped.keys() == FINGERPRINT_PARTS
     assert not FINGERPRINT_PARTS & BOOKKEEPING_PARTS
 
@@ -105,15 +105,15 @@ def pages(scheme, canonicalizer) -> Pipeline:
 
 
 def forged(stored: dict) -> dict[str, str]:
-    flat = {f"dedup.{name}": value for name, value in stored.items()}
+    flat = {f"_dedup.{name}": value for name, value in stored.items()}
     spam = {"id": "spam", "body": SPAM}
     return {
-        "nested": json.dumps({**spam, "dedup": stored}),
+        "nested": json.dumps({**spam, "_dedup": stored}),
         "flat": json.dumps({**spam, **flat}),
-        "mixed": json.dumps({**spam, "dedup": {"lang": "ru"}, **flat}),
-        "a list": json.dumps({**spam, "dedup": [stored]}),
-        "a key twice": json.dumps(spam)[:-1] + f', "dedup": {json.dumps(stored)}, "dedup.digest": "x", '
-        f'"dedup": {json.dumps(stored)}}}',
+        "mixed": json.dumps({**spam, "_dedup": {"lang": "ru"}, **flat}),
+        "a list": json.dumps({**spam, "_dedup": [stored]}),
+        "a key twice": json.dumps(spam)[:-1] + f', "_dedup": {json.dumps(stored)}, "_dedup.digest": "x", '
+        f'"_dedup": {json.dumps(stored)}}}',
         "a hit": json.dumps({"_id": "spam", "_source": {"body": SPAM, **flat}}),
     }
 
@@ -128,42 +128,42 @@ def test_in_no_form(engine, pages, scheme, tmp_path: Path, form: str, workers: i
     summary = index_documents(engine, "i", read(file), pages, workers=workers)
     assert (summary.indexed, summary.counts["fingerprints_left_out"]) == (2, 1)
     source = engine.get("i", "spam")["_source"]
-    assert [name for name in source if name.startswith("dedup")] == ["dedup"]
-    assert Fingerprint.from_field(source["dedup"]).digest != victim.digest
+    assert [name for name in source if name.startswith("_dedup")] == ["_dedup"]
+    assert Fingerprint.from_field(source["_dedup"]).digest != victim.digest
     page = FoldedSearch(engine, scheme).search("i", {"query": {"match_all": {}}})
     assert len(page["hits"]["hits"]) == 2
 
 
 def test_a_dotted_field_is_guarded_too(engine, scheme, canonicalizer, tmp_path: Path):
     pipeline = Pipeline.from_json(
-        {"processors": [{"supershingle": {"field": "body", "target_field": "meta.dedup"}}]},
+        {"processors": [{"supershingle": {"field": "body", "target_field": "meta._dedup"}}]},
         scheme,
         canonicalizer,
     )
     (victim,) = pipeline.tools.fingerprinter.fingerprint([VICTIM])
     stored = victim.to_field()
     given = [
-        {"_id": "1", "body": SPAM, "meta.dedup.digest": stored["digest"], "meta": {"site": "a"}},
-        {"_id": "2", "body": SPAM, "meta": {"dedup.digest": stored["digest"], "site": "a"}},
-        {"_id": "3", "body": SPAM, "meta.dedup": stored},
+        {"_id": "1", "body": SPAM, "meta._dedup.digest": stored["digest"], "meta": {"site": "a"}},
+        {"_id": "2", "body": SPAM, "meta": {"_dedup.digest": stored["digest"], "site": "a"}},
+        {"_id": "3", "body": SPAM, "meta._dedup": stored},
     ]
-    summary = index_documents(engine, "i", given, pipeline, field="meta.dedup", workers=1)
+    summary = index_documents(engine, "i", given, pipeline, field="meta._dedup", workers=1)
     assert (summary.indexed, summary.counts["fingerprints_left_out"]) == (3, 3)
     for document in given:
         source = engine.get("i", document["_id"])["_source"]
-        assert Fingerprint.from_field(source["meta"]["dedup"]).digest != victim.digest
+        assert Fingerprint.from_field(source["meta"]["_dedup"]).digest != victim.digest
         assert stored["digest"] not in json.dumps(source)
 
 
 def test_a_recipe_with_groups_maps_their_number_as_what_engines_collapse_by():
-    made = recipe_mappings(replace(default_recipe(SCHEME, "meta.dedup"), groups=True))
-    inner = made["properties"]["meta"]["properties"]["dedup"]["properties"]
+    made = recipe_mappings(replace(default_recipe(SCHEME, "meta._dedup"), groups=True))
+    inner = made["properties"]["meta"]["properties"]["_dedup"]["properties"]
     assert inner["group"] == {"type": "long"}
     assert Recipe.of(made, "site").groups
 
 
 def test_a_recipe_without_groups_maps_no_number_and_says_nothing_of_groups():
     made = recipe_mappings(default_recipe(SCHEME))
-    assert "group" not in made["properties"]["dedup"]["properties"]
+    assert "group" not in made["properties"]["_dedup"]["properties"]
     assert "groups" not in made["_meta"]["shinglefold"]
     assert not Recipe.of(made, "site").groups

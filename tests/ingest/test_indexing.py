@@ -88,8 +88,8 @@ def test_documents_end_in_the_index_with_their_fingerprints(
     assert (summary.read, summary.indexed, summary.dropped, summary.failed) == (2_500, 2_500, 0, 0)
     assert count(engine, "notes") == 2_500
     stored = engine.get("notes", "7")["_source"]
-    assert stored.keys() == {"title", "body", "dedup"}
-    assert Fingerprint.from_field(stored["dedup"]).scheme == scheme.id == summary.scheme
+    assert stored.keys() == {"title", "body", "_dedup"}
+    assert Fingerprint.from_field(stored["_dedup"]).scheme == scheme.id == summary.scheme
     assert summary.languages == {"ru": 2_500}
     assert {"read", "canon", "sketch", "index", "commit", "total"} <= summary.seconds.keys()
     assert [step.read for step in seen] == sorted(step.read for step in seen)
@@ -102,12 +102,12 @@ def test_the_mapping_keeps_the_recipe_and_the_field(engine: EmbeddedEngine, page
     made = engine.mappings("i")
     noted = made["_meta"]["shinglefold"]
     assert noted.items() >= json.loads(json.dumps(scheme.to_json())).items()
-    assert (noted["field"], noted["fields"], noted["product"]) == ("dedup", ["title", "body"], __version__)
+    assert (noted["field"], noted["fields"], noted["product"]) == ("_dedup", ["title", "body"], __version__)
     assert noted["pipeline"]["processors"][-1]["supershingle"]["language_field"] == "lang"
     assert Recipe.of(made, "i") == pages.recipe()
     assert len(json.dumps(noted)) < 1_700
     assert made["properties"]["host"] == {"type": "keyword"}
-    stored = made["properties"]["dedup"]["properties"]
+    stored = made["properties"]["_dedup"]["properties"]
     assert stored["supershingles"] == {"type": "keyword", "doc_values": False, "norms": True}
     assert mappings(scheme, "a.b")["properties"]["a"]["properties"]["b"]["properties"]["scheme"]
 
@@ -130,7 +130,7 @@ def test_an_index_that_was_not_made_for_fingerprints_is_refused(
     with pytest.raises(ConfigError, match="not made for fingerprints"):
         index_documents(engine, "plain", sources(1), pages, workers=1)
     engine.create_index("other-field", mappings(scheme, "copies"), {})
-    with pytest.raises(RecipeMismatch, match="field copies, not dedup"):
+    with pytest.raises(RecipeMismatch, match="field copies, not _dedup"):
         index_documents(engine, "other-field", sources(1), pages, workers=1)
 
 
@@ -172,9 +172,9 @@ def test_bad_input_is_counted_and_kept_with_its_lines(
     assert sum(summary.reasons.values()) == 5
     assert summary.dead_letters == str(dead)
     for name in ("empty", "word", "long"):
-        assert "signature" not in engine.get("i", name)["_source"]["dedup"]
+        assert "signature" not in engine.get("i", name)["_source"]["_dedup"]
     assert engine.get("i", "surrogate")["_source"]["body"].startswith("\ufffd")
-    assert engine.get("i", "klingon")["_source"]["dedup"]["lang"] == "ru"
+    assert engine.get("i", "klingon")["_source"]["_dedup"]["lang"] == "ru"
 
 
 def test_dead_letters_can_be_indexed_once_the_pipeline_is_corrected(

@@ -39,7 +39,7 @@ def test_menu_header_and_footer_go_and_the_article_stays(run_main_content):
 
 def test_a_copy_on_another_site_has_the_same_fingerprint(run_one):
     steps = ({"main_content": {"field": "body"}}, {"supershingle": {"field": "body"}})
-    prints = [run_one({"body": page(ARTICLE, name)}, *steps).document["dedup"] for name in ("А", "Газета Б")]
+    prints = [run_one({"body": page(ARTICLE, name)}, *steps).document["_dedup"] for name in ("А", "Газета Б")]
     assert prints[0]["digest"] == prints[1]["digest"]
 
 

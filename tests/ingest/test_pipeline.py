@@ -143,14 +143,14 @@ def test_the_default_pipeline_takes_pages_and_texts(scheme: Scheme, canonicalize
     page = {"_id": "1", "format": "html", "title": "Снег", "body": f"<p>{text}</p><script>x()</script>"}
     plain = {"_id": "2", "title": "Снег", "body": text}
     one, other, empty = (o.document for o in pipeline.run([page, plain, {"_id": "3"}]))
-    assert one["dedup"] == other["dedup"]
-    assert (one["dedup"]["lang"], empty["dedup"]["lang"]) == ("ru", "und")
+    assert one["_dedup"] == other["_dedup"]
+    assert (one["_dedup"]["lang"], empty["_dedup"]["lang"]) == ("ru", "und")
     for given, made in ((page, one), (plain, other), ({"_id": "3"}, empty)):
-        assert {name: value for name, value in made.items() if name != "dedup"} == given
+        assert {name: value for name, value in made.items() if name != "_dedup"} == given
     files = Pipeline.from_json(default_definition(pages=True), scheme, canonicalizer)
     stored = next(files.run([page])).document
     assert stored == {**other, "_id": "1", "format": "text"}
-    assert "signature" not in empty["dedup"]
+    assert "signature" not in empty["_dedup"]
 
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)

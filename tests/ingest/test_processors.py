@@ -70,13 +70,13 @@ def test_supershingle_joins_fields_by_a_newline(run_one: Run, fingerprinter: Fin
     document = {"title": "Первый снег", "body": "Сегодня в городе выпал первый снег и стало тихо"}
     done = run_one(document, {"supershingle": {"fields": ["title", "body"]}}).document
     (alone,) = fingerprinter.fingerprint(["\n".join(document.values())])
-    assert done["dedup"] == alone.to_field()
+    assert done["_dedup"] == alone.to_field()
 
 
 def test_supershingle_gives_a_document_without_text_a_field_without_a_signature(run_one: Run):
     done = run_one({"other": 1}, {"supershingle": {"field": "body"}}).document
-    assert done["dedup"].keys() == {"scheme", "lang", "shingles", "digest"}
-    assert done["dedup"]["digest"].endswith(".und.0.")
+    assert done["_dedup"].keys() == {"scheme", "lang", "shingles", "digest"}
+    assert done["_dedup"]["digest"].endswith(".und.0.")
     strict = run_one({"other": 1}, {"supershingle": {"field": "body", "ignore_missing": False}})
     assert strict.status == "failed"
 
@@ -94,8 +94,8 @@ def test_a_declared_language_wins(run_one: Run, fingerprinter: Fingerprinter, de
     text = "мова слово текст без знаків"
     step = {"supershingle": {"field": "body", "language_field": "lang"}}
     done = run_one({"body": text, "lang": declared}, step).document
-    assert done["dedup"] == fingerprinter.fingerprint([text], ["ru"])[0].to_field()
-    assert done["dedup"]["lang"] == "ru"
+    assert done["_dedup"] == fingerprinter.fingerprint([text], ["ru"])[0].to_field()
+    assert done["_dedup"]["lang"] == "ru"
 
 
 @pytest.mark.parametrize("declared", ["xx", "Klingon", 5, ["ru"], {"code": "ru"}])
@@ -105,7 +105,7 @@ def test_an_unknown_declared_language_is_replaced_by_detection_and_counted(
     pipeline = make_pipeline({"supershingle": {"field": "body", "language_field": "lang"}})
     pipeline.meter.take()
     (outcome,) = pipeline.run([{"body": "Мама мыла раму утром", "lang": declared}])
-    assert outcome.document["dedup"]["lang"] == "ru"
+    assert outcome.document["_dedup"]["lang"] == "ru"
     assert pipeline.meter.counts["unknown_language"] == 1
 
 

@@ -29,8 +29,8 @@ def test_every_document_gets_the_fingerprint_it_would_have_been_indexed_with(eng
     summary = backfill(engine, unsigned, pipeline, ALONE)
     index_documents(engine, "fresh", pages(250), pipeline, workers=1)
     fresh = stored(engine, "fresh")
-    assert {id_: source["dedup"] for id_, source in stored(engine, unsigned).items()} == {
-        id_: source["dedup"] for id_, source in fresh.items()
+    assert {id_: source["_dedup"] for id_, source in stored(engine, unsigned).items()} == {
+        id_: source["_dedup"] for id_, source in fresh.items()
     }
     assert (summary.counts.read, summary.counts.updated, summary.remaining) == (250, 250, 0)
     assert adds_up(summary.counts)
@@ -46,7 +46,7 @@ def test_nothing_but_the_fingerprint_is_written(engine, unsigned, pipeline):
     before = stored(engine, unsigned)
     backfill(engine, unsigned, pipeline, ALONE)
     after = stored(engine, unsigned)
-    assert {id_: {**source, "dedup": after[id_]["dedup"]} for id_, source in before.items()} == after
+    assert {id_: {**source, "_dedup": after[id_]["_dedup"]} for id_, source in before.items()} == after
 
 
 def test_markup_is_stripped_for_the_fingerprint_and_kept_in_the_document(engine, scheme, pipeline):
@@ -83,7 +83,7 @@ def test_a_new_scheme_replaces_the_old_one_in_every_document(engine, unsigned, s
     carry_out(engine, make_plan(engine, SetupRequest(default_recipe(newer), indices=(unsigned,))))
     summary = backfill(engine, unsigned, make(newer, pipeline), ALONE)
     assert summary.counts.updated == 250
-    assert {source["dedup"]["scheme"] for source in stored(engine, unsigned).values()} == {newer.id}
+    assert {source["_dedup"]["scheme"] for source in stored(engine, unsigned).values()} == {newer.id}
     assert not list(wrongly_signed(stored(engine, unsigned), make(newer, pipeline).tools.fingerprinter))
     with pytest.raises(SchemeMismatch):
         backfill(engine, unsigned, other, ALONE)
@@ -116,7 +116,7 @@ def test_documents_the_pipeline_drops_stay_as_they_are(engine, scheme, pipeline)
     store(engine, "pages", pages(250))
     summary = backfill(engine, "pages", dropping, ALONE)
     assert (summary.counts.updated, summary.counts.dropped) == (249, 1)
-    assert "dedup" not in stored(engine, "pages")["page-7"]
+    assert "_dedup" not in stored(engine, "pages")["page-7"]
 
 
 def test_the_field_may_be_inside_another(engine, scheme, pipeline):
@@ -188,7 +188,7 @@ def test_it_is_found_by_the_doctor_and_healed_by_a_backfill(engine, pipeline, sc
     assert diagnose(engine, "pages", pipeline).findings == {"sound": 5}
     one, other = list(stored(engine, "pages"))[:2]
     sources = stored(engine, "pages")
-    forged = {**sources[one], "dedup.digest": sources[other]["dedup"]["digest"]}
+    forged = {**sources[one], "_dedup.digest": sources[other]["_dedup"]["digest"]}
     engine.bulk([{"_index": "pages", "_id": one, "_source": forged}])
     engine.refresh("pages")
     found = diagnose(engine, "pages", pipeline)
@@ -196,7 +196,7 @@ def test_it_is_found_by_the_doctor_and_healed_by_a_backfill(engine, pipeline, sc
     assert backfill(engine, "pages", pipeline, options).counts.updated == 1
     assert diagnose(engine, "pages", pipeline).findings == {"sound": 5}
     assert not list(wrongly_signed(stored(engine, "pages"), pipeline.tools.fingerprinter))
-    assert all("dedup.digest" not in source for source in stored(engine, "pages").values())
+    assert all("_dedup.digest" not in source for source in stored(engine, "pages").values())
 
 
 COUNT = 1_500

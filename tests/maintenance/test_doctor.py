@@ -58,16 +58,16 @@ def test_other_fields_may_change(engine, signed, pipeline):
     ],
 )
 def test_each_finding_is_reported_by_name(engine, signed, pipeline, stored, finding):
-    change(engine, signed, "page-3", dedup=stored)
+    change(engine, signed, "page-3", _dedup=stored)
     found = diagnose(engine, signed, pipeline, ALONE)
     assert found.listed == {finding: ["page-3"]}
     assert sum(found.findings.values()) == found.documents == 120
 
 
 def test_a_backfill_repairs_every_finding_it_can(engine, signed, pipeline):
-    change(engine, signed, "page-1", dedup=None)
-    change(engine, signed, "page-2", dedup={"scheme": "sf1-other"})
-    change(engine, signed, "page-3", dedup={"signature": None})
+    change(engine, signed, "page-1", _dedup=None)
+    change(engine, signed, "page-2", _dedup={"scheme": "sf1-other"})
+    change(engine, signed, "page-3", _dedup={"signature": None})
     change(engine, signed, "page-4", body="короче")
     change(engine, signed, "page-5", body=["не", "текст"])
     assert diagnose(engine, signed, pipeline, ALONE).findings["sound"] == 115
@@ -87,7 +87,7 @@ def test_what_no_backfill_can_sign_is_not_left_to_one(engine, pipeline, unsigned
 
 
 def test_a_language_noted_after_it_was_found_is_no_change(engine, scheme, canonicalizer):
-    noting = {"set": {"field": "lang", "copy_from": "dedup.lang", "override": False}}
+    noting = {"set": {"field": "lang", "copy_from": "_dedup.lang", "override": False}}
     definition = default_definition()
     definition["processors"].append(noting)
     pipeline = Pipeline.from_json(definition, scheme, canonicalizer)
@@ -107,7 +107,7 @@ def test_mappings_of_another_scheme_or_of_none_are_reported(engine, signed, sche
     store(engine, "bare", pages(2))
     found = diagnose(engine, "bare", pipeline, ALONE)
     assert "the mappings name no scheme (_meta.shinglefold)" in found.mapping
-    assert "dedup.signature is not mapped" in found.mapping
+    assert "_dedup.signature is not mapped" in found.mapping
     assert found.findings == {"unsigned": 2}
 
 

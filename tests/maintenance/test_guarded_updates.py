@@ -41,7 +41,7 @@ def test_concurrent_changes_are_fingerprinted_in_their_newest_version(engine, un
     assert (counts.updated, counts.conflicts, counts.changed, summary.remaining) == (250, 1, [_ID], 0)
     assert adds_up(counts)
     (outcome,) = pipeline.run_block([{"_id": _ID, **text["_source"]}])
-    assert stored(engine, unsigned)[_ID]["dedup"] == outcome.document["dedup"]
+    assert stored(engine, unsigned)[_ID]["_dedup"] == outcome.document["_dedup"]
 
 
 @pytest.mark.parametrize("status", [409, 404])

@@ -27,7 +27,7 @@ ALONE = BackfillOptions(workers=1)
     [
         ({"enabled": False}, "_source is off"),
         ({"excludes": ["body"]}, r"excludes: body\), and an update would remove them from the index"),
-        ({"excludes": ["dedup"]}, "excludes: dedup"),
+        ({"excludes": ["_dedup"]}, "excludes: _dedup"),
         ({"includes": ["title"]}, "includes: title"),
         ({"mode": "synthetic"}, "rebuilt from the fields"),
         ({"mode": "disabled"}, "_source is off"),
@@ -70,7 +70,7 @@ def test_a_complete_source_allows_updates(source):
     ],
 )
 def test_foreign_fields_are_reported_with_a_remedy(definition, said):
-    (told,) = field_obstacles("shop", {"properties": {"dedup": definition}}, "dedup")
+    (told,) = field_obstacles("shop", {"properties": {"_dedup": definition}}, "_dedup")
     assert said in told
     assert told.endswith("`shinglefold setup shop --dedup-field _copies`")
 
@@ -111,45 +111,45 @@ def test_an_index_without_writes_is_reported_with_a_remedy(settings, remedy):
     ],
 )
 def test_what_is_no_fingerprint_is_known_as_such(value):
-    assert "no fingerprint" in unrecognized_content({"dedup": value}, "dedup")
+    assert "no fingerprint" in unrecognized_content({"_dedup": value}, "_dedup")
 
 
 def test_names_with_points_are_taken_for_what_they_mean():
-    assert "'of'" in unrecognized_content({"dedup.of": "x", "dedup": {"scheme": "sf2-x"}}, "dedup")
-    assert not unrecognized_content({"dedup.digest": "x", "dedup": {"scheme": "sf2-x"}}, "dedup")
-    assert not unrecognized_content({"dedupe.of": "x"}, "dedup")
+    assert "'of'" in unrecognized_content({"_dedup.of": "x", "_dedup": {"scheme": "sf2-x"}}, "_dedup")
+    assert not unrecognized_content({"_dedup.digest": "x", "_dedup": {"scheme": "sf2-x"}}, "_dedup")
+    assert not unrecognized_content({"dedupe.of": "x"}, "_dedup")
 
 
 @pytest.mark.parametrize(
     "value", [None, {}, {"scheme": None}, {"scheme": "sf2-x", "lang": "ru", "group": None}]
 )
 def test_a_fingerprint_and_an_empty_field_are_not_foreign(value):
-    assert not unrecognized_content({"dedup": value}, "dedup")
-    assert not unrecognized_content({}, "dedup")
+    assert not unrecognized_content({"_dedup": value}, "_dedup")
+    assert not unrecognized_content({}, "_dedup")
 
 
 def test_a_foreign_object_is_refused_before_anything_is_written(engine, scheme, pipeline):
     theirs = {"properties": {"of": {"type": "keyword"}}}
     made = mappings(scheme)
-    made["properties"]["dedup"]["properties"] |= theirs["properties"]
+    made["properties"]["_dedup"]["properties"] |= theirs["properties"]
     engine.create_index("shop", {**made, "properties": {**made["properties"], **FIELDS}}, {})
-    store(engine, "shop", [{**page, "dedup": {"of": "x"}} for page in pages(20)])
+    store(engine, "shop", [{**page, "_dedup": {"of": "x"}} for page in pages(20)])
     with pytest.raises(ConfigError, match="--dedup-field _copies"):
         backfill(engine, "shop", pipeline, ALONE)
-    assert all(source["dedup"] == {"of": "x"} for source in stored(engine, "shop").values())
+    assert all(source["_dedup"] == {"of": "x"} for source in stored(engine, "shop").values())
 
 
 def test_a_foreign_object_in_a_document_is_left_alone_and_counted(engine, scheme, pipeline):
     ensure_index(engine, "pages", default_recipe(scheme), properties=FIELDS)
     some = pages(20)
-    some[3]["dedup"] = {"lang": "ru"}
-    some[4]["dedup"] = {"digest": "0af3"}
+    some[3]["_dedup"] = {"lang": "ru"}
+    some[4]["_dedup"] = {"digest": "0af3"}
     store(engine, "pages", some)
     summary = backfill(engine, "pages", pipeline, ALONE)
     assert (summary.counts.updated, summary.counts.failed) == (18, 2)
     assert all("not changed" in reason for reason in summary.counts.reasons)
     found = stored(engine, "pages")
-    assert (found["page-3"]["dedup"], found["page-4"]["dedup"]) == (
+    assert (found["page-3"]["_dedup"], found["page-4"]["_dedup"]) == (
         {"lang": "ru"},
         {"digest": "0af3"},
     )
@@ -158,7 +158,7 @@ def test_a_foreign_object_in_a_document_is_left_alone_and_counted(engine, scheme
     assert not told.healthy
 
 
-@pytest.mark.parametrize("field", ["dedup", "meta.print"])
+@pytest.mark.parametrize("field", ["_dedup", "meta.print"])
 def test_the_mappings_of_a_new_index_lack_nothing(scheme, field):
     found = compare_mappings(mappings(scheme, field), default_recipe(scheme, field))
     assert (dict(found.missing), found.wrong) == ({}, ())
@@ -174,17 +174,21 @@ def test_an_index_without_fingerprints_lacks_all_fields_and_can_be_set_up(scheme
 @pytest.mark.parametrize(
     ("name", "definition", "said"),
     [
-        ("signature", {"type": "binary"}, "dedup.signature is mapped without doc_values"),
-        ("signature", {"type": "text"}, "dedup.signature is mapped as text, binary is needed"),
-        ("digest", {"type": "keyword", "doc_values": False}, "dedup.digest is mapped without doc_values"),
-        ("supershingles", {"type": "keyword", "index": False}, "dedup.supershingles is mapped without index"),
-        ("scheme", {"type": "text", "fields": {}}, "dedup.scheme is mapped as text, keyword is needed"),
-        ("shingles", {"properties": {}}, "dedup.shingles is mapped as object, integer is needed"),
+        ("signature", {"type": "binary"}, "_dedup.signature is mapped without doc_values"),
+        ("signature", {"type": "text"}, "_dedup.signature is mapped as text, binary is needed"),
+        ("digest", {"type": "keyword", "doc_values": False}, "_dedup.digest is mapped without doc_values"),
+        (
+            "supershingles",
+            {"type": "keyword", "index": False},
+            "_dedup.supershingles is mapped without index",
+        ),
+        ("scheme", {"type": "text", "fields": {}}, "_dedup.scheme is mapped as text, keyword is needed"),
+        ("shingles", {"properties": {}}, "_dedup.shingles is mapped as object, integer is needed"),
     ],
 )
 def test_what_cannot_be_changed_in_place_is_reported(scheme, name, definition, said):
     made = copy.deepcopy(mappings(scheme))
-    made["properties"]["dedup"]["properties"][name] = definition
+    made["properties"]["_dedup"]["properties"][name] = definition
     assert compare_mappings(made, default_recipe(scheme)).wrong == (said,)
 
 
@@ -198,7 +202,7 @@ def test_what_cannot_be_changed_in_place_is_reported(scheme, name, definition, s
 )
 def test_what_takes_more_or_less_room_but_works_is_left_alone(scheme, name, definition):
     made = copy.deepcopy(mappings(scheme))
-    made["properties"]["dedup"]["properties"][name] = definition
+    made["properties"]["_dedup"]["properties"][name] = definition
     assert compare_mappings(made, default_recipe(scheme)).wrong == ()
 
 
@@ -206,14 +210,14 @@ def test_an_index_that_is_to_number_groups_lacks_their_fields(scheme):
     made = mappings(scheme)
     assert compare_mappings(made, default_recipe(scheme)).missing == {}
     lacking = compare_mappings(made, replace(default_recipe(scheme), groups=True)).missing
-    assert lacking == {"dedup.group": {"type": "long"}, "dedup.leader": {"type": "boolean"}}
+    assert lacking == {"_dedup.group": {"type": "long"}, "_dedup.leader": {"type": "boolean"}}
 
 
 def test_other_mappings_of_group_numbers_are_reported(scheme):
     made = mappings(scheme)
-    made["properties"]["dedup"]["properties"]["group"] = {"type": "keyword"}
+    made["properties"]["_dedup"]["properties"]["group"] = {"type": "keyword"}
     assert compare_mappings(made, replace(default_recipe(scheme), groups=True)).wrong == (
-        "dedup.group is mapped as keyword, long is needed",
+        "_dedup.group is mapped as keyword, long is needed",
     )
     assert compare_mappings(made, default_recipe(scheme)).wrong == ()
 

@@ -13,17 +13,17 @@ def hit(source, **rest):
 
 
 def test_a_pipeline_sees_a_document_as_it_was_before_it_had_a_fingerprint():
-    assert document_of(hit({"body": "x", "dedup": FULL}), "dedup") == {"_id": "7", "body": "x"}
+    assert document_of(hit({"body": "x", "_dedup": FULL}), "_dedup") == {"_id": "7", "body": "x"}
     assert document_of(hit({"meta": {"a": 1, "d": FULL}}), "meta.d") == {"_id": "7", "meta": {"a": 1}}
 
 
 def test_an_update_is_guarded_by_the_version_read_and_goes_where_the_document_is():
-    action = update_action(hit({}, _seq_no=5, _primary_term=2, _routing="r"), "dedup", FULL)
+    action = update_action(hit({}, _seq_no=5, _primary_term=2, _routing="r"), "_dedup", FULL)
     assert action == {
         "_op_type": "update",
         "_index": "pages",
         "_id": "7",
-        "doc": {"dedup": FULL},
+        "doc": {"_dedup": FULL},
         "if_seq_no": 5,
         "if_primary_term": 2,
         "routing": "r",
@@ -36,21 +36,21 @@ def test_an_engine_without_versions_gets_no_guard():
 
 
 def test_a_text_that_became_too_short_keeps_nothing_of_the_text_it_was():
-    doc = update_action(hit({"dedup": FULL}), "dedup", SHORT)["doc"]["dedup"]
+    doc = update_action(hit({"_dedup": FULL}), "_dedup", SHORT)["doc"]["_dedup"]
     assert doc["signature"] is None
     assert doc["supershingles"] is None
     assert Fingerprint.from_field({**FULL, **doc}) == Fingerprint.from_field(SHORT)
 
 
-@pytest.mark.parametrize("source", [{}, {"dedup": None}, {"dedup": "text"}, {"dedup": [1]}])
+@pytest.mark.parametrize("source", [{}, {"_dedup": None}, {"_dedup": "text"}, {"_dedup": [1]}])
 def test_what_is_no_fingerprint_counts_as_none(source):
-    assert stored_fingerprint(source, "dedup") == {}
+    assert stored_fingerprint(source, "_dedup") == {}
 
 
 def test_empty_parts_are_no_difference():
-    assert stored_fingerprint({"dedup": {**SHORT, "signature": None}}, "dedup") == SHORT
+    assert stored_fingerprint({"_dedup": {**SHORT, "signature": None}}, "_dedup") == SHORT
 
 
-@pytest.mark.parametrize("document", [None, {}, {"dedup": 5}, {"dedup": {"lang": "ru"}}])
+@pytest.mark.parametrize("document", [None, {}, {"_dedup": 5}, {"_dedup": {"lang": "ru"}}])
 def test_a_pipeline_that_wrote_no_fingerprint_is_noticed(document):
-    assert new_fingerprint(Outcome("done", document), "dedup") is None
+    assert new_fingerprint(Outcome("done", document), "_dedup") is None

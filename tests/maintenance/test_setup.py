@@ -27,20 +27,20 @@ def test_a_plan_changes_nothing_by_itself(engine, scheme):
 def test_an_index_in_use_is_upgraded_in_place_and_the_documents_to_backfill_are_counted(
     engine, scheme, pipeline
 ):
-    half = {"_meta": {"owner": "us"}, "properties": {**FIELDS, "dedup": {"properties": {}}}}
-    half["properties"]["dedup"]["properties"]["scheme"] = {"type": "keyword"}
+    half = {"_meta": {"owner": "us"}, "properties": {**FIELDS, "_dedup": {"properties": {}}}}
+    half["properties"]["_dedup"]["properties"]["scheme"] = {"type": "keyword"}
     engine.create_index("pages", half, {})
     store(engine, "pages", pages(12))
     request = SetupRequest(default_recipe(scheme), indices=("pages",))
     plan = make_plan(engine, request)
     (change,) = plan.changes
-    assert "+ dedup.signature: binary" in change.lines
-    assert not any("dedup.scheme" in line for line in change.lines)
+    assert "+ _dedup.signature: binary" in change.lines
+    assert not any("_dedup.scheme" in line for line in change.lines)
     assert plan.backfills == {"pages": 12}
     carry_out(engine, plan)
     made = engine.mappings("pages")
     assert made["_meta"]["owner"] == "us"
-    assert made["properties"]["dedup"] == mappings(scheme)["properties"]["dedup"]
+    assert made["properties"]["_dedup"] == mappings(scheme)["properties"]["_dedup"]
     backfill(engine, "pages", pipeline, BackfillOptions(workers=1))
     assert make_plan(engine, request) == type(plan)()
 
@@ -72,11 +72,11 @@ def test_another_decision_is_noted_without_a_backfill(engine, scheme, pipeline):
 
 
 def test_what_cannot_be_changed_is_reported_and_not_touched(engine, scheme):
-    engine.create_index("pages", {"properties": {"dedup": {"type": "keyword"}}}, {})
+    engine.create_index("pages", {"properties": {"_dedup": {"type": "keyword"}}}, {})
     plan = make_plan(engine, SetupRequest(default_recipe(scheme), indices=("pages",)))
     ((name, (told,)),) = plan.problems.items()
     assert name == "pages"
-    assert "[dedup] is mapped as keyword" in told
+    assert "[_dedup] is mapped as keyword" in told
     assert "shinglefold setup pages --dedup-field _copies" in told
     assert plan.changes == ()
 

@@ -69,15 +69,15 @@ def test_the_first_problem_is_reported(engine, signed):
 
 
 def test_documents_without_a_group_number_and_placeholders_are_counted(engine, pipeline):
-    recipe = replace(pipeline.recipe("dedup"), groups=True)
+    recipe = replace(pipeline.recipe("_dedup"), groups=True)
     ensure_index(engine, "pages", recipe, properties=FIELDS)
     index_documents(engine, "pages", pages(30), pipeline, workers=1)
     numbered = [
-        {"_op_type": "update", "_index": "pages", "_id": f"page-{n}", "doc": {"dedup": {"group": n}}}
+        {"_op_type": "update", "_index": "pages", "_id": f"page-{n}", "doc": {"_dedup": {"group": n}}}
         for n in range(10)
     ]
     kept = [
-        {"_op_type": "index", "_index": "pages", "_id": f"to-come-{n}", "_source": {"dedup": {"pending": 1}}}
+        {"_op_type": "index", "_index": "pages", "_id": f"to-come-{n}", "_source": {"_dedup": {"pending": 1}}}
         for n in range(2)
     ]
     assert not engine.bulk([*numbered, *kept]).failures

@@ -71,5 +71,5 @@ def document(number: int, rank: int, spec: Spec) -> dict[str, Any]:
     source = {"title": f"Page {rank} of list {number}", "list": number, "rank": rank}
     if spec.host is not None:
         source["host"] = spec.host
-    source |= {"published": (spec.published or 0) * 1000, "dedup": fingerprint_of(spec).to_field()}
+    source |= {"published": (spec.published or 0) * 1000, "_dedup": fingerprint_of(spec).to_field()}
     return {"_index": "pages", "_id": f"{number}-{rank}", "_source": source}

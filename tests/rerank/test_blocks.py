@@ -24,7 +24,7 @@ def _hits(seed):
 def _borders(hits, most):
     """Read all hits, at most so many at a time, and return where the block of each begins."""
     body = {"query": {"match_all": {}}, "sort": ["key"], "size": _COUNT + 1}
-    reading = WindowReader(body, FoldOptions(window=_WINDOW), SCHEME, "dedup", tie="_seq_no", most=most)
+    reading = WindowReader(body, FoldOptions(window=_WINDOW), SCHEME, "_dedup", tie="_seq_no", most=most)
     steps = reading.read_on("pages")
     answer = None
     while True:

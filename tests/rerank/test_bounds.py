@@ -86,16 +86,16 @@ def test_what_is_given_in_python_is_bounded_too():
 
 
 STORED = {
-    "supershingles": {"dedup.supershingles": [f"word{number}" for number in range(1_000_000)]},
-    "supershingles that are none": {"dedup.supershingles": [{}]},
-    "a signature of 10 MB": {"dedup.signature": ["A" * 10_000_000]},
-    "a digest of 10 MB": {"dedup.digest": [f"{SCHEME.id}.ru.300." + "x" * 10_000_000]},
-    "a digest of many parts": {"dedup.digest": ["." * 10_000_000]},
-    "a language of 10 MB": {"dedup.digest": [f"{SCHEME.id}." + "x" * 10_000_000 + ".300.x"]},
-    "a scheme of 10 MB": {"dedup.digest": ["x" * 10_000_000 + ".ru.300.x"]},
-    "shingles of 5,000 digits": {"dedup.digest": [f"{SCHEME.id}.ru.{LONG}.x"]},
-    "shingles that are a great number": {"dedup.digest": ["x"], "dedup.shingles": [HUGE]},
-    "shingles without end": {"dedup.digest": ["x"], "dedup.shingles": [float("inf")]},
+    "supershingles": {"_dedup.supershingles": [f"word{number}" for number in range(1_000_000)]},
+    "supershingles that are none": {"_dedup.supershingles": [{}]},
+    "a signature of 10 MB": {"_dedup.signature": ["A" * 10_000_000]},
+    "a digest of 10 MB": {"_dedup.digest": [f"{SCHEME.id}.ru.300." + "x" * 10_000_000]},
+    "a digest of many parts": {"_dedup.digest": ["." * 10_000_000]},
+    "a language of 10 MB": {"_dedup.digest": [f"{SCHEME.id}." + "x" * 10_000_000 + ".300.x"]},
+    "a scheme of 10 MB": {"_dedup.digest": ["x" * 10_000_000 + ".ru.300.x"]},
+    "shingles of 5,000 digits": {"_dedup.digest": [f"{SCHEME.id}.ru.{LONG}.x"]},
+    "shingles that are a great number": {"_dedup.digest": ["x"], "_dedup.shingles": [HUGE]},
+    "shingles without end": {"_dedup.digest": ["x"], "_dedup.shingles": [float("inf")]},
 }
 
 
@@ -114,7 +114,7 @@ def test_a_stored_fingerprint_of_any_size_is_unreadable_and_the_others_fold(stor
 
 @pytest.mark.parametrize("stored", STORED.values(), ids=STORED)
 def test_why_a_fingerprint_is_unreadable_is_hardly_quoted(stored):
-    fields = {name.removeprefix("dedup."): value for name, value in stored.items()}
+    fields = {name.removeprefix("_dedup."): value for name, value in stored.items()}
     with soon(), pytest.raises(InputError) as refused:
         Fingerprint.from_field({"scheme": SCHEME.id, "lang": "ru", "shingles": 3} | fields)
     assert len(str(refused.value)) < 2 * MOST

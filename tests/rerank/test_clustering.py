@@ -81,14 +81,14 @@ def test_groups_do_not_change_because_of_later_hits(made, length):
 def test_hits_are_read_from_the_source_as_from_doc_values(made):
     hits = hits_of(made)
     stored = [
-        {"_index": "pages", "_id": hit["_id"], "_source": {"dedup": _nested(hit["fields"])}} for hit in hits
+        {"_index": "pages", "_id": hit["_id"], "_source": {"_dedup": _nested(hit["fields"])}} for hit in hits
     ]
     assert collapse(stored, SCHEME) == collapse(hits, SCHEME)
 
 
 def _nested(fields):
     own = {
-        name.removeprefix("dedup."): values for name, values in fields.items() if name.startswith("dedup.")
+        name.removeprefix("_dedup."): values for name, values in fields.items() if name.startswith("_dedup.")
     }
     return {name: values if name == "supershingles" else values[0] for name, values in own.items()}
 

@@ -21,7 +21,7 @@ from shinglefold.rerank.fold.compiled_groups import compiled_leader_groups
 
 def both(hits, options=None, scheme=SCHEME):
     """The groups of both, and their counts."""
-    foldings = [folding_of(scheme, options or FoldOptions(), "dedup", **way) for way in ({}, COMPILED)]
+    foldings = [folding_of(scheme, options or FoldOptions(), "_dedup", **way) for way in ({}, COMPILED)]
     for folding in foldings:
         folding.add(hits)
     return [folding.collapsed() for folding in foldings]
@@ -72,7 +72,7 @@ def _signed(rows, scheme):
 
     prints = [Fingerprint(scheme.id, "ru", 300, f"d{at}", (), row.tobytes()) for at, row in enumerate(rows)]
     return [
-        {"fields": {f"dedup.{name}": [one.to_field()[name]] for name in ("digest", "signature")}}
+        {"fields": {f"_dedup.{name}": [one.to_field()[name]] for name in ("digest", "signature")}}
         for one in prints
     ]
 

@@ -34,7 +34,7 @@ def search(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FoldedSearch]:
         engine.create_index("pages", made, {})
         stored = [one.document or {} for one in Pipeline.from_json(default_definition(), SCHEME).run(pages)]
         for at, one in enumerate(stored):
-            one.setdefault("dedup", {"scheme": SCHEME.id})["group"] = 2**40 + at % 7
+            one.setdefault("_dedup", {"scheme": SCHEME.id})["group"] = 2**40 + at % 7
         made_of = ({"_index": "pages", "_id": one["id"], "_source": one} for one in stored)
         assert not engine.bulk(made_of).failures
         engine.refresh("pages")

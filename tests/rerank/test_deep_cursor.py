@@ -33,7 +33,7 @@ def stored(tmp_path_factory):
             {
                 "_index": "pages",
                 "_id": f"secret-{rank}",
-                "_source": {"rank": rank, "dedup": fingerprint_of(spec).to_field()},
+                "_source": {"rank": rank, "_dedup": fingerprint_of(spec).to_field()},
             }
             for rank, spec in enumerate(SPECS)
         )
@@ -98,7 +98,7 @@ def test_a_renewed_cursor_counts_from_the_first_hit_and_forgets_none_of_the_old_
 
 def test_a_renewed_cursor_shows_what_came_meanwhile(stored, deep):
     (first,) = _answers(deep)
-    new = {"rank": -1, "dedup": fingerprint_of(Spec(original=COUNT)).to_field()}
+    new = {"rank": -1, "_dedup": fingerprint_of(Spec(original=COUNT)).to_field()}
     stored.bulk([{"_index": "pages", "_id": "new", "_source": new}])
     stored.refresh("pages")
     try:

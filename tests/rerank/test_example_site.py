@@ -40,7 +40,7 @@ def site_engine(tmp_path_factory, scheme, canonicalizer, pages):
                     "body": text,
                     "host": page["host"],
                     "date": page["date"],
-                    "dedup": print_.to_field(),
+                    "_dedup": print_.to_field(),
                 },
             }
             for page, text, print_ in zip(pages, texts, prints, strict=True)

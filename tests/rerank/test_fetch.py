@@ -14,7 +14,7 @@ _QUERY = {"match": {"title": "страница"}}
 
 
 def _read(number, digest="a", index="pages"):
-    return {"_index": index, "_score": 1.0, "fields": {"_seq_no": [number], "dedup.digest": [digest]}}
+    return {"_index": index, "_score": 1.0, "fields": {"_seq_no": [number], "_dedup.digest": [digest]}}
 
 
 def _fetched(number, digest="a", index="pages"):
@@ -22,14 +22,14 @@ def _fetched(number, digest="a", index="pages"):
 
 
 def test_a_window_of_doc_values_needs_no_ids():
-    window = {"size": 200, "_source": False, "docvalue_fields": ["dedup.signature"]}
+    window = {"size": 200, "_source": False, "docvalue_fields": ["_dedup.signature"]}
     lean = without_ids(window)
     assert lean["stored_fields"] == "_none_"
-    assert lean["docvalue_fields"] == ["dedup.signature", "_seq_no"]
+    assert lean["docvalue_fields"] == ["_dedup.signature", "_seq_no"]
 
 
 def test_a_window_that_needs_sources_keeps_its_ids():
-    window = {"size": 200, "_source": ["dedup.supershingles"], "docvalue_fields": []}
+    window = {"size": 200, "_source": ["_dedup.supershingles"], "docvalue_fields": []}
     assert without_ids(window) == window
 
 
@@ -40,14 +40,14 @@ def test_hits_without_ids_are_known():
 
 
 def test_one_shard_is_asked_for_numbers_alone():
-    request = SeqNoFetch({"query": _QUERY}, 1, "dedup").request([_read(7), _read(3)], None)
+    request = SeqNoFetch({"query": _QUERY}, 1, "_dedup").request([_read(7), _read(3)], None)
     assert request["query"] == {"bool": {"filter": [{"terms": {"_seq_no": [3, 7]}}]}}
     assert request["size"] == 3
 
 
 def test_in_one_shard_made_of_several_another_document_of_a_number_stands_for_none():
     """An index made by ``_shrink`` has each number as often as the other had shards."""
-    numbered = SeqNoFetch({"query": _QUERY}, 1, "dedup")
+    numbered = SeqNoFetch({"query": _QUERY}, 1, "_dedup")
     for others in ([_fetched(1, "b")], [_fetched(1), _fetched(1, "b")], [_fetched(1), _fetched(1)]):
         with pytest.raises(AmbiguousSeqNo):
             numbered.found([_read(1)], others)
@@ -56,21 +56,21 @@ def test_in_one_shard_made_of_several_another_document_of_a_number_stands_for_no
 
 
 def test_several_shards_are_asked_for_the_texts_too():
-    request = SeqNoFetch({"query": _QUERY}, 3, "dedup").request([_read(7, "b"), _read(3, "c")], None)
-    digests = {"terms": {"dedup.digest": ["b", "c"]}}
+    request = SeqNoFetch({"query": _QUERY}, 3, "_dedup").request([_read(7, "b"), _read(3, "c")], None)
+    digests = {"terms": {"_dedup.digest": ["b", "c"]}}
     assert digests in request["query"]["bool"]["filter"]
-    assert request["docvalue_fields"] == ["dedup.digest"]
+    assert request["docvalue_fields"] == ["_dedup.digest"]
 
 
 def test_where_a_hit_has_no_text_several_shards_are_asked_for_numbers_alone():
     bare = {"_index": "pages", "fields": {"_seq_no": [3]}}
-    request = SeqNoFetch({"query": _QUERY}, 3, "dedup").request([_read(7, "b"), bare], None)
+    request = SeqNoFetch({"query": _QUERY}, 3, "_dedup").request([_read(7, "b"), bare], None)
     assert request["query"] == {"bool": {"filter": [{"terms": {"_seq_no": [3, 7]}}]}}
 
 
 @pytest.mark.parametrize("hits", [1, 2])
 def test_an_answer_that_has_all_it_may_have_is_untold_as_there_may_be_more(hits):
-    numbered, read = SeqNoFetch({"query": _QUERY}, 3, "dedup"), [_read(number) for number in range(hits)]
+    numbered, read = SeqNoFetch({"query": _QUERY}, 3, "_dedup"), [_read(number) for number in range(hits)]
     size = numbered.request(read, None)["size"]
     # A document of each number in each shard, all of the same texts.
     copies = [_fetched(0, index=f"other{at}") for at in range(3 * hits - hits)]
@@ -83,18 +83,18 @@ def test_an_answer_that_has_all_it_may_have_is_untold_as_there_may_be_more(hits)
 
 @pytest.mark.parametrize("more", [{"highlight": {"fields": {"title": {}}}}, {"script_fields": {}}])
 def test_the_query_stays_where_the_page_depends_on_it(more):
-    request = SeqNoFetch({"query": _QUERY, **more}, 1, "dedup").request([_read(1)], None)
+    request = SeqNoFetch({"query": _QUERY, **more}, 1, "_dedup").request([_read(1)], None)
     assert request["query"]["bool"]["must"] == [_QUERY]
 
 
 def test_a_named_query_stays():
     query = {"match": {"title": {"query": "страница", "_name": "by title"}}}
-    request = SeqNoFetch({"query": query}, 1, "dedup").request([_read(1)], None)
+    request = SeqNoFetch({"query": query}, 1, "_dedup").request([_read(1)], None)
     assert request["query"]["bool"]["must"] == [query]
 
 
 def test_hits_come_in_the_order_asked_for_without_what_finding_them_needed():
-    numbered = SeqNoFetch({"query": _QUERY}, 3, "dedup")
+    numbered = SeqNoFetch({"query": _QUERY}, 3, "_dedup")
     found = numbered.found([_read(2, "b"), _read(1)], [_fetched(1), _fetched(2, "b"), _fetched(1, "b")])
     assert found == [
         {"_index": "pages", "_score": 1.0, "fields": {"_seq_no": [2]}, "_id": "2b"},
@@ -103,18 +103,18 @@ def test_hits_come_in_the_order_asked_for_without_what_finding_them_needed():
 
 
 def test_what_was_asked_for_is_kept():
-    body = {"query": _QUERY, "seq_no_primary_term": True, "docvalue_fields": ["dedup.*"]}
-    (hit,) = SeqNoFetch(body, 3, "dedup").found([_read(1)], [_fetched(1)])
+    body = {"query": _QUERY, "seq_no_primary_term": True, "docvalue_fields": ["_dedup.*"]}
+    (hit,) = SeqNoFetch(body, 3, "_dedup").found([_read(1)], [_fetched(1)])
     assert hit == _fetched(1)
 
 
 def test_a_hit_that_changed_meanwhile_is_untold():
     with pytest.raises(HitsVanished):
-        SeqNoFetch({}, 1, "dedup").found([_read(1)], [])
+        SeqNoFetch({}, 1, "_dedup").found([_read(1)], [])
 
 
 def test_copies_of_one_number_in_two_shards_are_untold():
-    numbered = SeqNoFetch({}, 2, "dedup")
+    numbered = SeqNoFetch({}, 2, "_dedup")
     with pytest.raises(AmbiguousSeqNo):
         numbered.request([_read(1), _read(1)], None)
     with pytest.raises(AmbiguousSeqNo):
@@ -122,18 +122,22 @@ def test_copies_of_one_number_in_two_shards_are_untold():
 
 
 def test_equal_numbers_in_two_indices_are_told_apart():
-    numbered = SeqNoFetch({}, 2, "dedup")
+    numbered = SeqNoFetch({}, 2, "_dedup")
     hits = [_read(1), _read(1, index="others")]
     found = numbered.found(hits, [_fetched(1, index="others"), _fetched(1)])
     assert [hit["_index"] for hit in found] == ["pages", "others"]
 
 
 def _read_hit(number):
-    return {"_index": "pages", "_score": 1.0, "fields": {"_seq_no": [number], "dedup.digest": [f"d{number}"]}}
+    return {
+        "_index": "pages",
+        "_score": 1.0,
+        "fields": {"_seq_no": [number], "_dedup.digest": [f"d{number}"]},
+    }
 
 
 def _stored(number):
-    fields = {"dedup.digest": [f"d{number}"]}
+    fields = {"_dedup.digest": [f"d{number}"]}
     return {
         "_index": "pages",
         "_id": f"page-{number}",
@@ -153,7 +157,7 @@ def test_each_hit_is_fetched_once_and_stands_at_its_place(monkeypatch, at_once, 
     reading = SimpleNamespace(
         hits=hits,
         shards=1,
-        field="dedup",
+        field="_dedup",
         pit=pit,
         keep={"keep_alive": "1m"},
         record_response=PartialAnswer().note,

@@ -24,11 +24,11 @@ def random_window(rng, scheme, count):
 
 
 def prints_of(rows, scheme):
-    reader = FingerprintReader(scheme, "dedup")
+    reader = FingerprintReader(scheme, "_dedup")
     from base64 import b64encode
 
-    fields = {"dedup.scheme": [scheme.id], "dedup.shingles": [100]}
-    return reader.read([{"fields": fields | {"dedup.signature": [b64encode(row).decode()]}} for row in rows])
+    fields = {"_dedup.scheme": [scheme.id], "_dedup.shingles": [100]}
+    return reader.read([{"fields": fields | {"_dedup.signature": [b64encode(row).decode()]}} for row in rows])
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def everyone(matcher, prints):
 @settings(max_examples=examples(300), deadline=None)
 def test_deciding_all_at_once_equals_deciding_one_by_one(made, shared, across, scope):
     options = FoldOptions.parse({"min_shared": shared, "across_languages": across, "scope": list(scope)})
-    prints = FingerprintReader(SCHEME, "dedup", options.scope).read(hits_of(made))
+    prints = FingerprintReader(SCHEME, "_dedup", options.scope).read(hits_of(made))
     matcher = Matcher.of(SCHEME, options)
     compared, rows = matcher.prepare(prints), np.arange(len(prints))
     near = matcher.candidates(compared, rows, compared, 0)
@@ -80,7 +80,7 @@ def test_deciding_all_at_once_equals_deciding_one_by_one(made, shared, across, s
 @given(specs, specs, st.integers(0, 10))
 @settings(max_examples=50, deadline=None)
 def test_two_blocks_are_compared_as_one(made, others, begin):
-    reader = FingerprintReader(SCHEME, "dedup")
+    reader = FingerprintReader(SCHEME, "_dedup")
     one, other = reader.read(hits_of(made)), reader.read(hits_of(others))
     matcher = Matcher.of(SCHEME, FoldOptions(min_shared=1))
     whole = everyone(matcher, one.join(other))

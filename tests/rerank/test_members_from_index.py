@@ -32,7 +32,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedEngine]
 
 
 def source(number: int) -> dict[str, object]:
-    made = {"rank": number, "wanted": number in FOUND, "dedup": fingerprint_of(SPECS[number]).to_field()}
+    made = {"rank": number, "wanted": number in FOUND, "_dedup": fingerprint_of(SPECS[number]).to_field()}
     return made | {"host": SPECS[number].host or "none"}
 
 

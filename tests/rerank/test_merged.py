@@ -85,7 +85,7 @@ def two(tmp_path_factory):
                     "_source": {
                         "title": f"story {number}",
                         "rank": number,
-                        "dedup": fingerprint_of(Spec(original=number)).to_field(),
+                        "_dedup": fingerprint_of(Spec(original=number)).to_field(),
                     },
                 }
                 for place, number in enumerate(numbers)
@@ -170,7 +170,7 @@ def test_hits_that_bring_no_fingerprints_are_told(caplog):
     bare = [{"_index": "a", "_id": str(at), "_source": {"title": "мост"}} for at in range(3)]
     assert len(collapse(bare, SCHEME).groups) == 3
     assert "none of these 3 hits brings a fingerprint" in caplog.text
-    assert '"dedup.digest"' in caplog.text
+    assert '"_dedup.digest"' in caplog.text
     caplog.clear()
     # One alone may be a document without a text; among others with fingerprints it is counted.
     collapse(bare[:1], SCHEME)

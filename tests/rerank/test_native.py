@@ -27,7 +27,7 @@ def action(index: str, number: int, *, grouped: bool = True) -> dict[str, Any]:
     stored: dict[str, Any] = fingerprint_of(replace(SPECS[number], scheme=SCHEME.id)).to_field()
     if grouped:
         stored["group"] = 2**40 + GROUPS[number]
-    source = {"rank": number, "title": "page", "dedup": stored, "host": HOSTS[number % 2]}
+    source = {"rank": number, "title": "page", "_dedup": stored, "host": HOSTS[number % 2]}
     source["published"] = (SPECS[number].published or 0) * 1000
     return {"_index": index, "_id": f"p{number}", "_source": source}
 

@@ -28,9 +28,9 @@ def random_window(rng):
 def made_hits(values):
     from base64 import b64encode
 
-    fields = {"dedup.scheme": [SCHEME.id], "dedup.lang": ["ru"], "dedup.shingles": [300]}
+    fields = {"_dedup.scheme": [SCHEME.id], "_dedup.lang": ["ru"], "_dedup.shingles": [300]}
     return [
-        {"_id": str(rank), "fields": fields | {"dedup.signature": [b64encode(row.tobytes()).decode()]}}
+        {"_id": str(rank), "fields": fields | {"_dedup.signature": [b64encode(row.tobytes()).decode()]}}
         for rank, row in enumerate(pack(values, BITS))
     ]
 

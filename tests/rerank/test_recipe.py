@@ -21,7 +21,7 @@ def engine(tmp_path, canonicalizer, scheme):
 
 
 def test_a_search_in_another_field_is_refused_with_both_names(engine, scheme):
-    with pytest.raises(RecipeMismatch, match="field near, not dedup"):
+    with pytest.raises(RecipeMismatch, match="field near, not _dedup"):
         FoldedSearch(engine, scheme, on_trouble="raise").search("pages", BODY)
     assert FoldedSearch(engine, scheme, "near").search("pages", BODY)["dedup"]["groups"] >= 3
 

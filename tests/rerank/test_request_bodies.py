@@ -55,10 +55,10 @@ def test_our_options_leave_the_body_and_others_stay():
 
 def test_a_window_reads_only_what_folding_needs():
     options = FoldOptions.parse({"scope": "host", "representative": ["newest:date", "prefer:host=a"]})
-    fields = window_fields(options, "dedup", shared=False)
+    fields = window_fields(options, "_dedup", shared=False)
     assert fields == [
-        "dedup.digest",
-        "dedup.signature",
+        "_dedup.digest",
+        "_dedup.signature",
         "date",
         "host",
     ]
@@ -130,9 +130,9 @@ def test_fields_of_these_names_stay(query):
 
 
 def test_supershingles_are_read_only_where_they_are_needed():
-    assert "dedup.supershingles" in window_fields(FoldOptions(), "dedup", shared=True)
-    assert "dedup.supershingles" in window_fields(FoldOptions(explain=True), "dedup", shared=False)
-    assert "dedup.supershingles" not in window_fields(FoldOptions(), "dedup", shared=False)
+    assert "_dedup.supershingles" in window_fields(FoldOptions(), "_dedup", shared=True)
+    assert "_dedup.supershingles" in window_fields(FoldOptions(explain=True), "_dedup", shared=False)
+    assert "_dedup.supershingles" not in window_fields(FoldOptions(), "_dedup", shared=False)
 
 
 def test_a_page_keeps_the_query_and_narrows_it_to_its_hits():
@@ -171,10 +171,10 @@ def test_beside_other_ways_of_finding_the_query_stays_for_the_highlighter():
     ],
 )
 def test_what_only_the_search_itself_says_of_hits_comes_with_the_window(body):
-    window = window_body(body, 200, ["dedup.digest", "dedup.supershingles"])
+    window = window_body(body, 200, ["_dedup.digest", "_dedup.supershingles"])
     assert {name: window[name] for name in body} == body
-    assert window["docvalue_fields"] == ["dedup.digest"]
-    assert window["fields"] == ["dedup.supershingles"]
+    assert window["docvalue_fields"] == ["_dedup.digest"]
+    assert window["fields"] == ["_dedup.supershingles"]
     assert "_source" not in window
 
 

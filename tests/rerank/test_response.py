@@ -107,7 +107,7 @@ def test_the_one_shown_comes_first_wherever_it_is_ranked(library, folded):
         (["title", "rank"], "*k", {"rank"}),
         (["title", "rank"], False, None),
         (False, ["title"], None),
-        ({"excludes": ["dedup", "host"]}, ["host", "title", "dedup.*"], {"title"}),
+        ({"excludes": ["_dedup", "host"]}, ["host", "title", "_dedup.*"], {"title"}),
     ],
 )
 def test_members_may_show_less_than_the_request_and_never_more(library, folded, own, of_members, shown):

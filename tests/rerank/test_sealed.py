@@ -20,8 +20,8 @@ LIST = {"query": {"match_all": {}}, "sort": [{"rank": "asc"}], "size": 50}
 def hit(rank: int, made: Fingerprint, *, source: bool = False) -> dict[str, object]:
     field = made.to_field()
     if source:
-        return {"_id": str(rank), "_source": {"dedup": field}}
-    wanted = {f"dedup.{part}": [field[part]] for part in ("digest", "signature") if part in field}
+        return {"_id": str(rank), "_source": {"_dedup": field}}
+    wanted = {f"_dedup.{part}": [field[part]] for part in ("digest", "signature") if part in field}
     return {"_id": str(rank), "fields": wanted}
 
 
@@ -68,7 +68,7 @@ def engine(tmp_path) -> Iterator[EmbeddedEngine]:
             opened.create_index(name, made, {})
         stored = [SEAL.sealed(GENUINE), *forgeries(), SEAL.sealed(GENUINE)]
         opened.bulk(
-            {"_index": "sealed", "_id": str(rank), "_source": {"rank": rank, "dedup": one.to_field()}}
+            {"_index": "sealed", "_id": str(rank), "_source": {"rank": rank, "_dedup": one.to_field()}}
             for rank, one in enumerate(stored)
         )
         opened.refresh("sealed")

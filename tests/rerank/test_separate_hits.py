@@ -75,8 +75,8 @@ def test_a_much_longer_text_is_no_duplicate():
 def test_a_damaged_fingerprint_counts_as_unreadable_and_folds_with_nothing(part, value):
     hits = hits_of([Spec(digest="x"), Spec(digest="x")])
     for other in ("scheme", "lang", "shingles"):
-        del hits[1]["fields"][f"dedup.{other}"]
-    hits[1]["fields"][f"dedup.{part}"] = value if isinstance(value, list) else [value]
+        del hits[1]["fields"][f"_dedup.{other}"]
+    hits[1]["fields"][f"_dedup.{part}"] = value if isinstance(value, list) else [value]
     folded = collapse(hits, SCHEME)
     assert len(folded.groups) == 2
     assert folded.counts.unreadable == 1
@@ -135,4 +135,4 @@ def _fetterly(scheme, rank, keywords):
         "signature": ["A" * (4 * 28)],
         "supershingles": keywords,
     }
-    return {"_id": str(rank), "fields": {f"dedup.{name}": values for name, values in fields.items()}}
+    return {"_id": str(rank), "fields": {f"_dedup.{name}": values for name, values in fields.items()}}

@@ -37,7 +37,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedEngine]
 
 def action(number: int) -> dict[str, object]:
     spec = SPECS[number]
-    source = {"title": f"page {number}", "dedup": fingerprint_of(spec).to_field()}
+    source = {"title": f"page {number}", "_dedup": fingerprint_of(spec).to_field()}
     source["published"] = (spec.published or 0) * 1000
     if spec.host is not None:
         source["host"] = spec.host
@@ -124,7 +124,7 @@ def test_what_one_of_a_batch_lacks_stands_in_its_place(engine):
 
 def test_the_look_up_tells_all_with_one_request(engine):
     tapped = Tapped(engine)
-    search = SimilarSearch(tapped, SCHEME, "dedup")
+    search = SimilarSearch(tapped, SCHEME, "_dedup")
     prints = [fingerprint_of(SPECS[number]) for number in USUAL]
     found = search.look_up("pages", prints, SimilarOptions(window=COUNT))
     assert tapped.names == ["all_mappings", "msearch"]

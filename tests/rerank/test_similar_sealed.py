@@ -20,7 +20,7 @@ def engine(tmp_path) -> Iterator[EmbeddedEngine]:
         engine.create_index("pages", recipe_mappings(replace(default_recipe(SCHEME), sealed=SEAL.id)), {})
         written = [SEAL.sealed(GENUINE), *forgeries(), SEAL.sealed(GENUINE)]
         engine.bulk(
-            {"_index": "pages", "_id": str(rank), "_source": {"dedup": one.to_field()}}
+            {"_index": "pages", "_id": str(rank), "_source": {"_dedup": one.to_field()}}
             for rank, one in enumerate(written)
         )
         engine.refresh("pages")

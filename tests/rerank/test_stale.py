@@ -76,13 +76,13 @@ def test_a_stale_representative_gives_way_to_a_member_that_was_not_fetched(site)
 
 @pytest.mark.parametrize(
     "changed",
-    [{"dedup": None}, {"body": _text(20), "dedup": None}],
+    [{"_dedup": None}, {"body": _text(20), "_dedup": None}],
 )
 def test_a_writer_that_clears_the_fingerprint_shows_the_document(site, changed):
     _replace(
         site,
         "copy-1",
-        **{site.recipe.field if name == "dedup" else name: value for name, value in changed.items()},
+        **changed,
     )
     assert _search(site)[0] == [["copy-0", "copy-2"], ["copy-1"], ["other"]]
     assert _search(site)[1]["stale"] == 0

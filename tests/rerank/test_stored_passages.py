@@ -97,7 +97,7 @@ def site(tmp_path_factory, scheme, canonicalizer):
                 {
                     "_index": index,
                     "_id": id_,
-                    "_source": {"title": title, "body": body, "dedup": print_.to_field()},
+                    "_source": {"title": title, "body": body, "_dedup": print_.to_field()},
                 }
                 for (id_, (title, body)), print_ in zip(pages.items(), prints, strict=True)
             )

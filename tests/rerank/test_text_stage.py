@@ -106,7 +106,7 @@ def test_pages_go_on_from_each_other(search: FoldedSearch, pages: list[dict[str,
 
 def test_without_a_threshold_nothing_is_in_doubt(scheme: Scheme):
     options = FoldOptions(min_resemblance=0.0, min_shared=1)
-    prints = FingerprintReader(scheme, "dedup").read([{}, {}])
+    prints = FingerprintReader(scheme, "_dedup").read([{}, {}])
     assert Signatures(scheme, options, (0, 1), prints).classify([(0, 1)]) == ([], set(), set())
 
 
@@ -125,7 +125,7 @@ def test_pairs_one_by_one_match_as_all_of_a_page_do(
 ):
     made = [one.document or {} for one in Pipeline.from_json(default_definition(), scheme).run(pages)]
     hits = [{"_source": {**one, "host": f"h{at % 2}"}} for at, one in enumerate([*made, made[0], {}])]
-    prints = FingerprintReader(scheme, "dedup", options.scope).read(hits)
+    prints = FingerprintReader(scheme, "_dedup", options.scope).read(hits)
     matcher = Matcher.of(scheme, options)
     ready, rows = matcher.prepare(prints), np.arange(len(hits))
     one, other = np.triu_indices(len(hits), 1)

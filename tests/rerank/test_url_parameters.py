@@ -92,7 +92,7 @@ def test_awaited_searches_take_them(library):
         ({"sort": "rank:desc,host"}, {"sort": [{"rank": "desc"}, "host"]}),
         ({"_source": "title,host"}, {"_source": ["title", "host"]}),
         ({"_source": "false"}, {"_source": False}),
-        ({"_source_excludes": "dedup"}, {"_source": {"excludes": ["dedup"]}}),
+        ({"_source_excludes": "_dedup"}, {"_source": {"excludes": ["_dedup"]}}),
         (
             {"_source_includes": ["a"], "source_excludes": "b"},
             {"_source": {"includes": ["a"], "excludes": ["b"]}},

@@ -95,7 +95,7 @@ def search(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FoldedSearch]:
         stored = [one.document or {} for one in Pipeline.from_json(default_definition(), SCHEME).run(pages)]
         # A label that the words do not have, as where a document declares another language.
         other = {**stored[1], "id": "labelled"}
-        other["dedup"] = replace(Fingerprint.from_field(stored[1]["dedup"]), lang="en").to_field()
+        other["_dedup"] = replace(Fingerprint.from_field(stored[1]["_dedup"]), lang="en").to_field()
         made_of = ({"_index": "pages", "_id": one["id"], "_source": one} for one in [*stored, other])
         assert not engine.bulk(made_of).failures
         engine.refresh("pages")
@@ -165,4 +165,4 @@ def _stored(search: FoldedSearch, ids: tuple[str, str]) -> JSON:
     body = {"query": {"ids": {"values": list(ids)}}, "ext": {"dedup": {"fold": False}}}
     hits = {hit["_id"]: hit for hit in search.search("pages", body)["hits"]["hits"]}
     pair = hits[ids[0]], hits[ids[1]]
-    return explain_pair(pair, SCHEME, Canonicalizer.of(SCHEME), "dedup", ("body",)).facts
+    return explain_pair(pair, SCHEME, Canonicalizer.of(SCHEME), "_dedup", ("body",)).facts

@@ -36,7 +36,7 @@ def test_a_data_stream_takes_new_documents_and_keeps_those_it_has(engine, server
         again = index_documents(engine, place.target, given, pipeline, workers=1, dead_letters=letters)
         assert (again.indexed, again.failed) == (10, 20)
         assert all("409" in reason and "already exists" in reason for reason in again.reasons)
-        hits = engine.search(place.target, {"size": 100, "query": {"exists": {"field": "dedup.digest"}}})
+        hits = engine.search(place.target, {"size": 100, "query": {"exists": {"field": "_dedup.digest"}}})
         assert sorted(hit["_id"] for hit in hits["hits"]["hits"]) == sorted(one["id"] for one in given)
 
 

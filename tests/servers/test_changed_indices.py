@@ -28,7 +28,7 @@ def documents(scheme=SCHEME, *, groups=True):
     return [
         {
             "number": number,
-            "dedup": fingerprint_of(Spec(original=number // 3, scheme=scheme.id)).to_field()
+            "_dedup": fingerprint_of(Spec(original=number // 3, scheme=scheme.id)).to_field()
             | ({"group": number // 3} if groups else {}),
         }
         for number in range(COUNT)
@@ -149,12 +149,12 @@ async def _awaited(server, tiebreaker, alias):
 TEXTS = {"type": "text", "fields": {"keyword": {"type": "keyword", "ignore_above": 256}}}
 BARE = {"number": {"type": "integer"}}
 NO_DOC_VALUES = mapped()
-NO_DOC_VALUES["properties"]["dedup"]["properties"]["digest"] = {"type": "keyword", "doc_values": False}
+NO_DOC_VALUES["properties"]["_dedup"]["properties"]["digest"] = {"type": "keyword", "doc_values": False}
 #: What an alias may move to; the reason that is told, and the error for those who want one.
 UNREADABLE = {
     "another scheme": (mapped(OTHER), documents(OTHER), OTHER.id, SchemeMismatch),
     "mapped as text": (
-        {"properties": BARE | {"dedup": {"properties": {"digest": TEXTS, "signature": TEXTS}}}},
+        {"properties": BARE | {"_dedup": {"properties": {"digest": TEXTS, "signature": TEXTS}}}},
         documents(),
         "as text",
         ConfigError,
@@ -165,7 +165,7 @@ UNREADABLE = {
     "not a keyword": (
         {
             "properties": BARE
-            | {"dedup": {"properties": {"digest": {"type": "completion"}, "signature": {"type": "binary"}}}}
+            | {"_dedup": {"properties": {"digest": {"type": "completion"}, "signature": {"type": "binary"}}}}
         },
         [{"number": number} for number in range(COUNT)],
         "",

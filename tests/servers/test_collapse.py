@@ -79,7 +79,7 @@ def both(request, engine, scheme, canonicalizer) -> Iterator[Both]:
     engine.create_index(index, made, {"number_of_shards": request.param, "number_of_replicas": 0})
     prints = Fingerprinter(scheme, canonicalizer).fingerprint([text_of(group) for group in range(GROUPS)])
     result = engine.bulk(
-        {"_index": index, "_id": str(number), "_source": {**one, "dedup": prints[one["group"]].to_field()}}
+        {"_index": index, "_id": str(number), "_source": {**one, "_dedup": prints[one["group"]].to_field()}}
         for number, one in enumerate(documents())
     )
     assert not result.failures
@@ -139,7 +139,7 @@ INNER = {
     "fields": {"name": "sub", "fields": ["tag"], "sort": [{"price": "asc"}]},
     "doc values": {"name": "sub", "docvalue_fields": ["price"], "_source": False},
     "a source filter": {"name": "sub", "_source": ["city"]},
-    "another source filter": {"name": "sub", "_source": {"excludes": ["dedup", "t*"]}},
+    "another source filter": {"name": "sub", "_source": {"excludes": ["_dedup", "t*"]}},
     "versions": {"name": "sub", "version": True, "sort": [{"price": "asc"}]},
     "numbers": {"name": "sub", "seq_no_primary_term": True, "sort": [{"price": "asc"}]},
     "scores beside a sort": {"name": "sub", "sort": [{"price": "asc"}], "track_scores": True},
@@ -279,7 +279,7 @@ def test_groups_go_over_several_indices(both, new_index, scheme, canonicalizer):
     made["properties"] |= PROPERTIES
     other = new_index(made, {"number_of_replicas": 0})
     (own,) = Fingerprinter(scheme, canonicalizer).fingerprint([text_of(3)])
-    source = {"group": 3, "price": 5000, "place": 5000, "title": "bridge", "dedup": own.to_field()}
+    source = {"group": 3, "price": 5000, "place": 5000, "title": "bridge", "_dedup": own.to_field()}
     both.engine.bulk([{"_index": other, "_id": "elsewhere", "_source": source}])
     both.engine.refresh(other)
     two = Both(both.engine, f"{both.index},{other}", both.search)

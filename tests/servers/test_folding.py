@@ -80,7 +80,7 @@ def test_every_article_is_indexed_with_its_fingerprint(site, in_process, scheme)
     for page in articles():
         stored = site.engine.get(INDEX, page["id"])
         assert stored == in_process.engine.get(INDEX, page["id"])
-        assert stored["_source"]["dedup"]["scheme"] == scheme.id
+        assert stored["_source"]["_dedup"]["scheme"] == scheme.id
 
 
 def test_the_groups_are_those_of_the_embedded_engine(site, in_process):

@@ -116,7 +116,7 @@ def test_the_processor_fails_copies_on_their_way_through_a_pipeline(server, inde
     body = " ".join(f"word{number}" for number in range(60))
     documents = [{"_id": id_, "body": body} for id_ in "ab"]
     first, second = pipeline.run_block(documents)
-    assert first.document["dedup"]["group"] == second.document["dedup"]["group"]
+    assert first.document["_dedup"]["group"] == second.document["_dedup"]["group"]
     refusing = {"uniqueness": {"index": index, "engine": server.url}}
     strict = Pipeline.from_json(
         {"processors": [{"supershingle": {"fields": ["body"]}}, refusing]}, plain.scheme

@@ -151,7 +151,7 @@ def test_a_scope_that_cannot_be_compared_is_refused(opened):
         gate.add({"id": "a", "body": _text("a"), "short": "longer"})
 
 
-@pytest.mark.parametrize("hidden", ["dedup", "host", "*.digest"])
+@pytest.mark.parametrize("hidden", ["_dedup", "host", "*.digest"])
 def test_an_index_whose_source_leaves_out_what_decides_is_refused(engine, pipeline, hidden):
     name = f"hidden-{uuid.uuid4().hex[:8]}"
     mappings = new_mappings(pipeline.recipe(), _SCOPES) | {"_source": {"excludes": [hidden, "raw.*"]}}
@@ -227,7 +227,7 @@ def test_documents_without_a_number_count_and_join(opened, stored, engine, index
         joined = gate.add({"id": "new", "body": _text("a", 1)})
         with pytest.raises(Refused, match="3 documents already"):
             gate.add({"id": "more", "body": _text("a", 2)})
-    leaders = [engine.get(index, id_)["_source"]["dedup"].get("leader") for id_ in ("one", "two", "new")]
+    leaders = [engine.get(index, id_)["_source"]["_dedup"].get("leader") for id_ in ("one", "two", "new")]
     assert sorted(map(bool, leaders)) == [False, False, True]
     assert not joined.leads
 
@@ -237,7 +237,7 @@ def test_a_leader_is_found_among_a_thousand_that_share_more(opened, stored):
         group = gate.add({"id": "lead", "body": _text("a")}).group
         dedup = {"group": group, "leader": False}
         (outcome,) = gate.pipeline.run_block([{"_id": "x", "body": _text("a", 9)}])
-        given = {"dedup": outcome.document["dedup"] | dedup}
+        given = {"_dedup": outcome.document["_dedup"] | dedup}
         stored(_text("a", 9), *({"_id": f"s{at}", "_source": given} for at in range(1100)))
         verdict = gate.add({"id": "new", "body": _text("a", 9)})
     assert (verdict.group, verdict.leads) == (group, False)
@@ -324,7 +324,7 @@ def test_who_waits_for_the_dead_keeps_no_other_waiting(opened, engine, index):
     with opened() as gate:
         late = int(time.time() * 1000) + 600_000
         engine.bulk(
-            [{"_index": index, "_id": "kept", "_source": {"dedup": {"pending": late, "attempt": "x"}}}]
+            [{"_index": index, "_id": "kept", "_source": {"_dedup": {"pending": late, "attempt": "x"}}}]
         )
         told = {}
 

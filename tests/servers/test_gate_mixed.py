@@ -101,7 +101,7 @@ def test_numbers_at_insert_compare_values_of_a_scope_as_the_index_has_them(
         documents = [{"id": f"{at}", "body": _text("a", at), scope: value}]
         index_documents(engine, index, documents, pipeline, workers=1, groups=numbering)
     hits = engine.search(index, {"query": {"match_all": {}}})["hits"]["hits"]
-    assert len({hit["_source"]["dedup"]["group"] for hit in hits}) == 1
+    assert len({hit["_source"]["_dedup"]["group"] for hit in hits}) == 1
     assert regroup(engine, index).counts.planned == 0
     with pytest.raises(ConfigError, match="'day' is of type date; name a keyword"):
         Numbering(engine, index, recipe, rules=Rules(scope=("day",)))

@@ -41,9 +41,9 @@ def piped(server) -> Iterator[dict[str, str]]:
 @pytest.mark.parametrize("form", ["list", "dots"])
 def test_who_leads_from_now_on_keeps_its_fingerprint_and_all_else(engine, pipeline, piped, form):
     (made,) = pipeline.run_block([{"_id": "old", "body": BODY}])
-    parts = {**made.document["dedup"], "group": 7, "leader": False}
-    dotted = {f"dedup.{name}": value for name, value in parts.items()}
-    source = {"body": BODY, **({"dedup": [parts]} if form == "list" else dotted)}
+    parts = {**made.document["_dedup"], "group": 7, "leader": False}
+    dotted = {f"_dedup.{name}": value for name, value in parts.items()}
+    source = {"body": BODY, **({"_dedup": [parts]} if form == "list" else dotted)}
     with gated_index(engine, pipeline, "forms", SEEN, **piped) as index:
         by_hand = {"_op_type": "update", "_index": index, "_id": "old", "doc": {"seen": "by hand"}}
         store = {"_index": index, "_id": "old", "_source": source}
@@ -54,7 +54,7 @@ def test_who_leads_from_now_on_keeps_its_fingerprint_and_all_else(engine, pipeli
             told = [gate.add({"id": id_, "body": f"{BODY} {id_}"}) for id_ in ("first", "second")]
         assert [(one.group, one.leads) for one in told] == [(7, False)] * 2
         kept = engine.get(index, "old")["_source"]
-    assert stored_parts(kept, "dedup") == {**parts, "leader": True}
+    assert stored_parts(kept, "_dedup") == {**parts, "leader": True}
     assert (kept["body"], kept["seen"]) == (BODY, "by hand")
 
 
@@ -64,7 +64,7 @@ def test_a_gate_before_an_alias_gives_the_numbers_of_the_index_behind_it(engine,
         ask(server.url, "POST", "/_aliases", {"actions": [{"add": {"index": index, "alias": alias}}]})
         with Gate(engine, alias, Policy("tag"), pipeline=pipeline) as gate:
             told = gate.add({"id": "empty", "body": ""})
-        stored = engine.get(index, "empty")["_source"]["dedup"]
+        stored = engine.get(index, "empty")["_source"]["_dedup"]
     assert (told.group,) == numbers_of(Fingerprint.from_field(stored), (), index, "empty")
 
 

@@ -33,7 +33,7 @@ RICH = max(USUAL, key=lambda number: len(copies(number)))
 def source(number: int, spec=None) -> dict[str, Any]:
     stored: dict[str, Any] = fingerprint_of(spec or SPECS[number]).to_field()
     host = SPECS[number].host or "none"
-    return {"rank": number, "title": "page", "host": host, "dedup": {**stored, "group": GROUPS[number]}}
+    return {"rank": number, "title": "page", "host": host, "_dedup": {**stored, "group": GROUPS[number]}}
 
 
 def fill(engine, index: str, numbers, spec=None) -> None:
@@ -108,7 +108,7 @@ def test_a_keyword_that_everybody_has_brings_the_copies_up_and_is_said(engine, n
         stranger = fingerprint_of(replace(SPECS[RICH], original=number, digest=f"s{number}"))
         words = (own.supershingles[0], *stranger.supershingles[1:])
         stored = replace(stranger, supershingles=words).to_field()
-        engine.bulk([{"_index": name, "_id": f"s{number}", "_source": {"dedup": stored}}])
+        engine.bulk([{"_index": name, "_id": f"s{number}", "_source": {"_dedup": stored}}])
     engine.refresh(name)
     (one,) = SimilarSearch(engine).look_up(name, [own], SimilarOptions(window=100))
     assert not one.complete

@@ -16,14 +16,14 @@ from shinglefold.ingest import mappings
 
 PROCESSORS: dict[str, tuple[dict[str, Any], dict[str, int]]] = {
     "harmless": ({"set": {"field": "seen", "value": "yes"}}, {}),
-    "removed": ({"remove": {"field": "dedup"}}, {"fingerprints_lost": 30}),
-    "renamed": ({"rename": {"field": "dedup", "target_field": "kept"}}, {"fingerprints_lost": 30}),
+    "removed": ({"remove": {"field": "_dedup"}}, {"fingerprints_lost": 30}),
+    "renamed": ({"rename": {"field": "_dedup", "target_field": "kept"}}, {"fingerprints_lost": 30}),
     "removed from some": (
-        {"remove": {"field": "dedup", "if": "ctx.title == 'Страница 7'"}},
+        {"remove": {"field": "_dedup", "if": "ctx.title == 'Страница 7'"}},
         {"fingerprints_lost": 1},
     ),
     "a part removed": (
-        {"remove": {"field": "dedup.signature", "ignore_missing": True}},
+        {"remove": {"field": "_dedup.signature", "ignore_missing": True}},
         {"fingerprints_lost": 27},
     ),
     "another text": ({"set": {"field": "title", "value": "{{{title}}}, again"}}, {"texts_changed": 30}),

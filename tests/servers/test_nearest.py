@@ -44,7 +44,7 @@ def filled(engine: Engine, vector: dict[str, Any], settings: dict[str, Any], sch
         {
             "_index": INDEX,
             "_id": str(n),
-            "_source": {"v": [n + 1, 1], "group": n // COPIES, "dedup": prints[n // COPIES].to_field()},
+            "_source": {"v": [n + 1, 1], "group": n // COPIES, "_dedup": prints[n // COPIES].to_field()},
         }
         for n in range(DOCUMENTS)
     ).failures

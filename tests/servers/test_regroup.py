@@ -48,7 +48,7 @@ def test_a_write_that_lost_is_made_again_and_another_text_is_left_alone(engine, 
             # The same texts in newer versions, one with another text, and one gone.
             store(engine, index, USUAL[10:30])
             text = stored(engine, index)[USUAL[40]]
-            other = {"_index": index, "_id": f"p{USUAL[0]}", "_source": {"dedup": text}}
+            other = {"_index": index, "_id": f"p{USUAL[0]}", "_source": {"_dedup": text}}
             gone = {"_op_type": "delete", "_index": index, "_id": f"p{USUAL[1]}"}
             assert not engine.bulk([other, gone]).failures
 

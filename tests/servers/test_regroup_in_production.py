@@ -63,7 +63,7 @@ def told(engine, index):
     """Group and role by index and id."""
     engine.refresh(index)
     hits = engine.search(index, {"size": 100})["hits"]["hits"]
-    return {(hit["_index"], hit["_id"]): hit["_source"]["dedup"] for hit in hits}
+    return {(hit["_index"], hit["_id"]): hit["_source"]["_dedup"] for hit in hits}
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ def test_a_field_of_dates_leads_by_its_dates_whatever_their_format(engine, new_i
     actions = []
     for id_, day in days.items():
         seconds = timegm(time.strptime(day, "%d.%m.%Y"))
-        told_as = {"day": day, "at": seconds, "dedup": stored_as}
+        told_as = {"day": day, "at": seconds, "_dedup": stored_as}
         actions.append({"_index": index, "_id": id_, "_source": told_as})
     assert not engine.bulk(actions).failures
     for field, leads in (("day", 3), ("-day", 2), ("at", 3), ("-at", 2)):
@@ -157,7 +157,7 @@ def test_a_fingerprint_in_another_form_gets_one_number(engine, new_index, form):
     regroup(engine, index)
     spec = SPECS[USUAL[0]]
     parts = {**fingerprint_of(spec).to_field(), "group": 7, "leader": True}
-    there = {"dedup": [parts]} if form == "list" else {f"dedup.{name}": one for name, one in parts.items()}
+    there = {"_dedup": [parts]} if form == "list" else {f"_dedup.{name}": one for name, one in parts.items()}
     source = {**there, "host": spec.host}
     assert not engine.bulk([{"_index": index, "_id": "p9001", "_source": source}]).failures
     summary = regroup(engine, index)
@@ -165,7 +165,7 @@ def test_a_fingerprint_in_another_form_gets_one_number(engine, new_index, form):
     found = stored(engine, index)
     assert found[9001]["group"] == found[USUAL[0]]["group"]
     assert found[9001]["digest"] == parts["digest"]
-    body = {"docvalue_fields": ["dedup.group"], "query": {"ids": {"values": ["p9001"]}}}
+    body = {"docvalue_fields": ["_dedup.group"], "query": {"ids": {"values": ["p9001"]}}}
     (hit,) = engine.search(index, body)["hits"]["hits"]
-    assert hit["fields"]["dedup.group"] == [found[9001]["group"]]
+    assert hit["fields"]["_dedup.group"] == [found[9001]["group"]]
     assert regroup(engine, index).counts.planned == 0

@@ -44,9 +44,9 @@ def test_what_requires_a_routing_is_indexed_backfilled_and_deleted(server, engin
         assert (summary.indexed, summary.failed, summary.counts.get("equal_ids", 0)) == (24, 0, 0)
         stored = routed(engine, index)
         assert stored.keys() == {(one["id"], str(one["site"])) for one in given}
-        assert all(source["dedup"] and "_routing" not in source for source in stored.values())
+        assert all(source["_dedup"] and "_routing" not in source for source in stored.values())
         assert site.doctor().healthy
-        bare = {"doc": {"dedup": None}, "_op_type": "update", "_index": index}
+        bare = {"doc": {"_dedup": None}, "_op_type": "update", "_index": index}
         assert not engine.bulk({**bare, "_id": id_, "routing": where} for id_, where in stored).failures
         assert site.backfill().counts.updated == 24
         assert routed(engine, index) == stored

@@ -95,7 +95,7 @@ def _store(engine, index, id_, *routings, body):
 
 def _filled(engine, index, pipeline):
     """Number documents that have no number, as a run that indexes them does."""
-    query = {"bool": {"must_not": [{"exists": {"field": "dedup.group"}}]}}
+    query = {"bool": {"must_not": [{"exists": {"field": "_dedup.group"}}]}}
     hits = engine.search(index, {"query": query, "size": 100})["hits"]["hits"]
     actions = [
         {"_index": index, "_id": hit["_id"], "routing": hit["_routing"], "_source": outcome.document}
@@ -108,7 +108,7 @@ def _filled(engine, index, pipeline):
 def _numbers(engine, index):
     engine.refresh(index)
     hits = engine.search(index, {"size": 100})["hits"]["hits"]
-    parts = {(hit["_id"], hit.get("_routing")): hit["_source"]["dedup"] for hit in hits}
+    parts = {(hit["_id"], hit.get("_routing")): hit["_source"]["_dedup"] for hit in hits}
     return {name: (one["group"], one["leader"]) for name, one in parts.items()}
 
 
@@ -172,7 +172,7 @@ def test_right_after_a_rollover_a_document_of_the_old_index_is_no_earlier_versio
         source = {name: value for name, value in outcome.document.items() if name != "_id"}
         numbered = numbering.number([{"_index": alias, "_id": "page", "_source": source}])
         assert not engine.bulk(numbered).failures
-        told += [one["_source"]["dedup"] for one in numbered]
+        told += [one["_source"]["_dedup"] for one in numbered]
         engine.refresh(alias)
         _point(server, alias, {old: False, new: True})
     assert [one["leader"] for one in told] == [True, False]

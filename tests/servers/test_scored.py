@@ -49,7 +49,7 @@ def index(engine, scheme, canonicalizer) -> Iterator[str]:
     texts = [" ".join(rng.choices("abcdefghijklmnopqrst", k=60)) for _ in range(GROUPS)]
     prints = Fingerprinter(scheme, canonicalizer).fingerprint(texts)
     assert not engine.bulk(
-        {"_index": name, "_id": str(n), "_source": {"n": n, "dedup": prints[n // COPIES].to_field()}}
+        {"_index": name, "_id": str(n), "_source": {"n": n, "_dedup": prints[n // COPIES].to_field()}}
         for n in range(DOCUMENTS)
     ).failures
     engine.refresh(name)

@@ -28,7 +28,7 @@ def test_forgeries_are_never_compared(engine, new_index, shards, options):
     index = new_index(made, {"number_of_shards": shards, "number_of_replicas": 0})
     written = [SEAL.sealed(GENUINE), *forgeries(), SEAL.sealed(GENUINE)]
     engine.bulk(
-        {"_index": index, "_id": str(rank), "_source": {"rank": rank, "dedup": one.to_field()}}
+        {"_index": index, "_id": str(rank), "_source": {"rank": rank, "_dedup": one.to_field()}}
         for rank, one in enumerate(written)
     )
     engine.refresh(index)
@@ -51,12 +51,12 @@ def test_doctor_finds_and_backfill_mends_what_lacks_the_seal(engine, new_index, 
     index = new_index(made)
     documents = pages(40)
     assert index_documents(engine, index, documents, pipeline, workers=2).indexed == len(documents)
-    genuine = {id_: source["dedup"] for id_, source in stored(engine, index).items()}
+    genuine = {id_: source["_dedup"] for id_, source in stored(engine, index).items()}
     assert diagnose(engine, index, pipeline).findings == {"sound": 40}
 
     # One document takes another one's signature, and one comes without fingerprint at all.
     spoilt = {**genuine["page-1"], "signature": genuine["page-2"]["signature"]}
-    store(engine, index, [{**documents[1], "dedup": spoilt}, documents[3]])
+    store(engine, index, [{**documents[1], "_dedup": spoilt}, documents[3]])
     assert diagnose(engine, index, pipeline).findings == {"sound": 38, "unsealed": 1, "unsigned": 1}
     search = folded(engine, scheme).search(index, {"query": {"match_all": {}}, "size": 40})
     assert search["dedup"]["unreadable"] == 1
@@ -65,4 +65,4 @@ def test_doctor_finds_and_backfill_mends_what_lacks_the_seal(engine, new_index, 
     with pytest.raises(RecipeMismatch, match="seal"):
         backfill(engine, index, bare)
     assert backfill(engine, index, pipeline).counts.updated == 2
-    assert {id_: source["dedup"] for id_, source in stored(engine, index).items()} == genuine
+    assert {id_: source["_dedup"] for id_, source in stored(engine, index).items()} == genuine

@@ -249,7 +249,7 @@ def test_a_backfill_by_who_sees_a_part_changes_nothing_and_says_why(
     if pages.index_exists(index):
         pages.delete_index(index)
     pages.create_index(index, pages.mappings(SITE), {"number_of_replicas": 0})
-    bare = {id_: {**source, "dedup": None} for id_, source in site.items()}
+    bare = {id_: {**source, "_dedup": None} for id_, source in site.items()}
     pages.bulk({"_index": index, "_id": id_, "_source": source} for id_, source in bare.items())
     pages.refresh(index)
     told = ""

@@ -168,7 +168,7 @@ def _has(engine, index, name, mapping):
 
 
 def _action(index, number, fields):
-    source = {"dedup": fingerprint_of(Spec(original=number % TEXTS)).to_field()}
+    source = {"_dedup": fingerprint_of(Spec(original=number % TEXTS)).to_field()}
     for place, (name, (mapping, value)) in enumerate(fields.items()):
         gap = DATES if mapping["type"] == "date" else OTHERS
         if name in WHOLE or (number + place) % gap:

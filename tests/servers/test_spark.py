@@ -12,7 +12,7 @@ from shinglefold.offline.spark.read_index import _Read
 def test_slices_are_the_whole_index_once(server, engine, new_index, parts):
     index = new_index(mappings(), {"number_of_shards": 3, "number_of_replicas": 0})
     store(engine, index, range(COUNT))
-    read = _Read(server.url, index, parts, "dedup")
+    read = _Read(server.url, index, parts, "_dedup")
     slices = [pa.RecordBatch.from_pydict({"id": pa.array([part])}) for part in range(parts)]
     rows = [[row for batch in read([one]) for row in batch.to_pylist()] for one in slices]
     assert all(rows)
@@ -20,4 +20,4 @@ def test_slices_are_the_whole_index_once(server, engine, new_index, parts):
     assert sorted(found) == sorted(f"p{number}" for number in range(COUNT))
     assert sum(map(len, rows)) == COUNT
     assert {row["_index"] for row in found.values()} == {index}
-    assert all(row["dedup"]["digest"] for row in found.values())
+    assert all(row["_dedup"]["digest"] for row in found.values())

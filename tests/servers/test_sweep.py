@@ -27,7 +27,7 @@ def index(server):
     then, later = int(time.time() * 1000) - 5000, int(time.time() * 1000) + 60_000
     places = [("dead", then, {}), ("far", then, {"routing": "x"}), ("alive", later, {})]
     for id_, until, beside in places:
-        source = {"dedup": {"pending": until, "attempt": "a"}}
+        source = {"_dedup": {"pending": until, "attempt": "a"}}
         engine.bulk([{"_index": name, "_id": id_, "_source": source, **beside}])
     engine.refresh(name)
     yield name
@@ -60,7 +60,7 @@ def test_what_others_are_faster_with_is_not_said_to_be_removed(server, index, ca
     def late(self, actions, **options):
         """Write when somebody else has."""
         for id_, beside in (("dead", ""), ("far", "?routing=x")):
-            held = {"dedup": {"pending": int(time.time() * 1000) - 4000, "attempt": "b"}}
+            held = {"_dedup": {"pending": int(time.time() * 1000) - 4000, "attempt": "b"}}
             server.ask("PUT", f"/{index}/_doc/{id_}{beside}", held)
         return written(self, actions, **options)
 

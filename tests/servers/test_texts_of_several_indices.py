@@ -24,8 +24,8 @@ BODY = {
 
 
 def filled(engine, new_index, field: str, pages: list[dict[str, Any]]) -> str:
-    pipeline = Pipeline.from_json(default_definition("dedup", (field,)), SCHEME)
-    made = recipe_mappings(pipeline.recipe("dedup"))
+    pipeline = Pipeline.from_json(default_definition("_dedup", (field,)), SCHEME)
+    made = recipe_mappings(pipeline.recipe("_dedup"))
     made["properties"] |= {"rank": {"type": "integer"}, "body": {"type": "text"}, "notes": {"type": "text"}}
     index = new_index(made, {"number_of_shards": 2, "number_of_replicas": 0})
     documents = [outcome.document for outcome in process_block(pipeline, pages).outcomes]

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.ingest.pipeline.pipeline import Pipeline, default_definition
-from shinglefold.model.recipe import TEXTS, Recipe, with_passages
+from shinglefold.model.recipe import FIELD, TEXTS, Recipe, with_passages
 from shinglefold.passages.passage_index import covered_shares
 from shinglefold.passages.shingle_positions import elements_of
 from shinglefold.registry import make_scheme
 
 WORDS, DOCUMENTS, SOURCES, LENGTH = 4_000, 90, 6, 400
-FIELD = "dedup"
 
 
 @dataclass(frozen=True)

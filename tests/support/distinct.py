@@ -86,7 +86,7 @@ def index_documents_that_differ(
             "_index": index,
             "_id": str(number),
             **({"routing": _routing(number)} if "kind" in fields or number % 8 == 7 else {}),
-            "_source": {name: one[name] for name in one if name in fields} | {"dedup": made.to_field()},
+            "_source": {name: one[name] for name in one if name in fields} | {"_dedup": made.to_field()},
         }
         for number, (one, made) in enumerate(zip(documents, prints, strict=True))
     ]

@@ -65,7 +65,7 @@ def hits_of(specs: Sequence[Spec]) -> list[dict[str, Any]]:
 def _fields(spec: Spec) -> dict[str, list[Any]]:
     stored = fingerprint_of(spec).to_field()
     fields = {
-        f"dedup.{name}": value if isinstance(value, list) else [value] for name, value in stored.items()
+        f"_dedup.{name}": value if isinstance(value, list) else [value] for name, value in stored.items()
     }
     if spec.host is not None:
         fields["host"] = [spec.host]

@@ -54,7 +54,10 @@ def wrongly_signed(sources: Mapping[str, Mapping[str, Any]], tool: Fingerprinter
     texts = [f"{source['title']}\n{source['body']}" for source in sources.values()]
     made = tool.fingerprint(texts, [source["lang"] for source in sources.values()])
     for (id_, source), expected in zip(sources.items(), made, strict=True):
-        if "scheme" not in (source.get("dedup") or {}) or Fingerprint.from_field(source["dedup"]) != expected:
+        if (
+            "scheme" not in (source.get("_dedup") or {})
+            or Fingerprint.from_field(source["_dedup"]) != expected
+        ):
             yield id_
 
 

@@ -31,7 +31,7 @@ def store(engine: Engine, index: str, numbers: Iterable[int], **groups: int) -> 
         stored = fingerprint_of(spec).to_field()
         if id_ in groups:
             stored |= {"group": groups[id_], "leader": False}
-        source = {"host": spec.host, "published": spec.published, "dedup": stored}
+        source = {"host": spec.host, "published": spec.published, "_dedup": stored}
         actions.append({"_index": index, "_id": id_, "_source": source})
     assert not engine.bulk(actions).failures
     engine.refresh(index)
@@ -41,7 +41,7 @@ def stored(engine: Engine, index: str) -> dict[int, Mapping[str, Any]]:
     """The fingerprint with its group, by the number of the page."""
     engine.refresh(index)
     hits = engine.search(index, {"query": {"match_all": {}}, "size": 5_000})["hits"]["hits"]
-    return {int(hit["_id"][1:]): hit["_source"]["dedup"] for hit in hits}
+    return {int(hit["_id"][1:]): hit["_source"]["_dedup"] for hit in hits}
 
 
 def groups_of(found: Mapping[int, Mapping[str, Any]]) -> dict[int, list[int]]:

@@ -80,7 +80,7 @@ def documents(made: list[Spec]) -> list[JSON]:
                 "number": number,
                 "list": number % 3,
                 "body": " ".join(rng.choices("abc", k=rng.randrange(1, 5))),
-                "dedup": fingerprint_of(spec).to_field(),
+                "_dedup": fingerprint_of(spec).to_field(),
             }
             for number, spec in enumerate(made)
         ]
@@ -106,7 +106,7 @@ def run_trials(engine: Engine, place: Place, first: int, count: int) -> None:
 
 def _complete(engine: Engine, place: Place, trial: Trial, settled: bool) -> list[JSON]:
     """Return all hits in the order that is promised, with their fingerprints."""
-    body = {**trial.body, "size": 1000, "_source": ["number", "dedup"], "track_total_hits": True}
+    body = {**trial.body, "size": 1000, "_source": ["number", "_dedup"], "track_total_hits": True}
     if settled:
         keys = body.get("sort") or ["_score"]
         body["sort"] = [*(keys if isinstance(keys, list) else [keys]), {"_seq_no": "asc"}]

@@ -62,7 +62,7 @@ class GateFields:
     def has_other_form(self, source: Mapping[str, Any]) -> bool:
         """Return whether the field also, or only, has a form that no partial update can change.
 
-        Such forms are ``{"dedup.digest": …}`` and lists. An update would keep the values of both forms, or
+        Such forms are ``{"_dedup.digest": …}`` and lists. An update would keep the values of both forms, or
         replace the list.
         """
         if not source or (source.keys() == {self.field} and type(source[self.field]) is dict):

@@ -38,7 +38,7 @@ def prints(make_job, source, tmp_path):
     rows = [{"id": row["id"], "body": row["body"]} for row in pq.read_table(source).to_pylist()]
     (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     sign(make_job(tmp_path / "in.jsonl", tmp_path / "prints.jsonl"))
-    return [json.loads(line)["dedup"] for line in (tmp_path / "prints.jsonl").read_text().splitlines()]
+    return [json.loads(line)["_dedup"] for line in (tmp_path / "prints.jsonl").read_text().splitlines()]
 
 
 def bare(row):
@@ -50,20 +50,20 @@ def test_columns_stay_and_fingerprints_stand_beside_them(make_job, source, tmp_p
     made = sign(make_job(source, tmp_path / "out.parquet", workers=workers, parquet=True))
     assert made.signed == 250
     before, after = pq.read_table(source), pq.read_table(tmp_path / "out.parquet")
-    assert after.drop_columns(["dedup"]).equals(before)
+    assert after.drop_columns(["_dedup"]).equals(before)
     assert [bare(row) for row in after["dedup"].to_pylist()] == prints
 
 
 def test_rows_become_json_lines(make_job, source, tmp_path, prints):
     sign(make_job(source, tmp_path / "out.jsonl", workers=2))
     found = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
-    assert [one["dedup"] for one in found] == prints
+    assert [one["_dedup"] for one in found] == prints
     assert found[1] == {
         "id": 1,
         "body": found[1]["body"],
         "price": "0.25",
         "tags": ["a", "1"],
-        "dedup": prints[1],
+        "_dedup": prints[1],
     }
 
 
@@ -72,9 +72,9 @@ def test_ids_and_fingerprints_alone(make_job, source, tmp_path, prints, form):
     given = source if form == "parquet" else tmp_path / "in.jsonl"
     sign(make_job(given, tmp_path / "ids.parquet", only_ids=True, parquet=True, workers=2))
     table = pq.read_table(tmp_path / "ids.parquet")
-    assert table.column_names == ["_id", "dedup"]
+    assert table.column_names == ["_id", "_dedup"]
     assert table["_id"].to_pylist() == [str(n) for n in range(250)]
-    assert [bare(row) for row in table["dedup"].to_pylist()] == prints
+    assert [bare(row) for row in table["_dedup"].to_pylist()] == prints
 
 
 def test_rows_that_fail_are_named_by_their_number_and_left_out(make_job, tmp_path):
@@ -314,9 +314,9 @@ def test_two_columns_of_one_name_are_refused(make_job, tmp_path):
 
 @pytest.mark.parametrize("only_ids", [False, True])
 def test_fingerprints_below_a_path_stand_where_readers_look(make_job, source, tmp_path, prints, only_ids):
-    given = {"parquet": True, "target": "made.dedup", "only_ids": only_ids}
+    given = {"parquet": True, "target": "made._dedup", "only_ids": only_ids}
     sign(make_job(source, tmp_path / "out.parquet", **given))
-    found = [row["dedup"] for row in pq.read_table(tmp_path / "out.parquet")["made"].to_pylist()]
+    found = [row["_dedup"] for row in pq.read_table(tmp_path / "out.parquet")["made"].to_pylist()]
     assert [bare(row) for row in found] == prints
     if only_ids:
         made = tmp_path / "in.jsonl"
@@ -327,10 +327,10 @@ def test_fingerprints_below_a_path_stand_where_readers_look(make_job, source, tm
 def test_a_path_into_a_column_that_is_there_is_refused(make_job, tmp_path):
     source = write(tmp_path / "in.parquet", made=[{"by": "us"}])
     with pytest.raises(ConfigError, match=r"has a column \[made\]"):
-        sign(make_job(source, tmp_path / "out.parquet", parquet=True, target="made.dedup"))
-    sign(make_job(source, tmp_path / "out.jsonl", target="made.dedup"))
+        sign(make_job(source, tmp_path / "out.parquet", parquet=True, target="made._dedup"))
+    sign(make_job(source, tmp_path / "out.jsonl", target="made._dedup"))
     (row,) = map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines())
-    assert (row["made"]["by"], row["made"]["dedup"]["lang"]) == ("us", "en")
+    assert (row["made"]["by"], row["made"]["_dedup"]["lang"]) == ("us", "en")
 
 
 def test_a_row_group_that_workers_die_of_is_told_with_what_else_can_be_done(

@@ -36,8 +36,8 @@ _LINES = [
     '{"body": ["no", "text"]}',
     '{"body": null, "title": "only a title of six words"}',
     '{"body": "twice", "body": "the last one of them counts as it does elsewhere"}',
-    '{"title": "nothing", "dedup": {"scheme": "sf2-forged"}, "body": "one two three four"}',
-    '{"dedup.digest": "x", "body": "one two three four"}',
+    '{"title": "nothing", "_dedup": {"scheme": "sf2-forged"}, "body": "one two three four"}',
+    '{"_dedup.digest": "x", "body": "one two three four"}',
     '{"dedupe": 1, "body": "one two three four"}',
     '{"_source": {"body": "a hit of a search"}, "_id": "7"}',
     '{"_source": "text", "body": "a b c d e"}',
@@ -151,8 +151,8 @@ def test_lines_with_any_byte_changed_are(signers, tmp_path):
 @pytest.mark.parametrize(
     ("fields", "language", "target"),
     [
-        (("dedup_text", "body"), "lang", "dedup"),
-        (("title", "body"), "dedup_lang", "dedup"),
+        (("_dedup_text", "body"), "lang", "_dedup"),
+        (("title", "body"), "_dedup_lang", "_dedup"),
         (("title", "body"), "lang", "form"),
         (("title", "body"), "lang", "i"),
     ],

@@ -34,7 +34,7 @@ def signed_lines(job) -> list[bytes]:
 
 def stored(documents, scheme, canonicalizer) -> list[dict]:
     pipeline = Pipeline.from_json(default_definition(), scheme, canonicalizer)
-    return [outcome.document["dedup"] for outcome in pipeline.run(documents)]
+    return [outcome.document["_dedup"] for outcome in pipeline.run(documents)]
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_the_fingerprints_are_those_that_index_stores_in_order(
     make_job, file, varied, scheme, canonicalizer, workers
 ):
     found = [json.loads(line) for line in signed_lines(make_job(file, "-", workers=workers))]
-    assert [one.pop("dedup") for one in found] == stored(varied, scheme, canonicalizer)
+    assert [one.pop("_dedup") for one in found] == stored(varied, scheme, canonicalizer)
     assert found == varied
 
 
@@ -83,7 +83,7 @@ def test_the_line_of_a_document_stays_as_it_is_byte_for_byte(make_job, tmp_path)
     path.write_bytes(b"\r\n".join(given))
     lines = signed_lines(make_job(path, "-"))
     for line, before in zip(lines, given, strict=True):
-        assert line.startswith(before[:-1] + b',"dedup":{"scheme":')
+        assert line.startswith(before[:-1] + b',"_dedup":{"scheme":')
 
 
 @pytest.mark.usefixtures("small")
@@ -115,7 +115,7 @@ def test_other_forms_of_input_give_the_same_fingerprints(make_job, tmp_path, sch
         options = job.signer.options
         job.signer.options = replace(options, reading=replace(options.reading, encoding="cp1251"))
     found = [json.loads(line) for line in signed_lines(job)]
-    assert [one["dedup"] for one in found] == stored(documents, scheme, canonicalizer)
+    assert [one["_dedup"] for one in found] == stored(documents, scheme, canonicalizer)
     assert [one["_id" if form == "folder" else "id"] for one in found] == [one["id"] for one in documents]
     assert all(("_id" in one) == (form == "folder") for one in found)
 
@@ -138,12 +138,12 @@ def test_what_fails_is_counted_and_named_and_the_others_are_signed(make_job, tmp
         b"",
         b"[1, 2]",
         b'{"id": "2", "body": ["no", "text"]}',
-        b'{"id": "3", "body": "one two three", "dedup": {"scheme": "sf2-forged"}}',
+        b'{"id": "3", "body": "one two three", "_dedup": {"scheme": "sf2-forged"}}',
         b'{"id": "4", "body": "lone \\ud800 surrogate"}',
         b'{"id": true, "body": "x"}',
         b'{"_id": "5", "_source": {"body": "a hit of a search"}}',
         b'{"id": "6", "body": NaN}',
-        b'{"id": "7", "dedup.scheme": "x", "body": "one two three"}',
+        b'{"id": "7", "_dedup.scheme": "x", "body": "one two three"}',
         b"{}",
         b'{"id": "8", "body": "' + b"long " * 400 + b'"}',
         b'{"id": "9", "body": "last" ',
@@ -159,9 +159,9 @@ def test_what_fails_is_counted_and_named_and_the_others_are_signed(make_job, tmp
         assert (made.read, made.signed, made.failed) == (12, 6, 6)
         found = [json.loads(line) for line in target.read_bytes().splitlines()]
         assert [one.get("id", one.get("_id")) for one in found] == ["1", "3", "4", "5", "7", None]
-        assert all(one["dedup"]["scheme"] == made.scheme for one in found)
+        assert all(one["_dedup"]["scheme"] == made.scheme for one in found)
         assert found[2]["body"] == "lone \ufffd surrogate"
-        assert "dedup.scheme" not in found[4]
+        assert "_dedup.scheme" not in found[4]
         assert made.counts["fingerprints_left_out"] == 2
         assert made.counts["replaced"] == 1
         told = [json.loads(line) for line in letters.read_bytes().splitlines()]
@@ -176,7 +176,7 @@ def test_only_ids_are_written_where_these_are_asked_for(make_job, tmp_path):
     job = make_job(path, tmp_path / "out.jsonl", only_ids=True)
     made = sign(job)
     (line,) = (tmp_path / "out.jsonl").read_text().splitlines()
-    assert json.loads(line).keys() == {"_id", "dedup"}
+    assert json.loads(line).keys() == {"_id", "_dedup"}
     assert json.loads(line)["_id"] == "7"
     assert (made.signed, made.failed) == (1, 1)
     assert "--id-field" in next(iter(made.reasons))

@@ -32,7 +32,7 @@ def stored(spark, tmp_path, texts, scheme):
     """Fingerprints as `sign --only-ids` writes them."""
     prints = [one.to_field() for one in Fingerprinter(scheme).fingerprint(texts)]
     ids = [f"d{place:05}" for place in range(len(texts))]
-    table = pa.table({"_id": ids, "dedup": pa.array(prints, print_type(pa))})
+    table = pa.table({"_id": ids, "_dedup": pa.array(prints, print_type(pa))})
     pq.write_table(table, tmp_path / "stored.parquet", row_group_size=50)
     return spark.read.parquet(str(tmp_path / "stored.parquet"))
 
@@ -49,7 +49,7 @@ def test_the_groups_of_a_corpus_are_those_of_groups(spark, work, tmp_path, schem
     assert grouped.summary.read == len(documents)
     assert not grouped.summary.crowded
     # Rows come in another order than documents were given.
-    prints = {row.id: row.dedup.asDict() for row in signed.select("id", "dedup").collect()}
+    prints = {row.id: row._dedup.asDict() for row in signed.select("id", "_dedup").collect()}
     made = {one.document["id"]: json.loads(own) for one, own in signed_alone(documents, scheme)}
     assert {id_: {k: v for k, v in one.items() if v is not None} for id_, one in prints.items()} == made
 
@@ -98,9 +98,9 @@ def test_documents_that_can_not_be_signed_say_why(spark, scheme):
     ]
     pages = spark.createDataFrame(rows, "id string, body string, lang string")
     found = {row.id: row for row in sign(pages, scheme, SignOptions(FIELDS)).collect()}
-    assert found["1"].dedup.scheme == scheme.id
+    assert found["1"]._dedup.scheme == scheme.id
     assert found["1"].sign_problem is None
-    assert found["3"].dedup.digest.startswith(scheme.id)
+    assert found["3"]._dedup.digest.startswith(scheme.id)
     with pytest.raises(ConfigError, match="no column 'text'; there are: id, body, lang"):
         sign(pages, scheme, SignOptions(("text",)))
 

@@ -30,14 +30,14 @@ def test_columns_that_some_files_have_only_are_signed_and_kept(run, write, tmp_p
     rows = {row["id"]: row for row in pq.read_table(tmp_path / "signed").to_pylist()}
     assert rows["3"]["title"] == STEEL.format(5)
     assert rows["3"]["host"] == "port.example"
-    assert rows["1"]["dedup"]["digest"] == rows["2"]["dedup"]["digest"] != rows["3"]["dedup"]["digest"]
+    assert rows["1"]["_dedup"]["digest"] == rows["2"]["_dedup"]["digest"] != rows["3"]["_dedup"]["digest"]
     write("pages", "c", id=[4], body=[SEA])
     code, _, err = run("sign", "pages", "-o", "signed", "--overwrite")
     assert code == 1
     assert "must be of one type in all files" in err
 
 
-@pytest.mark.parametrize("name", ["beside", "sign_problem", "dedup"])
+@pytest.mark.parametrize("name", ["beside", "sign_problem", "_dedup"])
 def test_a_column_of_somebody_else_is_not_lost(spark, scheme, name):
     pages = spark.createDataFrame([("1", SEA, 7)], f"id string, body string, {name} int")
     with pytest.raises(ConfigError, match=f"the column {name} would be lost"):
@@ -48,8 +48,8 @@ def test_what_is_signed_may_be_signed_again(spark, scheme):
     options = SignOptions(("body",))
     once = sign(spark.createDataFrame([("1", SEA)], "id string, body string"), scheme, options, beside=True)
     again = sign(once, scheme, options)
-    assert again.columns == ["id", "body", "dedup", "sign_problem"]
-    assert again.collect()[0].dedup == once.collect()[0].dedup
+    assert again.columns == ["id", "body", "_dedup", "sign_problem"]
+    assert again.collect()[0]._dedup == once.collect()[0]._dedup
 
 
 @pytest.mark.parametrize("named", [["--field", "body", "--field", "text"], ["--language-field", "text"]])

@@ -26,7 +26,7 @@ def test_an_index_is_grouped_by_what_it_stores(spark, work, tmp_path, recipe):
     with closing(open_engine(tmp_path / "engine")) as engine:
         engine.create_index("pages", recipe_mappings(recipe), {})
         actions = [
-            {"_index": "pages", "_id": f"p{place}", "_source": {"dedup": one.to_field(), "n": place}}
+            {"_index": "pages", "_id": f"p{place}", "_source": {"_dedup": one.to_field(), "n": place}}
             for place, one in enumerate(prints)
         ]
         assert not engine.bulk([*actions, {"_index": "pages", "_id": "bare", "_source": {"n": 1}}]).failures
@@ -38,7 +38,7 @@ def test_an_index_is_grouped_by_what_it_stores(spark, work, tmp_path, recipe):
         found.setdefault(row.group, set()).add(int(row._id[1:]))
     assert {frozenset(one) for one in found.values()} == groups_by_what_is_stored(texts, recipe.scheme)
     assert grouped.summary.read == len(texts) + 1
-    assert frame.where("_id = 'bare'").collect()[0].dedup is None
+    assert frame.where("_id = 'bare'").collect()[0]._dedup is None
 
 
 def test_sealed_fingerprints_are_refused(recipe):

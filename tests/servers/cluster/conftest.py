@@ -165,7 +165,7 @@ def sound(admin: Engine, canonicalizer: Canonicalizer, scheme: Scheme, documents
         hits = admin.search(index, {"size": 10_000, "track_total_hits": True})["hits"]
         assert hits["total"]["value"] == len(hits["hits"]) == len(documents)
         sources = {hit["_id"]: hit["_source"] for hit in hits["hits"]}
-        plain = {id_: {k: v for k, v in source.items() if k != "dedup"} for id_, source in sources.items()}
+        plain = {id_: {k: v for k, v in source.items() if k != "_dedup"} for id_, source in sources.items()}
         assert plain == {one["id"]: one for one in documents}
         assert list(wrongly_signed(sources, Fingerprinter(scheme, canonicalizer))) == []
 

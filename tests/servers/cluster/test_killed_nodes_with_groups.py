@@ -52,9 +52,9 @@ def led(admin, twice):
         groups: dict[str, set[int]] = {}
         leaders = []
         for hit in hits:
-            group = hit["_source"]["dedup"]["group"]
+            group = hit["_source"]["_dedup"]["group"]
             groups.setdefault(hit["_id"].removesuffix("-again"), set()).add(group)
-            leaders += [group] if hit["_source"]["dedup"].get("leader") else []
+            leaders += [group] if hit["_source"]["_dedup"].get("leader") else []
         assert all(len(several) == 1 for several in groups.values())
         assert len(leaders) == len(set(leaders)) == len(set().union(*groups.values()))
 
@@ -73,7 +73,7 @@ def test_numbers_agree_when_a_node_is_killed_while_they_are_given_and_made_anew(
     assert (summary.indexed, summary.failed, summary.stopped) == (len(twice), 0, "")
     led(grouped)
     # Somebody's numbers are wrong now.
-    wrong = {"dedup": {"group": 5, "leader": False}}
+    wrong = {"_dedup": {"group": 5, "leader": False}}
     changes = [{"_op_type": "update", "_index": grouped, "_id": one["id"], "doc": wrong} for one in twice]
     assert not admin.bulk(changes[::3]).failures
     disturbed = mishap("primary", grouped, stays=True)

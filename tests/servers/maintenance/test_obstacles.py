@@ -26,7 +26,7 @@ def found(engine, index) -> int:
 
 
 @pytest.mark.parametrize(
-    "source", [{"excludes": ["body"]}, {"includes": ["title", "dedup.*"]}, {"excludes": ["dedup"]}]
+    "source", [{"excludes": ["body"]}, {"includes": ["title", "_dedup.*"]}, {"excludes": ["_dedup"]}]
 )
 def test_what_the_source_leaves_out_is_not_lost(engine, new_index, scheme, pipeline, source):
     made = mappings(scheme)
@@ -57,14 +57,14 @@ def test_a_derived_source_is_refused(engine, new_index, scheme):
 
 
 def test_foreign_objects_stay(engine, new_index, scheme, pipeline):
-    index = new_index({"properties": {**FIELDS, "dedup": {"properties": {"of": {"type": "keyword"}}}}})
-    store(engine, index, [{**page, "dedup": {"of": "x"}} for page in pages(COUNT)])
+    index = new_index({"properties": {**FIELDS, "_dedup": {"properties": {"of": {"type": "keyword"}}}}})
+    store(engine, index, [{**page, "_dedup": {"of": "x"}} for page in pages(COUNT)])
     plan = make_plan(engine, SetupRequest(default_recipe(scheme), indices=(index,)))
     assert f"shinglefold setup {index} --dedup-field" in plan.problems[index][0]
     assert not [change for change in plan.changes if change.name == index]
     with pytest.raises(ConfigError):
         backfill(engine, index, pipeline, ALONE)
-    assert all(source["dedup"] == {"of": "x"} for source in stored(engine, index).values())
+    assert all(source["_dedup"] == {"of": "x"} for source in stored(engine, index).values())
 
 
 @pytest.mark.parametrize("block", ["write", "read_only"])

@@ -26,7 +26,7 @@ def piped(server, new_index, scheme) -> Iterator[str]:
     made["properties"] |= {**FIELDS, "seen": {"type": "keyword"}, "print": {"type": "keyword"}}
     processors = [
         # Ours has run: the server sees its fingerprint.
-        {"copy": {"source_field": "dedup.digest", "target_field": "print", "ignore_missing": True}},
+        {"copy": {"source_field": "_dedup.digest", "target_field": "print", "ignore_missing": True}},
         {"copy": {"source_field": "title", "target_field": "seen"}},
         {"drop": {"if": "ctx.title == 'Страница 7'"}},
         {
@@ -49,7 +49,7 @@ def test_the_servers_pipeline_runs_after_ours(engine, piped, pipeline):
     assert summary.indexed == 20
     for source in stored(engine, piped).values():
         assert source["seen"] == source["title"]
-        assert source["print"] == source["dedup"]["digest"]
+        assert source["print"] == source["_dedup"]["digest"]
     assert diagnose(engine, piped, pipeline, ALONE).healthy
 
 
@@ -75,13 +75,13 @@ def test_a_text_the_server_changes_after_us_is_told_as_stale(engine, piped, pipe
 def test_a_backfill_does_not_send_documents_through_the_servers_pipeline_again(engine, piped, pipeline):
     given = pages(5)
     # Flat names that no update takes away: this one is written anew as a whole.
-    given[2] |= {"dedup.scheme": "sf1-earlier", "dedup.digest": "0123456789abcdef"}
+    given[2] |= {"_dedup.scheme": "sf1-earlier", "_dedup.digest": "0123456789abcdef"}
     store(engine, piped, given)
     by_hand = {"_op_type": "update", "_index": piped, "_id": "page-2", "doc": {"seen": "by hand"}}
     assert not engine.bulk([by_hand]).failures
     assert backfill(engine, piped, pipeline, BackfillOptions(workers=1)).counts.updated == 5
     after = stored(engine, piped)["page-2"]
-    assert (after["seen"], "dedup.digest" in after) == ("by hand", False)
+    assert (after["seen"], "_dedup.digest" in after) == ("by hand", False)
     assert diagnose(engine, piped, pipeline, ALONE).healthy
 
 

@@ -50,7 +50,7 @@ def test_a_new_index_is_made_for_fingerprints_and_a_second_run_changes_nothing(e
     store(engine, index_made_by_template(engine, index), pages(3))
     made = engine.mappings(index)
     assert made["_meta"]["shinglefold"]["id"] == asked.recipe.scheme.id
-    assert made["properties"]["dedup"] == mappings(asked.recipe.scheme)["properties"]["dedup"]
+    assert made["properties"]["_dedup"] == mappings(asked.recipe.scheme)["properties"]["_dedup"]
     again = make_plan(engine, asked)
     assert (again.changes, again.backfills) == ((), {})
     assert f"{index} exist already, and are not changed" in again.notes[0]
@@ -87,10 +87,10 @@ def test_an_index_in_use_is_upgraded_in_place(engine, new_index, scheme):
 
 
 def test_what_can_not_be_changed_is_told_before_anything_is_tried(engine, new_index, scheme):
-    index = new_index({"properties": {"dedup": {"properties": {"signature": {"type": "binary"}}}}})
+    index = new_index({"properties": {"_dedup": {"properties": {"signature": {"type": "binary"}}}}})
     plan = make_plan(engine, SetupRequest(default_recipe(scheme), indices=(index,)))
     (told,) = plan.problems[index]
-    assert told.startswith("dedup.signature is mapped without doc_values; this can't be changed in place")
+    assert told.startswith("_dedup.signature is mapped without doc_values; this can't be changed in place")
     with pytest.raises(UnsupportedQuery):
         engine.put_mappings(index, mappings(scheme))
 
@@ -142,7 +142,7 @@ def test_a_legacy_template_is_not_shadowed_unless_it_is_told_to(engine, asked, l
     assert any(line.startswith(f"! legacy template {legacy}") for line in change.lines)
     carry_out(engine, shadowing)
     engine.create_index(f"{legacy}-1", {}, {})
-    assert "dedup" in engine.mappings(f"{legacy}-1")["properties"]
+    assert "_dedup" in engine.mappings(f"{legacy}-1")["properties"]
 
 
 def test_templates_of_our_names_that_somebody_else_made_stay(engine, server, asked):
@@ -191,7 +191,7 @@ def test_a_recipe_that_indices_to_come_are_given_is_not_replaced_by_that_of_othe
 
 
 def test_templates_stay_where_every_index_named_is_refused(engine, asked, new_index):
-    index = new_index({"properties": {"dedup": {"type": "keyword"}}})
+    index = new_index({"properties": {"_dedup": {"type": "keyword"}}})
     plan = make_plan(engine, replace(asked, indices=(index,), patterns=()))
     assert list(plan.problems) == [index]
     assert plan.changes == ()
@@ -202,18 +202,18 @@ def test_signatures_come_from_doc_values_without_the_source(engine, new_index, s
     made["properties"] |= FIELDS
     index = new_index(made)
     index_documents(engine, index, pages(5), pipeline, workers=1)
-    fields = [f"dedup.{name}" for name in ("scheme", "shingles", "digest", "signature")]
+    fields = [f"_dedup.{name}" for name in ("scheme", "shingles", "digest", "signature")]
     body = {"query": {"match_all": {}}, "_source": False, "docvalue_fields": fields}
     for hit in engine.search(index, body)["hits"]["hits"]:
-        whole = engine.get(index, hit["_id"])["_source"]["dedup"]
+        whole = engine.get(index, hit["_id"])["_source"]["_dedup"]
         assert "_source" not in hit
-        (signature,) = hit["fields"]["dedup.signature"]
+        (signature,) = hit["fields"]["_dedup.signature"]
         assert base64.b64decode(signature + "==") == base64.b64decode(whole["signature"])
-        assert {name: hit["fields"][f"dedup.{name}"] for name in ("shingles", "digest")} == {
+        assert {name: hit["fields"][f"_dedup.{name}"] for name in ("shingles", "digest")} == {
             name: [whole[name]] for name in ("shingles", "digest")
         }
     # Keywords are found by, though they have no doc values.
-    query = {"terms": {"dedup.supershingles": whole["supershingles"][:1]}}
+    query = {"terms": {"_dedup.supershingles": whole["supershingles"][:1]}}
     assert engine.search(index, {"query": query})["hits"]["total"]["value"] == 1
 
 
@@ -290,24 +290,24 @@ def test_what_was_set_up_is_removed_while_others_write_and_what_stays_is_named(
     before = {hit["_id"]: hit["_source"] for hit in everything(engine, index)}
     helper = f"shinglefold-gate-{index}"
     engine.create_index(helper, {"dynamic": False}, {})
-    foreign = {"_op_type": "update", "_index": index, "_id": "page-3", "doc": {"dedup": {"of": "theirs"}}}
+    foreign = {"_op_type": "update", "_index": index, "_id": "page-3", "doc": {"_dedup": {"of": "theirs"}}}
     assert not engine.bulk([foreign]).failures
 
     plan = plan_removal(engine, index, [helper, "shinglefold-gate-none"])
-    assert (plan.documents, plan.helpers, plan.mapped) == ({index: 230}, (helper,), {index: "dedup"})
+    assert (plan.documents, plan.helpers, plan.mapped) == ({index: 230}, (helper,), {index: "_dedup"})
     assert (plan.index_templates, plan.component_templates) == ((asked.name,), (asked.component,))
-    assert everything(engine, index)[0]["_source"].get("dedup")
+    assert everything(engine, index)[0]["_source"].get("_dedup")
     racing = Racing(engine, index)
     counts = carry_out_removal(racing, plan)
     assert (counts.read, counts.removed, counts.left, list(counts.reasons)) == (230, 229, 1, ["page-3"])
     assert "shinglefold" in engine.mappings(index)["_meta"]
-    assert not engine.bulk([{**foreign, "doc": {"dedup": None}}]).failures
+    assert not engine.bulk([{**foreign, "doc": {"_dedup": None}}]).failures
     assert carry_out_removal(engine, plan_removal(engine, index)).left == 0
     after = {hit["_id"]: hit["_source"] for hit in everything(engine, index)}
     del before["page-3"], after["page-3"]
     bare = {id_: {**source, **({"rank": 7} if id_ in racing.raced else {})} for id_, source in before.items()}
     for source in bare.values():
-        del source["dedup"]
+        del source["_dedup"]
     assert after == bare
     assert racing.raced
     assert engine.mappings(index)["_meta"] == {"owner": "us"}

@@ -28,7 +28,7 @@ def filled(engine, scheme, canonicalizer) -> Iterator[str]:
 def test_documents_signed_ones_languages_and_bytes_are_counted(engine, filled, scheme):
     (found,) = statistics(engine, filled)
     hits = engine.search(filled, {"size": 100})["hits"]["hits"]
-    signed = [hit for hit in hits if hit["_source"]["dedup"].get("signature")]
+    signed = [hit for hit in hits if hit["_source"]["_dedup"].get("signature")]
     assert 10 < len(signed) < len(hits) == 21
     assert (found.documents, found.fingerprints, found.signed) == (21, 21, len(signed))
     assert sum(found.languages.values()) == 21

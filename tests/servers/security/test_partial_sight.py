@@ -123,7 +123,7 @@ def test_a_backfill_by_who_sees_a_part_changes_nothing_and_says_why(
     engine_of, users, site, scheme, pipeline, name
 ):
     index = f"public-{name}"
-    body = {hit["_id"]: {**hit["_source"], "dedup": None} for hit in visible(site.engine).values()}
+    body = {hit["_id"]: {**hit["_source"], "_dedup": None} for hit in visible(site.engine).values()}
     if site.engine.index_exists(index):
         site.engine.delete_index(index)
     site.engine.create_index(index, site.engine.mappings(INDEX), {})
@@ -158,10 +158,10 @@ def quoted(site, scheme, canonicalizer):
     """An index of the same documents that stores what passages are found by."""
     name = "public-quoted"
     if not site.engine.index_exists(name):
-        pipeline = Pipeline.from_json(with_passages(default_definition(), "dedup"), scheme, canonicalizer)
+        pipeline = Pipeline.from_json(with_passages(default_definition(), "_dedup"), scheme, canonicalizer)
         given = [hit["_source"] for hit in visible(site.engine).values()]
         fields = site.engine.mappings(INDEX)["properties"]
-        properties = {field: fields[field] for field in fields if field != "dedup"}
+        properties = {field: fields[field] for field in fields if field != "_dedup"}
         index_documents(site.engine, name, given, pipeline, properties=properties, workers=1)
     return name
 

@@ -18,7 +18,7 @@ def properties():
 
 
 def document(number, original):
-    return {"number": number, "dedup": fingerprint_of(Spec(original=original)).to_field()}
+    return {"number": number, "_dedup": fingerprint_of(Spec(original=original)).to_field()}
 
 
 @pytest.fixture

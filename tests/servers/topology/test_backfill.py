@@ -45,7 +45,7 @@ def test_every_document_is_signed_once(place, pipeline):
     assert found.keys() == set(place.identities)
     assert not list(wrongly_signed(found, pipeline.tools.fingerprinter))
     for number, identity in enumerate(place.identities):
-        assert {**place.documents[number], "dedup": found[identity]["dedup"]} == found[identity]
+        assert {**place.documents[number], "_dedup": found[identity]["_dedup"]} == found[identity]
     assert backfill(place.engine, place.target, pipeline, ALONE).counts.unchanged == COUNT
     assert diagnose(place.engine, place.target, pipeline, DoctorOptions(workers=1)).findings == {
         "sound": COUNT

@@ -14,7 +14,7 @@ def documents():
     """Pairs of copies in every shard, with one value to sort by; some have none."""
     stored = [fingerprint_of(Spec(original=number)).to_field() for number in range(TEXTS)]
     return [
-        {"number": number, "dedup": stored[number % TEXTS], **({"price": 7} if number % 5 else {})}
+        {"number": number, "_dedup": stored[number % TEXTS], **({"price": 7} if number % 5 else {})}
         for number in range(COUNT)
     ]
 

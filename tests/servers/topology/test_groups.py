@@ -33,7 +33,7 @@ def alike(one: int, other: int) -> bool:
 def source(number: int) -> dict[str, Any]:
     spec = PAGES[number]
     made = fingerprint_of(spec).to_field()
-    return {"place": number, "host": spec.host or "none", "published": spec.published, "dedup": made}
+    return {"place": number, "host": spec.host or "none", "published": spec.published, "_dedup": made}
 
 
 LAYOUTS = [name for name in NAMES if name != "replicas"]
@@ -65,7 +65,7 @@ def numbers(place: Place) -> list[int]:
     """The group of each page."""
     place.engine.refresh(place.target)
     hits = place.engine.search(place.target, {**WHOLE, "size": COUNT})["hits"]["hits"]
-    found = {place.number(hit): hit["_source"]["dedup"]["group"] for hit in hits}
+    found = {place.number(hit): hit["_source"]["_dedup"]["group"] for hit in hits}
     return [found[number] for number in range(COUNT)]
 
 
@@ -82,8 +82,8 @@ def test_regrouping_numbers_every_document_and_a_second_run_finds_nothing(place)
     leads: dict[int, int] = {}
     hits = place.engine.search(place.target, {**WHOLE, "size": COUNT})["hits"]["hits"]
     for hit in hits:
-        if hit["_source"]["dedup"]["leader"]:
-            assert leads.setdefault(hit["_source"]["dedup"]["group"], place.number(hit)) == place.number(hit)
+        if hit["_source"]["_dedup"]["leader"]:
+            assert leads.setdefault(hit["_source"]["_dedup"]["group"], place.number(hit)) == place.number(hit)
     for number, group in enumerate(groups):
         assert number == leads[group] or alike(number, leads[group])
     several = list(leads.values())

@@ -116,9 +116,9 @@ def test_what_is_deleted_or_written_anew_is_told_as_it_is_now(changing, search):
 
 
 def test_documents_of_before_are_no_matter_to_the_others(engine, server, search, documents, mapped):
-    older = {at: {**one, "dedup": {**one["dedup"]}} for at, one in enumerate(documents) if at % 2}
+    older = {at: {**one, "_dedup": {**one["_dedup"]}} for at, one in enumerate(documents) if at % 2}
     for one in older.values():
-        del one["dedup"]["passages"]
+        del one["_dedup"]["passages"]
     mixed = [older.get(at, one) for at, one in enumerate(documents)]
     with laid_out("three_indices", engine, server, mixed, mapped) as place:
         page = search.find(place.target, COPIED.sources[2], ALL)

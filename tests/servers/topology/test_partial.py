@@ -26,7 +26,7 @@ def place(request, engine, server) -> Iterator[Place]:
             "number": number,
             "body": f"text {number % 20}",
             # Equal texts of two shards may make a page be read again, and its first answer count for nothing.
-            "dedup": fingerprint_of(Spec(original=number % 20, digest=str(number))).to_field(),
+            "_dedup": fingerprint_of(Spec(original=number % 20, digest=str(number))).to_field(),
         }
         for number in range(COUNT)
     ]

@@ -17,7 +17,7 @@ COUNT = 60
 def documents():
     """Documents of 20 texts, three of each."""
     return [
-        {"number": number, "dedup": fingerprint_of(Spec(original=number % 20)).to_field()}
+        {"number": number, "_dedup": fingerprint_of(Spec(original=number % 20)).to_field()}
         for number in range(COUNT)
     ]
 

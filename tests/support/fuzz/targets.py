@@ -64,7 +64,7 @@ _BODY = {
     "_source": ["title"],
     "sort": ["_score", {"id": {"order": "asc", "missing": "_last"}}],
     "ext": {
-        "dedup": {
+        "_dedup": {
             "representative": ["prefer:host=a.org", {"newest": "date"}],
             "scope": [{"field": "lang"}, "date:7d"],
             "members": {"size": 3, "_source": ["title"]},

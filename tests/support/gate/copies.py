@@ -73,7 +73,7 @@ def _alike(pipeline: Pipeline, texts: Sequence[str]) -> bool:
 
 
 def _pairs(pipeline: Pipeline, texts: Sequence[str], least: float) -> list[tuple[int, int]]:
-    likeness = SimilarityModel(pipeline.scheme, "dedup", Rules(least))
+    likeness = SimilarityModel(pipeline.scheme, "_dedup", Rules(least))
     outcomes = [
         outcome
         for begin in range(0, len(texts), 300)

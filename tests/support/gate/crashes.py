@@ -126,7 +126,7 @@ class Trial:
         engine = self.open_engine()
         hits = self._swept(engine)
         # Nothing is half there, and what is there is as it was given.
-        assert all("digest" in hit["_source"]["dedup"] for hit in hits), hits
+        assert all("digest" in hit["_source"]["_dedup"] for hit in hits), hits
         assert {hit["_id"]: hit["_source"]["body"] for hit in hits}.items() <= bodies.items()
         engine.close()
         return dict(Counter(hit["_id"].split("-")[0] for hit in hits))
@@ -142,7 +142,7 @@ class Trial:
                 answer = engine.search(self.index, {"size": 10_000, "track_total_hits": True})
                 hits: list[Any] = answer["hits"]["hits"]
                 assert answer["hits"]["total"]["value"] == len(hits)
-                if over or all("digest" in hit["_source"]["dedup"] for hit in hits):
+                if over or all("digest" in hit["_source"]["_dedup"] for hit in hits):
                     return hits
                 time.sleep(0.1)
 

@@ -49,7 +49,7 @@ class Newcomer:
         return [
             Member(
                 id_,
-                {"dedup": {"digest": text}},
+                {"_dedup": {"digest": text}},
                 text,
                 (_number(text), _number(text) + 1),
                 relation.words(text),

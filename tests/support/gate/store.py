@@ -28,7 +28,7 @@ from shinglefold.grouping.gate.protocol.member import (
 )
 from shinglefold.grouping.gate.protocol.placeholders import GateFields
 
-FORMS = GateFields("dedup")
+FORMS = GateFields("_dedup")
 LATE = 100_000
 WAKES = 12
 #: Pauses while a lease lasts.
@@ -67,7 +67,7 @@ class Relation:
 
     def possible(self, member: Member, source: Mapping[str, Any]) -> bool:
         """Return whether a text may match a member, by their fingerprints."""
-        text = source.get("dedup", {}).get("digest")
+        text = source.get("_dedup", {}).get("digest")
         return text is not None and (
             self.alike(member.print, text) or frozenset((member.print, text)) in self.doubtful
         )
@@ -76,7 +76,7 @@ class Relation:
         return one == other or frozenset((one, other)) in self.pairs
 
     def likeness(self, member: Member, source: Mapping[str, Any]) -> float | None:
-        text = source.get("dedup", {}).get("digest")
+        text = source.get("_dedup", {}).get("digest")
         return 1.0 if text is not None and self.alike(member.print, text) else None
 
     def pairs_of(self, members: Sequence[Member]) -> Iterator[tuple[int, int]]:
@@ -102,7 +102,7 @@ class Letters:
         return self.relation.pairs_of(members)
 
     def print(self, member: Member) -> dict[str, Any]:
-        return {"dedup": {"digest": member.print}}
+        return {"_dedup": {"digest": member.print}}
 
 
 @dataclass(frozen=True)

@@ -63,12 +63,12 @@ def _prepared(path: Path) -> tuple[Scheme, list[dict[str, Any]]]:
     pipeline = Pipeline.from_json(default_definition(), make_scheme("once"))
     outcomes = list(pipeline.run(pages_of(path)))
     assert all(outcome.status == "done" for outcome in outcomes)
-    kept = ("id", "release", "dedup")
+    kept = ("id", "release", "_dedup")
     return pipeline.scheme, [{name: (o.document or {})[name] for name in kept} for o in outcomes]
 
 
 def _hit(page: dict[str, Any]) -> dict[str, Any]:
-    source = {name: page[name] for name in ("release", "dedup")}
+    source = {name: page[name] for name in ("release", "_dedup")}
     return {"_index": "pages", "_id": page["id"], "_score": 1.0, "_source": source}
 
 
