@@ -21,7 +21,7 @@ from shinglefold.ingest.index_mapping import (
     USUAL_PROPERTIES,
     recipe_mappings,
 )
-from shinglefold.model.recipe import META_KEY, PASSAGES, Recipe
+from shinglefold.model.recipe import META_KEY, PASSAGES, Recipe, first_difference
 
 #: For each part of a fingerprint: its valid types, and the options that must be on.
 _NEEDED: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = MappingProxyType(
@@ -45,6 +45,8 @@ _OFF_BY_DEFAULT = (("binary", "doc_values"),)
 _BLOCKS = ("index.blocks.read_only", "index.blocks.write")
 _SNAPSHOTS = ("snapshot", "remote_snapshot")
 _SYNTHETIC_MODES = ("logsdb", "time_series")
+#: A value that is replaced as a whole, so that keys it lacks are removed.
+_ATOMIC = f"{META_KEY}.pipeline"
 #: How many keys of a template a message lists; further ones are counted.
 _SHOWN = 8
 
@@ -73,6 +75,34 @@ def compare_mappings(found: Mapping[str, Any], recipe: Recipe) -> FieldLayout:
         tuple(_wrong(existing, recipe)),
         stored if isinstance(stored, Mapping) else None,
     )
+
+
+def differences(found: object, wanted: object, path: str = "") -> Iterator[str]:
+    """Yield a line for each part of ``wanted`` that ``found`` lacks; its other parts are ignored.
+
+    A pipeline and the definition of a field are compared as a whole.
+    """
+    if isinstance(found, Mapping) and isinstance(wanted, Mapping) and _is_whole(path, wanted):
+        if found != wanted:
+            ours, theirs = first_difference(found, wanted)
+            yield f"~ {path}: {ours} → {theirs}"
+    elif isinstance(wanted, Mapping) and isinstance(found, Mapping):
+        for name, value in wanted.items():
+            below = f"{path}.{name}" if path else str(name)
+            yield from differences(found.get(name), value, below)
+    elif found is None:
+        yield f"+ {path}: {_short(wanted)}"
+    elif found != wanted:
+        yield f"~ {path}: {_short(found)} → {_short(wanted)}"
+
+
+def _is_whole(path: str, wanted: Mapping[str, Any]) -> bool:
+    return path.endswith(_ATOMIC) or isinstance(wanted.get("type"), str)
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 100 else f"{text[:99]}…"
 
 
 def field_mapping(mappings: Mapping[str, Any], path: str) -> Mapping[str, Any] | None:

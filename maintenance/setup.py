@@ -13,6 +13,7 @@ from shinglefold.ingest.pipeline.field_usage import written_fields
 from shinglefold.maintenance.preconditions import (
     compare_mappings,
     conflicting_templates,
+    differences,
     few,
     field_obstacles,
     incomplete_streams,
@@ -26,7 +27,7 @@ from shinglefold.maintenance.preconditions import (
     write_obstacles,
 )
 from shinglefold.maintenance.reconcile import missing_query
-from shinglefold.model.recipe import META_KEY, Recipe, first_difference, stored_recipe
+from shinglefold.model.recipe import META_KEY, Recipe, fingerprint_field, stored_recipe
 from shinglefold.options.validation import (
     check_bool,
     check_engine,
@@ -38,8 +39,6 @@ from shinglefold.options.validation import (
 
 _VERSION = 1
 _MOST_NAMES = 10_000
-#: A value that is replaced as a whole, so that keys it lacks are removed.
-_ATOMIC = f"{META_KEY}.pipeline"
 _MAKER = "shinglefold"
 #: The default name of templates.
 _NAME = "shinglefold"
@@ -183,22 +182,6 @@ def carry_out(engine: Engine, plan: Plan) -> None:
             if change.kind == "index template":
                 put = engine.templates.put_index_template
             put(change.name, change.body)
-
-
-def differences(found: object, wanted: object, path: str = "") -> Iterator[str]:
-    """Yield a line for each part of ``wanted`` that ``found`` lacks; its other parts are ignored."""
-    if path.endswith(_ATOMIC) and isinstance(wanted, Mapping) and isinstance(found, Mapping):
-        if found != wanted:
-            ours, theirs = first_difference(found, wanted)
-            yield f"~ {path}: {ours} → {theirs}"
-    elif isinstance(wanted, Mapping) and isinstance(found, Mapping):
-        for name, value in wanted.items():
-            below = f"{path}.{name}" if path else str(name)
-            yield from differences(found.get(name), value, below)
-    elif found is None:
-        yield f"+ {path}: {_short(wanted)}"
-    elif found != wanted:
-        yield f"~ {path}: {_short(found)} → {_short(wanted)}"
 
 
 def component_body(request: SetupRequest) -> JSON:
@@ -352,16 +335,24 @@ def _change(kind: Kind, name: str, found: JSON | None, wanted: JSON) -> Iterator
 
 
 def _merged(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> JSON:
-    """Return ``wanted`` with additional parts of ``found``, because a template is replaced as a whole."""
-    return {
-        **found,
-        **{
-            name: _merged(found[name], value)
-            if name != META_KEY and isinstance(value, Mapping) and isinstance(found.get(name), Mapping)
-            else value
-            for name, value in wanted.items()
-        },
-    }
+    """Return ``wanted`` with additional parts of ``found``, because a template is replaced as a whole.
+
+    Of the recipe, and of the field of fingerprints, nothing found is kept: servers refuse a definition that
+    is half that of another version.
+    """
+    merged = {**found, **wanted}
+    for name, value in wanted.items():
+        there = found.get(name)
+        if name != META_KEY and isinstance(value, Mapping) and isinstance(there, Mapping):
+            whole = fingerprint_field({"properties": {name: value}}) == name
+            if not (whole or ("properties" in value and not _is_object(there))):
+                merged[name] = _merged(there, value)
+    return merged
+
+
+def _is_object(definition: Mapping[str, Any]) -> bool:
+    """Return whether a definition, or mappings, may have ``properties``."""
+    return definition.get("type", "object") == "object" and definition.get("enabled") is not False
 
 
 def _indices(engine: Engine, request: SetupRequest) -> tuple[dict[str, JSON], list[str]]:
@@ -443,8 +434,3 @@ def _plain(value: Mapping[str, Any]) -> JSON:
     """Return a value with JSON's types: lists instead of tuples."""
     plain: JSON = json.loads(json.dumps(value))
     return plain
-
-
-def _short(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 100 else f"{text[:99]}…"

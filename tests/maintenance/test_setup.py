@@ -4,7 +4,7 @@ from support.maintenance import FIELDS, pages, store
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import default_recipe, mappings
 from shinglefold.maintenance import BackfillOptions, SetupRequest, backfill, carry_out, make_plan
-from shinglefold.maintenance.setup import differences
+from shinglefold.maintenance.preconditions import differences
 
 
 def test_a_missing_index_is_made_and_a_second_run_changes_nothing(engine, scheme):

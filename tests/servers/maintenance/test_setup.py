@@ -24,6 +24,8 @@ from shinglefold.maintenance import (
     make_plan,
     plan_removal,
 )
+from shinglefold.maintenance.preconditions import field_mapping
+from shinglefold.maintenance.setup import component_body
 from shinglefold.model.scheme import Scheme
 
 
@@ -32,7 +34,7 @@ def asked(server, scheme: Scheme) -> Iterator[SetupRequest]:
     name = f"shinglefold-test-{uuid.uuid4().hex[:8]}"
     made = SetupRequest(default_recipe(scheme), patterns=(f"{name}-*",), name=name)
     yield made
-    for path in (f"/{name}-1", f"/_index_template/{name}", f"/_component_template/{made.component}"):
+    for path in (f"/{name}-1", f"/_index_template/{name}", f"/_component_template/{name}*"):
         # A test makes some of them.
         with contextlib.suppress(HTTPError):
             ask(server.url, "DELETE", path)
@@ -63,6 +65,49 @@ def test_a_new_index_is_made_for_fingerprints_and_a_second_run_changes_nothing(e
 def index_made_by_template(engine, index):
     engine.create_index(index, {}, {"number_of_replicas": 0})
     return index
+
+
+#: Definitions that a template of another version may have at a path.
+EARLIER = {
+    "a part as an object": ("_dedup.lang", {"type": "object", "enabled": False}),
+    "a part with an index": ("_dedup.lang", {"type": "keyword"}),
+    "a part of another type": ("_dedup.signature", {"type": "keyword", "ignore_above": 256}),
+    "a part without doc values": ("_dedup.digest", {"type": "keyword", "doc_values": False}),
+    "a part with norms": ("_dedup.scheme", {"type": "keyword", "norms": True, "ignore_above": 9}),
+    "the field as a keyword": ("_dedup", {"type": "keyword"}),
+    "the field not enabled": ("_dedup", {"type": "object", "enabled": False}),
+    "the field as nested": ("_dedup", {"type": "nested", "properties": {"of": {"type": "text"}}}),
+    "an object above as a keyword": ("meta", {"type": "keyword", "ignore_above": 9}),
+    "an object above not enabled": ("meta", {"type": "object", "enabled": False}),
+    "an object above of others": ("meta", {"dynamic": "true", "properties": {"at": {"type": "date"}}}),
+}
+
+
+@pytest.mark.parametrize("name", EARLIER)
+def test_a_template_of_another_version_gets_the_field_as_a_whole(engine, server, asked, name):
+    path, earlier = EARLIER[name]
+    field = "meta.copies" if path == "meta" else "_dedup"
+    asked = replace(asked, recipe=default_recipe(asked.recipe.scheme, field))
+    body = component_body(asked)
+    properties = body["template"]["mappings"]["properties"]
+    *above, last = path.split(".")
+    for part in above:
+        properties = properties[part]["properties"]
+    properties[last] = earlier
+    body["template"] |= {"settings": {"index": {"number_of_replicas": "0"}}}
+    body["template"]["mappings"] |= {"dynamic": "strict"}
+    body["template"]["mappings"]["properties"]["theirs"] = {"type": "date", "format": "yyyy"}
+    server.ask("PUT", f"/_component_template/{asked.component}", body)
+
+    carry_out(engine, make_plan(engine, asked))
+    index = index_made_by_template(engine, f"{asked.name}-1")
+    made, ours = engine.mappings(index), mappings(asked.recipe.scheme, field)
+    assert field_mapping(made, field) == field_mapping(ours, field)
+    assert made["dynamic"] == "strict"
+    assert made["properties"]["theirs"] == {"type": "date", "format": "yyyy"}
+    if name == "an object above of others":
+        assert made["properties"]["meta"]["properties"]["at"] == {"type": "date"}
+    assert make_plan(engine, asked).changes == ()
 
 
 def test_a_dry_run_changes_nothing(engine, asked):
