@@ -1,6 +1,7 @@
 """How similar documents are: by resemblance, or by containment if one text may contain another."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -103,6 +104,8 @@ class SimilarityModel:
         self.parts = ("digest", "signature", *(("supershingles",) if by_keywords else ()))
         self._by_keywords = by_keywords
         self.stage = stage if verify == "text" else None
+        # A missing dictionary is an error only where texts decide.
+        self._signed = None if stage is None or stage.signed is None else replace(stage, wanted=False)
         self._band = None if self.stage is None else UncertaintyBand.of(self.stage.scheme, options)
         self.texts = () if self.stage is None or self._band is None else self.stage.sources
         self._min_resemblance = rules.min_resemblance or scheme.decision.min_resemblance
@@ -144,6 +147,20 @@ class SimilarityModel:
     def text(self, source: Mapping[str, Any]) -> str:
         """Return the text of a document, "" if texts do not decide."""
         return "" if self.stage is None else self.stage.text(source)
+
+    @property
+    def tells_stale(self) -> bool:
+        """Whether texts tell whether fingerprints were made of them."""
+        return self._signed is not None
+
+    def stale(self, sources: Mapping[str, Mapping[str, Any]]) -> set[str]:
+        """Return the keys of those sources whose fingerprint is of another text; see ``TextStage.stale``."""
+        if self._signed is None:
+            return set()
+        digests = {key: stored_parts(source, self.field).get("digest") for key, source in sources.items()}
+        return self._signed.stale(
+            {key: (sources[key], digest) for key, digest in digests.items() if isinstance(digest, str)}
+        )
 
     def reader(self) -> FingerprintReader:
         """Return a reader of documents into columns; only documents of the same reader can be compared."""
@@ -297,6 +314,7 @@ def text_stage(
     *,
     facts: Facts = "any",
     wanted: bool = True,
+    mappings: Mapping[str, Any] | None = None,
 ) -> TextStage:
     """Return the stage in which the texts of an index decide.
 
@@ -304,11 +322,13 @@ def text_stage(
         canonicalizer: a canonicalizer of the index's scheme; None makes one when a text is first read.
         facts: other than ``any`` overrides the scheme.
         wanted: whether a missing dictionary is an error; else signatures decide.
+        mappings: those of the index, which tell how fingerprints were made.
     """
     scheme = rules.apply_to(recipe.scheme)
     if facts != "any":
         scheme = scheme.with_options(verify="text", facts=facts)
-    return TextStages(canonicalizer).stage(scheme, recipe.fields or TEXTS, wanted=wanted)
+    several = () if mappings is None else (mappings,)
+    return TextStages(canonicalizer).stage(scheme, recipe.fields or TEXTS, wanted=wanted, mappings=several)
 
 
 def similarity_model(
@@ -319,7 +339,8 @@ def similarity_model(
     canonicalizer: Canonicalizer | None = None,
     *,
     facts: Facts = "any",
+    mappings: Mapping[str, Any] | None = None,
 ) -> SimilarityModel:
     """Return the model of an index by its recipe and rules; see ``text_stage`` for the options."""
-    stage = text_stage(recipe, rules, canonicalizer, facts=facts)
+    stage = text_stage(recipe, rules, canonicalizer, facts=facts, mappings=mappings)
     return SimilarityModel(recipe.scheme, recipe.field, rules, seal, stage, values=values)

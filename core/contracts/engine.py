@@ -150,6 +150,13 @@ class GuardedWrites(Protocol):
         """
         ...
 
+    def ingest_pipelines(self, index: str) -> tuple[str, ...]:
+        """Return the ingest pipelines that documents of an index go through unasked.
+
+        Empty if the user may not read settings, or if there is no such index.
+        """
+        ...
+
     def write(self, actions: Sequence[Mapping[str, Any]], *, refresh: bool = False) -> list[WriteResult]:
         """Run bulk actions once and return the outcome of each, in order.
 

@@ -196,6 +196,10 @@ class HttpEngine(HttpRequests):
         """Return the UUID of each index; see ``GuardedWrites``."""
         return run(self._identities_steps(indices), operator.call)
 
+    def ingest_pipelines(self, index: str) -> tuple[str, ...]:
+        """Return the ingest pipelines of an index; see ``GuardedWrites``."""
+        return run(self._ingest_pipelines_steps(index), operator.call)
+
     def write(self, actions: Sequence[Mapping[str, Any]], *, refresh: bool = False) -> list[WriteResult]:
         """Run bulk actions once and return the result of each; see ``GuardedWrites``."""
         return run(self._write_steps(actions, refresh), operator.call)
@@ -303,6 +307,10 @@ class AsyncHttpEngine(HttpRequests):
     async def identities(self, indices: Sequence[str]) -> dict[str, str]:
         """Return the UUID of each index; see ``GuardedWrites``."""
         return await run_async(self._identities_steps(indices), self._send_in_turn)
+
+    async def ingest_pipelines(self, index: str) -> tuple[str, ...]:
+        """Return the ingest pipelines of an index; see ``GuardedWrites``."""
+        return await run_async(self._ingest_pipelines_steps(index), self._send_in_turn)
 
     async def write(
         self, actions: Sequence[Mapping[str, Any]], *, refresh: bool = False

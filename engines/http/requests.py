@@ -43,13 +43,21 @@ from shinglefold.engines.http.responses import (
     plain,
     with_objects,
 )
-from shinglefold.errors import EngineError, EngineUnavailable, PermissionDenied, UnsupportedQuery
+from shinglefold.errors import (
+    EngineError,
+    EngineUnavailable,
+    IndexMissing,
+    PermissionDenied,
+    UnsupportedQuery,
+)
 
 T = TypeVar("T")
 #: Yields requests, which ``operator.call`` sends; is sent what the client returns, or raises; returns T.
 Steps = Generator[Callable[[], Any], Any, T]
 _BULK_METADATA = ("_index", "_id", "routing", "if_seq_no", "if_primary_term", "pipeline")
 _UUID = "index.uuid"
+#: The settings that name ingest pipelines, and the name that stands for none.
+_PIPELINES, _NO_PIPELINE = ("index.default_pipeline", "index.final_pipeline"), "_none"
 
 
 class HttpRequests(ABC):
@@ -241,6 +249,16 @@ class HttpRequests(ABC):
         except PermissionDenied:
             return dict.fromkeys(indices, "")
         return {name: entry["settings"][_UUID] for name, entry in answer.items() if entry["settings"]}
+
+    def _ingest_pipelines_steps(self, index: str) -> Steps[tuple[str, ...]]:
+        options = {"name": ",".join(_PIPELINES), "flat_settings": True, "ignore_unavailable": True}
+        try:
+            with self._translate_errors():
+                answer = plain((yield lambda: self._client.indices.get_settings(index=index, **options)))
+        except (PermissionDenied, IndexMissing):
+            return ()
+        named = {str(one) for entry in answer.values() for one in entry["settings"].values()}
+        return tuple(sorted(named - {_NO_PIPELINE}))
 
     @contextmanager
     def _translate_errors(self, refine: Callable[[EngineError], EngineError] | None = None) -> Iterator[None]:

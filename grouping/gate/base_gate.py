@@ -25,6 +25,7 @@ from shinglefold.ingest.field_paths import get
 from shinglefold.ingest.index_mapping import overwrite_refusal
 from shinglefold.ingest.pipeline.pipeline import Outcome
 from shinglefold.ingest.processors.texts import joined_text, without_markup
+from shinglefold.ingest.writing.read_back import ReadBack
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import without_fingerprint
 from shinglefold.model.values import Fingerprint
@@ -70,7 +71,9 @@ class BaseGate:
             store = ServerStore(engine, calls, setup.index, setup.intents, documents, setup.read_back)
         else:
             store = ExclusiveStore(engine, setup.index, documents)
-        housekeeping = Housekeeping(engine, setup, calls, store.answer)
+        #: Counts documents that an ingest pipeline of the server stored otherwise than they were signed.
+        self.read_back = ReadBack(engine, setup.index, setup.recipe, pipelines=setup.pipelines)
+        housekeeping = Housekeeping(engine, setup, calls, store.answer, self.read_back)
         self._group_commit = GroupCommit(setup.index, self._job, store, housekeeping)
 
     @property
@@ -161,6 +164,7 @@ class BaseGate:
             batches=batches,
             member=self._member,
             describe=self._describe,
+            read_back=self.read_back,
             shared=self._setup.shared is not None,
         )
 

@@ -25,6 +25,7 @@ from shinglefold.grouping.gate.protocol.member import Verdict
 from shinglefold.grouping.gate.server_store import AWAITED, BLOCKING
 from shinglefold.grouping.rules import Policy
 from shinglefold.ingest import Pipeline, Record
+from shinglefold.ingest.writing.read_back import ReadBack
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import without_fingerprint
 from shinglefold.options.validation import check_str
@@ -282,11 +283,15 @@ class BulkRun:
         verdicts: the verdict on each document, in order, as JSON with its line.
         unknown: documents that are being decided; if the run ends now, some may have been stored.
         stopped: why the run ended early; "" if it did not.
+        stale: stored documents that had another text than their fingerprint, and so decided nothing.
+        read_back: counts documents that the server stored otherwise than they were signed.
     """
 
     verdicts: list[JSON] = field(default_factory=list)
     unknown: int = 0
     stopped: str = ""
+    stale: set[str] = field(default_factory=set)
+    read_back: ReadBack | None = None
 
     @property
     def read(self) -> int:
@@ -310,6 +315,7 @@ class BulkRun:
             EngineError: the engine failed; the same holds for stored documents.
             InputError: the source could not be read any further; the same holds for stored documents.
         """
+        self.read_back = gate.read_back
         with Interrupts() as interrupts:
             while True:
                 with interrupts.breakable():
@@ -325,7 +331,11 @@ class BulkRun:
     def to_json(self) -> JSON:
         """Return the counts, and the verdict on each document."""
         counts = {name: self.count(name) for name in ("accepted", "refused", "failed")}
-        more = {"stopped": self.stopped, "unknown": self.unknown} if self.stopped else {}
+        more: JSON = {"stopped": self.stopped, "unknown": self.unknown} if self.stopped else {}
+        if self.stale:
+            more["stale"] = len(self.stale)
+        if self.read_back is not None and self.read_back.otherwise:
+            more |= {"fingerprints_lost": self.read_back.lost, "texts_changed": self.read_back.changed}
         return {"read": self.read, **counts, **more, "documents": self.verdicts}
 
     def _record(self, gate: Gate, batch: list[Record], verdicts: Iterator[Verdict], passages: bool) -> None:
@@ -336,10 +346,12 @@ class BulkRun:
             if record.document is None:
                 self.verdicts.append({"status": "failed", "reason": record.reason, **position})
             else:
-                self.verdicts.append({**next(verdicts).to_json(), **position})
+                verdict = next(verdicts)
+                self.stale |= verdict.stale
+                self.verdicts.append({**verdict.to_json(), **position})
         if not passages:
             return
         # These requests may fail, so the verdicts are counted before.
-        for record, verdict in zip(batch, self.verdicts[begin:], strict=True):
-            if record.document is not None and "like" in verdict:
-                verdict["passages"] = gate.passages(record.document, verdict["like"]["_id"])
+        for record, told in zip(batch, self.verdicts[begin:], strict=True):
+            if record.document is not None and "like" in told:
+                told["passages"] = gate.passages(record.document, told["like"]["_id"])

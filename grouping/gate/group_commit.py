@@ -4,6 +4,7 @@ All of it runs in one event loop. A blocking gate has an event loop in a separat
 """
 
 import asyncio
+import logging
 import os
 import random
 import threading
@@ -20,11 +21,21 @@ from shinglefold.errors import EngineError
 from shinglefold.grouping.gate.embedded_store import ExclusiveStore
 from shinglefold.grouping.gate.housekeeping import Housekeeping
 from shinglefold.grouping.gate.protocol.context import DecisionContext
-from shinglefold.grouping.gate.protocol.member import Member, Pause, Request, Steps, Verdict
+from shinglefold.grouping.gate.protocol.member import (
+    Member,
+    Pause,
+    ReadDocuments,
+    Request,
+    Steps,
+    Verdict,
+)
+from shinglefold.grouping.gate.protocol.placeholders import id_and_routing
 from shinglefold.grouping.gate.protocol.protocol import decide
 from shinglefold.grouping.gate.server_store import ServerStore
+from shinglefold.ingest.writing.read_back import ReadBack
 from shinglefold.runtime.sans_io import run_async
 
+_log = logging.getLogger("shinglefold.grouping.gate")
 #: Seconds to wait for the callers of the last job, which are likely to come back at once.
 _GATHER = 0.002
 
@@ -68,6 +79,7 @@ class DecisionJob:
         batches: splits documents into batches that are decided one after the other.
         member: returns the member for a document, or the verdict on one that does not fit at all.
         describe: returns a verdict with its reason in words.
+        read_back: compares what is stored with what was sent.
         shared: whether other gates may write to the same index; else pauses are skipped.
     """
 
@@ -79,8 +91,10 @@ class DecisionJob:
         batches: Callable[[Sequence[Document]], list[list[Document]]],
         member: Callable[[Document], Member | Verdict],
         describe: Callable[[Verdict], Verdict],
+        read_back: ReadBack,
         shared: bool,
     ) -> None:
+        self._read_back = read_back
         self.callers, self._context, self._shared = callers, context, shared
         self._batches, self._member, self._describe = batches, member, describe
         self._undecided: list[tuple[Member, WaitingCaller, int]] = []
@@ -148,6 +162,21 @@ class DecisionJob:
                 yield Pause(0)
             if members := self._members(batch, places):
                 yield from decide(members, self._context)
+                yield from self._compare_stored(members)
+
+    def _compare_stored(self, members: Sequence[Member]) -> Steps[None]:
+        """Compare what is stored with what was sent, if a pipeline of the server may have changed it."""
+        sent = [member for member in members if member.stored is not None]
+        if not (sent and self._read_back.pipelines):
+            return
+        found = yield ReadDocuments(tuple(member.id for member in sent), whole=True)
+        before = self._read_back.otherwise
+        for member, held in zip(sent, found, strict=True):
+            # Another writer may have changed it since.
+            if held is not None and held.guard == member.stored:
+                self._read_back.add(id_and_routing(member.id)[0], member.document, held.source)
+        if not before and self._read_back.otherwise:
+            _log.warning("%s", "; ".join(self._read_back.notes()))
 
     def _members(
         self, batch: Sequence[Document], places: Iterator[tuple[WaitingCaller, int]]

@@ -20,6 +20,7 @@ from shinglefold.grouping.gate.protocol.member import DONE, Request
 from shinglefold.grouping.gate.protocol.placeholders import GateFields
 from shinglefold.grouping.gate.protocol.protocol import publish_settled
 from shinglefold.grouping.gate.server_store import EngineCalls, now
+from shinglefold.ingest.writing.read_back import ReadBack
 from shinglefold.model.stored_fingerprint import PENDING, placeholder_query
 from shinglefold.runtime.sans_io import run_async
 
@@ -37,6 +38,7 @@ class Housekeeping:
     Args:
         engine: blocking or awaited; ``calls`` says how it is called.
         answer: answers the requests of the protocol.
+        read_back: is told the server's own pipelines of the index.
     """
 
     def __init__(
@@ -45,7 +47,9 @@ class Housekeeping:
         setup: GateSetup,
         calls: EngineCalls,
         answer: Callable[[Request], Awaitable[Any]],
+        read_back: ReadBack,
     ) -> None:
+        self._read_back = read_back
         self._engine, self._setup, self._calls, self._answer = engine, setup, calls, answer
         self._shared = setup.shared
         self._refreshed = self._checked = time.monotonic()
@@ -114,6 +118,7 @@ class Housekeeping:
         try:
             setup.check_same(identities)
             setup.check_recipe(await self._calls.call(lambda: self._engine.mappings(setup.index)))
+            self._read_back.found(await self._calls.call(lambda: self._engine.ingest_pipelines(setup.index)))
         except EngineUnavailable:
             raise
         except ShinglefoldError:

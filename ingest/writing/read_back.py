@@ -9,15 +9,13 @@ from typing import Any
 
 from msgspec.json import decode
 
-from shinglefold.contracts.engine import BulkFailure, Engine, GuardedWrites
+from shinglefold.contracts.engine import AsyncEngine, BulkFailure, Engine, GuardedWrites
 from shinglefold.documents import values_at
-from shinglefold.errors import IndexMissing, PermissionDenied, suggest
+from shinglefold.errors import suggest
 from shinglefold.ingest.writing.batch import Action, Batch
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.stored_fingerprint import stored_parts
 
-#: The settings that name pipelines, and the name that stands for none.
-_SETTINGS, _NONE = ("index.default_pipeline", "index.final_pipeline"), "_none"
 #: Seconds after which the settings are read again: a pipeline may be added during a run.
 _INTERVAL = 2.0
 
@@ -32,7 +30,7 @@ class ReadBack:
     Cost: nothing without a pipeline; else one request a batch.
     """
 
-    engine: Engine
+    engine: Engine | AsyncEngine
     index: str
     recipe: Recipe
     lost: int = 0
@@ -62,18 +60,26 @@ class ReadBack:
         for action, found in zip(sent, self.engine.read(self.index, ids, source, routings), strict=True):
             # The server says itself which documents it drops, or sends to another index.
             if found is not None:
-                self._compare(action, found.source)
+                given = action["_source"]
+                signed = decode(given) if isinstance(given, bytes | str) else given
+                self.add(action["_id"], signed, found.source)
 
-    def _compare(self, action: Action, stored: Mapping[str, Any]) -> None:
-        given = action["_source"]
-        signed = decode(given) if isinstance(given, bytes | str) else given
+    def add(self, id_: str, signed: Mapping[str, Any], stored: Mapping[str, Any]) -> None:
+        """Compare a document as it was signed with what is stored of it."""
         path = self.recipe.field
-        lost = stored_parts(signed, path) != stored_parts(stored, path)
+        kept = stored_parts(stored, path)
+        # A gate stores the number of a group besides.
+        lost = any(kept.get(name) != value for name, value in stored_parts(signed, path).items())
         changed = any(values_at(signed, name) != values_at(stored, name) for name in self.recipe.fields)
         self.lost += lost
         self.changed += changed and not lost
         if (lost or changed) and not self.first:
-            self.first = action["_id"]
+            self.first = id_
+
+    @property
+    def otherwise(self) -> int:
+        """The number of documents that are not stored as they were signed."""
+        return self.lost + self.changed
 
     def notes(self) -> list[str]:
         """Return remarks on documents that are not stored as they were signed, with the remedy."""
@@ -91,16 +97,14 @@ class ReadBack:
         ]
 
     def _has_pipelines(self) -> bool:
-        if self.engine.templates is not None and monotonic() - self._looked >= _INTERVAL:
+        if isinstance(self.engine, GuardedWrites) and monotonic() - self._looked >= _INTERVAL:
             self._looked = monotonic()
-            try:
-                settings = self.engine.templates.index_settings(self.index)
-            except (PermissionDenied, IndexMissing):
-                return bool(self.pipelines)
-            named = {str(one.get(name, _NONE)) for one in settings.values() for name in _SETTINGS}
-            # Documents in flight may still go through one that was taken away.
-            self.pipelines = tuple(sorted({*self.pipelines, *(named - {_NONE})}))
+            self.found(self.engine.ingest_pipelines(self.index))
         return bool(self.pipelines)
+
+    def found(self, pipelines: Sequence[str]) -> None:
+        """Add pipelines of the index; documents in flight may still go through one that was taken away."""
+        self.pipelines = tuple(sorted({*self.pipelines, *pipelines}))
 
 
 def _with_id(action: Action) -> Action:

@@ -1,6 +1,8 @@
 """Gates before indices whose own pipelines drop documents or send them elsewhere: a verdict, nothing left."""
 
+import json
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator
 
@@ -9,7 +11,10 @@ from support.gate.crashes import make_pipeline
 from support.gate.indices import gated_index
 from support.servers.admin import ask
 
+from shinglefold.cli.main import main
 from shinglefold.grouping import Gate, Policy
+from shinglefold.grouping.gate.gate import BulkRun
+from shinglefold.ingest import Record
 
 BODY = " ".join(f"word{number}" for number in range(80))
 #: Seconds within which there is a verdict, on the slowest machine.
@@ -71,6 +76,50 @@ def test_what_the_pipeline_does_not_leave_where_it_was_sent_fails_with_the_reaso
         left = engine.search(index, {"size": 10})["hits"]["hits"]
     assert [(one.status, reason in one.reason) for one in told] == [("failed", True)]
     assert left == []
+
+
+#: Processors that change what was signed, and what is counted of two documents.
+CHANGES = {
+    "harmless": ({"set": {"field": "seen", "value": "yes"}}, {}),
+    "removed": ({"remove": {"field": "_dedup"}}, {"fingerprints_lost": 2, "texts_changed": 0}),
+    "a part": ({"remove": {"field": "_dedup.digest"}}, {"fingerprints_lost": 2, "texts_changed": 0}),
+    "another text": (
+        {"set": {"field": "body", "value": "{{{body}}} again"}},
+        {"fingerprints_lost": 0, "texts_changed": 2},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_documents_that_are_not_stored_as_they_were_signed_are_told(
+    engine, server, pipeline, piped, caplog, capsys, tmp_path, name
+):
+    processor, counts = CHANGES[name]
+    texts = [" ".join(f"{kind}{number}" for number in range(80)) for kind in "abcd"]
+    with gated_index(engine, pipeline, "piped", {}, default_pipeline=piped(processor)) as index:
+        run = BulkRun()
+        with Gate(engine, index, Policy("tag"), pipeline=pipeline) as gate:
+            run.add_all(gate, (Record({"id": text[0], "body": text}) for text in texts[:2]))
+        told = {key: run.to_json()[key] for key in ("fingerprints_lost", "texts_changed") if counts}
+        assert (run.count("accepted"), told) == (2, counts)
+        assert ("backfill" in caplog.text) == bool(counts)
+        place = tmp_path / "texts.jsonl"
+        place.write_text("".join(json.dumps({"id": text[0], "body": text}) + "\n" for text in texts[2:]))
+        code = main(["add", str(place), "--index", index, "--policy", "tag", "--engine", server.url])
+        out = capsys.readouterr()
+        assert code == (3 if counts else 0)
+        assert (f"shinglefold backfill {index} --engine {server.url}" in out.out + out.err) == bool(counts)
+
+
+def test_a_pipeline_that_comes_while_a_gate_is_open_is_noticed(engine, server, pipeline, piped):
+    body = " ".join(f"late{number}" for number in range(80))
+    with gated_index(engine, pipeline, "piped", {}) as index, Gate(engine, index, pipeline=pipeline) as gate:
+        gate.add({"id": "before", "body": BODY})
+        settings = {"index": {"final_pipeline": piped({"remove": {"field": "_dedup"}})}}
+        ask(server.url, "PUT", f"/{index}/_settings", settings)
+        time.sleep(1.1)
+        gate.add({"id": "after", "body": body})
+        assert (gate.read_back.lost, gate.read_back.first) == (1, "after")
 
 
 def test_a_pipeline_for_all_indices_does_not_touch_a_gates_notes(engine, server, pipeline, piped):

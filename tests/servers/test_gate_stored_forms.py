@@ -58,6 +58,32 @@ def test_who_leads_from_now_on_keeps_its_fingerprint_and_all_else(engine, pipeli
     assert (kept["body"], kept["seen"]) == (BODY, "by hand")
 
 
+@pytest.mark.parametrize("verify", ["text", "signature"])
+@pytest.mark.parametrize("action", ["refuse", "tag"])
+@pytest.mark.parametrize("form", ["list", "dots", "object"])
+def test_a_fingerprint_that_is_not_of_its_text_decides_nothing(engine, pipeline, form, action, verify):
+    (made,) = pipeline.run_block([{"_id": "old", "body": BODY}])
+    parts = {**made.document["_dedup"], "group": 7, "leader": True}
+    stored = {
+        "list": {"_dedup": [parts]},
+        "dots": {f"_dedup.{name}": value for name, value in parts.items()},
+        "object": {"_dedup": parts},
+    }[form]
+    others = " ".join(f"other{number}" for number in range(80))
+    with gated_index(engine, pipeline, "stale", {"title": {"type": "text"}}) as index:
+        store = {"_index": index, "_id": "old", "routing": "r", "_source": {"body": others, **stored}}
+        assert not engine.bulk([store]).failures
+        engine.refresh(index)
+        with Gate(engine, index, Policy(action, verify=verify), pipeline=pipeline) as gate:
+            told = [gate.add_all([{"id": id_, "body": f"{BODY} {id_}"}])[0] for id_ in ("first", "second")]
+        first, second = told
+        assert (first.status, first.group == 7, first.to_json()["stale"]) == ("accepted", False, 1)
+        assert second.status == ("refused" if action == "refuse" else "accepted")
+        assert (second.like.id if second.like else second.group) in {"first", first.group}
+        kept = engine.search(index, {"query": {"ids": {"values": ["old"]}}})["hits"]["hits"][0]["_source"]
+    assert kept == {"body": others, **stored}
+
+
 def test_a_gate_before_an_alias_gives_the_numbers_of_the_index_behind_it(engine, server, pipeline):
     with gated_index(engine, pipeline, "named", {}) as index:
         alias = f"{index}-alias"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shinglefold.cli.framework.command import Invocation, command
+from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
 from shinglefold.cli.framework.output import remark, warn, write_json, write_line, write_lines
 from shinglefold.cli.options.definitions import NumberRange, engine_option, verify_options
 from shinglefold.cli.options.sources import make_read_options, read_sources, reading_options, routing_option
@@ -109,7 +109,8 @@ def add(
     """Add the documents that are no near-duplicates of stored ones.
 
     FILE is read as by index; - is standard input. Several processes may add to an index at the same time.
-    Exit code 3 says that some documents were not added, 1 that none was.
+    Exit code 3 says that some documents were not added, or that an ingest pipeline of the server stored some
+    without their fingerprint or with another text; 1 says that none was added.
     """
     from shinglefold.cli.session.open_index import open_store, pipeline_for_index
     from shinglefold.grouping import Gate, Policy
@@ -143,12 +144,15 @@ def add(
     run.stopped = target.hints.complete(run.stopped)
     unsigned = watch.documents if watch.textless else 0
     warnings = list(text_warnings(watch, unsigned, False, target.take_text_from))
+    warnings += [] if run.read_back is None else map(target.hints.complete, run.read_back.notes())
     if invocation.json:
         write_json({"index": index, "policy": chosen.action, **run.to_json(), "warnings": warnings})
     else:
-        _print(index, run)
+        _print(index, run, target.command("backfill"))
     warn(warnings)
     code = _exit_code(run)
+    if code == DONE and run.read_back is not None and run.read_back.otherwise:
+        code = PARTLY
     return with_field_check(code, watch, named=False)
 
 
@@ -189,7 +193,7 @@ def _suggest_setup(target: "Target", *, groups: bool) -> Iterator[None]:
         raise IndexMissing(f"{message}{end} To make it: {make}") from error
 
 
-def _print(index: str, run: "BulkRun") -> None:
+def _print(index: str, run: "BulkRun", backfill: str) -> None:
     write_lines(_rejections(run.verdicts))
     accepted = run.count("accepted")
     grouped = sum(one["status"] == "accepted" and one.get("leader") is False for one in run.verdicts)
@@ -197,6 +201,11 @@ def _print(index: str, run: "BulkRun") -> None:
     write_line(line + (f", {grouped:,} of them to groups that were there" if grouped else ""))
     if replaced := sum(one.get("replaced", False) for one in run.verdicts):
         remark(f"note: {replaced:,} of them replaced a document with the same id")
+    if run.stale:
+        remark(
+            f"note: {len(run.stale):,} stored documents have another text than their fingerprints, and so "
+            f"refused none and joined none; to sign them again: {backfill}"
+        )
 
 
 def _rejections(verdicts: Sequence[dict[str, Any]]) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """What a decision depends on: the policy, the judge, and the intents of other gates."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -19,6 +19,15 @@ class DocumentJudge(Protocol):
 
         The measure is symmetric.
         """
+        ...
+
+    @property
+    def needs_texts(self) -> bool:
+        """Whether ``stale`` needs texts that ``likenesses`` does not compare."""
+        ...
+
+    def stale(self, sources: Mapping[str, Any]) -> set[str]:
+        """Return the ids of those stored sources whose fingerprint is of another text than they have."""
         ...
 
     def possible(self, pairs: Sequence[tuple[Member, Any]]) -> list[bool]:

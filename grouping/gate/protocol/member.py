@@ -55,6 +55,8 @@ class Verdict:
         leads: whether it founded the group.
         full: whether it was refused because the group is full.
         replaced: whether it replaced a document with its id.
+        stale: stored documents whose fingerprint it resembles, and which have another text by now. They
+            decide nothing.
     """
 
     status: Literal["accepted", "refused", "failed"]
@@ -65,6 +67,7 @@ class Verdict:
     full: bool = False
     reason: str = ""
     replaced: bool = False
+    stale: frozenset[str] = frozenset()
 
     def to_json(self) -> JSON:
         """Return the verdict as JSON, without empty values."""
@@ -77,6 +80,8 @@ class Verdict:
                 verdict["like"]["similarity"] = round(self.like.similarity, 4)
         if self.replaced:
             verdict["replaced"] = True
+        if self.stale:
+            verdict["stale"] = len(self.stale)
         if self.reason:
             verdict["reason"] = self.reason
         return verdict
@@ -124,9 +129,11 @@ class Member:
         nominated: the ids of candidates that searches found, those most likely to decide first.
         related_ids: further ids to read: those of intents, and of members of its batch.
         likes: stored documents that match.
+        stale: the ids of those whose fingerprint matches, but is of another text than they have.
         pending: the open ones among ``intents``.
         retried: whether the store failed once, so that the stored document may be this one.
         busy_reason: why the store was too busy to reserve its id.
+        stored: the version as which it was stored, None if it was not.
         earlier_duplicates: positions of earlier, undecided members of its batch that it resembles.
     """
 
@@ -147,11 +154,13 @@ class Member:
     nominated: list[str] = field(default_factory=list)
     related_ids: set[str] = field(default_factory=set)
     likes: list[SimilarDocument] = field(default_factory=list)
+    stale: set[str] = field(default_factory=set)
     pending: list[Intent] = field(default_factory=list)
     retried: bool = False
     busy_reason: str = ""
     earlier_duplicates: set[int] = field(default_factory=set)
     verdict: Verdict | None = None
+    stored: Guard | None = None
 
     @property
     def order(self) -> tuple[int, str]:
@@ -171,7 +180,7 @@ class Member:
     def reset(self) -> None:
         """Begin again: forget the guard and the results of searches."""
         self.guard, self.intent_id, self.claim, self.changes = None, "", None, False
-        self.intents, self.likes, self.pending = [], [], []
+        self.intents, self.likes, self.pending, self.stale = [], [], [], set()
         self.search_hits, self.kept = SearchHits(), None
 
 

@@ -35,6 +35,7 @@ from shinglefold.grouping.gate.protocol.member import (
     Now,
     Pause,
     Put,
+    ReadDocuments,
     Refresh,
     SearchHits,
     SimilarDocument,
@@ -150,7 +151,8 @@ def commit(members: Sequence[Member], inside: list[Member], context: DecisionCon
                     if choice is Stay.WITHDRAW or slow or _waits_outside(member, members):
                         leaving.append((member, None))
                 case Refuse(like, full):
-                    refused = Verdict("refused", member.id, like.group, like=like, full=full)
+                    stale = frozenset(member.stale)
+                    refused = Verdict("refused", member.id, like.group, like=like, full=full, stale=stale)
                     leaving.append((member, refused))
                 case JoinGroup():
                     accepted.append((member, choice.group, False))
@@ -207,8 +209,8 @@ def _read_again(members: Sequence[Member], context: DecisionContext) -> Steps[in
             if intent.intent_id not in withdrawn
             and is_open(intent, held.get(intent.document), context.gate_fields)
         ]
-        member.likes = []
-    _compare(members, parts, held, context)
+        member.likes, member.stale = [], set()
+    yield from _compare(members, parts, held, context)
     rest = [
         [id_ for id_ in member.nominated[context.first_reads :] if id_ not in member.related_ids]
         for member in members
@@ -227,7 +229,7 @@ def _read_on(members: Sequence[Member], rest: list[list[str]], context: Decision
     while any(parts := [_further(member, ids, context) for member, ids in zip(members, rest, strict=True)]):
         rest = [[id_ for id_ in ids if id_ not in set(part)] for ids, part in zip(rest, parts, strict=True)]
         held = yield from read_documents(id_ for part in parts for id_ in part)
-        _compare(members, parts, held, context)
+        yield from _compare(members, parts, held, context)
 
 
 def _search_deep(members: Sequence[Member]) -> Steps[list[list[str]]]:
@@ -262,8 +264,8 @@ def _compare(
     parts: Sequence[Sequence[str]],
     held: Mapping[str, VersionedDocument],
     context: DecisionContext,
-) -> None:
-    """Add the documents that match each member to its ``likes``.
+) -> Steps[None]:
+    """Add the documents that match each member to its ``likes``, stale ones to ``stale``.
 
     Args:
         parts: for each member, the ids of the documents to compare.
@@ -275,13 +277,25 @@ def _compare(
         if id_ in held and id_ != member.id
     ]
     similarities = context.judge.likenesses([(member, stored.source) for member, stored in pairs])
+    alike = {stored.id for (_, stored), found in zip(pairs, similarities, strict=True) if found is not None}
+    stale = yield from _stale({id_: held[id_] for id_ in alike}, context)
     for (member, stored), found in zip(pairs, similarities, strict=True):
-        if found is not None:
+        if found is not None and stored.id in stale:
+            member.stale.add(stored.id)
+        elif found is not None:
             group = context.gate_fields.group(stored.source)
             leads = context.gate_fields.leads(stored.source)
             member.likes.append(
                 SimilarDocument(stored.id, found.likeness, stored.guard, group, leads, found.similarity)
             )
+
+
+def _stale(documents: Mapping[str, VersionedDocument], context: DecisionContext) -> Steps[set[str]]:
+    """Return the ids of those documents whose fingerprint is of another text than they have."""
+    if documents and context.judge.needs_texts:
+        whole: list[VersionedDocument | None] = yield ReadDocuments(tuple(sorted(documents)), whole=True)
+        documents = {one.id: one for one in whole if one is not None}
+    return context.judge.stale({id_: one.source for id_, one in documents.items()}) if documents else set()
 
 
 def _further(member: Member, rest: list[str], context: DecisionContext) -> list[str]:
@@ -337,8 +351,14 @@ def _store(
     failed: list[tuple[Member, Verdict | None]] = []
     for (member, group, leads), written in zip(accepted, first.written, strict=True):
         if written.status in (DONE, CREATED):
+            member.stored = written.guard
             member.verdict = Verdict(
-                "accepted", member.id, group, leads and group is not None, replaced=member.replaces
+                "accepted",
+                member.id,
+                group,
+                leads and group is not None,
+                replaced=member.replaces,
+                stale=frozenset(member.stale),
             )
             continue
         again = written.status in (CONFLICT, MISSING, *BUSY)

@@ -95,6 +95,11 @@ class Letters:
         found = [self.relation.likeness(member, source) for member, source in pairs]
         return [None if one is None else Similarity(one) for one in found]
 
+    needs_texts = False
+
+    def stale(self, _: Mapping[str, Any]) -> set[str]:
+        return set()
+
     def possible(self, pairs: Sequence[tuple[Member, Any]]) -> list[bool]:
         return [self.relation.possible(member, source) for member, source in pairs]
 

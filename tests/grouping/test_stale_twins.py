@@ -1,0 +1,37 @@
+"""A gate leaves out stored documents whose fingerprint is of another text than they have by now."""
+
+import pytest
+
+from shinglefold.grouping import Gate, Policy
+from shinglefold.ingest.field_paths import get
+
+
+def _replace(engine, id_, **fields):
+    """Replace a text as a writer that signs nothing."""
+    update = {"_op_type": "update", "_index": "texts", "_id": id_, "doc": fields}
+    assert not engine.bulk([update]).failures
+    engine.refresh("texts")
+
+
+@pytest.mark.parametrize("verify", ["text", "signature", "keywords"])
+@pytest.mark.parametrize("policy", ["refuse", "tag", "cap"])
+def test_a_stale_twin_decides_nothing(engine, pipeline, text, policy, verify):
+    chosen = Policy(policy, most=1, verify=verify)
+    with Gate(engine, "texts", chosen, pipeline=pipeline) as gate:
+        first = gate.add({"id": "first", "body": text("a")})
+        gate.refresh()
+        _replace(engine, "first", body=text("b"))
+        alone = gate.add({"id": "second", "body": text("a", 2)})
+        assert (alone.status, alone.to_json()["stale"]) == ("accepted", 1)
+        assert alone.group != first.group or policy == "refuse"
+        # A fresh twin beside the stale one decides as ever, and so does one that was signed again.
+        (third,) = gate.add_all([{"id": "third", "body": text("a", 3)}])
+        assert third.like is None or third.like.id == "second"
+        assert third.status == ("accepted" if policy == "tag" else "refused")
+        assert third.group == alone.group
+        again = gate.add({"id": "first", "body": text("b")})
+        assert again.status == "accepted"
+        (fourth,) = gate.add_all([{"id": "fourth", "body": text("b", 4)}])
+        assert fourth.to_json().get("stale") is None
+        assert fourth.status == third.status
+    assert get(engine.get("texts", "second")["_source"], "body") == text("a", 2)
