@@ -99,13 +99,13 @@ def test_documents_that_are_not_stored_as_they_were_signed_are_told(
     with gated_index(engine, pipeline, "piped", {}, default_pipeline=piped(processor)) as index:
         run = BulkRun()
         with Gate(engine, index, Policy("tag"), pipeline=pipeline) as gate:
-            run.add_all(gate, (Record({"id": text[0], "body": text}) for text in texts[:2]))
+            run.add_all(gate, (Record({"id": text[0], "body": text}, "texts", 1) for text in texts[:2]))
         told = {key: run.to_json()[key] for key in ("fingerprints_lost", "texts_changed") if counts}
         assert (run.count("accepted"), told) == (2, counts)
         assert ("backfill" in caplog.text) == bool(counts)
         place = tmp_path / "texts.jsonl"
         place.write_text("".join(json.dumps({"id": text[0], "body": text}) + "\n" for text in texts[2:]))
-        code = main(["add", str(place), "--index", index, "--policy", "tag", "--engine", server.url])
+        code = main(["add", index, str(place), "--policy", "tag", "--engine", server.url])
         out = capsys.readouterr()
         assert code == (3 if counts else 0)
         assert (f"shinglefold backfill {index} --engine {server.url}" in out.out + out.err) == bool(counts)
