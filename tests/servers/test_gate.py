@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from support.gate.crashes import Trial, make_pipeline, seeds
-from support.gate.indices import gated_index
+from support.gate.indices import awaited_engine, gated_index
 from support.gate.moved import moved_words
 from support.gate.whole import run_whole, texts
 from support.servers.local import LocalServer
@@ -137,7 +137,7 @@ def test_tasks_of_an_event_loop_decide_beside_a_blocking_gate(server, index, pip
 
     async def run():
         async with (
-            _awaited(blocking) as engine,
+            awaited_engine(blocking) as engine,
             await AsyncGate.open(engine, index, policy, pipeline=pipeline) as gate,
         ):
             told = await asyncio.gather(*(gate.add_all([one]) for one in given))
@@ -151,15 +151,6 @@ def test_tasks_of_an_event_loop_decide_beside_a_blocking_gate(server, index, pip
         assert statuses.count("accepted") == 11
         assert beside.add_all([{"id": "5-last", "body": bodies[5]}])[0].status == "refused"
     blocking.close()
-
-
-def _awaited(engine):
-    """Return the awaited engine for the server of a blocking one."""
-    if engine.info()["distribution"] == "opensearch":
-        from shinglefold.engines.opensearch import AsyncOpenSearchEngine as Awaited
-    else:
-        from shinglefold.engines.elasticsearch import AsyncElasticsearchEngine as Awaited
-    return Awaited(engine.connection)
 
 
 @pytest.mark.parametrize("awaited", [False, True], ids=["blocking", "awaited"])
@@ -189,7 +180,7 @@ def _blocking(engine, index, given):
 
 
 async def _one_by_one(engine, index, given):
-    async with _awaited(engine) as awaited, await AsyncGate.open(awaited, index) as gate:
+    async with awaited_engine(engine) as awaited, await AsyncGate.open(awaited, index) as gate:
         return [verdict for one in given for verdict in await gate.add_all([one])]
 
 
@@ -200,7 +191,7 @@ def test_an_awaited_gate_before_an_alias_notices_that_it_means_another_index(ser
     async def run() -> None:
         policy = Policy("refuse")
         async with (
-            _awaited(engine) as awaited,
+            awaited_engine(engine) as awaited,
             await AsyncGate.open(awaited, f"{old}-alias", policy, pipeline=pipeline) as gate,
         ):
             assert (await gate.add({"id": "a", "body": "What somebody has told"})).status == "accepted"

@@ -1,18 +1,18 @@
 """Gates before indices whose own pipelines drop documents or send them elsewhere: a verdict, nothing left."""
 
+import asyncio
 import json
 import threading
-import time
 import uuid
 from collections.abc import Callable, Iterator
 
 import pytest
 from support.gate.crashes import make_pipeline
-from support.gate.indices import gated_index
+from support.gate.indices import awaited_engine, gated_index
 from support.servers.admin import ask
 
 from shinglefold.cli.main import main
-from shinglefold.grouping import Gate, Policy
+from shinglefold.grouping import AsyncGate, Gate, Policy
 from shinglefold.grouping.gate.gate import BulkRun
 from shinglefold.ingest import Record
 
@@ -111,15 +111,28 @@ def test_documents_that_are_not_stored_as_they_were_signed_are_told(
         assert (f"shinglefold backfill {index} --engine {server.url}" in out.out + out.err) == bool(counts)
 
 
-def test_a_pipeline_that_comes_while_a_gate_is_open_is_noticed(engine, server, pipeline, piped):
-    body = " ".join(f"late{number}" for number in range(80))
+def test_a_pipeline_that_comes_while_gates_are_open_is_noticed(engine, server, pipeline, piped):
+    bodies = {kind: " ".join(f"{kind}{number}" for number in range(80)) for kind in ("blocking", "awaited")}
+
+    async def add(index):
+        async with (
+            awaited_engine(engine) as awaited,
+            await AsyncGate.open(awaited, index, pipeline=pipeline) as gate,
+        ):
+            await gate.add({"id": "before", "body": BODY})
+            settings = {"index": {"final_pipeline": piped({"remove": {"field": "_dedup"}})}}
+            ask(server.url, "PUT", f"/{index}/_settings", settings)
+            await asyncio.sleep(1.1)
+            await gate.add({"id": "awaited", "body": bodies["awaited"]})
+            return gate.read_back
+
     with gated_index(engine, pipeline, "piped", {}) as index, Gate(engine, index, pipeline=pipeline) as gate:
-        gate.add({"id": "before", "body": BODY})
-        settings = {"index": {"final_pipeline": piped({"remove": {"field": "_dedup"}})}}
-        ask(server.url, "PUT", f"/{index}/_settings", settings)
-        time.sleep(1.1)
-        gate.add({"id": "after", "body": body})
-        assert (gate.read_back.lost, gate.read_back.first) == (1, "after")
+        beside = asyncio.run(add(index))
+        gate.add({"id": "blocking", "body": bodies["blocking"]})
+        assert [(one.lost, one.first) for one in (beside, gate.read_back)] == [
+            (1, "awaited"),
+            (1, "blocking"),
+        ]
 
 
 def test_a_pipeline_for_all_indices_does_not_touch_a_gates_notes(engine, server, pipeline, piped):

@@ -26,3 +26,12 @@ def gated_index(
         for one in (name, intents_name(name)):
             if engine.index_exists(one):
                 engine.delete_index(one)
+
+
+def awaited_engine(engine: Any) -> Any:
+    """Return the awaited engine for the server of a blocking one."""
+    if engine.info()["distribution"] == "opensearch":
+        from shinglefold.engines.opensearch import AsyncOpenSearchEngine as Awaited
+    else:
+        from shinglefold.engines.elasticsearch import AsyncElasticsearchEngine as Awaited
+    return Awaited(engine.connection)
