@@ -51,7 +51,7 @@ def test_columns_stay_and_fingerprints_stand_beside_them(make_job, source, tmp_p
     assert made.signed == 250
     before, after = pq.read_table(source), pq.read_table(tmp_path / "out.parquet")
     assert after.drop_columns(["_dedup"]).equals(before)
-    assert [bare(row) for row in after["dedup"].to_pylist()] == prints
+    assert [bare(row) for row in after["_dedup"].to_pylist()] == prints
 
 
 def test_rows_become_json_lines(make_job, source, tmp_path, prints):
