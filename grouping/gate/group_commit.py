@@ -79,8 +79,8 @@ class DecisionJob:
         batches: splits documents into batches that are decided one after the other.
         member: returns the member for a document, or the verdict on one that does not fit at all.
         describe: returns a verdict with its reason in words.
-        read_back: compares what is stored with what was sent.
         shared: whether other gates may write to the same index; else pauses are skipped.
+        read_back: compares what is stored with what was sent.
     """
 
     def __init__(
@@ -91,8 +91,8 @@ class DecisionJob:
         batches: Callable[[Sequence[Document]], list[list[Document]]],
         member: Callable[[Document], Member | Verdict],
         describe: Callable[[Verdict], Verdict],
-        read_back: ReadBack,
         shared: bool,
+        read_back: ReadBack | None = None,
     ) -> None:
         self._read_back = read_back
         self.callers, self._context, self._shared = callers, context, shared
@@ -167,16 +167,17 @@ class DecisionJob:
     def _compare_stored(self, members: Sequence[Member]) -> Steps[None]:
         """Compare what is stored with what was sent, if a pipeline of the server may have changed it."""
         sent = [member for member in members if member.stored is not None]
-        if not (sent and self._read_back.pipelines):
+        read_back = self._read_back
+        if read_back is None or not (sent and read_back.pipelines):
             return
         found = yield ReadDocuments(tuple(member.id for member in sent), whole=True)
-        before = self._read_back.otherwise
+        before = read_back.otherwise
         for member, held in zip(sent, found, strict=True):
             # Another writer may have changed it since.
             if held is not None and held.guard == member.stored:
-                self._read_back.add(id_and_routing(member.id)[0], member.document, held.source)
-        if not before and self._read_back.otherwise:
-            _log.warning("%s", "; ".join(self._read_back.notes()))
+                read_back.add(id_and_routing(member.id)[0], member.document, held.source)
+        if not before and read_back.otherwise:
+            _log.warning("%s", "; ".join(read_back.notes()))
 
     def _members(
         self, batch: Sequence[Document], places: Iterator[tuple[WaitingCaller, int]]
