@@ -20,7 +20,7 @@ from shinglefold.cli.render.run_summary import named_language_field
 from shinglefold.cli.session.open_index import open_store
 from shinglefold.engines import Connection, is_server, load_connection
 from shinglefold.errors import ConfigError
-from shinglefold.model.recipe import TEXTS
+from shinglefold.model.recipe import FIELD, TEXTS
 from shinglefold.model.scheme import Scheme
 from shinglefold.offline.sign.signer import SignOptions
 from shinglefold.offline.spark.candidate_pairs import Bounds
@@ -231,7 +231,7 @@ def read_command(
     parts: int,
     engine: str | None,
 ) -> int:
-    """Write the fingerprints that an INDEX stores: _index, _id, _routing and dedup, a row a document.
+    """Write the fingerprints that an INDEX stores: _index, _id, _routing and _dedup, a row a document.
 
     Nothing is written to the index. groups takes what comes out; numbers of groups are written by
     shinglefold regroup.
@@ -244,7 +244,7 @@ def read_command(
         check_output(session, output, overwrite, ())
         progress(f"reading {index} in {parts} parts")
         write(stored(session, where, index, recipe, parts=parts), output, overwrite)
-        signed = "count_if(dedup.signature IS NOT NULL)"
+        signed = f"count_if({FIELD}.signature IS NOT NULL)"
         counts = totals(session.read.parquet(output), read="count(1)", signed=signed)
     if invocation.json:
         write_json({**counts, "scheme": recipe.scheme.id})
