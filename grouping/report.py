@@ -11,7 +11,7 @@ from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.contracts.shard_failures import refuse_small_windows
 from shinglefold.errors import ConfigError, EngineError, chain, shorten, suggest
 from shinglefold.grouping.gate.protocol.placeholders import GROUP, LEADER, GateFields
-from shinglefold.grouping.report_values import day_of, first_value, host_of, read_date
+from shinglefold.grouping.report_values import LINKAGES, day_of, first_value, host_of, read_date
 from shinglefold.grouping.scope_values import date_doc_values
 from shinglefold.maintenance.scan import DEFAULT_BACKOFF, Scan, restart_on_expiry
 from shinglefold.model.recipe import Recipe, stored_recipe
@@ -28,11 +28,6 @@ _TITLE_LIMIT = 200
 _ADDRESSES = ("url", "link")
 #: The members of a listed group that are shown.
 MEMBERS = 20
-#: What makes a group, by linkage.
-LINKAGES = {
-    "leader": "every member resembles the original of its group",
-    "connected": "chains of copies are one group",
-}
 #: The number of groups whose members are read by one request.
 _AT_ONCE = 50
 

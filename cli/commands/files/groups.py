@@ -205,7 +205,7 @@ def _count(found: "Collection", labels: "Labels", linkage: str) -> None:
     """Write to standard error how many documents are in groups, and what makes a group."""
     import numpy as np
 
-    from shinglefold.grouping.report import LINKAGES
+    from shinglefold.grouping.report_values import LINKAGES
 
     sizes = np.bincount(labels)
     several = sizes[sizes > 1]
