@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.values import Bytes, Int64s, Uint32s, Uint64s
-from shinglefold.offline.dedupe.mapped_columns import Blobs, ColumnStore, MappedColumn
+from shinglefold.offline.dedupe.mapped_columns import Blobs, ColumnStore, MappedColumn, Pieces
 from shinglefold.sketch import Texts, packed_size
 
 #: The bytes of a digest; then the flags of documents with a signature, and of those with a digest.
@@ -107,6 +107,7 @@ class FingerprintTable:
         self._written, self._canonical = Blobs(store), Blobs(store)
         self._facts = MappedColumn(store, np.uint64)
         self._shown = Blobs(store)
+        self._shown_reader: Pieces | None = None
 
     def __len__(self) -> int:
         return len(self.flags)
@@ -152,7 +153,10 @@ class FingerprintTable:
         """Return the languages of documents, and the fields that are shown; empty if none were read."""
         if not len(self._shown):
             return [("", {}) for _ in documents]
-        return [json.loads(one) for one in self._shown.reader().of(documents.astype(np.int64))]
+        if self._shown_reader is None:
+            # Kept, because opening one takes longer than reading a group.
+            self._shown_reader = self._shown.reader()
+        return [json.loads(one) for one in self._shown_reader.of(documents.astype(np.int64))]
 
     def with_scheme(self, scheme: Scheme) -> "FingerprintTable":
         """Return the same documents with another decision."""
