@@ -132,10 +132,10 @@ def test_a_data_stream_is_set_up_and_what_a_rollover_would_lack_is_told(engine, 
         assert plan.backfills.keys() == set(place.indices)
         (told,) = plan.problems[f"data stream {place.target}"]
         assert f"PUT /_index_template/{place.target}" in told
-        assert '"composed_of": ["shinglefold-dedup"]' in told
+        assert '"composed_of": ["shinglefold-_dedup"]' in told
         carry_out(engine, plan)
         assert backfill(engine, place.target, pipeline, ALONE).counts.updated == COUNT
-        body = engine.index_templates()[place.target] | {"composed_of": ["shinglefold-dedup"]}
+        body = engine.index_templates()[place.target] | {"composed_of": ["shinglefold-_dedup"]}
         engine.put_index_template(place.target, body)
         server.ask("POST", f"/{place.target}/_rollover")
         plan = make_plan(engine, SetupRequest(default_recipe(scheme), indices=(place.target,)))
