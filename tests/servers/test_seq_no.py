@@ -12,7 +12,7 @@ _BODIES = [
     {"query": {"match_all": {}}, "size": 5},
     {"query": {"match": {"body": "в"}}, "size": 5, "from": 2, "_source": ["title"]},
     {"query": {"match": {"body": "и"}}, "highlight": {"fields": {"body": {}}}, "version": True},
-    {"query": {"match": {"body": "на"}}, "docvalue_fields": ["_dedup.lang"], "seq_no_primary_term": True},
+    {"query": {"match": {"body": "на"}}, "docvalue_fields": ["_dedup.shingles"], "seq_no_primary_term": True},
     {"query": {"match": {"body": {"query": "на", "_name": "by body"}}}, "_source": False},
 ]
 
