@@ -63,11 +63,18 @@ def make_read_options(
     id_field: str,
     encoding: str,
     header: bool | None = None,
+    html: bool = False,
 ) -> "ReadOptions":
     """Return the reading options of a command."""
     from shinglefold.ingest import ReadOptions
 
-    return ReadOptions(format=format, id_field=id_field, encoding=encoding, header=header)  # type: ignore[arg-type]
+    return ReadOptions(
+        format=format,  # type: ignore[arg-type]  # click knows the choices
+        id_field=id_field,
+        encoding=encoding,
+        header=header,
+        html=html,
+    )
 
 
 def read_sources(

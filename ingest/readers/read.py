@@ -18,7 +18,7 @@ from shinglefold.contracts.engine import Document
 from shinglefold.errors import ConfigError, InputError, reason_of, suggest
 from shinglefold.ingest.readers.encodings import strip_bom
 from shinglefold.ingest.readers.jsonl import read_jsonl
-from shinglefold.ingest.readers.record import Format, ReadOptions, Record, to_document
+from shinglefold.ingest.readers.record import Format, ReadOptions, Record, as_html, to_document
 from shinglefold.ingest.readers.streams import (
     STANDARD_INPUT,
     InputSource,
@@ -82,6 +82,11 @@ def read(path: str | Path, options: ReadOptions | None = None) -> Iterator[Recor
     # An unset shell variable gives an empty name, and Path("") is the current folder.
     if not path:
         raise ConfigError("the name of a source is empty: give a file, a folder, or - for standard input")
+    records = _records(name, options)
+    return map(as_html, records) if options.html else records
+
+
+def _records(name: str, options: ReadOptions) -> Iterator[Record]:
     if name != STANDARD_INPUT and Path(name).is_dir():
         return read_folder(name, options)
     if name != STANDARD_INPUT and not Path(name).exists():

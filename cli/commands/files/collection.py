@@ -15,6 +15,7 @@ from shinglefold.cli.options.definitions import (
     chosen_scheme,
     decision_options,
     fields_option,
+    html_option,
     options,
     preset_option,
     workers_option,
@@ -41,9 +42,7 @@ collection_options = options(
         metavar="FIELD",
         help="Field with the language.",
     ),
-    click.option(
-        "--html", is_flag=True, help="Treat every document as HTML, not only those whose format says so."
-    ),
+    html_option,
     preset_option,
     decision_options,
     workers_option,
@@ -272,7 +271,8 @@ def _read(
     from shinglefold.offline.sign.run_journal import SourceStates
 
     found, pace = SourceStates(spec.sources), ProgressPace("documents")
-    watch = FieldWatch(spec.fields, language=named_language_field(spec.language_field))
+    stripped = spec.fields if spec.html else ()
+    watch = FieldWatch(spec.fields, language=named_language_field(spec.language_field), stripped=stripped)
 
     def progress(fraction: float) -> None:
         bar(fraction, pace.describe(len(table), fraction))
@@ -286,7 +286,8 @@ def _read(
         _read_texts(invocation, spec, table, watch, progress)
     found.check()
     unsigned = len(table) - int(table.valid().sum())
-    warn(text_warnings(watch, unsigned, spec.named, with_fields))
+    stripping = repeat_command(invocation.arguments, html=True)
+    warn(text_warnings(watch, unsigned, spec.named, with_fields, stripping))
     return lacks_text(watch, named=spec.named)
 
 
