@@ -199,6 +199,8 @@ def are_pages(sources: Sequence[str], options: "ReadOptions") -> bool:
 def reading_notes(options: "ReadOptions", equal_ids: int = 0) -> Iterator[str]:
     """Yield notes about files that were skipped, and about documents of equal ids."""
     skipped = {name: count for name, count in sorted(options.skipped.items()) if count}
+    if headers := skipped.pop("repeated_headers", 0):
+        yield f"{headers:,} more rows with the names of the columns are no documents: headers of joined files"
     if skipped:
         counts = ", ".join(f"{name.replace('_', ' ')}: {count:,}" for name, count in skipped.items())
         yield f"not read in folders: {counts}"
