@@ -59,9 +59,9 @@ def test_documents_that_fail_leave_a_code_and_their_reasons(run, tmp_path):
     assert "1 signed, 1 failed" in out
     assert "failed once" in err
     found = {row["id"]: row for row in pq.read_table(tmp_path / "signed").to_pylist()}
-    assert found["1"]["dedup"] is None
+    assert found["1"]["_dedup"] is None
     assert "body" in found["1"]["sign_problem"]
-    assert found["2"]["dedup"]["digest"]
+    assert found["2"]["_dedup"]["digest"]
 
 
 def test_work_is_done_in_no_folder_of_something_else(run, pages, tmp_path):

@@ -25,7 +25,7 @@ def pages(tmp_path):
 
 
 def prints(folder):
-    return {row["id"]: row["dedup"] for row in pq.read_table(folder).to_pylist()}
+    return {row["id"]: row["_dedup"] for row in pq.read_table(folder).to_pylist()}
 
 
 def test_json_lines_are_signed_as_parquet_is(run, pages, tmp_path):

@@ -30,7 +30,7 @@ def test_columns_that_some_files_have_only_are_signed_and_kept(run, write, tmp_p
     rows = {row["id"]: row for row in pq.read_table(tmp_path / "signed").to_pylist()}
     assert rows["3"]["title"] == STEEL.format(5)
     assert rows["3"]["host"] == "port.example"
-    assert rows["1"]["dedup"]["digest"] == rows["2"]["dedup"]["digest"] != rows["3"]["dedup"]["digest"]
+    assert rows["1"]["_dedup"]["digest"] == rows["2"]["_dedup"]["digest"] != rows["3"]["_dedup"]["digest"]
     write("pages", "c", id=[4], body=[SEA])
     code, _, err = run("sign", "pages", "-o", "signed", "--overwrite")
     assert code == 1
