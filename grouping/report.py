@@ -11,10 +11,10 @@ from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.contracts.shard_failures import refuse_small_windows
 from shinglefold.errors import ConfigError, EngineError, chain, shorten, suggest
 from shinglefold.grouping.gate.protocol.placeholders import GROUP, LEADER, GateFields
-from shinglefold.grouping.report_values import day_of, first_value, host_of, read_date
+from shinglefold.grouping.report_values import LINKAGES, day_of, first_value, host_of, read_date
 from shinglefold.grouping.scope_values import date_doc_values
 from shinglefold.maintenance.scan import DEFAULT_BACKOFF, Scan, restart_on_expiry
-from shinglefold.model.recipe import Recipe
+from shinglefold.model.recipe import Recipe, stored_recipe
 from shinglefold.model.stored_fingerprint import PENDING, is_placeholder, stored_parts
 from shinglefold.options.validation import check_engine, check_str, check_type
 from shinglefold.rerank.index_fields import source_of
@@ -27,7 +27,7 @@ _SIZES = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 9), (10, 19), (20, 49), (50, 99), 
 _TITLE_LIMIT = 200
 _ADDRESSES = ("url", "link")
 #: The members of a listed group that are shown.
-_MEMBERS = 20
+MEMBERS = 20
 #: The number of groups whose members are read by one request.
 _AT_ONCE = 50
 
@@ -119,6 +119,7 @@ class GroupReport:
             ``unread_date``: one such date.
         placeholders: reserved ids of a gate, which are not documents yet.
         made_at: when the report was made, ISO 8601 in UTC.
+        linkage: how groups were made, ``leader`` or ``connected``; "" if the indices of a name differ.
     """
 
     index: str
@@ -140,6 +141,29 @@ class GroupReport:
     unread_date: str = ""
     placeholders: int = 0
     made_at: str = ""
+    linkage: str = ""
+
+    @property
+    def listed(self) -> Mapping[int, "ListedGroup"]:
+        """The groups that are listed, by number."""
+        return {one.group: one for one in (*self.largest, *self.newest)}
+
+    def with_members(self, members: Mapping[int, tuple["ListedMember", ...]]) -> "GroupReport":
+        """Return the report with the members of listed groups, by number."""
+        largest, newest = (
+            tuple(replace(one, members=members[one.group]) for one in groups)
+            for groups in (self.largest, self.newest)
+        )
+        return replace(self, largest=largest, newest=newest)
+
+    @property
+    def in_shared(self) -> int:
+        """The documents of groups with copies."""
+        return self.shared + self.copies
+
+    def how_grouped(self) -> str:
+        """Return a phrase on what makes a group; "" if it is not known."""
+        return f"{self.linkage}: {LINKAGES[self.linkage]}" if self.linkage in LINKAGES else ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON."""
@@ -201,6 +225,11 @@ class GroupTally:
         """The fields of documents to read."""
         parts = [f"{self.path}.{part}" for part in (GROUP, LEADER, "lang", "scheme", PENDING)]
         return [*parts, *self.names.hosts, *self.names.dates, self.names.title]
+
+    @property
+    def shown(self) -> list[str]:
+        """The fields that say what a document is."""
+        return [*self.names.hosts, *self.names.dates, *_ADDRESSES, self.names.title]
 
     @property
     def grouped(self) -> int:
@@ -337,19 +366,17 @@ def make_report(
         )
     made = tally.report(index, listed)
     members = _members(engine, index, recipe.field, fields, dates, made)
-    return replace(
-        made,
-        largest=tuple(replace(one, members=members[one.group]) for one in made.largest),
-        newest=tuple(replace(one, members=members[one.group]) for one in made.newest),
-    )
+    recipes = filter(None, map(stored_recipe, several))
+    linkages = {one.get("grouping", {}).get("linkage", "leader") for one in recipes}
+    return replace(made.with_members(members), linkage=linkages.pop() if len(linkages) == 1 else "")
 
 
 def _members(  # noqa: PLR0917 - of one report
     engine: Engine, index: str, path: str, names: ReportFields, dates: Sequence[JSON], made: GroupReport
 ) -> dict[int, tuple[ListedMember, ...]]:
     """Return the members of the groups that are listed, by number."""
-    numbers = list(dict.fromkeys(one.group for one in (*made.largest, *made.newest)))
-    leaders = {one.group: (one.index, one.id) for one in (*made.largest, *made.newest)}
+    numbers = list(made.listed)
+    leaders = {number: (one.index, one.id) for number, one in made.listed.items()}
     shown = [*names.hosts, *names.dates, *_ADDRESSES, names.title]
     found: dict[int, tuple[ListedMember, ...]] = {}
     for begin in range(0, len(numbers), _AT_ONCE):
@@ -363,7 +390,7 @@ def _members(  # noqa: PLR0917 - of one report
                         "should": [{"ids": {"values": [leaders[number][1]]}}],
                     }
                 },
-                "size": _MEMBERS,
+                "size": MEMBERS,
                 "_source": shown,
                 "docvalue_fields": list(dates),
             }
@@ -373,10 +400,20 @@ def _members(  # noqa: PLR0917 - of one report
             if isinstance(answer, EngineError):
                 raise answer
             refuse_small_windows(answer)
-            own = [_member(hit, names) for hit in answer["hits"]["hits"]]
-            own.sort(key=lambda one: ((one.index, one.id) != leaders[number], one.date, one.id))
-            found[number] = tuple(own)
+            found[number] = members_of(answer["hits"]["hits"], leaders[number], names)
     return found
+
+
+def members_of(
+    hits: Iterable[Mapping[str, Any]], leader: tuple[str, str], names: ReportFields
+) -> tuple[ListedMember, ...]:
+    """Return the members of a group, the leader first, then by date.
+
+    Args:
+        leader: its index and id.
+    """
+    own = [_member(hit, names) for hit in hits]
+    return tuple(sorted(own, key=lambda one: ((one.index, one.id) != leader, one.date, one.id)))
 
 
 def _member(hit: Mapping[str, Any], names: ReportFields) -> ListedMember:

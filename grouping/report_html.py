@@ -120,8 +120,10 @@ def _how_to_read(report: GroupReport) -> str:
         several = "1 text has" if report.shared == 1 else f"{report.shared:,} texts have"
         sentences.append(
             f"Here {report.copies:,} of {grouped:,} documents are copies ({report.copies / grouped:.1%}), "
-            f"and {several} more than one document."
+            f"and {several} more than one document: {report.in_shared:,} together."
         )
+    if how := report.how_grouped():
+        sentences.append(f"How groups are made ({escape(how)}).")
     if report.without_group:
         sentences.append(f"Without a group number, and not in the plots: {report.without_group:,}.")
     if report.placeholders:

@@ -126,6 +126,13 @@ class IndexFacts:
         if not _indices(hits) <= self.seen or not (self._is_fresh or _lagging(counts) <= self.seen):
             raise Outdated
 
+    def may_skip_hits(self, body: Mapping[str, Any]) -> bool:
+        """Return whether servers may lose hits by the first sort key of a request."""
+        if self.fields is None:
+            # As under a point in time of the caller: the types of fields are unknown.
+            return any(not skips_exactly(key, ()) for key in sort_keys(body)[:1])
+        return bool(sort_name(body) & self.inexact)
+
     @property
     def _is_fresh(self) -> bool:
         return monotonic() - self.read < _FRESH_SECONDS

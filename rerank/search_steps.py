@@ -25,7 +25,7 @@ from shinglefold.rerank.engine_calls import Call, Steps, run_together
 from shinglefold.rerank.explanation import PassageTexts, shown_fields
 from shinglefold.rerank.fold.clustering import folding_of
 from shinglefold.rerank.fold.leader_groups import GroupByLeader, leader_groups
-from shinglefold.rerank.index_knowledge import IndexFacts, IndexKnowledge, Outdated, Unfoldable, sort_name
+from shinglefold.rerank.index_knowledge import IndexFacts, IndexKnowledge, Outdated, Unfoldable
 from shinglefold.rerank.index_recipes import VALID_SECONDS, SchemeOf
 from shinglefold.rerank.page.native import GroupCoverage, NativeTarget, native_page
 from shinglefold.rerank.page.response import KEY, answer_page
@@ -220,7 +220,7 @@ class SearchSteps(Generic[Driven]):
             facts=facts,
             settled=settled,
             pipeline=pipeline,
-            constant=self._can.seq_no and bool(sort_name(body) & facts.inexact),
+            constant=self._can.seq_no and facts.may_skip_hits(body),
         )
         if options.cursor is not False:
             return (yield from self._scroll(request, facts.scheme, reading_of))

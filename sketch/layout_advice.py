@@ -1,6 +1,5 @@
-"""Advice on the layout of supershingles: from requirements on near-duplicates to groups and sizes."""
+"""What a layout of supershingles finds and costs, held against requirements on near-duplicates."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil, comb, erfc, log2, sqrt
 from typing import overload
@@ -9,14 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shinglefold.errors import ConfigError
+from shinglefold.model.scheme import SketchOptions
 from shinglefold.sketch.b_bit_minhash import Floats, packed_size, standard_error
 from shinglefold.sketch.shingles import MAX_WIDTH
 from shinglefold.sketch.supershingles import HASHED, hash_bits, slot_characters
 
-#: The largest layouts considered: groups M, minima in a group N, groups that must be equal k.
-_MOST_GROUPS, _MOST_GROUP_SIZE, _MOST_SHARED = 64, 20, 4
-#: Values and bits of the signature, unless the groups need more.
-_VALUES, _BITS = 336, 2
 #: How many unrelated documents a keyword may find by hash collisions, for each slot.
 _COLLISIONS = 0.01
 
@@ -52,7 +48,7 @@ class Requirements:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """A layout that meets the requirements.
+    """What a layout finds and costs.
 
     Attributes:
         groups, group_size, min_shared: M, N and k.
@@ -119,53 +115,32 @@ def probability(
     return found if isinstance(resemblance, np.ndarray) else float(found)
 
 
-def advise(needs: Requirements = Requirements()) -> Advice:
-    """Return the layout that meets the requirements with the fewest keywords, then the fewest strangers.
+def appraise(needs: Requirements, sketch: SketchOptions, min_shared: int) -> Advice:
+    """Return what a layout finds and costs with these requirements, whether it meets them or not.
 
-    Raises:
-        ConfigError: no layout of up to 64 groups does; the message says which requirement to relax.
+    Args:
+        min_shared: k, how many supershingles a candidate must share.
     """
-    sufficient = [(m, _strangers(needs, m, n, k), n, k) for m, n, k in _layouts(needs)]
-    if not sufficient:
-        raise ConfigError(
-            f"no layout of up to {_MOST_GROUPS} groups finds {1 - needs.miss:.2%} of the pairs at "
-            f"{needs.resemblance:.3g}, with any number of strangers: raise miss or resemblance"
-        )
-    acceptable = [layout for layout in sufficient if layout[1] <= needs.strangers]
-    if not acceptable:
-        least = min(layout[1] for layout in sufficient)
-        raise ConfigError(
-            f"no layout of up to {_MOST_GROUPS} groups finds {1 - needs.miss:.2%} of the pairs at "
-            f"{needs.resemblance:.3g} with at most {needs.strangers:g} strangers a document (the fewest are "
-            f"{least:.3g}): raise strangers, miss or resemblance"
-        )
-    groups, strangers, size, shared = min(acceptable)
-    values = max(_VALUES, ceil(groups * size / 2) * 2)
-    error = standard_error(needs.resemblance, values, _BITS)
+    groups, size = sketch.groups, sketch.group_size
+    error = standard_error(needs.resemblance, sketch.values, sketch.bits)
     threshold = max(0.0, needs.resemblance - 2 * error)
     half = needs.resemblance / 2
-    beyond = (threshold - half) / standard_error(half, values, _BITS)
-    passing = 0.5 * erfc(beyond / sqrt(2)) * probability(half, groups, size, shared)
+    beyond = (threshold - half) / standard_error(half, sketch.values, sketch.bits)
+    passing = 0.5 * erfc(beyond / sqrt(2)) * probability(half, groups, size, min_shared)
     return Advice(
         threshold=threshold,
         false_folds=(needs.documents - 1) * needs.near_share * passing,
         groups=groups,
         group_size=size,
-        min_shared=shared,
-        values=values,
-        bits=_BITS,
-        found=probability(needs.resemblance, groups, size, shared),
-        strangers=strangers,
+        min_shared=min_shared,
+        values=sketch.values,
+        bits=sketch.bits,
+        found=probability(needs.resemblance, groups, size, min_shared),
+        strangers=_strangers(needs, groups, size, min_shared),
         error=error,
         hash_bits=needed_hash_bits(needs.documents),
         keyword_bits=hash_bits(),
     )
-
-
-def fits(needs: Requirements, groups: int, group_size: int, min_shared: int) -> bool:
-    """Return whether a layout finds enough pairs with an acceptable number of strangers."""
-    found = probability(needs.resemblance, groups, group_size, min_shared)
-    return found >= 1.0 - needs.miss and _strangers(needs, groups, group_size, min_shared) <= needs.strangers
 
 
 def needed_hash_bits(documents: int) -> int:
@@ -194,16 +169,6 @@ def width_for(replaced: float, resemblance: float) -> int:
     """
     reached = [w for w in range(1, MAX_WIDTH + 1) if resemblance_after(replaced, w) >= resemblance]
     return max(reached, default=1)
-
-
-def _layouts(needs: Requirements) -> Iterator[tuple[int, int, int]]:
-    """Yield for each (N, k) the layout with the fewest groups that finds enough pairs."""
-    for size in range(1, _MOST_GROUP_SIZE + 1):
-        for shared in range(1, _MOST_SHARED + 1):
-            for groups in range(shared, _MOST_GROUPS + 1):
-                if probability(needs.resemblance, groups, size, shared) >= 1.0 - needs.miss:
-                    yield groups, size, shared
-                    break
 
 
 def _strangers(needs: Requirements, groups: int, size: int, shared: int) -> float:

@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 import click
 from click.shell_completion import CompletionItem
 
-from shinglefold.cli.framework.next_commands import Hints, repeat_command
+from shinglefold.cli.framework.next_commands import (
+    Hints,
+    argument_to_option,
+    option_to_argument,
+    repeat_command,
+)
 from shinglefold.cli.framework.output import (
     OutputLost,
     flush_output,
@@ -128,6 +133,33 @@ class Command(_WithExamples):
             named = (parameter.metavar or "").strip("[].")
             if named in _COMPLETED and parameter.type is click.STRING:
                 parameter.type = Name(_COMPLETED[named])
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments; if the index is not where this command takes it, name the right command."""
+        given = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            if meant := self._with_index_in_place(ctx, given, error):
+                raise click.UsageError(meant, ctx) from error
+            raise
+
+    def _with_index_in_place(self, ctx: click.Context, given: list[str], error: click.UsageError) -> str:
+        """Return the message for an index in the wrong place, with the right command; else ""."""
+        typed, name = ctx.ensure_object(Invocation).arguments, ctx.info_name or ""
+        arguments = [one for one in self.params if isinstance(one, click.Argument)]
+        if isinstance(error, click.NoSuchOption):
+            if error.option_name != "--index" or not any("INDEX" in (one.metavar or "") for one in arguments):
+                return ""
+            return f"the index is an argument of {name}: {option_to_argument(typed, name, '--index')}"
+        if not any(one.name == "index" for one in self.params if isinstance(one, click.Option)):
+            return ""
+        options, rest, _ = self.make_parser(ctx).parse_args(given)
+        word = options.get(arguments[0].name or "")
+        if len(rest) != 1 or "index" in options or not isinstance(word, str) or os.path.exists(word):
+            return ""
+        meant = argument_to_option(typed, name, word, "--index")
+        return f"{name} takes an index by --index. If {printable(word)!r} is the index: {meant}"
 
 
 class Name(click.ParamType):  # type: ignore[type-arg]  # generic in some versions only

@@ -63,6 +63,29 @@ def replace_word(arguments: Iterable[str], word: str, other: str) -> str:
     return shlex.join(["shinglefold", *_safe_words([*words[:at], other, *words[at + 1 :]])])
 
 
+def option_to_argument(arguments: Iterable[str], command: str, flag: str) -> str:
+    """Return the command that was typed, with the value of an option as the first argument."""
+    words = list(arguments)
+    value = next(
+        (
+            words[at + 1] if word == flag and at + 1 < len(words) else word.partition("=")[2]
+            for at, word in enumerate(words)
+            if word == flag or word.startswith(f"{flag}=")
+        ),
+        "",
+    )
+    rest = _without_option(words, flag, takes_value=True)
+    rest.insert(rest.index(command) + 1, value or "INDEX")
+    return shlex.join(["shinglefold", *_safe_words(rest)])
+
+
+def argument_to_option(arguments: Iterable[str], command: str, word: str, flag: str) -> str:
+    """Return the command that was typed, with an argument as the value of an option."""
+    words = list(arguments)
+    del words[words.index(word, words.index(command) + 1)]
+    return repeat_command(words, **{flag.removeprefix("--"): word})
+
+
 def _safe_address(where: str) -> str:
     """Return an address without credentials, which must not get into logs."""
     from shinglefold.engines.http import without_secrets

@@ -59,6 +59,9 @@ def fields_option(what: str, by_default: str) -> Callable[[Function], Function]:
     )
 
 
+title_field_option = click.option(
+    "--title-field", default="title", show_default=True, metavar="FIELD", help="Field of titles."
+)
 preset_option = click.option(
     "--preset", metavar="NAME", help="Scheme: default, compact, once, classic or fetterly."
 )

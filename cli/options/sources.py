@@ -205,12 +205,12 @@ def reading_notes(options: "ReadOptions", equal_ids: int = 0) -> Iterator[str]:
         counts = ", ".join(f"{name.replace('_', ' ')}: {count:,}" for name, count in skipped.items())
         yield f"not read in folders: {counts}"
     if equal_ids:
-        have = (
-            "1 document has the id of another one; it is"
-            if equal_ids == 1
-            else (f"{equal_ids:,} documents have the id of another one; they are")
+        several = equal_ids > 1
+        have = f"{equal_ids:,} documents have" if several else "1 document has"
+        yield (
+            f"{have} the id of another one; {'they are' if several else 'it is'} shown with where "
+            f"{'they stand' if several else 'it stands'}, and an index keeps only the last one of an id"
         )
-        yield f"{have} shown with where {'it stands' if equal_ids == 1 else 'they stand'}"
 
 
 def read_json(path: str, what: str) -> Any:  # noqa: ANN401 - JSON

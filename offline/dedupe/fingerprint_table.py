@@ -1,5 +1,6 @@
 """The fingerprints of a collection as columns in temporary files, and its exact duplicates."""
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.values import Bytes, Int64s, Uint32s, Uint64s
-from shinglefold.offline.dedupe.mapped_columns import Blobs, ColumnStore, MappedColumn
+from shinglefold.offline.dedupe.mapped_columns import Blobs, ColumnStore, MappedColumn, Pieces
 from shinglefold.sketch import Texts, packed_size
 
 #: The bytes of a digest; then the flags of documents with a signature, and of those with a digest.
@@ -34,6 +35,7 @@ class FingerprintBlock:
     ``id_hashes``: uint64 (n,). ``sources``, ``lines``: where the documents were read.
     ``written``, ``canonical``: their words, from ``Words.bytes_of``, if texts decide.
     ``facts``: uint64 (n,), from ``facts_of``, if the scheme compares facts.
+    ``shown``: as JSON, the language of each document and the fields of it that are shown.
     """
 
     words: Words
@@ -49,6 +51,7 @@ class FingerprintBlock:
     written: Sequence[bytes] = ()
     canonical: Sequence[bytes] = ()
     facts: Uint64s | None = None
+    shown: Sequence[bytes] = ()
 
     def __len__(self) -> int:
         return len(self.flags)
@@ -103,6 +106,8 @@ class FingerprintTable:
         self._sources: list[str] = []
         self._written, self._canonical = Blobs(store), Blobs(store)
         self._facts = MappedColumn(store, np.uint64)
+        self._shown = Blobs(store)
+        self._shown_reader: Pieces | None = None
 
     def __len__(self) -> int:
         return len(self.flags)
@@ -123,7 +128,11 @@ class FingerprintTable:
         self._add_places(block)
         if block.facts is not None:
             self._facts.append(block.facts)
-        for blobs, texts in ((self._written, block.written), (self._canonical, block.canonical)):
+        for blobs, texts in (
+            (self._written, block.written),
+            (self._canonical, block.canonical),
+            (self._shown, block.shown),
+        ):
             if texts:
                 blobs.append(b"".join(texts), np.fromiter(map(len, texts), np.int64, len(texts)))
 
@@ -139,6 +148,15 @@ class FingerprintTable:
         """Return the source and the line of a document."""
         source, line = self._places.read(document, document + 1)[0].tolist()
         return f"{self._sources[source]}:{line}"
+
+    def shown(self, documents: NDArray[np.integer]) -> list[tuple[str, dict[str, Any]]]:
+        """Return the languages of documents, and the fields that are shown; empty if none were read."""
+        if not len(self._shown):
+            return [("", {}) for _ in documents]
+        if self._shown_reader is None:
+            # Kept, because opening one takes longer than reading a group.
+            self._shown_reader = self._shown.reader()
+        return [json.loads(one) for one in self._shown_reader.of(documents.astype(np.int64))]
 
     def with_scheme(self, scheme: Scheme) -> "FingerprintTable":
         """Return the same documents with another decision."""
@@ -211,8 +229,8 @@ class DocumentNames:
                 found[row] = f"{found[row]} ({self.table.place(document)})"
         return found
 
-    def of_each(self, groups: Iterable[Int64s]) -> Iterator[list[str]]:
-        """Yield the names of the documents of each group, many groups at a time."""
+    def of_each(self, groups: Iterable[Int64s]) -> Iterator[tuple[Int64s, list[str]]]:
+        """Yield the documents of each group with their names, which are read for many groups at a time."""
         waiting: list[Int64s] = []
         size = 0
         for documents in groups:
@@ -223,10 +241,10 @@ class DocumentNames:
                 waiting, size = [], 0
         yield from self._split(waiting)
 
-    def _split(self, groups: Sequence[Int64s]) -> Iterator[list[str]]:
+    def _split(self, groups: Sequence[Int64s]) -> Iterator[tuple[Int64s, list[str]]]:
         if groups:
             names = iter(self.many(np.concatenate(groups)))
-            yield from ([*islice(names, len(documents))] for documents in groups)
+            yield from ((documents, [*islice(names, len(documents))]) for documents in groups)
 
 
 #: The number of documents compared at a time.

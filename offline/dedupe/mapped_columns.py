@@ -100,6 +100,9 @@ class Blobs:
         self._bytes.append(np.frombuffer(data, np.uint8))
         self._ends.append(ends)
 
+    def __len__(self) -> int:
+        return len(self._ends)
+
     def words(self) -> Words:
         """Return the pieces as words of four bytes."""
         bounds: Int64s = np.concatenate((np.zeros(1, np.int64), self._ends.mapped()))

@@ -1,5 +1,6 @@
 """Makes fingerprints of texts as ``sign`` does, but with all supershingles of the scheme."""
 
+import json
 from base64 import urlsafe_b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -8,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from shinglefold.errors import ConfigError
+from shinglefold.documents import values_at
+from shinglefold.errors import ConfigError, shorten
 from shinglefold.ingest.field_statistics import FieldWatch
 from shinglefold.ingest.fingerprinter import FingerprintArrays
 from shinglefold.ingest.readers.jsonl import WHOLE, parse_line
@@ -44,10 +46,14 @@ class TextReader:
 
     Args:
         watched: the field that the user named for languages, to warn if no document has it; else empty.
+        shown: fields to keep of each document, as far as it has them.
     """
 
-    def __init__(self, scheme: Scheme, options: SignOptions, watched: str = "") -> None:
+    def __init__(
+        self, scheme: Scheme, options: SignOptions, watched: str = "", shown: Sequence[str] = ()
+    ) -> None:
         self.options = options.reading
+        self._shown = shown
         self._signer = Signer(scheme, options)
         self._watch = FieldWatch(options.fields, language=watched)
 
@@ -75,7 +81,7 @@ class TextReader:
         kept, texts, languages = self._signer.texts(lines, tally)
         left_out += [(one.source, one.line, reason) for _, reason, one in tally.refused]
         made = self._signer.tools.fingerprinter.fingerprint_arrays(texts, languages)
-        blocks = [_block(made, kept)] if kept else []
+        blocks = [replace(_block(made, kept), shown=list(self._kept(made, kept)))] if kept else []
         left_out.sort(key=lambda one: one[1])
         return TaskAnswer(blocks, found.count, left_out, seen=self._seen(lines))
 
@@ -86,6 +92,15 @@ class TextReader:
             raw = line.raw.removeprefix(_BOM) if found.encoding == "utf-8" else line.raw
             if raw.strip() or line.reason:
                 yield parse_line(line._replace(raw=raw), line.file or found.source, options)
+
+    def _kept(self, made: FingerprintArrays, lines: Sequence[ParsedLine]) -> Iterator[bytes]:
+        """Yield the fields of documents that are shown, and the language they were read in."""
+        if not self._shown:
+            return
+        for line, language in zip(lines, made.languages, strict=True):
+            values = {name: found[0] for name in self._shown if (found := values_at(line.document, name))}
+            short = {name: shorten(one) if isinstance(one, str) else one for name, one in values.items()}
+            yield json.dumps([language, short], default=str).encode()
 
     def _seen(self, lines: Sequence[ParsedLine]) -> FieldWatch:
         """Return the fields of documents, and those documents that they add to the sample of all tasks."""

@@ -10,18 +10,18 @@ _TEXT = "The old bridge is closed until Monday because the river rises, buses ta
 def test_adding_to_an_index_that_is_missing_names_the_command_that_makes_it(run):
     line = json.dumps({"id": "a", "body": _TEXT})
     for flags, make in (((), "setup news"), (("--policy", "tag"), "setup news --groups")):
-        missing = run("add", "news", "-", *flags, stdin=line)
+        missing = run("add", "-", "--index", "news", *flags, stdin=line)
         assert missing.code == 1
         assert missing.err.rstrip().endswith(f"To make it: shinglefold {make}")
     assert run("setup", "news", "--groups").code == 0
-    assert run("add", "news", "-", "--policy", "tag", stdin=line).code == 0
+    assert run("add", "-", "--index", "news", "--policy", "tag", stdin=line).code == 0
 
 
 def test_an_index_that_numbers_its_groups_from_now_on_takes_tagged_documents(run):
     first, copy = ({"id": id_, "body": _TEXT} for id_ in ("a", "b"))
     assert run("index", "-", "--index", "news", "--workers", 1, stdin=json.dumps(first)).code == 0
     assert run("setup", "news", "--groups").code == 0
-    added = run("add", "news", "-", "--policy", "tag", stdin=json.dumps(copy))
+    added = run("add", "-", "--index", "news", "--policy", "tag", stdin=json.dumps(copy))
     assert (added.code, added.err) == (0, "")
 
 
@@ -29,16 +29,18 @@ def test_documents_that_take_the_place_of_others_are_told(run):
     assert run("setup", "news").code == 0
     other = "Potatoes are cooked slowly in a large pot with onions, carrots, bay leaves and pepper."
     twice = "".join(json.dumps({"id": "a", "body": body}) + "\n" for body in (_TEXT, other))
-    added = run("add", "news", "-", stdin=twice)
+    added = run("add", "-", "--index", "news", stdin=twice)
     assert (added.code, added.out) == (0, "2 of 2 added to news\n")
     assert added.err == "note: 1 of them replaced a document with the same id\n"
-    again = run("add", "news", "-", "--json", stdin=json.dumps({"id": "a", "body": _TEXT}))
+    again = run("add", "-", "--index", "news", "--json", stdin=json.dumps({"id": "a", "body": _TEXT}))
     assert [one.get("replaced") for one in again.json()["documents"]] == [True]
 
 
 def test_a_scope_that_the_index_lacks_is_a_mistake_in_the_call(run):
     assert run("setup", "news").code == 0
-    added = run("add", "news", "-", "--scope", "hots", stdin=json.dumps({"id": "a", "body": _TEXT}))
+    added = run(
+        "add", "-", "--index", "news", "--scope", "hots", stdin=json.dumps({"id": "a", "body": _TEXT})
+    )
     assert added.code == 2
     assert "the scope 'hots' is not mapped" in added.err
 
@@ -46,6 +48,6 @@ def test_a_scope_that_the_index_lacks_is_a_mistake_in_the_call(run):
 @pytest.mark.parametrize("name", ["pa*", "pages,other", "page?"])
 def test_a_name_that_may_mean_several_indices_is_refused_before_anything_is_stored(run, examples_file, name):
     assert run("index", examples_file, "--workers", 1).code == 0
-    ran = run("add", name, examples_file)
+    ran = run("add", examples_file, "--index", name)
     assert ran.code == 2
     assert "may mean several" in ran.err

@@ -1,6 +1,7 @@
 """``advise layout`` and ``advise sample``."""
 
 import json
+import re
 from xml.etree import ElementTree
 
 import pytest
@@ -11,6 +12,7 @@ from shinglefold.sketch import probability, resemblance_after
 
 def test_a_layout_finds_what_was_asked_for(run):
     told = json.loads(run("--json", "advise", "layout", "--resemblance", 0.8, "--miss", 0.01).out)
+    assert told["preset"] == "compact"
     assert told["found"] >= 0.99
     assert told["threshold"] < 0.8
     for point in told["curve"]:
@@ -19,7 +21,7 @@ def test_a_layout_finds_what_was_asked_for(run):
 
 
 def test_ten_words_changed_in_five_hundred_are_a_resemblance(run):
-    ran = run("advise", "layout", "--changed", 10, "--of", 500, "--width", 3)
+    ran = run("advise", "layout", "--changed", 10, "--of", 500, "--width", 3, "--miss", 0.1)
     assert ran.code == 0
     assert f"{resemblance_after(0.02, 3):.4f}" in ran.out
     assert "1.00  " + "█" * 40 + "  1.0000" in ran.out
@@ -50,8 +52,9 @@ def test_the_curve_is_drawn(run, tmp_path):
         (("--changed", 1, "--of", 10, "--resemblance", 0.5), "one of them"),
         (
             ("--resemblance", 0.1, "--miss", 0.001, "--documents", 10**9, "--strangers", 1e-6),
-            "raise miss",
+            "no preset finds 99.90% of the pairs at 0.1 with at most 1e-06 strangers",
         ),
+        (("--width", 4), "--width 4: the presets have shingles of 2, 3, 5 words"),
     ],
 )
 def test_what_has_no_answer_is_misuse(run, given, says):
@@ -96,22 +99,27 @@ def test_nan_is_no_number(run, name):
     assert f"'{name}': 'nan' is no number. See: shinglefold advise layout --help" in ran.err
 
 
-@pytest.mark.parametrize("resemblance", [0.5, 0.61, 0.7, 0.8, 0.9])
-@pytest.mark.parametrize("width", [2, 3, 5, 7])
-@pytest.mark.parametrize("strangers", [10, 1e6])
-def test_what_is_recommended_can_be_applied(run, resemblance, width, strangers):
-    """The options name a preset that finds enough pairs, and commands take them; else it is said."""
-    given = ("advise", "layout", "--resemblance", resemblance, "--width", width, "--strangers", strangers)
-    told = json.loads(run("--json", *given).out)["options"]
-    shown = run(*given).out
-    if told is None:
-        assert "no option sets a layout of its own" in shown
+@pytest.mark.parametrize("resemblance", [0.5, 0.61, 0.8, 0.9])
+@pytest.mark.parametrize("width", [2, 3, 5])
+@pytest.mark.parametrize("strangers", [0.01, 10, 1e6])
+def test_what_is_recommended_is_a_command_that_does_it(run, resemblance, width, strangers):
+    """The figures are those of a preset, and the commands run; else the error has commands that do."""
+    given = ["advise", "layout", "--resemblance", resemblance, "--width", width, "--strangers", strangers]
+    ran = run("--json", *given)
+    if ran.code:
+        assert ran.code == 2
+        remedies = re.findall("shinglefold (advise .*?)(?: or |$)", ran.err.strip().replace("--json ", ""))
+        assert remedies or (width == 5 and resemblance <= 0.61 and "raise --resemblance" in ran.err)
+        assert not [one for one in remedies if run(*one.split()).code]
         return
-    scheme = PRESETS[told["--preset"]].sketch
-    shared = int(told["--min-shared"])
-    assert scheme.word_width == width
-    assert probability(resemblance, scheme.groups, scheme.group_size, shared) >= 0.95
-    assert f"--preset {told['--preset']};" in shown
+    told = ran.json()
+    sketch = PRESETS[told["preset"]].sketch
+    assert (sketch.word_width, sketch.groups, sketch.values) == (width, told["groups"], told["values"])
+    assert probability(resemblance, sketch.groups, sketch.group_size, told["min_shared"]) >= 0.95
+    assert told["strangers"] <= strangers
+    shown = run(*given).out
     text = json.dumps({"id": 1, "body": "one two three four"})
-    options = [part for pair in told.items() for part in pair]
-    assert run("groups", "-", *options, stdin=text).code == 0
+    for line in told["commands"]:
+        assert line in shown
+        for command in line.replace("FILE", "-").replace("WORDS", "two").split(" && "):
+            assert run(*command.split()[1:], stdin=text).code == 0

@@ -28,7 +28,7 @@ def test_no_value_is_lost_to_a_field_of_the_same_name(run, monkeypatch, command)
     monkeypatch.setenv("SHINGLEFOLD_FIELD", "host")
     if command == "add":
         assert run("setup", "pages").code == 0
-    arguments = {"index": ["index", "-"], "sign": ["sign", "-"], "add": ["add", "pages", "-"]}[command]
-    ran = run(*arguments, *([] if command == "add" else ["--workers", 1]), stdin=_PAGES)
+    arguments = [] if command == "add" else ["--workers", 1]
+    ran = run(command, "-", *arguments, stdin=_PAGES)
     assert ran.code == 1
     assert "[host] is text, no fingerprint, and would be lost" in ran.out + ran.err

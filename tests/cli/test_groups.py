@@ -9,6 +9,8 @@ import pytest
 
 from shinglefold.examples import articles
 
+_TEXT = "The old bridge is closed until Monday because the river rises, buses take another way."
+
 
 @pytest.fixture(scope="module")
 def stories() -> list[list[str]]:
@@ -22,17 +24,64 @@ def stories() -> list[list[str]]:
 @pytest.mark.parametrize("linkage", ["connected", "leader"])
 def test_the_groups_of_the_example_corpus_are_its_stories(run, examples_file, stories, linkage):
     ran = run("groups", examples_file, "--linkage", linkage)
-    assert (ran.code, ran.err) == (0, "")
+    assert ran.code == 0
+    assert "166 documents: 38 groups with copies, which have 142 documents; " + linkage in ran.err
     assert [line.split("\t") for line in ran.out.splitlines()] == stories
 
 
 def test_json_and_csv_tell_the_same(run, examples_file, stories):
     told = [json.loads(line) for line in run("groups", "--json", examples_file).out.splitlines()]
-    assert told == [{"size": len(ids), "ids": ids} for ids in stories]
+    titles = {article["id"]: article["title"] for article in articles()}
+    assert told == [{"size": len(ids), "ids": ids, "titles": [titles[one] for one in ids]} for ids in stories]
     rows = list(csv.DictReader(io.StringIO(run("groups", "--csv", examples_file).out)))
-    assert [(row["group"], row["id"]) for row in rows] == [
-        (str(number), one) for number, ids in enumerate(stories, 1) for one in ids
+    assert [(row["group"], row["id"], row["title"]) for row in rows] == [
+        (str(number), one, titles[one]) for number, ids in enumerate(stories, 1) for one in ids
     ]
+    shown = run("groups", "--titles", examples_file).out
+    assert shown == "".join("".join(f"{one}\t{titles[one]}\n" for one in ids) + "\n" for ids in stories)
+
+
+def test_titles_are_those_of_the_field_and_where_a_document_has_one(run):
+    given = [{"id": 1, "head": "Its\ttitle", "body": _TEXT}, {"id": 2, "body": _TEXT}]
+    Path("a.jsonl").write_text("".join(json.dumps(one) + "\n" for one in given))
+    command = ("a.jsonl", "--title-field", "head", "--workers", 1)
+    assert run("groups", *command, "--json").json()["titles"] == ["Its\ttitle", ""]
+    assert run("groups", *command, "--titles").out == "1\tIts title\n2\t\n\n"
+    pair = run("groups", "--pairs", *command, "--json").json()
+    assert (pair["title_a"], pair["title_b"]) == ("Its\ttitle", "")
+    assert run("groups", "--pairs", *command).out == "1\t2\t1.0000\t1.0000\tsame_text\n"
+    assert run("groups", "--pairs", *command, "--titles").out.endswith("same_text\tIts title\t\n")
+
+
+def test_counts_say_what_an_index_of_the_same_documents_counts_otherwise(run):
+    """Chains, equal ids and short texts: each difference between groups and a report is told by both."""
+    words = [f"word{number}" for number in range(100)]
+    given = [{"id": "same", "body": _TEXT}, {"id": "same", "body": _TEXT}, {"id": "short", "body": "a b"}]
+    for number in range(6):
+        given.append({"id": f"chain{number}", "body": " ".join(words)})
+        words[number * 13 : number * 13 + 13] = [f"new{number}x{at}" for at in range(13)]
+    Path("a.jsonl").write_text("".join(json.dumps(one) + "\n" for one in given))
+    chained = run("groups", "a.jsonl", "--workers", 1).err
+    assert "9 documents: 2 groups with copies, which have 8 documents; connected: chains of copies" in chained
+    assert "1 document has the id of another one" in chained
+    assert "an index keeps only the last one of an id" in chained
+    assert "1 with too little text for a signature" in chained
+    files = run("report", "a.jsonl", "--workers", 1, "--json").json()
+    groups = run("groups", "a.jsonl", "--workers", 1, "--linkage", "leader", "--json").out.splitlines()
+    listed = [json.loads(one) for one in groups]
+    assert f"9 documents: {len(listed)} groups" in run("groups", "a.jsonl", "--linkage", "leader").err
+    assert files["shared"] + files["copies"] == sum(one["size"] for one in listed)
+    assert run("index", "a.jsonl", "--groups", "--workers", 1).code == 0
+    stored = run("report", "pages", "--json").json()
+    assert (stored["documents"], stored["linkage"]) == (8, "leader")
+    shown = run("report", "pages").out
+    assert f"which have {stored['shared'] + stored['copies']} documents" in shown
+    assert "leader: every member resembles the original of its group" in shown
+    assert "of equal ids the index has the last document" in shown
+    assert run("regroup", "pages", "--linkage", "connected").code == 0
+    again = run("report", "pages").out
+    assert "8 documents in pages: 3 groups, 1 of them with copies, which have 6 documents" in again
+    assert "connected: chains of copies are one group" in again
 
 
 def test_groups_can_be_sorted_by_size_and_small_ones_left_out(run, examples_file, stories):

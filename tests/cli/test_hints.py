@@ -3,12 +3,17 @@
 import json
 from pathlib import Path
 
+import click
 import pytest
 from support.hints import hints, lines, opened, run_hints
 
+from shinglefold.cli.main import cli
 from shinglefold.ingest import default_recipe
 from shinglefold.model.recipe import Recipe
 from shinglefold.registry import make_scheme
+
+#: The commands whose argument is an index; each other command that works on one has ``--index``.
+_ABOUT_INDICES = ("setup", "backfill", "regroup", "report", "doctor", "stats", "delete")
 
 
 def test_every_hint_has_the_options_in_force(run):
@@ -56,7 +61,7 @@ def elsewhere(run) -> str:
     [
         ["regroup", "it's"],
         ["report", "it's"],
-        ["add", "it's", "-", "--policy", "tag"],
+        ["add", "-", "--index", "it's", "--policy", "tag"],
         ["search", "Страница", "--index", "it's", "--mode", "native"],
     ],
     ids=lambda command: command[0],
@@ -181,3 +186,36 @@ def test_several_addresses_with_one_scheme_are_refused_with_the_command_that_was
     assert "shinglefold search bridge --index news --engine https://one:9200,https://two:9200" in ran.err
     assert "hidden" not in ran.err
     assert run("stats", "--engine", "a,b").code == 0
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("add news new.jsonl --policy tag", "add new.jsonl --policy tag --index news"),
+        ("similar news page-1 --json", "similar page-1 --json --index news"),
+        ("matches --min-share 0.2 news new.jsonl", "matches --min-share 0.2 new.jsonl --index news"),
+        ("compare news page-1 page-2", "compare page-1 page-2 --index news"),
+        *((f"{name} --index news", f"{name} news") for name in _ABOUT_INDICES),
+        ("--json report --index=news --most 3", "--json report news --most 3"),
+        ("similar page-1 page-2 --index news", ""),
+        ("report news other.txt", ""),
+    ],
+)
+def test_an_index_in_the_other_place_names_the_right_command(run, typed, meant):
+    """The index is the argument of commands about indices, and --index of those about anything else."""
+    ran = run(*typed.split())
+    assert ran.code == 2
+    assert (f"shinglefold {meant}. See" in ran.err) if meant else ("--index" not in ran.err)
+
+
+def test_every_command_takes_an_index_by_the_one_rule():
+    context = click.Context(cli)
+    for name in cli.list_commands(context):
+        parameters = cli.get_command(context, name).params
+        arguments = [one.metavar for one in parameters if isinstance(one, click.Argument)]
+        has_option = any("--index" in one.opts for one in parameters)
+        if name in _ABOUT_INDICES:
+            assert (len(arguments), "INDEX" in arguments[0], has_option) == (1, True, False), name
+        else:
+            assert not any("INDEX" in (one or "") for one in arguments), name
+            assert has_option == any("--engine" in one.opts for one in parameters), name

@@ -99,7 +99,7 @@ def test_sigterm_ends_a_command_quietly(start):
 def test_adding_ends_with_a_summary_of_what_is_stored(start, run, tmp_path: Path, number, code, word):
     engine = tmp_path / "engine"
     assert run("setup", "news", "--engine", engine).code == 0
-    command = start("add", "news", "-", "--json", "--engine", str(engine))
+    command = start("add", "-", "--index", "news", "--json", "--engine", str(engine))
     command.stdin.write("".join(_unlike(n) for n in range(700)))
     command.stdin.flush()
     until(lambda: _stored(engine) >= 300)
@@ -127,7 +127,7 @@ def test_adding_on_a_full_disk_tells_what_is_stored(run, small_disk: Path):
     engine = small_disk / "engine"
     assert run("setup", "news", "--engine", engine).code == 0
     lines = "\n".join(json.dumps({"id": str(n), "body": os.urandom(2_000).hex(" ")}) for n in range(900))
-    ran = run("add", "news", "-", "--json", "--engine", engine, stdin=lines)
+    ran = run("add", "-", "--index", "news", "--json", "--engine", engine, stdin=lines)
     assert ran.code == 1
     assert "the disk is full" in ran.err
     assert "a fault of shinglefold" not in ran.err

@@ -35,7 +35,7 @@ def test_all_is_well_and_signed(run, site):
     [
         ("similar", "ru-bridge-repair-1", "--index", "site"),
         ("search", "мост", "--index", "site", "--min-shared", "2"),
-        ("add", "site", "-"),
+        ("add", "-", "--index", "site"),
     ],
 )
 def test_what_needs_them_is_refused_with_the_way_to_have_them(run, site, words):

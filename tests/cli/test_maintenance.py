@@ -53,7 +53,7 @@ def test_doctor_finds_what_backfill_mends(run, site):
 def test_doctor_counts_documents_without_a_group_and_says_how_they_get_one(run, site):
     assert run("setup", site, "--groups").code == 0
     newer = json.dumps({**pages(21)[20], "id": "page-20"})
-    assert run("add", site, "-", "--policy", "tag", stdin=newer).code == 0
+    assert run("add", "-", "--index", site, "--policy", "tag", stdin=newer).code == 0
     ill = run("doctor", site, "--workers", 1)
     assert ill.code == 3
     assert "  20 have no number of a group, though the index numbers its groups" in ill.out.splitlines()

@@ -88,7 +88,7 @@ def test_a_mistyped_type_in_a_mapping_is_misuse_and_leaves_nothing(run, site):
 @pytest.mark.parametrize("command", ["index", "groups", "sign", "add"])
 def test_a_run_that_found_no_text_at_all_is_no_success(run, site, command):
     path = _write("others.jsonl", *({"id": name, "headline": "Bridge", "content": _TEXT} for name in "xy"))
-    before = {"index": ["--index", "pages"], "add": ["pages"]}.get(command, [])
+    before = ["--index", "pages"] if command in ("index", "add") else []
     for _ in range(2):
         ran = run(command, *before, path, *([] if command == "add" else ["--workers", 1]))
         assert ran.code == 3
@@ -97,13 +97,10 @@ def test_a_run_that_found_no_text_at_all_is_no_success(run, site, command):
 
 
 def test_a_gate_tells_in_json_too_that_it_had_no_text_to_go_by(run, site):
-    told = run("add", "pages", _write("others.jsonl", {"id": "x", "content": _TEXT}), "--json")
+    told = run("add", _write("others.jsonl", {"id": "x", "content": _TEXT}), "--json")
     assert told.code == 3
     assert told.json()["warnings"][0] == "no document has the fields title, body"
-    assert (
-        run("add", "pages", _write("one.jsonl", {"id": "y", "body": "Short."}), "--json").json()["warnings"]
-        == []
-    )
+    assert run("add", _write("one.jsonl", {"id": "y", "body": "Short."}), "--json").json()["warnings"] == []
 
 
 @pytest.mark.parametrize("command", ["groups", "sign"])

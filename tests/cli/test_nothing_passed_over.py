@@ -178,7 +178,7 @@ def test_packed_files_and_parquet_lead_to_what_reads_them(run):
         ran = run("index", name)
         assert (ran.code, told in ran.err) == (2, True)
     Path("x.parquet").write_bytes(b"x")
-    ran = run("add", "pages", "x.parquet")
+    ran = run("add", "x.parquet", "--index", "pages")
     assert (ran.code, "shinglefold sign x.parquet --output FILE.jsonl" in ran.err) == (2, True)
     Path("x.csv.gz").write_bytes(gzip.compress(f"id,body\n1,{_TEXT.replace(',', '')}\n".encode()))
     assert run("index", "x.csv.gz", "--workers", 1).code == 0

@@ -42,7 +42,7 @@ def test_no_command_needs_a_flag_again(run, own):
         hit["_id"] for hit in run("search", word, "--size", 50, "--json").json()["hits"]["hits"]
     ]
     assert run("similar", "page-0", "--json").code == 0
-    added = run("add", own, "-", "--json", stdin=lines(1, title="headline", body="content"))
+    added = run("add", "-", "--index", own, "--json", stdin=lines(1, title="headline", body="content"))
     assert added.json()["documents"][0].get("replaced") is True, added
     told = run("compare", "page-0", "page-0", "--index", "pages", "--json").json()
     assert (told["folds"], len(told["passages"]) > 0) == (True, True)
@@ -79,7 +79,7 @@ def test_a_setting_that_names_another_field_is_refused_with_both(run, own, comma
     arguments = {
         "index": ["index", "-"],
         "replay": ["index", "--replay", "letters.jsonl"],
-        "add": ["add", own, "-"],
+        "add": ["add", "-", "--index", own],
         "search": ["search", "мост"],
         "similar": ["similar", "page-1"],
         "matches": ["matches", "--text", "мост"],
@@ -101,7 +101,7 @@ def test_a_setting_that_names_another_field_is_refused_with_both(run, own, comma
 )
 def test_a_gate_refuses_a_setting_that_contradicts_the_index(run, own, name, value, both, monkeypatch):
     monkeypatch.setenv(f"SHINGLEFOLD_{name}", value)
-    refused = run("add", own, "-", stdin=lines(1, title="headline", body="content"))
+    refused = run("add", "-", "--index", own, stdin=lines(1, title="headline", body="content"))
     assert refused.code == 1
     assert all(one in refused.err for one in both)
     assert f"SHINGLEFOLD_{name}" in refused.err
@@ -155,7 +155,7 @@ def test_an_index_that_notes_a_scheme_alone_is_refused_with_the_way_there(run):
         noted = dict(stored_recipe(engine.mappings("pages")) or {})
         del noted["pipeline"]
         engine.put_mappings("pages", {"_meta": {"shinglefold": noted}})
-    for command in (["search", "x"], ["doctor", "pages"], ["index", "-"], ["add", "pages", "-"]):
+    for command in (["search", "x"], ["doctor", "pages"], ["index", "-"], ["add", "-", "--index", "pages"]):
         ran = run(*command, stdin=lines(1))
         assert ran.code == 2
         assert hints(ran.err) == [["setup", "pages"]]

@@ -1,6 +1,9 @@
 """report: the groups of the example site, on the terminal, as JSON and as a page."""
 
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 
 def test_the_report_of_the_example_site(run, examples_file):
@@ -51,3 +54,57 @@ def test_a_page_takes_the_place_of_a_page_and_of_nothing_else(run, examples_file
     for _ in range(2):
         assert run("report", "site", "--engine", "here", "--html", "report.html").code == 0
     assert not list(Path.cwd().glob("*.part"))
+
+
+def test_a_report_of_files_is_that_of_an_index_of_them(run, examples_file):
+    run("index", examples_file, "--index", "site", "--engine", "here", "--groups", "--workers", 1)
+    stored = run("report", "site", "--engine", "here", "--json", "--most", 100).json()
+    told = run("report", examples_file, "--json", "--most", 100, "--html", "report.html").json()
+    for name in ("documents", "groups", "shared", "copies", "sizes", "languages", "months", "linkage"):
+        assert told[name] == stored[name], name
+    assert _members(told) == _members(stored)
+    assert all(one["title"] and one["url"] for group in told["largest"] for one in group["members"])
+    page = Path("report.html").read_text("utf-8")
+    assert "Мост через Каменку закроют на ремонт" in page
+    assert '<a href="http' in page
+
+
+def _members(report: dict[str, Any]) -> set[frozenset[str]]:
+    return {frozenset(one["id"] for one in group["members"]) for group in report["largest"]}
+
+
+@pytest.mark.parametrize("name", ["site", "a/b"])
+def test_files_of_any_kind_are_reported_together(run, name):
+    Path(name).mkdir(parents=True)
+    text = "The old bridge is closed until Monday because the river rises, buses take another way."
+    Path(name, "page.txt").write_text(text)
+    Path("a.csv").write_text(f'id,title,body,day\n1,Bridge,"{text}",1.2.2024\n2,"",short,\n')
+    ran = run("report", f"{name}/", "a.csv", "--date-field", "day", "--json", "--workers", 1)
+    told = ran.json()
+    assert (told["documents"], told["shared"], told["index"]) == (3, 1, "2 files")
+    assert told["without"]["months"] == 2
+    assert [one["value"] for one in told["months"]] == ["2024-02"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [
+        ("site --field body", "'site' is no file, but an index: leave --field out"),
+        ("a.csv --engine here", "files need no index: leave --engine out"),
+        ("a.csv --host-field hots", "no document has the field 'hots'"),
+        ("site other", "'site' and 'other' are no files, and a report is of one index"),
+        ("a.csv --html a.csv", "a.csv holds something else"),
+    ],
+)
+def test_what_does_not_go_together_is_named(run, typed, says):
+    Path("a.csv").write_text("id,body\n1,one two three\n")
+    Path("site").mkdir()
+    ran = run("report", *typed.split())
+    assert (ran.code, says in ran.err) == (2, True), ran.err
+
+
+def test_a_source_that_is_missing_or_empty_is_told(run):
+    assert "no/such.jsonl" in run("report", "no/such.jsonl").err
+    Path("empty.jsonl").write_text("\n")
+    ran = run("report", "empty.jsonl", "--workers", 1)
+    assert (ran.code, "no documents found" in ran.err) == (1, True)

@@ -83,7 +83,7 @@ def test_a_pipe_in_a_folder_is_passed_over_and_a_gate_names_the_file_that_failed
     ran = run("index", "site", "--workers", 1)
     assert "other files skipped: 1" in ran.out
     assert run("setup", "other").code == 0
-    told = run("add", "other", "site")
+    told = run("add", "site", "--index", "other")
     assert "failed: site/b.txt:1: the text is not UTF-8" in told.out
     assert "1 of 2 added to other" in told.out
 
@@ -92,6 +92,6 @@ def test_a_gate_says_how_dead_letters_are_tried_again(run):
     Path("bad.jsonl").write_text('{"id": "a", "body": 5}\n')
     run("index", "bad.jsonl", "--dead-letters", "failed.jsonl", "--workers", 1)
     assert run("setup", "pages").code == 0
-    refused = run("add", "pages", "failed.jsonl")
+    refused = run("add", "failed.jsonl", "--index", "pages")
     assert refused.code == 2
     assert "they are tried again with: shinglefold index failed.jsonl --index pages --replay" in refused.err

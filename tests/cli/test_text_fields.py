@@ -58,8 +58,10 @@ def test_every_command_that_writes_tells_of_text_that_is_not_read(run, theirs):
     assert told in run("setup", "theirs", *named, "--groups").err
     filled = run("backfill", "theirs", "--workers", 1)
     assert (filled.code, told in filled.err) == (3, True)
-    for number, command in enumerate(("index - --index theirs --workers 1", "add theirs - --policy tag")):
-        added = run(*command.split(), stdin=_lines(_documents(theirs, 2, f"new-{number}")))
+    for number, command in enumerate(("index - --workers 1", "add - --policy tag")):
+        added = run(
+            *command.split(), "--index", "theirs", stdin=_lines(_documents(theirs, 2, f"new-{number}"))
+        )
         assert (added.code, told in added.err) == (3, True), added
     assert told in run("regroup", "theirs").err
     ill = run("doctor", "theirs", "--workers", 1)

@@ -29,7 +29,7 @@ _COMMANDS = {
     "groups": ("groups products.jsonl",),
     "sign": ("sign products.jsonl -o signed.jsonl",),
     "index": ("index products.jsonl --index shop --groups",),
-    "add": ("setup shop --groups", "add shop products.jsonl"),
+    "add": ("setup shop --groups", "add products.jsonl --index shop"),
 }
 _INDEXED = "index products.jsonl --index shop"
 

@@ -109,7 +109,7 @@ _EVERY = (
         "doctor pages --fix",
     ),
     *("report pages", "stats", "stats pages", "doctor pages", "setup pages", "info", "search bridge"),
-    *("add pages FILE --policy tag", "index FILE", "delete pages --dry-run", "backfill pages"),
+    *("add FILE --index pages --policy tag", "index FILE", "delete pages --dry-run", "backfill pages"),
 )
 
 

@@ -121,8 +121,8 @@ def test_one_of_something_is_said_as_one(run):
     assert "--verify decides on groups" in run("index", "-", "--index", "b", "--verify", "text").err
     twice = f'{{"id": "a", "body": "{_TEXT}"}}\n' * 2
     assert (
-        "1 document has the id of another one; it is shown with where it stands"
-        in run("groups", "--pairs", "-", stdin=twice).err
+        "1 document has the id of another one; it is shown with where it stands, and an index keeps only "
+        "the last one of an id" in run("groups", "--pairs", "-", stdin=twice).err
     )
     empty = f'{{"id": "a", "body": "{_TEXT}"}}\n{{"id": "b"}}\n'
     run("index", "-", "--index", "c", "--workers", 1, stdin=empty)

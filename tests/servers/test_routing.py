@@ -110,5 +110,5 @@ def test_the_commands_take_a_routing_field(server, engine, new_index, made, caps
     assert run("index", "--replay", str(letters), "--index", index)[0] == 0
     assert ("odd", "a") in routed(engine, index)
     place.write_text(json.dumps({**pages(1, seed=5)[0], "id": "new", "site": "b"}) + "\n")
-    assert run("add", index, str(place), "--routing-field", "site")[0] == 0
+    assert run("add", str(place), "--index", index, "--routing-field", "site")[0] == 0
     assert ("new", "b") in routed(engine, index)

@@ -128,7 +128,10 @@ def documents(request, engine, server) -> Iterator[Sorted]:
     index = f"shinglefold-test-sorts-{request.param}"
     with _index(engine, index, request.param):
         yield Sorted(
-            engine, index, FoldedSearch(engine, SCHEME, tiebreaker=engine.tiebreaker()), request.param
+            engine,
+            index,
+            FoldedSearch(engine, SCHEME, tiebreaker=engine.tiebreaker(), on_trouble="raise"),
+            request.param,
         )
 
 

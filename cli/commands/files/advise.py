@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from html import escape
+from math import ceil, floor, log10
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,8 +10,10 @@ import click
 
 from shinglefold.cli.commands.files.advise_sample import sample
 from shinglefold.cli.framework.command import DONE, CommandGroup, Invocation, command, common_options
+from shinglefold.cli.framework.next_commands import Hints, chain, repeat_command
 from shinglefold.cli.framework.output import check_page, print_table, write_json, write_line, write_page
 from shinglefold.cli.options.definitions import NumberRange
+from shinglefold.errors import ConfigError, Value
 
 if TYPE_CHECKING:
     from shinglefold.relatives.collision_odds import Width
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
 
 Point = tuple[float, float]
 _BAR = 40
+#: The most supershingles that a pair is asked to share.
+_MOST_SHARED = 4
 _WIDTH, _HEIGHT, _LEFT, _EDGE, _BOTTOM = 640, 360, 56, 24, 44
 
 
@@ -61,19 +66,9 @@ def _y(share: float) -> float:
     return _HEIGHT - _BOTTOM - share * (_HEIGHT - _BOTTOM - _EDGE)
 
 
-class _AdviseGroup(CommandGroup):
-    """Accepts ``advise --sample FILE`` for ``advise sample FILE``."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Replace the option by the subcommand."""
-        if args[:1] == ["--sample"] or (args[:1] and args[0].startswith("--sample=")):
-            args = ["sample", *args[0].split("=", 1)[1:], *args[1:]]
-        return super().parse_args(ctx, args)
-
-
 @click.group(
     "advise",
-    cls=_AdviseGroup,
+    cls=CommandGroup,
     params=list(common_options()),
     examples="""
     shinglefold advise layout --changed 10 --of 500
@@ -246,13 +241,13 @@ def layout(
     svg: Path | None,
     **given: Any,  # noqa: ANN401 - what Requirements has
 ) -> int:
-    """Compute supershingles, signature and threshold for the pairs that you want to find.
+    """Choose the preset and the thresholds for the pairs that you want to find.
 
     Give the resemblance of the pairs to find, or the changes of an editor, the share that may be missed, and
-    the acceptable number of false candidates. Shows the layout, its cost, and the probability that a pair of
-    each resemblance is found.
+    the acceptable number of false candidates. Shows the commands that apply them, the cost, and the
+    probability that a pair of each resemblance is found.
     """
-    from shinglefold.sketch import Requirements, advise, resemblance_after, width_for
+    from shinglefold.sketch import Requirements, resemblance_after, width_for
 
     check_page(None if svg is None else str(svg), "--svg")
     words = 2 if width is None else width
@@ -265,23 +260,27 @@ def layout(
             raise click.UsageError(f"--changed {changed} --of {of}: nothing would be left")
         resemblance = resemblance_after(changed / of, words)
     needs = Requirements(**given) if resemblance is None else Requirements(resemblance=resemblance, **given)
-    advice = advise(needs)
+    preset, advice = _choose(needs, words, invocation.arguments)
     widest = None if changed is None or of is None else width_for(changed / of, Requirements().resemblance)
     points = list(zip(*(column.tolist() for column in advice.curve()), strict=True))
     if svg is not None:
-        title = f"{advice.groups} groups of {advice.group_size}, {advice.min_shared} shared"
+        title = f"{preset}: {advice.groups} groups of {advice.group_size}, {advice.min_shared} shared"
         write_page(str(svg), picture(points, needs.resemblance, title))
-    applied = _preset_options(needs, words, advice.threshold)
-    summary = _summary(advice, words, needs.resemblance, widest) | {"options": applied}
+    summary = _summary(preset, advice, words, needs.resemblance, widest)
+    commands = _commands(invocation.hints(), preset, advice)
     if invocation.json:
         write_json(
-            summary | {"curve": [{"resemblance": round(x, 2), "found": round(y, 6)} for x, y in points]}
+            summary
+            | {"commands": commands}
+            | {"curve": [{"resemblance": round(x, 2), "found": round(y, 6)} for x, y in points]}
         )
         return DONE
     print_table(
         ("", ""), [(_LABELS[name], str(summary[name])) for name in _LABELS if summary[name] is not None]
     )
-    write_line(f"\n{_how_to_apply(applied, words)}")
+    write_line("\nto apply it to files, or to an index:")
+    for one in commands:
+        write_line(f"  {one}")
     write_line("\nresemblance, and how probably such a pair is found")
     for line in bars(points):
         write_line(line)
@@ -290,39 +289,64 @@ def layout(
     return DONE
 
 
-def _how_to_apply(applied: dict[str, str] | None, width: int) -> str:
-    if applied is None:
-        return (
-            f"no preset with shingles of {width} words does this, and no option sets a layout of its own: "
-            "raise --miss, --strangers or --resemblance until one does"
-        )
-    thresholds = " ".join(f"{name} {value}" for name, value in applied.items() if name != "--preset")
-    return (
-        f"to apply it: index, sign and groups take --preset {applied['--preset']}; groups and search take "
-        f"{thresholds}"
+def _choose(needs: "Requirements", width: int, arguments: Sequence[str]) -> tuple[str, "Advice"]:
+    """Return the preset that meets the requirements with the fewest bytes, then the fewest strangers.
+
+    Raises:
+        ConfigError: none does; the message has the command that asks for what one of them can do.
+    """
+    from shinglefold.model.scheme import PRESETS
+    from shinglefold.sketch import appraise
+
+    widths = sorted({one.sketch.word_width for one in PRESETS.values()})
+    if width not in widths:
+        known = ", ".join(map(str, widths))
+        raise ConfigError(f"--width {width}: the presets have shingles of {known} words")
+    layouts = [
+        (name, appraise(needs, one.sketch, shared))
+        for name, one in PRESETS.items()
+        if one.sketch.word_width == width
+        for shared in range(1, _MOST_SHARED + 1)
+    ]
+    found = [one for one in layouts if 1 - one[1].found <= needs.miss]
+    fitting = [one for one in found if one[1].strangers <= needs.strangers]
+    if fitting:
+        return min(fitting, key=lambda one: (one[1].bytes, one[1].strangers))
+    remedies = []
+    if found:
+        remedies.append({"strangers": _raise(min(one.strangers for _, one in found))})
+    few = [one.found for _, one in layouts if one.strangers <= needs.strangers]
+    if few and float(miss := _raise(1 - max(few))) < 1:
+        remedies.append({"miss": miss})
+    changed = " or ".join(repeat_command(arguments, **one) for one in remedies)
+    raise ConfigError(
+        f"no preset finds {1 - needs.miss:.2%} of the pairs at {needs.resemblance:.3g} with at most "
+        f"{needs.strangers:g} strangers a document"
+        + (f". What presets do: {changed}" if changed else ": raise --resemblance")
     )
 
 
-def _preset_options(needs: "Requirements", width: int, threshold: float) -> dict[str, str] | None:
-    """Return the options that apply the advice, with the smallest preset that does; None without any."""
-    from shinglefold.model.scheme import PRESETS
-    from shinglefold.sketch import fits
+def _raise(value: float) -> str:
+    """Return a number rounded up to two digits."""
+    step = 10.0 ** (floor(log10(value)) - 1)
+    return f"{ceil(value / step) * step:.6g}"
 
-    found = [
-        (one.sketch.groups, shared, name)
-        for name, one in PRESETS.items()
-        if one.sketch.word_width == width
-        for shared in range(1, 5)
-        if fits(needs, one.sketch.groups, one.sketch.group_size, shared)
+
+def _commands(hints: Hints, preset: str, advice: "Advice") -> list[str]:
+    """Return the commands that apply an advice, to files and to an index."""
+    least: dict[str, Value] = {"min_resemblance": f"{advice.threshold:.2f}", "min_shared": advice.min_shared}
+    index = hints.command("index", "FILE", preset=preset)
+    return [
+        hints.command("groups", "FILE", preset=preset, **least),
+        chain([index, hints.command("search", "WORDS", **least)]),
     ]
-    if not found:
-        return None
-    _, shared, name = min(found)
-    return {"--preset": name, "--min-resemblance": f"{threshold:.2f}", "--min-shared": str(shared)}
 
 
-def _summary(advice: "Advice", width: int, resemblance: float, widest: int | None) -> dict[str, Any]:
+def _summary(
+    preset: str, advice: "Advice", width: int, resemblance: float, widest: int | None
+) -> dict[str, Any]:
     return {
+        "preset": preset,
         "resemblance": round(resemblance, 4),
         "width": width,
         "widest": widest,
@@ -343,6 +367,7 @@ def _summary(advice: "Advice", width: int, resemblance: float, widest: int | Non
 
 
 _LABELS = {
+    "preset": "preset",
     "resemblance": "resemblance wanted",
     "width": "words a shingle (w)",
     "widest": "widest w at which such copies still reach .61",

@@ -25,14 +25,17 @@ from shinglefold.cli.render.run_summary import NO_DOCUMENTS, lacks_text, named_l
 from shinglefold.errors import ConfigError, InputError, OutputError, is_full, suggest
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from shinglefold.ingest import ReadOptions
     from shinglefold.ingest.field_statistics import FieldWatch
     from shinglefold.model.scheme import Scheme
     from shinglefold.offline.dedupe.fingerprint_table import DocumentNames, FingerprintTable
     from shinglefold.offline.dedupe.link import Linking
 
-collection_options = options(
-    click.argument("sources", nargs=-1, required=True, metavar="FILE..."),
+#: How documents of files are read and compared.
+comparison_options = options(
     reading_options,
     fields_option("Field to compare", "title and body"),
     click.option(
@@ -42,10 +45,14 @@ collection_options = options(
         metavar="FIELD",
         help="Field with the language.",
     ),
-    html_option,
     preset_option,
     decision_options,
     workers_option,
+)
+collection_options = options(
+    click.argument("sources", nargs=-1, required=True, metavar="FILE..."),
+    comparison_options,
+    html_option,
 )
 scale_options = options(
     click.option(
@@ -119,6 +126,10 @@ class Collection:
         """The scheme the fingerprints were made with."""
         return self.table.scheme
 
+    def titles(self, documents: "NDArray[np.integer]", field: str) -> list[str]:
+        """Return the titles of documents, "" for those without one."""
+        return [str(fields.get(field, "")) for _, fields in self.table.shown(documents)]
+
     def until_interrupted(self, items: Iterable[_Item]) -> Iterator[_Item]:
         """Yield the items.
 
@@ -142,6 +153,7 @@ class _SourceSpec:
     reading: "ReadOptions"
     workers: int
     target: str
+    shown: Sequence[str]
 
 
 @contextmanager
@@ -156,15 +168,17 @@ def open_collection(
     header: bool | None,
     fields: tuple[str, ...],
     language_field: str,
-    html: bool,
     preset: str | None,
     workers: int | None,
+    html: bool = False,
+    shown: Sequence[str] = (),
     **decision: str | float | None,
 ) -> Iterator[Collection]:
     """Yield the fingerprints of all documents of the sources.
 
     Args:
         scale: by default that for texts.
+        shown: fields to keep of each document.
     """
     from shinglefold.model.recipe import TEXTS
     from shinglefold.offline.dedupe.fingerprint_table import FingerprintTable, names_of
@@ -178,7 +192,7 @@ def open_collection(
     reading = make_read_options(format, id_field, encoding, header)
     spec = _SourceSpec(
         sources, fields or TEXTS, bool(fields), language_field, html, reading,
-        settings.workers if workers is None else workers, settings.field,
+        settings.workers if workers is None else workers, settings.field, shown,
     )  # fmt: skip
     signed = _is_signed(spec, scale.signed)
     if signed:
@@ -286,7 +300,9 @@ def _read(
         _read_texts(invocation, spec, table, watch, progress)
     found.check()
     unsigned = len(table) - int(table.valid().sum())
-    stripping = repeat_command(invocation.arguments, html=True)
+    # ``report --html`` names the file that it writes.
+    reports = "report" in invocation.arguments[:1]
+    stripping = "give them the format html" if reports else repeat_command(invocation.arguments, html=True)
     warn(text_warnings(watch, unsigned, spec.named, with_fields, stripping))
     return lacks_text(watch, named=spec.named)
 
@@ -315,7 +331,7 @@ def _read_texts(
     prefixes = page_prefixes(spec.sources, spec.reading)
     tasks = text_tasks(spec.sources, spec.reading, prefixes)
     options = SignOptions(spec.fields, spec.language_field, spec.html, only_ids=True, reading=spec.reading)
-    reader = TextReader(table.scheme, options, watch.language)
+    reader = TextReader(table.scheme, options, watch.language, spec.shown)
     reader.warm(spec.sources, invocation.settings().lexicon_file)
     collect(tasks, reader, table, spec.workers, progress, watch)
 

@@ -1,6 +1,7 @@
 """``shinglefold groups FILE…``: the groups or pairs of near-duplicates in files, without an index."""
 
 import math
+import sys
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -13,12 +14,14 @@ from shinglefold.cli.commands.files.collection import (
     scale_options,
 )
 from shinglefold.cli.framework.command import Invocation, command
-from shinglefold.cli.framework.output import printable, write_csv, write_json, write_line
+from shinglefold.cli.framework.output import printable, remark, write_csv, write_json, write_line
+from shinglefold.cli.options.definitions import title_field_option
 
 if TYPE_CHECKING:
     from shinglefold.cli.commands.files.collection import Collection
     from shinglefold.model.scheme import Decision
     from shinglefold.offline.dedupe.list_pairs import Rows
+    from shinglefold.offline.dedupe.slots import Labels
     from shinglefold.sketch import DecidedBy
 
 
@@ -57,7 +60,14 @@ if TYPE_CHECKING:
     help="document: in the order read; size: the largest group first; resemblance, similarity: the most "
     "alike pair first, by signature or by text.",
 )
-@click.option("--csv", "as_csv", is_flag=True, help="Write CSV: number of the group and id, a row each.")
+@click.option("--csv", "as_csv", is_flag=True, help="Write CSV: number of the group, id, title, a row each.")
+@click.option(
+    "--titles/--no-titles",
+    default=None,
+    help="Print titles: of groups a document a line, of pairs behind the other columns. By default only on "
+    "a terminal; CSV and JSON always have them.",
+)
+@title_field_option
 @scale_options
 @click.pass_obj
 def groups(
@@ -70,6 +80,8 @@ def groups(
     min_size: int | None,
     sort: Literal["document", "size", "resemblance", "similarity"],
     as_csv: bool,
+    titles: bool | None,
+    title_field: str,
     signed: bool | None,
     memory: str,
     most_shared: int | None,
@@ -77,20 +89,26 @@ def groups(
 ) -> int:
     """Print the groups of documents that fold, or every pair of them.
 
-    One group a line: its ids in the order read, separated by tabs. One pair a line: id, id, estimated
-    resemblance, edit similarity where texts decide, and what decided. FILE is JSONL, CSV, HTML, text, a
-    folder, - for standard input, or what sign wrote, also as Parquet; all files are compared together.
+    One group a line: its ids in the order read, separated by tabs; with titles one document a line. One pair
+    a line: id, id, estimated resemblance, edit similarity where texts decide, and what decided. FILE is
+    JSONL, CSV, HTML, text, a folder, - for standard input, or what sign wrote, also as Parquet; all files are
+    compared together.
 
     A stopped command starts from the beginning. For many texts run sign first, which continues after a kill,
     then groups on its output.
     """
     _check_forms(as_pairs, linkage, min_size, sort, as_csv, invocation.json)
-    with open_collection(invocation, sources, Scale(signed, memory, most_shared), **given) as found:
+    form = "csv" if as_csv else "json" if invocation.json else "text"
+    named = title_field if form != "text" or (sys.stdout.isatty() if titles is None else titles) else ""
+    shown = (named,) if named else ()
+    scale = Scale(signed, memory, most_shared)
+    with open_collection(invocation, sources, scale, shown=shown, **given) as found:
+        # Of signed files no text is read.
+        named = named if found.table.whole else ""
         if as_pairs:
-            _print_pairs(found, sort, invocation.json)
+            _print_pairs(found, sort, named, invocation.json)
         else:
-            form = "csv" if as_csv else "json" if invocation.json else "text"
-            _print_groups(found, linkage or "connected", min_size or 2, sort == "size", form)
+            _print_groups(found, linkage or "connected", min_size or 2, sort == "size", named, form)
         return finish(found)
 
 
@@ -107,31 +125,33 @@ def _check_forms(  # noqa: PLR0917 - an option each
         raise click.UsageError(f"--sort {sort} is for pairs: add --pairs")
 
 
-def _print_pairs(found: "Collection", sort: Any, as_json: bool) -> None:  # noqa: ANN401 - checked by click
+def _print_pairs(found: "Collection", sort: Any, title: str, as_json: bool) -> None:  # noqa: ANN401 - checked by click
     by_text = found.scheme.decision.verify == "text" and found.table.whole
     if sort == "similarity" and not by_text:
         raise click.UsageError("--sort similarity: no texts are compared; add --verify text")
     for rows in found.linking.pairs(sort):
-        _write_pairs(found, rows, by_text, as_json)
+        _write_pairs(found, rows, by_text, title, as_json)
 
 
-def _write_pairs(found: "Collection", rows: "Rows", by_text: bool, as_json: bool) -> None:
-    ones, others = found.names.many(rows["a"]), found.names.many(rows["b"])
-    names = ["a", "b", "resemblance"]
-    columns = [ones, others, rows["resemblance"].round(4).tolist()]
+def _write_pairs(found: "Collection", rows: "Rows", by_text: bool, title: str, as_json: bool) -> None:
+    columns: dict[str, list[Any]] = {
+        "a": found.names.many(rows["a"]),
+        "b": found.names.many(rows["b"]),
+        "resemblance": rows["resemblance"].round(4).tolist(),
+    }
     if by_text:
-        names.append("similarity")
-        columns.append([None if math.isnan(one) else one for one in rows["similarity"].round(4).tolist()])
+        similarity = rows["similarity"].round(4).tolist()
+        columns["similarity"] = [None if math.isnan(one) else one for one in similarity]
     decision = found.scheme.decision
-    names.append("decided_by")
     exact = zip(rows["resemblance"].tolist(), rows["similarity"].tolist(), strict=True)
-    columns.append([_decided_by(*pair, decision, by_text=by_text) for pair in exact])
-    for row in found.until_interrupted(zip(*columns, strict=True)):
+    columns["decided_by"] = [_decided_by(*pair, decision, by_text=by_text) for pair in exact]
+    if title:
+        columns |= {f"title_{one}": found.titles(rows[one], title) for one in ("a", "b")}
+    for row in found.until_interrupted(zip(*columns.values(), strict=True)):
         if as_json:
-            write_json(dict(zip(names, row, strict=True)), indent=None)
+            write_json(dict(zip(columns, row, strict=True)), indent=None)
         else:
-            a, b, *alike, decided = row
-            write_line("\t".join([printable(a), printable(b), *map(_share, alike), decided]))
+            write_line("\t".join(printable(one) if isinstance(one, str) else _share(one) for one in row))
 
 
 def _decided_by(resemblance: float, similarity: float, decision: "Decision", *, by_text: bool) -> "DecidedBy":
@@ -151,24 +171,48 @@ def _share(share: float | None) -> str:
     return "-" if share is None else f"{share:.4f}"
 
 
-def _print_groups(
+def _print_groups(  # noqa: PLR0917 - an option each
     found: "Collection",
     linkage: Literal["connected", "leader"],
     min_size: int,
     by_size: bool,
+    title: str,
     form: str,
 ) -> None:
     from shinglefold.offline.dedupe.link import groups_of
 
     labels = found.linking.labels(linkage)
-    named = found.until_interrupted(found.names.of_each(groups_of(labels, min_size, by_size)))
+    groups = groups_of(labels, min_size, by_size)
     if form == "csv":
-        write_csv(("group", "id"))
-    for number, ids in enumerate(named, 1):
+        write_csv(("group", "id", "title"))
+    for number, (documents, ids) in enumerate(found.until_interrupted(found.names.of_each(groups)), 1):
+        titles = found.titles(documents, title) if title else [""] * len(ids)
         if form == "csv":
-            for one in ids:
-                write_csv((str(number), one))
+            for one, its in zip(ids, titles, strict=True):
+                write_csv((str(number), one, its))
         elif form == "json":
-            write_json({"size": len(ids), "ids": ids}, indent=None)
+            write_json({"size": len(ids), "ids": ids} | ({"titles": titles} if title else {}), indent=None)
+        elif title:
+            for one, its in zip(ids, titles, strict=True):
+                write_line(f"{printable(one)}\t{printable(its)}")
+            write_line("")
         else:
             write_line("\t".join(map(printable, ids)))
+    _count(found, labels, linkage)
+
+
+def _count(found: "Collection", labels: "Labels", linkage: str) -> None:
+    """Write to standard error how many documents are in groups, and what makes a group."""
+    import numpy as np
+
+    from shinglefold.grouping.report_values import LINKAGES
+
+    sizes = np.bincount(labels)
+    several = sizes[sizes > 1]
+    line = (
+        f"{len(labels):,} documents: {len(several):,} groups with copies, which have {several.sum():,} "
+        f"documents; {linkage}: {LINKAGES[linkage]}"
+    )
+    if unsigned := len(labels) - int(found.table.valid().sum()):
+        line += f"; {unsigned:,} with too little text for a signature fold only with exact copies"
+    remark(line)

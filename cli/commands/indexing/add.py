@@ -1,4 +1,4 @@
-"""``shinglefold add INDEX FILE``: add the documents that are no near-duplicates of stored ones."""
+"""``shinglefold add FILE``: add the documents that are no near-duplicates of stored ones."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ import click
 from shinglefold.cli.framework.command import Invocation, command
 from shinglefold.cli.framework.next_commands import repeat_command
 from shinglefold.cli.framework.output import remark, warn, write_json, write_line, write_lines
-from shinglefold.cli.options.definitions import NumberRange, engine_option, html_option, verify_options
+from shinglefold.cli.options.definitions import NumberRange, engine_options, html_option, verify_options
 from shinglefold.cli.options.sources import (
     make_read_options,
     read_sources,
@@ -33,15 +33,14 @@ _PASSAGE_CHARACTERS = 160
 
 @command(
     examples="""
-    shinglefold add articles new.jsonl
-    shinglefold add articles new.jsonl --passages --json
-    zcat feed.jsonl.gz | shinglefold add articles - --policy tag
-    shinglefold add articles new.jsonl --policy cap --most 3 --scope host
+    shinglefold add new.jsonl --index articles
+    shinglefold add new.jsonl --index articles --passages --json
+    zcat feed.jsonl.gz | shinglefold add - --index articles --policy tag
+    shinglefold add new.jsonl --index articles --policy cap --most 3 --scope host
     """
 )
-@click.argument("index", metavar="INDEX")
 @click.argument("file", metavar="FILE")
-@engine_option
+@engine_options
 @click.option(
     "--policy",
     type=click.Choice(["refuse", "tag", "cap"]),
@@ -100,8 +99,8 @@ def add(
     invocation: Invocation,
     /,
     *,
-    index: str,
     file: str,
+    index: str,
     engine: str | None,
     policy: str,
     most: int | None,
@@ -127,7 +126,7 @@ def add(
     from shinglefold.ingest.readers.record import with_routing
 
     if set(index) & set("*?,"):
-        raise click.UsageError(f"INDEX {index!r} may mean several: name one index, or an alias of one")
+        raise click.UsageError(f"--index {index!r} may mean several: name one index, or an alias of one")
     if (most is None) == (policy == "cap"):
         raise click.UsageError("--policy cap wants --most, and no other policy does")
     chosen = Policy(policy, most=most or 1, **rules)  # type: ignore[arg-type]  # click knows the choices

@@ -374,7 +374,7 @@ def _warn_of_concurrent_numbering(target: "Target", numbering: "Numbering | None
                     f"warning: another run numbered groups of {target.index!r} at the same time, or was cut "
                     "short within the last minute; copies that came by both may be in two groups. "
                     f"To number them anew: {target.hints.command('regroup', target.index)}; several at once "
-                    f"may use: {target.hints.command('add', target.index, 'FILE', policy='tag')}"
+                    f"may use: {target.hints.command('add', 'FILE', index=target.index, policy='tag')}"
                 )
 
 

@@ -1,11 +1,14 @@
-"""``shinglefold report INDEX``: show the groups of an index."""
+"""``shinglefold report INDEX | FILE…``: show the groups of an index, or of files."""
 
+import os
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from shinglefold.cli.framework.command import DONE, Invocation, command
+from shinglefold.cli.commands.files.collection import comparison_options, finish, open_collection
+from shinglefold.cli.framework.command import DONE, Invocation, Name, command
 from shinglefold.cli.framework.output import (
     check_page,
     format_share,
@@ -16,23 +19,36 @@ from shinglefold.cli.framework.output import (
     write_line,
     write_page,
 )
-from shinglefold.cli.options.definitions import engine_option
+from shinglefold.cli.options.definitions import engine_option, title_field_option
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from shinglefold.cli.commands.files.collection import Collection
     from shinglefold.grouping.report import GroupReport, ListedGroup
+    from shinglefold.offline.dedupe.slots import Labels
+
+#: The options of a report of an index; files have the others, too, but no engine.
+_OF_INDICES = ("html", "host_field", "date_field", "title_field", "most", "engine")
+#: The name of the fingerprint field in documents of files, which need not be that of the settings.
+_FIELD = "_dedup"
+#: How many documents of files are counted at a time.
+_TOGETHER = 1 << 14
 
 
 @command(
     examples="""
     shinglefold report articles
     shinglefold report articles --html report.html
+    shinglefold report articles.jsonl.gz --html report.html
     """
 )
-@click.argument("index", metavar="INDEX")
+@click.argument("what", nargs=-1, required=True, metavar="INDEX|FILE...", type=Name("file"))
 @click.option("--html", metavar="FILE", help="Write an HTML file with plots, which needs no network.")
 @click.option("--host-field", default="", metavar="FIELD", help="Field of hosts or addresses.")
 @click.option("--date-field", default="", metavar="FIELD", help="Field of dates.")
-@click.option("--title-field", default="title", show_default=True, metavar="FIELD", help="Field of titles.")
+@title_field_option
 @click.option(
     "--most",
     type=click.IntRange(1, 1000),
@@ -42,12 +58,41 @@ if TYPE_CHECKING:
     help="The most groups, hosts and languages to list.",
 )
 @engine_option
-@click.pass_obj
-def report(
+@comparison_options
+@click.pass_context
+def report(context: click.Context, /, **given: Any) -> int:  # noqa: ANN401 - as click gives them
+    """Show the groups of an INDEX, or of files without an index.
+
+    The argument is an index, or files if there are some of these names, which are read as by groups. Shows
+    sizes, the largest and the newest groups, and the share of copies by host, language and month. A copy is a
+    document that does not lead its group.
+    """
+    what, default = given.pop("what"), click.core.ParameterSource.DEFAULT
+    check_page(given["html"], "--html", what)
+    of_files = any(map(_is_source, what))
+    if len(what) > 1 and not of_files:
+        raise click.UsageError(f"{what[0]!r} and {what[1]!r} are no files, and a report is of one index")
+    for name in sorted({"engine"} if of_files else given.keys() - set(_OF_INDICES)):
+        if context.get_parameter_source(name) is not default:
+            option = next(one for one in context.command.params if one.name == name).opts[0]
+            reason = "files need no index" if of_files else f"{what[0]!r} is no file, but an index"
+            raise click.UsageError(f"{reason}: leave {option} out")
+    own = {name: given.pop(name) for name in _OF_INDICES}
+    if of_files:
+        del own["engine"]
+        return _report_files(context.obj, what, **own, **given)
+    return _report_index(context.obj, what[0], **own)
+
+
+def _is_source(name: str) -> bool:
+    """Return whether a name is that of files: a folder needs a slash, since an index may have its name."""
+    return name == "-" or "/" in name or (os.path.exists(name) and not os.path.isdir(name))
+
+
+def _report_index(
     invocation: Invocation,
-    /,
-    *,
     index: str,
+    *,
     html: str | None,
     host_field: str,
     date_field: str,
@@ -55,18 +100,11 @@ def report(
     most: int,
     engine: str | None,
 ) -> int:
-    """Show the groups of an INDEX.
-
-    Shows sizes, the largest and the newest groups, and the share of copies by host, language and month. A
-    copy is a document that does not lead its group.
-    """
     from shinglefold.cli.commands.indexing.regroup import check_numbered
     from shinglefold.cli.session.open_index import open_store
     from shinglefold.grouping.report import ReportFields, make_report
-    from shinglefold.grouping.report_html import page
     from shinglefold.rerank.index_fields import check_fields
 
-    check_page(html, "--html")
     target = invocation.target(index, engine)
     with open_store(target) as store:
         check_numbered(target, store.recipe)
@@ -81,15 +119,71 @@ def report(
                 listed=most,
                 progress=lambda read, share: bar(share, f"{read:,} read"),
             )
+    _write(invocation, made, html, target.command("regroup"))
+    return DONE
+
+
+def _report_files(
+    invocation: Invocation,
+    sources: tuple[str, ...],
+    *,
+    html: str | None,
+    host_field: str,
+    date_field: str,
+    title_field: str,
+    most: int,
+    **given: Any,  # noqa: ANN401 - the options of every collection
+) -> int:
+    import numpy as np
+
+    from shinglefold.grouping.report import MEMBERS, GroupTally, ReportFields, members_of
+
+    names = ReportFields(host_field, date_field, title_field)
+    tally = GroupTally(_FIELD, names)
+    index = sources[0] if len(sources) == 1 else f"{len(sources)} files"
+    with open_collection(invocation, sources, shown=tally.shown, **given) as found:
+        labels = found.linking.labels("leader")
+        absent = {host_field, date_field, title_field} - {"", ReportFields().title}
+        for begin in range(0, len(labels), _TOGETHER):
+            rows = np.arange(begin, min(begin + _TOGETHER, len(labels)))
+            hits = list(found.until_interrupted(_hits(found, labels, rows, index)))
+            tally.add(hits)
+            absent = {name for name in absent if not any(name in hit["_source"] for hit in hits)}
+        if absent and len(labels):
+            raise click.UsageError(f"report: no document has the field {min(absent)!r}")
+        made = replace(tally.report(index, most), linkage="leader")
+        members = {}
+        for number, one in made.listed.items():
+            rows = np.flatnonzero(labels == number)[:MEMBERS]
+            members[number] = members_of(_hits(found, labels, rows, index), (index, one.id), names)
+        code = finish(found)
+    _write(invocation, made.with_members(members), html, "")
+    return code
+
+
+def _hits(
+    found: "Collection", labels: "Labels", rows: "NDArray[np.integer]", index: str
+) -> Iterator[dict[str, Any]]:
+    """Yield documents as a search in an index with group numbers would return them."""
+    shown = zip(rows.tolist(), found.names.many(rows), found.table.shown(rows), strict=True)
+    for row, name, (language, fields) in shown:
+        group = int(labels[row])
+        own = {"group": group, "leader": group == row, "lang": language, "scheme": found.scheme.id}
+        yield {"_index": index, "_id": name, "_source": fields | {_FIELD: own}}
+
+
+def _write(invocation: Invocation, made: "GroupReport", html: str | None, remedy: str) -> None:
+    """Print a report, and write its page."""
+    from shinglefold.grouping.report_html import page
+
     if html is not None:
         write_page(html, page(made))
     if invocation.json:
         write_json(made.to_json())
-    else:
-        _print(made, target.command("regroup"))
-        if html is not None:
-            write_line(f"\nwritten to {printable(html)}")
-    return DONE
+        return
+    _print(made, remedy)
+    if html is not None:
+        write_line(f"\nwritten to {printable(html)}")
 
 
 def _print(made: "GroupReport", remedy: str) -> None:
@@ -98,8 +192,11 @@ def _print(made: "GroupReport", remedy: str) -> None:
     copies = "1 copy" if made.copies == 1 else f"{made.copies:,} copies"
     write_line(
         f"{made.documents:,} documents in {printable(made.index)}: {made.groups:,} groups, "
-        f"{made.shared:,} of them with copies; {copies} ({share})"
+        f"{made.shared:,} of them with copies, which have {made.in_shared:,} documents; {copies} ({share})"
     )
+    if how := made.how_grouped():
+        # What index and ingest replaced is not there to be counted.
+        write_line(f"{how}; of equal ids the index has the last document" if remedy else how)
     if made.without_group:
         write_line(f"{made.without_group:,} documents are in no group: {remedy}")
     if made.placeholders:

@@ -138,7 +138,7 @@ def test_an_index_set_up_for_groups_later_takes_tagged_documents(run, name):
     assert run("index", "pages.jsonl", "--index", name, "--workers", "1")[0] == 0
     assert run("setup", name, "--groups", "--name", name)[0] in (0, 3)
     Path("new.jsonl").write_text(json.dumps({"id": "new", "body": pages(30)[29]["body"]}))
-    code, _, err = run("add", name, "new.jsonl", "--policy", "tag")
+    code, _, err = run("add", "new.jsonl", "--index", name, "--policy", "tag")
     assert (code, err) == (0, "")
     code, out, _ = run("doctor", name, "--workers", "1")
     assert (code, "12 have no number of a group" in out) == (3, True)
