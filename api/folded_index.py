@@ -123,7 +123,6 @@ class FoldedIndex:
         similarity: float | None = None,
         scope: Sequence[str] = (),
         filters: Sequence[Mapping[str, Any]] = (),
-        across_languages: bool = False,
         source: Any = True,  # noqa: ANN401 - a filter as engines take it
         after: str | None = None,
     ) -> SimilarPage:
@@ -146,7 +145,6 @@ class FoldedIndex:
             similarity=similarity,
             scope=scope,
             filters=filters,
-            across_languages=across_languages,
             source=source,
         )
         query = self.query_document(wanted, scopes) if isinstance(wanted, Mapping) else wanted

@@ -12,7 +12,6 @@ from shinglefold.errors import ConfigError, quote
 from shinglefold.model.recipe import META_KEY, Recipe, stored_recipe
 from shinglefold.model.scheme import Decision, Facts, Scheme, Verify, verified_by
 from shinglefold.options.validation import (
-    check_bool,
     check_choice,
     check_fraction,
     check_int,
@@ -33,7 +32,6 @@ class Rules:
     min_length_ratio: float | None = None
     measure: Measure = "resemblance"
     scope: tuple[str, ...] = ()
-    across_languages: bool = False
     verify: Verify | None = None
     min_similarity: float | None = None
 
@@ -54,7 +52,6 @@ class Rules:
         check_strings("scope", self.scope, MOST_SCOPES)
         check_fraction("min_length_ratio", self.min_length_ratio)
         check_fraction("min_similarity", self.min_similarity)
-        check_bool("across_languages", self.across_languages)
         if self.verify is not None:
             check_choice("way to verify", self.verify, get_args(Verify))
         if self.measure == "containment" and (self.verify or "signature") != "signature":
@@ -81,7 +78,6 @@ class Rules:
             _share(noted, "min_resemblance"),
             _share(noted, "min_length_ratio"),
             scope=tuple(scope),
-            across_languages=noted.get("across_languages") is True,
             verify=verify,
             min_similarity=_share(noted, "min_similarity"),
         )
@@ -96,7 +92,6 @@ class Rules:
                 noted.min_length_ratio if self.min_length_ratio is None else self.min_length_ratio
             ),
             scope=self.scope or noted.scope,
-            across_languages=self.across_languages or noted.across_languages,
             **self._verification(noted),
         )
 
@@ -170,7 +165,6 @@ class Policy:
             matches it; lengths then do not matter.
         scope: fields (host, language, collection …) whose values must be equal for documents to match.
         min_characters, max_characters: limits of the text; None sets no limit.
-        across_languages: whether texts of different languages may match.
         verify: what decides about documents that share a supershingle. ``keywords``: they match.
             ``signature``: the estimate decides. ``text``: the texts decide uncertain pairs. None follows a
             threshold given here, then the rules that the index stores for groups, then the scheme.
@@ -186,7 +180,6 @@ class Policy:
     scope: tuple[str, ...] = ()
     min_characters: int | None = None
     max_characters: int | None = None
-    across_languages: bool = False
     verify: Verify | None = None
     min_similarity: float | None = None
     facts: Facts = "any"

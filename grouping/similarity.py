@@ -97,7 +97,6 @@ class SimilarityModel:
             min_shared=max(1, scheme.decision.min_shared) if by_keywords else 0,
             min_resemblance=0.0 if by_keywords else rules.min_resemblance,
             min_length_ratio=0.0 if by_keywords else rules.min_length_ratio,
-            across_languages=rules.across_languages,
             scope=self.scopes,
         )
         self._matcher = Matcher.of(scheme, options)
@@ -275,8 +274,6 @@ class SimilarityModel:
     def _contained(self, ours: FingerprintColumns, theirs: FingerprintColumns) -> Mask:
         """Return the pairs that match by containment; lengths may differ, so they rule out no pair."""
         near = ours.signed[:, None] & theirs.signed[None, :]
-        if not self._rules.across_languages:
-            near &= ours.languages[:, None] == theirs.languages[None, :]
         ones, others = nonzero(near)
         enough = self._likenesses(ours, ones, theirs, others) >= self._min_resemblance
         near = np.zeros_like(near)

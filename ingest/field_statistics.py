@@ -4,9 +4,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any, TypeVar
 
 from shinglefold.canon import strip_html
+from shinglefold.documents import holds_html
 from shinglefold.ingest.field_paths import MISSING, get
 
 _T = TypeVar("_T")
@@ -22,6 +24,16 @@ _BODIES = ("body", "content", "text", "article", "fulltext", "full_text", "html"
 #: Running text: eight words, or eight characters of a script without spaces. Possessive, and anchored at word
 #: beginnings: a field may hold an image as one "word" of megabytes.
 _RUNNING = re.compile(r"(?<!\S)(?:\S++\s++){7}\S|[\u3400-\u9fff]{8}")
+#: Tags of texts, comments, and references to characters.
+_MARKUP = re.compile(
+    r"</?(?:a|article|b|blockquote|body|br|center|code|dd|div|dl|dt|em|figure|font|h[1-6]|head|header|hr|html|i|"
+    r"iframe|img|li|main|o:p|ol|p|pre|section|small|span|strong|style|sub|sup|table|tbody|td|th|thead|title|tr|"
+    r"u|ul)(?:\s[^<>]*)?>|<!--|<!doctype\b|&(?:amp|gt|hellip|laquo|ldquo|lt|mdash|nbsp|ndash|quot|raquo|rdquo|"
+    r"rsquo|shy|#\d{1,7}|#x[\da-f]{1,6});",
+    re.IGNORECASE,
+)
+#: So many tags and references make a text HTML, or one at its beginning or end.
+_MANY_TAGS = 3
 
 
 @dataclass(slots=True)
@@ -30,6 +42,7 @@ class FieldWatch:
 
     ``language``: the field that should hold the language of documents, empty if none was configured.
     ``sources``: further fields from which steps of the pipeline take text; None if these are unknown.
+    ``stripped``: fields from which steps take the markup.
     """
 
     fields: Sequence[str]
@@ -38,6 +51,7 @@ class FieldWatch:
     sample: list[Mapping[str, Any]] = field(default_factory=list)
     language: str = ""
     sources: Sequence[str] | None = ()
+    stripped: Sequence[str] = ()
 
     def watch(self, records: Iterable[_T]) -> Iterator[_T]:
         """Yield records, or plain documents, unchanged, and add each of them."""
@@ -91,7 +105,7 @@ class FieldWatch:
 
     def coverage(self) -> "TextCoverage":
         """Return how much of the text of the sample the fields hold."""
-        return text_coverage(self.sample, self.fields, self.sources)
+        return text_coverage(self.sample, self.fields, self.sources, self.stripped)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +115,8 @@ class TextCoverage:
     ``read``: fields that are read and hold text. ``lacking``: fields that are read and that most documents
     lack. ``unread``: other fields with a fifth of the text or more, titles first; no copies of what is read.
     ``mostly_unread``: one of them holds more than all that are read. ``titles_alone``: in most documents
-    only titles are read.
+    only titles are read. ``markup``: fields that are read and hold HTML, though documents do not say so, in a
+    tenth of those that have them; in how many, by field.
     """
 
     documents: int = 0
@@ -110,6 +125,7 @@ class TextCoverage:
     unread: tuple[str, ...] = ()
     mostly_unread: bool = False
     titles_alone: bool = False
+    markup: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def textless(self) -> bool:
@@ -127,7 +143,10 @@ class TextCoverage:
 
 
 def text_coverage(
-    documents: Sequence[Mapping[str, Any]], fields: Sequence[str], sources: Sequence[str] | None = ()
+    documents: Sequence[Mapping[str, Any]],
+    fields: Sequence[str],
+    sources: Sequence[str] | None = (),
+    stripped: Sequence[str] = (),
 ) -> TextCoverage:
     """Return how much of the text of documents some fields hold.
 
@@ -135,13 +154,19 @@ def text_coverage(
         fields: the fields whose texts fingerprints are made of.
         sources: further fields from which their texts are taken; None if these are unknown, so that nothing
             is said about other fields.
+        stripped: fields from which markup is taken before.
     """
     names = list(dict.fromkeys([*fields, *(sources or ())]))
     counts = Counter(name for one in documents for name in _held(one, names))
     lacking = tuple(name for name in fields if documents and 2 * counts[name] < len(documents))
     alone = sum(has_titles_alone(one, names) for one in documents)
     read = tuple(name for name in fields if counts[name])
-    coverage = TextCoverage(len(documents), read, lacking, titles_alone=2 * alone > len(documents))
+    plain = [name for name in fields if name not in stripped]
+    marked = Counter(name for one in documents for name in plain if _holds_unstated_html(one, name))
+    markup = {name: count for name, count in marked.items() if 10 * count >= counts[name]}
+    coverage = TextCoverage(
+        len(documents), read, lacking, titles_alone=2 * alone > len(documents), markup=markup
+    )
     if sources is None:
         return coverage
     texts = [_plain_texts(one) for one in documents]
@@ -166,6 +191,25 @@ def has_titles_alone(document: Mapping[str, Any], fields: Sequence[str]) -> bool
     """Return whether a document has values in fields of titles, and in no others of these fields."""
     held = _held(document, fields)
     return bool(held) and all(map(_is_title, held))
+
+
+def _holds_unstated_html(document: Mapping[str, Any], name: str) -> bool:
+    """Return whether a field holds HTML that the ``format`` of the document does not announce."""
+    text = get(document, name)
+    return isinstance(text, str) and not holds_html(document, name) and _is_html(text)
+
+
+def _is_html(text: str) -> bool:
+    """Return whether a text is likely to be HTML, and no text that speaks of tags."""
+    if "<" not in text and "&" not in text:
+        return False
+    found = list(islice(_MARKUP.finditer(text.strip()), _MANY_TAGS))
+    return len(found) >= _MANY_TAGS or any(one.start() == 0 for one in found) or _ends_with_tag(text)
+
+
+def _ends_with_tag(text: str) -> bool:
+    text = text.rstrip()
+    return text.endswith(">") and _MARKUP.fullmatch(text, max(0, text.rfind("<"))) is not None
 
 
 def _held(document: Mapping[str, Any], fields: Sequence[str]) -> list[str]:

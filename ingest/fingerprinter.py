@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from shinglefold.ingest.batching import TEXT_BUDGET, blocks
 from shinglefold.model.scheme import Scheme, checked_scheme
 from shinglefold.model.values import Bytes, Fingerprint, Int64s, TokenBatch, Uint64s
 from shinglefold.options.validation import check_texts
-from shinglefold.sketch import Pairs, Sketcher, Sketches, Texts, Words, find_pairs, letters
+from shinglefold.sketch import Pairs, Sketcher, Sketches, Texts, Words, find_leaders, find_pairs, letters
 
 #: With more characters, compiled code saves more time than it takes to load: 10,000 texts of 500 words.
 _WORTH_COMPILING = 1 << 25
@@ -79,7 +79,14 @@ class FingerprintArrays:
 
     def pairs(self, scheme: Scheme) -> Pairs:
         """Return every near-duplicate pair under the scheme that made these fingerprints."""
-        return find_pairs(
+        return find_pairs(*self._columns(scheme))
+
+    def leaders(self, scheme: Scheme) -> Int64s:
+        """Return the leader of the group of each document under that scheme: int64 (D,)."""
+        return find_leaders(*self._columns(scheme))
+
+    def _columns(self, scheme: Scheme) -> tuple[Any, ...]:
+        return (
             self.supershingles,
             self.signatures,
             self.shingles,

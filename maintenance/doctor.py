@@ -11,7 +11,7 @@ from shinglefold.contracts.engine import JSON, Document, Engine
 from shinglefold.errors import InputError, PermissionDenied, nearest
 from shinglefold.ingest.field_paths import MISSING, get, without_path
 from shinglefold.ingest.field_statistics import FieldWatch, has_titles_alone, likely_texts
-from shinglefold.ingest.pipeline.field_usage import raw_fields, source_fields
+from shinglefold.ingest.pipeline.field_usage import raw_fields, source_fields, stripped_fields
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
 from shinglefold.ingest.writing.accounting import Progress
 from shinglefold.maintenance.preconditions import (
@@ -141,7 +141,8 @@ class Diagnosis:
     the pipeline reads. ``ungrouped``: documents without a group number, in an index with group numbers.
     ``lacking``: fields of the pipeline that most documents lack. ``titles_alone``: documents of which nothing
     but titles is read, if others are lacking.
-    ``unread``: fields with a large part of the text that the pipeline does not read.
+    ``unread``: fields with a large part of the text that the pipeline does not read. ``markup``: fields with
+    HTML that documents do not announce, and in how many of a sample.
     """
 
     index: str
@@ -162,6 +163,7 @@ class Diagnosis:
     lacking: tuple[str, ...] = ()
     titles_alone: int = 0
     unread: tuple[str, ...] = ()
+    markup: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def misread(self) -> bool:
@@ -225,7 +227,7 @@ def _diagnosis(
     sample: list[Document] = []
     empty_count = ungrouped = 0
     read = raw_fields(pipeline.steps, options.field)
-    watch = FieldWatch(read, sources=source_fields(pipeline.steps))
+    watch = FieldWatch(read, sources=source_fields(pipeline.steps), stripped=stripped_fields(pipeline.steps))
     titles_alone = 0
     mappings = engine.mappings(index)
     numbered = _has_group_numbers(mappings)
@@ -272,6 +274,7 @@ def _diagnosis(
         lacking=coverage.lacking,
         titles_alone=titles_alone if coverage.lacking else 0,
         unread=() if visibility.hides_text else coverage.unread,
+        markup=coverage.markup,
     )
 
 

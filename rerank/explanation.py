@@ -323,20 +323,16 @@ def decided_by(
     if one.digest and one.digest == other.digest:
         return "same_text" if folds else "scope"
     matcher = Matcher.of(scheme, options)
-    obstacle = _obstacle(one, other, scheme, matcher, across_languages=options.across_languages)
+    obstacle = _obstacle(one, other, scheme, matcher)
     if folds:
         return "chain" if obstacle else "estimate" if matcher.need else "supershingles"
     return obstacle or ("scope" if options.scope else "facts")
 
 
-def _obstacle(
-    one: Fingerprint, other: Fingerprint, scheme: Scheme, matcher: Matcher, *, across_languages: bool
-) -> DecidedBy | None:
+def _obstacle(one: Fingerprint, other: Fingerprint, scheme: Scheme, matcher: Matcher) -> DecidedBy | None:
     """Return why two fingerprints do not match; None if they do, apart from scopes and facts."""
     if not (one.signature and other.signature):
         return "too_short"
-    if one.lang != other.lang and not across_languages:
-        return "language"
     if length_ratio(one.shingles, other.shingles) < matcher.min_length_ratio:
         return "length"
     if len(set(one.supershingles) & set(other.supershingles)) < matcher.min_shared:

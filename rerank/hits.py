@@ -122,7 +122,7 @@ class FingerprintColumns:
     """The fingerprints of n hits as columns; equal texts have equal codes.
 
     ``signatures``: uint8 (n, B), zero where not ``signed``. ``shingles``: int64 (n,).
-    ``languages``, ``digests``: int32 (n,), a code each, digest −1 if there is none.
+    ``digests``: int32 (n,), a code each, −1 if there is none.
     ``scopes``: float64 (n, S), a code or seconds; NaN if the hit has no value.
     ``keywords``: the supershingles of each hit.
     """
@@ -130,7 +130,6 @@ class FingerprintColumns:
     signatures: Bytes
     signed: NDArray[np.bool_]
     shingles: Int64s
-    languages: NDArray[np.int32]
     digests: NDArray[np.int32]
     scopes: NDArray[np.float64]
     keywords: tuple[Sequence[str], ...]
@@ -145,7 +144,6 @@ class FingerprintColumns:
             self.signatures[index],
             self.signed[index],
             self.shingles[index],
-            self.languages[index],
             self.digests[index],
             self.scopes[index],
             tuple([self.keywords[row] for row in rows]),
@@ -157,7 +155,6 @@ class FingerprintColumns:
             np.concatenate((self.signatures, other.signatures)),
             np.concatenate((self.signed, other.signed)),
             np.concatenate((self.shingles, other.shingles)),
-            np.concatenate((self.languages, other.languages)),
             np.concatenate((self.digests, other.digests)),
             np.concatenate((self.scopes, other.scopes)),
             self.keywords + other.keywords,
@@ -212,28 +209,19 @@ class FingerprintReader:
         signatures, shingles, languages, digests = self._decoder.decode(rows, keywords, problems)
         self.counts.unsigned += problems.unsigned
         self.counts.unreadable += problems.unreadable
+        self.counts.languages.update(languages)
+        del self.counts.languages[""]
         lengths = np.array(shingles, np.int64)
         signed = lengths >= 0
         return FingerprintColumns(
             np.frombuffer(signatures, np.uint8).reshape(len(rows), self._decoder.size),
             signed,
             lengths,
-            self._language_codes(languages),
             # Each new text takes the next code; codes may be skipped.
             np.fromiter(map(self._texts.setdefault, digests, self._next_code), np.int32, len(rows)),
             self._scope_columns(hits),
             _of_signed(keywords, signed),
         )
-
-    def _language_codes(self, languages: Sequence[str]) -> NDArray[np.int32]:
-        found = Counter(languages)
-        code = self._codes
-        codes = {language: code.setdefault(language, len(code)) for language in found}
-        del found[""]
-        self.counts.languages.update(found)
-        if len(codes) == 1:
-            return np.full(len(languages), codes[languages[0]], np.int32)
-        return np.fromiter(map(codes.__getitem__, languages), np.int32, len(languages))
 
     def _scope_columns(self, hits: Sequence[Hit]) -> NDArray[np.float64]:
         if not self._scopes:

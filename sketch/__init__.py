@@ -1,6 +1,6 @@
 """Shingles, MinHash signatures and supershingles of documents; pairs and groups of near-duplicates."""
 
-from shinglefold.sketch.all_pairs import Pairs, find_pairs, iter_pairs
+from shinglefold.sketch.all_pairs import Pairs, find_leaders, find_pairs, iter_pairs
 from shinglefold.sketch.b_bit_minhash import (
     agreement,
     agreement_matrix,
@@ -81,6 +81,7 @@ __all__ = [
     "differing",
     "digests",
     "estimate",
+    "find_leaders",
     "find_pairs",
     "from_letters",
     "iter_pairs",

@@ -100,6 +100,54 @@ def iter_pairs(  # noqa: PLR0917 - as find_pairs
         )
 
 
+def find_leaders(  # noqa: PLR0917 - as find_pairs
+    supershingles: Uint64s,
+    signatures: Bytes,
+    shingles: Int64s,
+    digests: Sequence[Hashable],
+    options: SketchOptions,
+    decision: Decision,
+    valid: NDArray[np.bool_],
+    texts: Texts | None = None,
+) -> Int64s:
+    """Return the leader of each of D documents: ``leader_clusters`` of the pairs, without verifying all.
+
+    Copies have the leader of the first document with their text.
+
+    Returns:
+        int64 (D,); a document without a near-duplicate is its own leader.
+
+    Cost: sorting, and a verification for each document and each leader that it may match. So a crowd of n
+    near-copies costs n verifications, not n²/2.
+    """
+    if decision.min_shared > 1 or decision.verify == "keywords":
+        supershingles = supershingles[:, : options.groups]
+    firsts = _firsts(_codes(digests))
+    rows = np.flatnonzero((firsts == np.arange(len(firsts))) & valid)
+    verifier = PairVerifier(signatures, shingles, options, decision, texts)
+    leader = np.arange(len(firsts), dtype=np.int64)
+    for a, b in nominate(supershingles[rows], decision.min_shared):
+        ones, begins = np.unique(a, return_index=True)
+        # ``split`` returns one empty part even without pairs.
+        for one, others in zip(rows[ones].tolist(), np.split(rows[b], begins[1:]), strict=False):
+            if leader[one] != one:
+                continue
+            free = others[leader[others] == others]
+            free = free[verifier.similar_length(np.full(len(free), one), free)]
+            if len(free):
+                leader[free[verifier.verify(np.full(len(free), one), free).kept]] = one
+    return leader[firsts]
+
+
+def _firsts(codes: Int64s) -> Int64s:
+    """Return for each document the first one with the same digest."""
+    own = np.arange(len(codes), dtype=np.int64)
+    if not len(codes):
+        return own
+    _, first, number = np.unique(codes, return_index=True, return_inverse=True)
+    return np.where(codes >= 0, first[number], own)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Members:
     """The copies of each leader: ``documents[starts[i]:starts[i] + sizes[i]]`` for leader i."""

@@ -16,12 +16,11 @@ from shinglefold.sketch.b_bit_minhash import Floats, agreement_rows, estimate, l
 #: signatures decide about longer texts.
 LONGEST = 20_000
 #: What decides whether two documents are near-duplicates: equal canonical texts; too few shingles for a
-#: signature; different languages, scopes or lengths; the shared supershingles; the estimated resemblance; the
+#: signature; different scopes or lengths; the shared supershingles; the estimated resemblance; the
 #: edit similarity of the texts; their common tokens in any order; different numbers; a chain of matches.
 DecidedBy = Literal[
     "same_text",
     "too_short",
-    "language",
     "scope",
     "length",
     "supershingles",

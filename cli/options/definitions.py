@@ -65,6 +65,9 @@ title_field_option = click.option(
 preset_option = click.option(
     "--preset", metavar="NAME", help="Scheme: default, compact, once, classic or fetterly."
 )
+html_option = click.option(
+    "--html", is_flag=True, help="Treat every document as HTML, not only those whose format says so."
+)
 workers_option = click.option(
     "--workers", type=click.IntRange(0), metavar="N", help="Worker processes; 0 means one per core."
 )

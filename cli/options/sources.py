@@ -63,11 +63,18 @@ def make_read_options(
     id_field: str,
     encoding: str,
     header: bool | None = None,
+    html: bool = False,
 ) -> "ReadOptions":
     """Return the reading options of a command."""
     from shinglefold.ingest import ReadOptions
 
-    return ReadOptions(format=format, id_field=id_field, encoding=encoding, header=header)  # type: ignore[arg-type]
+    return ReadOptions(
+        format=format,  # type: ignore[arg-type]  # click knows the choices
+        id_field=id_field,
+        encoding=encoding,
+        header=header,
+        html=html,
+    )
 
 
 def read_sources(
@@ -192,6 +199,8 @@ def are_pages(sources: Sequence[str], options: "ReadOptions") -> bool:
 def reading_notes(options: "ReadOptions", equal_ids: int = 0) -> Iterator[str]:
     """Yield notes about files that were skipped, and about documents of equal ids."""
     skipped = {name: count for name, count in sorted(options.skipped.items()) if count}
+    if headers := skipped.pop("repeated_headers", 0):
+        yield f"{headers:,} more rows with the names of the columns are no documents: headers of joined files"
     if skipped:
         counts = ", ".join(f"{name.replace('_', ' ')}: {count:,}" for name, count in skipped.items())
         yield f"not read in folders: {counts}"

@@ -1,6 +1,6 @@
 """The end of a run over documents: its summary in lines, its warnings, and its exit code."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from shinglefold.cli.framework.command import DONE, FAILED, PARTLY, Invocation, exit_code_of_stop
@@ -124,13 +124,21 @@ def retry_command(target: "Target", engine: "Engine", summary: "Summary", **made
 
 
 def index_warnings(
-    target: "Target", pipeline: "Pipeline", recipe: "Recipe", watch: "FieldWatch", summary: "Summary"
+    target: "Target",
+    pipeline: "Pipeline",
+    recipe: "Recipe",
+    watch: "FieldWatch",
+    summary: "Summary",
+    *,
+    arguments: Sequence[str],
 ) -> Iterator[str]:
     """Yield the warnings about an indexing run whose documents may not fold."""
     from shinglefold.ingest.pipeline.field_usage import rerun_problems
 
     unsigned, named = summary.counts.get("without_signature", 0), bool(target.fields or target.pipeline)
-    yield from text_warnings(watch, unsigned, named, target.take_text_from)
+    # What this run made holds its documents only.
+    stripping = repeat_command(arguments, html=True, **({"recreate": True} if summary.made else {}))
+    yield from text_warnings(watch, unsigned, named, target.take_text_from, stripping)
     yield from rerun_problems(pipeline.steps, recipe.field)
 
 
@@ -186,7 +194,11 @@ def with_field_check(code: int, watch: "FieldWatch", *, named: bool) -> int:
 
 
 def text_warnings(
-    watch: "FieldWatch", unsigned: int, named: bool, with_fields: Callable[[Sequence[str]], str]
+    watch: "FieldWatch",
+    unsigned: int,
+    named: bool,
+    with_fields: Callable[[Sequence[str]], str],
+    stripping: str,
 ) -> Iterator[str]:
     """Yield the warnings about missing fields and short texts.
 
@@ -194,6 +206,7 @@ def text_warnings(
         unsigned: documents whose text is missing, or too short for a signature.
         named: the user named the fields, so that each of them is expected.
         with_fields: returns the command that takes the text from other fields.
+        stripping: the command that takes the markup off.
     """
     if not watch.documents:
         return
@@ -216,6 +229,20 @@ def text_warnings(
         yield f"there is text in {', '.join(elsewhere)}; to take it from there: {with_fields(fields)}"
     elif coverage.unread:
         yield unread_text(coverage, with_fields)
+    if coverage.markup:
+        yield f"{unstated_markup(coverage.markup)}; to take it off: {stripping}"
+
+
+def unstated_markup(markup: Mapping[str, int]) -> str:
+    """Return that fields hold HTML of which their documents say nothing.
+
+    Args:
+        markup: in how many documents of a sample, by field.
+    """
+    (name, count), *rest = markup.items()
+    others = "".join(f", {count:,} in {name}" for name, count in rest)
+    some = "1 document holds" if count == 1 else f"{count:,} documents hold"
+    return f"of those looked at {some} HTML in {name}{others}, and no format that says so: tags count as text"
 
 
 def unread_text(coverage: "TextCoverage", with_fields: Callable[[Sequence[str]], str]) -> str:

@@ -30,7 +30,6 @@ def reason(decided_by: str, pair: Mapping[str, Any], decision: "Decision") -> st
         pair: the JSON of ``compare``.
         decision: the thresholds in force.
     """
-    one, other = (pair[side].get("language") or pair[side].get("lang") for side in ("a", "b"))
     estimate = pair["estimate"] or {}
     shared = pair["shared"] if "shared" in pair else range(estimate.get("shared", 0))
     similarity = pair["text"]["similarity"] if "text" in pair else pair["similarity"]
@@ -42,7 +41,6 @@ def reason(decided_by: str, pair: Mapping[str, Any], decision: "Decision") -> st
         return f"supershingles decide: {len(shared)} shared, needed {decision.min_shared}"
     return {
         "same_text": "the canonical texts are the same",
-        "language": f"the languages differ: {one} and {other}; --across-languages compares them in a search",
         "scope": "the values of a scope differ",
         "length": f"the lengths decide: ratio {pair['length_ratio']:.3f}, needed {decision.min_length_ratio}",
         "estimate": f"the estimate decides: {estimate.get('resemblance', 0):.3f}, "

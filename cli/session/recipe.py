@@ -1,5 +1,6 @@
 """The index a command works on, and its recipe: read from the index, and compared with flags and settings."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from shinglefold.api.index_recipe import common_recipe
 from shinglefold.cli.framework.next_commands import Hints, chain
 from shinglefold.cli.options.sources import read_definition
 from shinglefold.contracts.engine import JSON, Templates
+from shinglefold.documents import FORMAT
 from shinglefold.engines import is_server, open_engine
 from shinglefold.engines.http import named_addresses, without_secrets
 from shinglefold.errors import ConfigError, IndexMissing, PermissionDenied, RecipeMismatch, Value
@@ -83,6 +85,13 @@ class Target:
     def take_text_from(self, fields: Sequence[str]) -> str:
         """Return the commands that make the fingerprints from other fields."""
         return self.setup_and_backfill(field=tuple(fields))
+
+    def say_html(self) -> str:
+        """Return what makes stored documents say that they hold HTML, and signs them without their markup."""
+        if not is_server(self.where):
+            return self.rebuild_command(html=True)
+        script = json.dumps({"script": f"ctx._source.{FORMAT} = 'html'"})
+        return f"POST /{self.index}/_update_by_query {script}, and then {self.command('backfill')}"
 
     def change_commands(self) -> str:
         """Return the commands that make the index fit flags and settings.

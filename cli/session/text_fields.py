@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from shinglefold.cli.render.run_summary import unread_text
+from shinglefold.cli.render.run_summary import unread_text, unstated_markup
 from shinglefold.cli.session.recipe import Target
 from shinglefold.contracts.engine import Engine
 from shinglefold.errors import ConfigError
 from shinglefold.ingest.field_paths import without_path
 from shinglefold.ingest.field_statistics import TextCoverage, has_usual_name, text_coverage
-from shinglefold.ingest.pipeline.field_usage import raw_fields, source_fields
+from shinglefold.ingest.pipeline.field_usage import raw_fields, source_fields, stripped_fields
 from shinglefold.model.stored_fingerprint import placeholder_query
 from shinglefold.rerank.index_fields import definition_of, paths
 
@@ -51,7 +51,8 @@ def text_fields(
     hits = engine.search(index, body)["hits"]["hits"]
     sources = [without_path(hit["_source"], recipe.field) for hit in hits]
     fields = raw_fields(pipeline.steps, recipe.field)
-    coverage = text_coverage(sources, fields, source_fields(pipeline.steps))
+    steps = pipeline.steps
+    coverage = text_coverage(sources, fields, source_fields(steps), stripped_fields(steps))
     named = replace(target, index=index)
     warnings = (
         *_about_mappings(engine.mappings(index), named, fields, coverage),
@@ -71,6 +72,8 @@ def _about_documents(coverage: TextCoverage, target: Target, fields: Sequence[st
         take = f"; there is text in {', '.join(other)}; to take it from there: {target.take_text_from(other)}"
         yield problem + (take if other else "")
         return
+    if coverage.markup:
+        yield f"{unstated_markup(coverage.markup)}; to take it off: {target.say_html()}"
     if coverage.lacking and (coverage.unread or coverage.titles_alone):
         yield f"most of the {count} documents of {index} looked at lack {', '.join(coverage.lacking)}"
     if other:

@@ -13,6 +13,7 @@ from shinglefold.cli.options.definitions import (
     decision_options,
     engine_option,
     fields_option,
+    html_option,
     options,
     preset_option,
 )
@@ -128,9 +129,7 @@ def progress(line: str) -> None:
 @click.option(
     "--language-field", default="lang", show_default=True, metavar="FIELD", help="Column with the language."
 )
-@click.option(
-    "--html", is_flag=True, help="Treat every document as HTML, not only those whose format says so."
-)
+@html_option
 @click.option(
     "--beside",
     is_flag=True,

@@ -31,8 +31,7 @@ class Uniqueness:
         policy: ``refuse``, ``tag`` or ``cap``.
 
     ``most``, ``min_resemblance``, ``min_length_ratio``, ``measure``, ``scope`` (a list), ``min_characters``,
-    ``max_characters``, ``across_languages``, ``verify``, ``min_similarity`` and ``facts`` are those of
-    ``Policy``.
+    ``max_characters``, ``verify``, ``min_similarity`` and ``facts`` are those of ``Policy``.
     """
 
     type: ClassVar[str] = "uniqueness"
@@ -49,7 +48,6 @@ class Uniqueness:
             scope=options.names("scope") if options.has("scope") else (),
             min_characters=options.value("min_characters"),
             max_characters=options.value("max_characters"),
-            across_languages=options.flag("across_languages", False),
             verify=options.value("verify"),
             min_similarity=options.value("min_similarity"),
             facts=options.text("facts", "any"),  # type: ignore[arg-type]

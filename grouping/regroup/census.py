@@ -26,7 +26,7 @@ _SUPERSHINGLE = 8
 _NUMBER_LIMIT = 2**63
 #: The first part of the sort key of a document without a value.
 _LAST = 2
-_NO_NUMBERS = np.zeros((0, 8), np.int64)
+_NO_NUMBERS = np.zeros((0, 7), np.int64)
 
 
 @dataclass(slots=True)
@@ -120,7 +120,6 @@ class Census:
     signed: NDArray[np.bool_]
     shingles: Int64s
     texts: Int64s
-    languages: Int64s
     scopes: Int64s
     groups: Int64s
     leads: NDArray[np.bool_]
@@ -166,7 +165,6 @@ class CensusReader:
     _numbers: "array[int]" = field(default_factory=lambda: array("q"))
     _ordinals: list[tuple[int, float, str]] = field(default_factory=list)
     _digests: Digests = field(default_factory=Digests)
-    _languages: dict[str, int] = field(default_factory=dict)
     _scopes: dict[tuple[tuple[str, ...], ...], int] = field(default_factory=dict)
     _scope_values: list[list[list[Any]]] = field(default_factory=list)
 
@@ -199,9 +197,9 @@ class CensusReader:
         """Return the columns of the added documents, and forget these."""
         sketch = self.scheme.sketch
         count = len(self._keys)
-        numbers = np.frombuffer(self._numbers, np.int64).reshape(count, 8) if count else _NO_NUMBERS
-        columns = [np.ascontiguousarray(numbers[:, column]) for column in range(8)]
-        shingles, signed, languages, scopes, groups, leads, seq_nos, terms = columns
+        numbers = np.frombuffer(self._numbers, np.int64).reshape(count, 7) if count else _NO_NUMBERS
+        columns = [np.ascontiguousarray(numbers[:, column]) for column in range(7)]
+        shingles, signed, scopes, groups, leads, seq_nos, terms = columns
         texts, digests = self._digests.coded()
         census = Census(
             self._keys,
@@ -210,7 +208,6 @@ class CensusReader:
             signed.astype(np.bool_),
             shingles,
             texts,
-            languages,
             scopes,
             groups,
             leads.astype(np.bool_),
@@ -249,11 +246,10 @@ class CensusReader:
         for one in supershingles:
             self._supershingles += one.encode()[:_SUPERSHINGLE].ljust(_SUPERSHINGLE, b"\0")
         self._signatures += found.signature or bytes(self._size)
-        language = self._languages.setdefault(found.lang, len(self._languages))
         scope, version = self._scope(hit), (hit.get("_seq_no", -1), hit.get("_primary_term", -1))
         if GateFields(self.path).has_other_form(hit["_source"]):
             version = UNKNOWN
-        self._numbers.extend((found.shingles, bool(found.signature), language, scope, group, leads, *version))
+        self._numbers.extend((found.shingles, bool(found.signature), scope, group, leads, *version))
         if self.order:
             self._ordinals.append(_ordinal(field_values(hit, self.order)))
 

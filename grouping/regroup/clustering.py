@@ -252,7 +252,7 @@ def _same_sketch(census: Census, firsts: Int64s) -> NDArray[np.bool_]:
 
     Two languages may shingle a text differently.
     """
-    same = (census.languages == census.languages[firsts]) & (census.shingles == census.shingles[firsts])
+    same = census.shingles == census.shingles[firsts]
     copies = np.flatnonzero(same & (firsts != np.arange(len(firsts))))
     same[copies] = (census.signatures[copies] == census.signatures[firsts[copies]]).all(axis=1)
     return np.asarray(same, np.bool_)
@@ -282,9 +282,8 @@ def _pairs(
     ):
         a, b, resemblance = alone[found.a], alone[found.b], found.resemblance
         possible = (census.scopes[a] == census.scopes[b]) & (census.scopes[a] >= 0)
-        same_language = options.across_languages | (census.languages[a] == census.languages[b])
-        sure = possible & same_language & (resemblance >= thresholds.sure)
-        pairs = _Doubtful(a, b, resemblance, same_language & (resemblance >= thresholds.near))
+        sure = possible & (resemblance >= thresholds.sure)
+        pairs = _Doubtful(a, b, resemblance, resemblance >= thresholds.near)
         yield _FoundPairs(pairs.alike(sure), pairs.rows(possible & ~sure) if by_text else _NO_DOUBT)
 
 

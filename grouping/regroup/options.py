@@ -49,7 +49,6 @@ class RegroupOptions:
     order: str = ""
     min_resemblance: float | None = None
     min_length_ratio: float | None = None
-    across_languages: bool = False
     scope: tuple[str, ...] = ()
     verify: Verify | None = None
     min_similarity: float | None = None

@@ -90,6 +90,12 @@ def written_fields(definition: Mapping[str, Any], target: str) -> tuple[str, ...
     return tuple(dict.fromkeys(names))
 
 
+def stripped_fields(steps: Sequence[Step]) -> tuple[str, ...]:
+    """Return the fields from which steps take the markup."""
+    kinds = (HtmlStrip, MainContent)
+    return tuple(step.processor.target for step in steps if isinstance(step.processor, kinds))
+
+
 def source_fields(steps: Sequence[Step]) -> tuple[str, ...] | None:
     """Return the fields that steps read; None if a custom processor may read any."""
     if any(step.processor.type not in BUILT_IN for step in steps):

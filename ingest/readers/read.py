@@ -18,7 +18,7 @@ from shinglefold.contracts.engine import Document
 from shinglefold.errors import ConfigError, InputError, reason_of, suggest
 from shinglefold.ingest.readers.encodings import strip_bom
 from shinglefold.ingest.readers.jsonl import read_jsonl
-from shinglefold.ingest.readers.record import Format, ReadOptions, Record, to_document
+from shinglefold.ingest.readers.record import Format, ReadOptions, Record, as_html, to_document
 from shinglefold.ingest.readers.streams import (
     STANDARD_INPUT,
     InputSource,
@@ -82,6 +82,11 @@ def read(path: str | Path, options: ReadOptions | None = None) -> Iterator[Recor
     # An unset shell variable gives an empty name, and Path("") is the current folder.
     if not path:
         raise ConfigError("the name of a source is empty: give a file, a folder, or - for standard input")
+    records = _records(name, options)
+    return map(as_html, records) if options.html else records
+
+
+def _records(name: str, options: ReadOptions) -> Iterator[Record]:
     if name != STANDARD_INPUT and Path(name).is_dir():
         return read_folder(name, options)
     if name != STANDARD_INPUT and not Path(name).exists():
@@ -208,7 +213,9 @@ def _read_file(file: str, name: str, options: ReadOptions, fraction: float) -> R
     except (EOFError, BadGzipFile, zlib.error) as error:
         return Record(None, file, 1, f"the file is damaged: {reason_of(error)}", fraction=fraction)
     except InputError as error:
-        reason = "a broken link" if os.path.islink(file) else str(error.__cause__)
+        reason = str(error.__cause__ or error)
+        if os.path.islink(file) and error.__cause__:
+            reason = "a broken link"
         return Record(None, file, 1, f"cannot be read: {reason}", fraction=fraction)
     except OSError as error:
         return Record(None, file, 1, f"cannot be read: {reason_of(error)}", fraction=fraction)
@@ -279,6 +286,7 @@ def read_csv(source: InputSource, options: ReadOptions) -> Iterator[Record]:
     """Yield a record for each row after the header.
 
     The separator is the most frequent of , ; and tab in the header, or that of a first line ``sep=;``.
+    A row that has the names of the columns is the header of a joined file; it is counted.
     """
     # Pages are often longer than the csv module's limit of 128 kB, which is global.
     csv.field_size_limit(max(csv.field_size_limit(), options.max_bytes))
@@ -309,6 +317,9 @@ def read_csv(source: InputSource, options: ReadOptions) -> Iterator[Record]:
         raw, replaced, broken = text.take()
         if reason := broken or error:
             yield Record(None, source.name, start, reason, raw, replaced, source.fraction(), options.id_field)
+        elif row and (again := _header_again(row, header or [], options)):
+            header = again
+            options.skipped["repeated_headers"] += 1
         elif row:
             place = Record(None, source.name, start, "", raw, replaced, source.fraction(), options.id_field)
             yield _to_record(place, header or [], row)
@@ -331,6 +342,14 @@ def _names(row: Sequence[str], options: ReadOptions) -> list[str]:
     """Return the names of the columns; unnamed columns, such as index columns of dumps, are numbered."""
     named = [""] * len(row) if options.header is False else row
     return [name if name.strip() else f"column{number}" for number, name in enumerate(named, 1)]
+
+
+def _header_again(row: Sequence[str], header: Sequence[str], options: ReadOptions) -> list[str] | None:
+    """Return the names of columns if a row has them again, in any order, as in joined files; else None."""
+    if options.header is False or len(row) != len(header):
+        return None
+    names = _names([row[0].removeprefix("\ufeff"), *row[1:]], options)
+    return names if sorted(names) == sorted(header) else None
 
 
 def _header_error(header: Sequence[str], options: ReadOptions) -> str:

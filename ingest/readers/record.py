@@ -7,6 +7,7 @@ from math import isfinite, isnan
 from typing import Any, Literal, get_args
 
 from shinglefold.contracts.engine import Document
+from shinglefold.documents import FORMAT
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.ingest.field_paths import MISSING, get, json_type
 from shinglefold.ingest.readers.encodings import EncodingGuess, codec_of
@@ -37,8 +38,9 @@ class ReadOptions:
     encoding is rejected, with the encoding to try.
     ``max_bytes``: longer lines and files are rejected, not loaded.
     ``header``: whether the first row of CSV has the column names; None rejects a row that looks like data.
+    ``html``: every document is HTML, and its ``format`` says so.
     ``prefix``: a path before the ids of pages, if pages of several folders go into one index.
-    ``skipped``: counts files and folders that were skipped on purpose.
+    ``skipped``: counts files, folders and headers of joined files that were skipped on purpose.
     ``guess``: guesses the encoding to try.
     """
 
@@ -47,6 +49,7 @@ class ReadOptions:
     encoding: str = ""
     max_bytes: int = 512 * 1024 * 1024
     header: bool | None = None
+    html: bool = False
     prefix: str = ""
     guess: EncodingGuess = field(default_factory=EncodingGuess, repr=False, compare=False)
     skipped: Counter[str] = field(default_factory=Counter, repr=False, compare=False)
@@ -56,6 +59,7 @@ class ReadOptions:
         check_int("max_bytes", self.max_bytes, 1)
         for name in ("id_field", "encoding", "prefix"):
             check_str(name, getattr(self, name), empty=True)
+        check_bool("html", self.html)
         if self.header is not None:
             check_bool("header", self.header)
         if self.encoding:
@@ -114,6 +118,13 @@ def to_document(value: object, id_field: str = "") -> Document:
     if isinstance(found, bool) or not isinstance(found, str | int) or found == "":
         raise InputError(f"the id in [{name}] must be text or a whole number, not {found!r:.80}")
     return {"_id": str(found), **fields}
+
+
+def as_html(record: Record) -> Record:
+    """Return a record whose document says by its ``format`` that it is HTML."""
+    if record.document is None:
+        return record
+    return replace(record, document={**record.document, FORMAT: "html"})
 
 
 def with_routing(record: Record, field: str = "") -> Record:

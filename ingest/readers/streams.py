@@ -4,6 +4,7 @@ import codecs
 import gzip
 import io
 import re
+import shlex
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -28,6 +29,17 @@ STDIN_NAME = "standard input"
 _CHUNK = 1 << 20
 #: The magic number of gzip.
 _GZIP = b"\x1f\x8b"
+#: What other compressed files begin with: their kind, and the command that decompresses them to a pipe.
+_OTHERS = {
+    re.compile(rb"BZh[1-9](?:1AY|\x17rE|$)"): ("bzip2", "bzip2 -dc"),
+    re.compile(rb"\xfd7zX"): ("xz", "xz -dc"),
+    re.compile(rb"\x28\xb5\x2f\xfd"): ("zstd", "zstd -dc"),
+    re.compile(rb"\x04\x22\x4d\x18"): ("lz4", "lz4 -dc"),
+    re.compile(rb"PK\x03\x04"): ("zip", "funzip"),
+    re.compile(rb"7z\xbc\xaf"): ("7-Zip", "7z x -so"),
+    re.compile(rb"Rar!"): ("RAR", "unrar p -inul"),
+}
+_LONGEST_MAGIC = 8
 
 
 def decode_lossy(raw: bytes, encoding: str) -> tuple[str, int]:
@@ -176,10 +188,10 @@ def open_source(path: str) -> Iterator[InputSource]:
     """Open a file or standard input; gzip is detected by content and decompressed.
 
     Raises:
-        InputError: it can't be opened.
+        InputError: it can't be opened, or has another compression.
     """
     if path == STANDARD_INPUT:
-        yield InputSource(_decompressed(sys.stdin.buffer), STDIN_NAME, lambda: 0.0)
+        yield InputSource(_decompressed(sys.stdin.buffer, STDIN_NAME), STDIN_NAME, lambda: 0.0)
         return
     try:
         file = open(path, "rb")  # noqa: SIM115 - closed below
@@ -189,7 +201,7 @@ def open_source(path: str) -> Iterator[InputSource]:
         size = Path(path).stat().st_size or 1
         # A named pipe has no position.
         read = (lambda: min(1.0, file.tell() / size)) if file.seekable() else lambda: 0.0
-        yield InputSource(_decompressed(file), path, read)
+        yield InputSource(_decompressed(file, path), path, read)
 
 
 def lines(stream: IO[bytes], max_bytes: int) -> Iterator[Line]:
@@ -215,14 +227,20 @@ def lines(stream: IO[bytes], max_bytes: int) -> Iterator[Line]:
         yield ready.pop()
 
 
-def is_gzip(head: bytes) -> bool:
-    """Return whether the first bytes of a stream are those of gzip."""
-    return head.startswith(_GZIP)
+def is_compressed(head: bytes) -> bool:
+    """Return whether the first bytes of a stream are those of a compressed one."""
+    return head.startswith(_GZIP) or any(magic.match(head) for magic in _OTHERS)
 
 
-def _decompressed(stream: IO[bytes]) -> IO[bytes]:
+def _decompressed(stream: IO[bytes], name: str) -> IO[bytes]:
     peek = getattr(stream, "peek", None)
-    if peek is None or not is_gzip(peek(len(_GZIP))):
+    head = b"" if peek is None else peek(_LONGEST_MAGIC)[:_LONGEST_MAGIC]
+    for magic, (kind, command) in _OTHERS.items():
+        if magic.match(head):
+            piped = f"pipe it through {command} first"
+            remedy = piped if name == STDIN_NAME else f"decompress it: {command} {shlex.quote(name)} > FILE"
+            raise InputError(f"{name} is compressed by {kind}, and only gzip is read: {remedy}")
+    if not head.startswith(_GZIP):
         return stream
     unpacked: Any = gzip.GzipFile(fileobj=stream)
     return unpacked  # type: ignore[no-any-return]

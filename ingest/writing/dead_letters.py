@@ -15,7 +15,7 @@ from shinglefold.contracts.engine import Document
 from shinglefold.errors import ConfigError, InputError, OutputError
 from shinglefold.ingest.readers.encodings import detect_encoding
 from shinglefold.ingest.readers.jsonl import parse_line
-from shinglefold.ingest.readers.record import ReadOptions, Record, to_document
+from shinglefold.ingest.readers.record import ReadOptions, Record, as_html, to_document
 from shinglefold.ingest.readers.streams import Line, lines
 from shinglefold.options.validation import check_options, check_path
 
@@ -214,7 +214,8 @@ def replay(path: str | Path, options: ReadOptions | None = None) -> Iterator[Rec
             raise InputError(f"the dead-letter file {path} is in {encoding}; save it as UTF-8")
         for line in lines(file, options.max_bytes):
             if line.raw.strip() or line.reason:
-                yield _replayed(line, str(path), options)
+                record = _replayed(line, str(path), options)
+                yield as_html(record) if options.html else record
 
 
 def _replayed(line: Line, path: str, options: ReadOptions) -> Record:

@@ -28,6 +28,10 @@ _HEXADECIMAL = ord("u")
 #: A number of at most this many digits is exact as a double.
 _DIGITS = 15
 _ONE, _TWO = np.uint64(1), np.uint64(2)
+#: A line with more names is odd.
+_MOST_NAMES = 64
+#: The parameters of the hash FNV-1a.
+_BASIS, _PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
 #: The positions of the names that follow those of the text fields.
 _LANGUAGE, _FORMAT, _ID, _GIVEN_ID, _SOURCE, _TARGET = range(6)
 
@@ -111,11 +115,13 @@ class Scanner:
 def _scan(data, at, names, longest, codes, lines, present):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, C901, PLR0912, PLR0915, PLR0917
     joined, name_ends, texts = names
     seen = np.zeros(len(name_ends), np.bool_)
+    hashes = np.empty(_MOST_NAMES, np.uint64)
     codes[0] = _LINE_END
     used, count, plain = 1, 0, 0
     while at < len(data) and count < lines.shape[1] and used < _ENOUGH:
         origin, line, full = used, at, False
         first_language = last_language = np.int64(-1)
+        names_before = 0
         seen[:] = False
         last_text = -1
         good = False
@@ -130,6 +136,9 @@ def _scan(data, at, names, longest, codes, lines, present):  # type: ignore[no-u
                 at, escaped = _string_end(data, name)
                 if at < 0 or escaped:
                     break
+                if _is_repeated(data, name, at, hashes, names_before):
+                    break
+                names_before += 1
                 which = _named(data, name, at, joined, name_ends)
                 at = _past_blanks(data, at + 1)
                 if data[at] != _COLON:
@@ -221,6 +230,18 @@ def _same(data, begin, end, other, first, last):  # type: ignore[no-untyped-def]
         if data[begin + place] != other[first + place]:
             return False
     return True
+
+
+@compile_function
+def _is_repeated(data, first, last, hashes, count):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Return whether a name is one of the names before, or one too many; add its hash to theirs."""
+    if count == len(hashes):
+        return True
+    own = _BASIS
+    for at in range(first, last):
+        own = (own ^ np.uint64(data[at])) * _PRIME
+    hashes[count] = own
+    return (hashes[:count] == own).any()
 
 
 @compile_function

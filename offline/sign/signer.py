@@ -14,7 +14,7 @@ from shinglefold.ingest.fingerprinter import Meter
 from shinglefold.ingest.index_mapping import overwrite_refusal
 from shinglefold.ingest.processors.context import Tools
 from shinglefold.ingest.processors.texts import declared_language, joined_text, without_markup
-from shinglefold.ingest.readers.jsonl import parse_line
+from shinglefold.ingest.readers.jsonl import check_keys, parse_line
 from shinglefold.ingest.readers.record import ReadOptions, Record, to_document
 from shinglefold.ingest.readers.streams import Line
 from shinglefold.model.recipe import FIELD, LANGUAGE, check_field
@@ -245,6 +245,7 @@ class Signer:
         raw = line.raw.strip()
         try:
             value = self._decode(raw)
+            check_keys(raw, value)
             document = value if self._is_simple(value) else to_document(value, self.options.reading.id_field)
         except (ValueError, RecursionError, InputError, msgspec.MsgspecError):
             return None

@@ -13,7 +13,7 @@ from shinglefold.ingest.readers.record import ReadOptions, Record
 from shinglefold.ingest.readers.streams import (
     STANDARD_INPUT,
     Line,
-    is_gzip,
+    is_compressed,
     lines,
     newline_stream,
     open_source,
@@ -127,7 +127,7 @@ def _spannable(source: str, options: ReadOptions) -> str:
     with open(source, "rb") as file:
         head = file.read(4)
     name = codec_of(options.encoding) if options.encoding else detect_encoding(head)
-    return name if "\n".encode(name) == b"\n" and not is_gzip(head) else ""
+    return name if "\n".encode(name) == b"\n" and not is_compressed(head) else ""
 
 
 def _spans(source: str, encoding: str) -> Iterator[Task]:

@@ -34,14 +34,13 @@ def compiled_leader_groups(matcher: Matcher, block: Compared, waiting: list[int]
     _lead(
         words,
         np.empty((matcher.sufficient_words or words.shape[1] // matcher.bits, count), np.uint64),
-        (prints.signed, prints.languages, prints.shingles, prints.digests),
+        (prints.signed, prints.shingles, prints.digests),
         prints.scopes,
         np.array(matcher.spans, np.float64),
         matcher.bits,
         np.uint64(lowest_bits(matcher.bits, 8)),
         matcher.values - matcher.need,
         float(matcher.min_length_ratio),
-        matcher.across_languages,
         leaders,
     )
     members: dict[int, list[int]] = {}
@@ -60,8 +59,8 @@ def _as_words(signatures: Bytes, bits: int) -> Uint64s:
 
 
 @compile_function
-def _lead(words, planes, columns, scopes, spans, bits, lowest, most, ratio, across, leaders):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, C901, PLR0917
-    signed, languages, shingles, digests = columns
+def _lead(words, planes, columns, scopes, spans, bits, lowest, most, ratio, leaders):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, C901, PLR0917
+    signed, shingles, digests = columns
     count = len(words)
     for plane in range(len(planes)):
         for hit in range(count):
@@ -82,8 +81,8 @@ def _lead(words, planes, columns, scopes, spans, bits, lowest, most, ratio, acro
                 continue
             near = digests[leader] >= 0 and digests[hit] == digests[leader]
             if not near and signed[leader] and signed[hit] and differing[hit] <= most:
-                near = across or languages[hit] == languages[leader]
-                if near and ratio > 0:
+                near = True
+                if ratio > 0:
                     one, other = float(shingles[leader]), float(shingles[hit])
                     near = one + other <= 0 or 2.0 * min(one, other) / (one + other) >= ratio
                 near = near and _differing(words[leader], words[hit], bits, lowest) <= most

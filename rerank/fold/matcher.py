@@ -92,9 +92,9 @@ class Compared:
 class Matcher:
     """Decides which hits of one request match, under one scheme.
 
-    Two hits match when their digests are equal. They also match when both have a signature, one language and
-    similar lengths, share ``min_shared`` supershingles and agree in at least ``need`` of their values. In
-    both cases all scopes must be equal; a hit without a value for a scope matches none.
+    Two hits match when their digests are equal. They also match when both have a signature and similar
+    lengths, share ``min_shared`` supershingles and agree in at least ``need`` of their values, whatever their
+    languages. In both cases all scopes must be equal; a hit without a value for a scope matches none.
     """
 
     values: int
@@ -102,7 +102,6 @@ class Matcher:
     need: int
     min_shared: int
     min_length_ratio: float
-    across_languages: bool
     spans: tuple[float, ...]
 
     @classmethod
@@ -123,7 +122,6 @@ class Matcher:
             need=_agreement_for(least, sketch.values, sketch.bits),
             min_shared=int(shared),
             min_length_ratio=_or_default(options.min_length_ratio, decision.min_length_ratio),
-            across_languages=options.across_languages,
             spans=tuple(0.0 if scope.within is None else scope.within for scope in options.scope),
         )
 
@@ -213,11 +211,9 @@ class Matcher:
         return differing(ones[:, :, rows], others[:, :, begin:]) <= self.values - self.need
 
     def _alike(self, ones: Compared, rows: Int64s, others: Compared, begin: int) -> Mask:
-        """Return which pairs have signatures, one language and similar lengths."""
+        """Return which pairs have signatures and similar lengths."""
         here, there = ones.prints, others.prints
         alike = here.signed[rows, None] & there.signed[None, begin:]
-        if not self.across_languages:
-            alike &= here.languages[rows, None] == there.languages[None, begin:]
         if self.min_length_ratio:
             alike &= self._similar_lengths(ones, rows, others, begin)
         return alike
@@ -272,10 +268,8 @@ class Matcher:
     def _comparable(
         self, ones: FingerprintColumns, one: Int64s, others: FingerprintColumns, other: Int64s
     ) -> Mask:
-        """Return which pairs have signatures, one language and similar lengths: bool (P,)."""
+        """Return which pairs have signatures and similar lengths: bool (P,)."""
         close: Mask = ones.signed[one] & others.signed[other]
-        if not self.across_languages:
-            close &= ones.languages[one] == others.languages[other]
         if self.min_length_ratio:
             close &= length_ratio(ones.shingles[one], others.shingles[other]) >= self.min_length_ratio
         return close

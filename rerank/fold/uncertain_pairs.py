@@ -118,9 +118,8 @@ def _pair(one: int, other: int) -> Pair:
 class UncertaintyBand(NamedTuple):
     """The range of estimates in which texts decide a pair.
 
-    ``possible``: matches from the least estimate at which texts can still be alike. It compares across
-    languages, as a half-translated page may be detected as either. A limit of two standard errors below the
-    threshold would miss as many copies as it finds.
+    ``possible``: matches from the least estimate at which texts can still be alike. A limit of
+    two standard errors below the threshold would miss as many copies as it finds.
     ``sure``: matches from two standard errors above the threshold; if facts are compared, only equal texts.
     """
 
@@ -140,7 +139,7 @@ def _band(matcher: Matcher, scheme: Scheme, decision: Decision, least: float) ->
     """Return the band; ``decision`` is part of the cache key, because equal schemes may differ in it."""
     low, most = uncertain_range(scheme, least)
     sure = matcher.at(most) if most <= 1 else replace(matcher, need=scheme.sketch.values + 1)
-    return UncertaintyBand(replace(matcher, across_languages=True).at(low), sure)
+    return UncertaintyBand(matcher.at(low), sure)
 
 
 def uncertain_range(scheme: Scheme, least: float) -> tuple[float, float]:

@@ -16,7 +16,7 @@ from shinglefold.rerank.request.sort_order import sort_keys
 from shinglefold.runtime.recent import RecentlyUsed
 
 #: Options that were applied when documents got their group numbers.
-_FIXED_OPTIONS = ("min_shared", "min_resemblance", "min_length_ratio", "scope", "across_languages", "linkage")
+_FIXED_OPTIONS = ("min_shared", "min_resemblance", "min_length_ratio", "scope", "linkage")
 #: Parts of a body that engines refuse together with a collapse, or that make counts differ from the hits.
 _EXCLUDED = ("search_after", "rescore", "min_score", "post_filter", "slice", "terminate_after")
 #: Options that need a window, and why.

@@ -152,7 +152,6 @@ class FoldOptions:
     filter in the engines' own forms; None means that of the request.
     ``window``: hits read at first; ``max_window``: hits read at most to fill a page.
     ``scope``: fold only within the same host, language or time span.
-    ``across_languages``: compare hits of different languages too.
     ``fold``: False shows every hit ("show omitted results").
     ``explain``: explain why each attached member was folded; an ``Explain`` may add the matching passages.
     ``cursor``: True begins endless paging, the cursor of an answer continues it; ``renew`` continues one
@@ -181,7 +180,6 @@ class FoldOptions:
     window: int = 200
     max_window: int = 1000
     scope: tuple[Scope, ...] = ()
-    across_languages: bool = False
     fold: bool = True
     explain: bool | Explain = False
     cursor: bool | str = False
@@ -220,7 +218,7 @@ class FoldOptions:
         check_names(self.inner_hits)
         check_int("window", self.window, 1, 1000)
         check_int("max_window", self.max_window, 1, 10_000)
-        for name in ("across_languages", "fold", "renew", "closed"):
+        for name in ("fold", "renew", "closed"):
             check_bool(name, getattr(self, name))
         if not isinstance(self.explain, bool | Explain):
             raise ConfigError(f"explain: expected true, false or an Explain, got {quote(self.explain)}")
@@ -265,9 +263,9 @@ class FoldOptions:
     def untrusted(cls, given: Mapping[str, Any], base: "FoldOptions | None" = None) -> "FoldOptions":
         """Parse options that a visitor of an application sent; other options are those of ``base``.
 
-        A visitor may set ``fold``, ``members``, ``min_resemblance``, ``min_length_ratio``,
-        ``across_languages``, ``window``, ``max_window``, ``cursor`` and ``renew``; ``members``, ``window``
-        and ``max_window`` up to those of ``base``. Only the application sets fields, scopes, policies and
+        A visitor may set ``fold``, ``members``, ``min_resemblance``, ``min_length_ratio``, ``window``,
+        ``max_window``, ``cursor`` and ``renew``; ``members``, ``window`` and ``max_window`` up to those of
+        ``base``. Only the application sets fields, scopes, policies and
         explanations. Searches with these options restrict ``ext.dedup`` in the same way.
 
         Raises:
@@ -334,8 +332,7 @@ _MAY_BE_NONE = ("verify", "on_trouble")
 _LABELS = MappingProxyType({"members_from": "from of members", "verify": "way to verify"})
 #: Options that visitors may set; those in ``_CAPPED`` at most to the values of the application.
 VISITORS = (
-    "fold", "members", "min_resemblance", "min_length_ratio", "across_languages",
-    "window", "max_window", "cursor", "renew",
+    "fold", "members", "min_resemblance", "min_length_ratio", "window", "max_window", "cursor", "renew",
 )  # fmt: skip
 _CAPPED = ("members", "window", "max_window")
 _READERS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(

@@ -251,8 +251,8 @@ def check_candidate_options(
 class SimilarOptions:
     """The options of a search for copies.
 
-    ``min_shared``, ``min_resemblance``, ``min_length_ratio``, ``across_languages``, ``scope``: as in
-    ``FoldOptions``; None means that of the scheme. At least one supershingle must always be shared.
+    ``min_shared``, ``min_resemblance``, ``min_length_ratio``, ``scope``: as in ``FoldOptions``; None means
+    that of the scheme. At least one supershingle must always be shared.
     ``verify``: what decides on candidates: ``keywords`` accepts all, ``signature`` compares signatures,
     ``text`` also the texts of uncertain pairs, if both are known. None chooses by the thresholds that are
     set, else by the scheme. ``min_similarity``: the edit similarity that texts must reach. ``facts``:
@@ -266,7 +266,6 @@ class SimilarOptions:
     min_shared: int | None = None
     min_resemblance: float | None = None
     min_length_ratio: float | None = None
-    across_languages: bool = False
     verify: Verify | None = None
     min_similarity: float | None = None
     facts: Facts = "any"
@@ -318,6 +317,5 @@ class SimilarOptions:
             min_shared=self.min_shared if self.min_shared or verify != "keywords" else 1,
             min_resemblance=self.min_resemblance if least is None else least,
             min_length_ratio=self.min_length_ratio if least is None else least,
-            across_languages=self.across_languages,
             scope=self.scope,
         )

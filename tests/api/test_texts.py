@@ -1,5 +1,8 @@
 """Pairs and groups of texts, without an index."""
 
+import tracemalloc
+from time import process_time
+
 import pytest
 
 import shinglefold
@@ -19,6 +22,22 @@ def test_pairs_are_found_by_place():
 def test_groups_hold_places_and_leave_single_texts_out():
     assert shinglefold.groups([NOTICE, OTHER, REPRINT, NOTICE]) == [[0, 2, 3]]
     assert shinglefold.groups([]) == []
+
+
+def test_a_crowd_costs_groups_what_its_members_cost():
+    """Not what its pairs cost, in memory where texts are equal, nor in time where they are nearly so."""
+    tracemalloc.start()
+    assert shinglefold.groups([NOTICE] * 4_000 + [REPRINT] * 4_000) == [list(range(8_000))]
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 200_000_000
+    words = " ".join(f"слово{at}" for at in range(60))
+    crowd = [f"{words} выпуск {number} страница {number * 7}" for number in range(500)]
+    begin = process_time()
+    assert shinglefold.groups(crowd) == [list(range(500))]
+    of_groups, begin = process_time() - begin, process_time()
+    assert len(shinglefold.pairs(crowd)) == 500 * 499 // 2
+    assert 3 * of_groups < process_time() - begin
 
 
 def test_two_texts_are_compared():

@@ -43,7 +43,7 @@ def test_flags_are_read_as_the_options_they_name():
         _given(
             *("--representative", "newest:date", "--representative", "rank", "--linkage", "leader"),
             *("--min-resemblance", "0.7", "--min-shared", "2", "--min-length-ratio", "0.5"),
-            *("--across-languages", "--scope", "host", "--scope", "date:7d", "--members", "3"),
+            *("--scope", "host", "--scope", "date:7d", "--members", "3"),
             *("--member-field", "title", "--window", "50", "--max-window", "60", "--passages"),
             *("--passage-field", "body", "--cursor", "abc", "--renew"),
         ),
@@ -60,7 +60,6 @@ def test_flags_are_read_as_the_options_they_name():
         window=50,
         max_window=60,
         scope=(Scope("host"), Scope("date", 604800.0)),
-        across_languages=True,
         explain=Explain(passages=True, fields=("body",)),
         cursor="abc",
         renew=True,
@@ -130,7 +129,6 @@ def test_supershingles_and_lengths_can_be_asked_for(search):
 
     assert folded("--min-shared", 21) < folded()
     assert folded("--min-length-ratio", 1) < folded()
-    assert folded("--across-languages", "--min-resemblance", 0.1) >= folded("--min-resemblance", 0.1)
 
 
 def test_fields_of_members_can_be_chosen(search):

@@ -14,7 +14,7 @@ from shinglefold.engines import Connection, load_connection, open_engine
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.engines.embedded.async_engine import AsyncEmbeddedEngine
 from shinglefold.errors import ConfigError, UnknownLanguage, UnsupportedQuery
-from shinglefold.grouping import AsyncGate, Gate, Policy
+from shinglefold.grouping import AsyncGate, Gate
 from shinglefold.grouping.regroup import RegroupOptions, regroup
 from shinglefold.grouping.report import make_report
 from shinglefold.ingest import (
@@ -231,7 +231,6 @@ WRONG: list[tuple[str, Callable[[Site], object], str]] = [
     ("an empty policy", lambda s: Gate(s.engine, "site", {}), 'such as Policy("refuse")'),
     ("an address for a gate", lambda _: Gate("there", "site"), "open_engine"),
     ("no lease", lambda s: Gate(s.engine, "site", lease=0), "lease (seconds): expected a number above 0"),
-    ("a truth as text", lambda _: Policy(across_languages="no"), "across_languages: expected true or false"),
     ("letters of a scope", lambda _: RegroupOptions(scope="host"), "scope: expected a list of strings"),
     ("a dry run as text", lambda _: RegroupOptions(dry_run="no"), "dry_run: expected true or false"),
     ("no options of regrouping", lambda s: regroup(s.engine, "site", None), "RegroupOptions(…)"),

@@ -46,7 +46,7 @@ def test_the_defaults_it_tells_are_those_in_force():
     told, defaults = rows("Options"), FoldOptions()
     for name in ("members", "window", "max_window"):
         assert told[name][0] == str(getattr(defaults, name))
-    for name in ("across_languages", "fold", "explain", "cursor", "renew"):
+    for name in ("fold", "explain", "cursor", "renew"):
         assert told[name][0] == str(getattr(defaults, name)).lower()
     assert told["linkage"][0] == f"`{defaults.linkage}`"
 

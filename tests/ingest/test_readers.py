@@ -1,6 +1,8 @@
+import bz2
 import gzip
 import io
 import json
+import lzma
 import os
 import re
 from pathlib import Path
@@ -362,3 +364,87 @@ def test_gzip_is_unpacked_whatever_its_name(tmp_path):
     plain.write_bytes(b'{"_id": "1", "body": "text"}\n')
     for path in (packed, plain):
         assert [record.document for record in read(path)] == [{"_id": "1", "body": "text"}]
+
+
+@pytest.mark.parametrize(
+    ("joined", "documents", "skipped"),
+    [
+        ("id,body\n1,a\nid,body\n2,b\n", [("1", "a"), ("2", "b")], 1),
+        ("id,body\r\n1,a\r\n\ufeffid,body\r\n2,b\r\n", [("1", "a"), ("2", "b")], 1),
+        ('id,body\n1,a\n\n"id","body"\n2,b\nid,body\n', [("1", "a"), ("2", "b")], 2),
+        ("id,body\n1,a\nbody,id\nb,2\n", [("1", "a"), ("2", "b")], 1),
+        ("id,body\nid,a\n2,body\n", [("id", "a"), ("2", "body")], 0),
+        ("body,body2\nbody,x\n", [(None, "body")], 0),
+    ],
+)
+def test_headers_of_joined_files_are_no_documents(tmp_path: Path, joined: str, documents: Any, skipped: int):
+    options = ReadOptions()
+    found = [one.document or {} for one in read(write(tmp_path / "x.csv", joined), options)]
+    assert [(one.get("_id"), one["body"]) for one in found] == documents
+    assert options.skipped["repeated_headers"] == skipped
+
+
+def test_without_a_header_every_row_is_a_document(tmp_path: Path):
+    found = read_all(write(tmp_path / "x.csv", "a,b\n1,2\na,b\n"), header=False)
+    assert len(found) == 3
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ('{"id": "1", "body": "a", "body": "b"}', "body"),
+        ('{"id": "1", "body": "body", "id": "2"}', "id"),
+        ('{"id": "1", "body": "a", "bod\\u0079": "b"}', "body"),
+        ('{"id": "1", "meta": {"host": "a", "host": "b"}}', "host"),
+        ('{"id": "1", "meta": [{"a": 1}, {"host": "a", "n": 1, "host": "b"}]}', "host"),
+        ('{"_id": "1", "_source": {"body": "a", "body": "b"}}', "body"),
+        ('{"id": "1", "é": 1, "é": 2}', "é"),
+    ],
+)
+def test_a_key_that_occurs_twice_in_an_object_is_refused_by_name(tmp_path: Path, line: str, name: str):
+    (record,) = read_all(write(tmp_path / "x.jsonl", line))
+    assert record.document is None
+    assert record.raw == line
+    assert f"the key {name!r} occurs twice" in record.reason
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"id": "body", "body": "id"}',
+        '{"id": "1", "body": "\\"body\\": 1, \\"body\\": 2"}',
+        '{"id": "1", "meta": [{"host": "a"}, {"host": "b"}], "host": {"host": "c"}}',
+        '{"id": "1", "bod\\u0079": "b"}',
+    ],
+)
+def test_equal_keys_of_several_objects_and_equal_values_are_read(tmp_path: Path, line: str):
+    (record,) = read_all(write(tmp_path / "x.jsonl", line))
+    assert dict(record.document or {}).items() >= json.loads(line).items()
+
+
+_PACKED = {
+    "bzip2": bz2.compress(b'{"id": "1"}\n'),
+    "xz": lzma.compress(b'{"id": "1"}\n'),
+    "zstd": b"\x28\xb5\x2f\xfd\x04\x58\x61\x00\x00" + b'{"id": "1"}\n',
+    "zip": b"PK\x03\x04\x14\x00\x00\x00",
+}
+
+
+@pytest.mark.parametrize("name", _PACKED)
+@pytest.mark.parametrize("format_", ["jsonl", "csv", "html", "text"])
+def test_other_compressions_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, format_: Any
+):
+    packed = io.TextIOWrapper(io.BufferedReader(io.BytesIO(_PACKED[name])))  # type: ignore[arg-type]
+    monkeypatch.setattr("sys.stdin", packed)
+    with pytest.raises(InputError, match=f"standard input is compressed by {name}.*pipe it through"):
+        list(read("-", ReadOptions(format=format_)))
+    path = write(tmp_path / "pages", _PACKED[name])
+    with pytest.raises(InputError, match=f"pages is compressed by {name}.*decompress it: .*pages > FILE"):
+        read_all(path, format=format_)
+
+
+def test_a_compressed_page_of_a_folder_is_named(tmp_path: Path):
+    write(tmp_path / "a.html", _PACKED["bzip2"])
+    (record,) = read_all(tmp_path)
+    assert "compressed by bzip2" in record.reason

@@ -28,7 +28,6 @@ def test_every_option_can_be_said_in_json():
             "window": 50,
             "max_window": 400,
             "scope": [{"field": "published", "within": "7d"}, "host"],
-            "across_languages": True,
             "fold": False,
             "explain": True,
         }
@@ -48,7 +47,6 @@ def test_every_option_can_be_said_in_json():
         window=50,
         max_window=400,
         scope=(Scope("published", 604800.0), Scope("host")),
-        across_languages=True,
         fold=False,
         explain=True,
     )
@@ -140,7 +138,6 @@ MAY = {
     "members": 2,
     "min_resemblance": 0.8,
     "min_length_ratio": 0.5,
-    "across_languages": True,
     "window": 50,
     "max_window": 400,
     "cursor": True,

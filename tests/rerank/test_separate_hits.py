@@ -1,4 +1,4 @@
-"""What must stay apart: no signature, another scheme or language, another length, another scope."""
+"""What must stay apart: no signature, another scheme, another length, another scope."""
 
 import pytest
 from support.hits import SCHEME, Spec, hits_of
@@ -48,11 +48,10 @@ def test_equal_digests_of_different_schemes_stay_apart_and_of_one_other_scheme_f
     assert shown(made) == [0, 1]
 
 
-def test_languages_are_counted_and_compared_only_on_request():
-    made = [Spec(lang="ru"), Spec(lang="uk"), Spec(lang="ru")]
-    assert collapse(hits_of(made), SCHEME).counts.languages == {"ru": 2, "uk": 1}
-    assert shown(made) == [0, 1]
-    assert shown(made, across_languages=True) == [0]
+def test_languages_are_counted_and_keep_no_hits_apart():
+    made = [Spec(lang="ru"), Spec(lang="uk"), Spec(lang="ru"), Spec(original=1, lang="ru")]
+    assert collapse(hits_of(made), SCHEME).counts.languages == {"ru": 3, "uk": 1}
+    assert shown(made) == [0, 3]
 
 
 def test_a_much_longer_text_is_no_duplicate():

@@ -115,7 +115,7 @@ def test_without_a_threshold_nothing_is_in_doubt(scheme: Scheme):
     [
         FoldOptions(),
         FoldOptions(min_resemblance=0.3, min_length_ratio=0.0),
-        FoldOptions(min_resemblance=0.3, across_languages=True, min_length_ratio=0.99),
+        FoldOptions(min_resemblance=0.3, min_length_ratio=0.99),
         FoldOptions(min_shared=2),
         FoldOptions(scope=(Scope("host"),)),
     ],

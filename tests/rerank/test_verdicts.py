@@ -134,7 +134,7 @@ def test_folded_hits_name_what_folded_them(search: FoldedSearch, options: Any, n
     ("pair", "signature", "text"),
     [
         (("0", "19"), (True, "same_text"), (True, "same_text")),
-        (("0", "20"), (False, "language"), (False, "language")),
+        (("0", "20"), (False, "estimate"), (False, "estimate")),
         (("0", "21"), (False, "too_short"), (False, "too_short")),
         (("0", "22"), (False, "length"), (False, "length")),
         (("0", "1"), (True, "estimate"), None),
@@ -151,14 +151,11 @@ def test_stored_documents_name_it_by_signature_and_by_text(search: FoldedSearch,
         assert reason(name, told, SCHEME.decision)
 
 
-def test_a_label_that_keeps_two_documents_apart_is_not_hidden_behind_the_estimate(search: FoldedSearch):
+def test_a_label_that_the_words_do_not_have_keeps_no_two_documents_apart(search: FoldedSearch):
     told = _stored(search, ("0", "labelled"))
-    assert told["estimate"]["resemblance"] > SCHEME.decision.min_resemblance
-    if told["folds"]:
-        assert told["decided_by"] == "estimate"
-    else:
-        assert told["decided_by"] == "language"
-        assert "ru and en" in reason("language", told, SCHEME.decision)
+    assert (told["a"]["lang"], told["b"]["lang"]) == ("ru", "en")
+    assert (told["folds"], told["decided_by"]) == (True, "estimate")
+    assert (told["text"]["folds"], told["text"]["decided_by"]) == (True, "estimate")
 
 
 def _stored(search: FoldedSearch, ids: tuple[str, str]) -> JSON:

@@ -8,7 +8,17 @@ from support.servers.choose import examples
 from support.sketches import batch, random_tokens, revisions, sketcher
 
 from shinglefold.model.scheme import Decision, SketchOptions
-from shinglefold.sketch import Sketcher, agreement, estimate, find_pairs, iter_pairs, length_ratio, nominate
+from shinglefold.sketch import (
+    Sketcher,
+    agreement,
+    estimate,
+    find_leaders,
+    find_pairs,
+    iter_pairs,
+    leader_clusters,
+    length_ratio,
+    nominate,
+)
 
 
 def columns(tool, documents, widths=None):
@@ -72,6 +82,18 @@ def test_the_pairs_are_those_of_comparing_all_with_all(seed, layout, decision, c
     assert all(len(part) <= chunk for part in chunks)
     assert sum(map(len, chunks)) == len(expected)
     assert {pair: value for part in chunks for pair, value in as_dict(part).items()} == expected
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(st.integers(0, 2**32), layouts, decisions)
+def test_the_leaders_are_those_of_all_pairs(seed, layout, decision):
+    options = SketchOptions(2, 2, *layout)
+    documents = revisions(seed, 1 + seed % 8, 1 + seed % 5, 0.4)
+    documents += documents[::2]
+    parts, valid = columns(Sketcher(options), documents)
+    pairs = find_pairs(*parts, options, decision, valid)
+    expected = leader_clusters(pairs.a, pairs.b, len(documents))
+    assert find_leaders(*parts, options, decision, valid).tolist() == expected.tolist()
 
 
 @given(st.integers(0, 2**32), st.integers(0, 40), st.integers(1, 6), st.integers(1, 7), st.integers(1, 60))

@@ -62,7 +62,7 @@ def alike(number: int, other: int, least: float = SCHEME.decision.min_resemblanc
         return True
     resemblances, shared = pair(number)
     ratio = 2 * min(a.shingles, b.shingles) / (a.shingles + b.shingles)
-    signed = a.signed and b.signed and a.lang == b.lang
+    signed = a.signed and b.signed
     near = resemblances[other] >= least and ratio >= SCHEME.decision.min_length_ratio
     return signed and shared[other] and near
 

@@ -15,6 +15,7 @@ from shinglefold.cli.options.definitions import (
     chosen_scheme,
     decision_options,
     fields_option,
+    html_option,
     options,
     preset_option,
     workers_option,
@@ -51,9 +52,7 @@ comparison_options = options(
 collection_options = options(
     click.argument("sources", nargs=-1, required=True, metavar="FILE..."),
     comparison_options,
-    click.option(
-        "--html", is_flag=True, help="Treat every document as HTML, not only those whose format says so."
-    ),
+    html_option,
 )
 scale_options = options(
     click.option(
@@ -286,7 +285,8 @@ def _read(
     from shinglefold.offline.sign.run_journal import SourceStates
 
     found, pace = SourceStates(spec.sources), ProgressPace("documents")
-    watch = FieldWatch(spec.fields, language=named_language_field(spec.language_field))
+    stripped = spec.fields if spec.html else ()
+    watch = FieldWatch(spec.fields, language=named_language_field(spec.language_field), stripped=stripped)
 
     def progress(fraction: float) -> None:
         bar(fraction, pace.describe(len(table), fraction))
@@ -300,7 +300,10 @@ def _read(
         _read_texts(invocation, spec, table, watch, progress)
     found.check()
     unsigned = len(table) - int(table.valid().sum())
-    warn(text_warnings(watch, unsigned, spec.named, with_fields))
+    # ``report --html`` names the file that it writes.
+    reports = "report" in invocation.arguments[:1]
+    stripping = "give them the format html" if reports else repeat_command(invocation.arguments, html=True)
+    warn(text_warnings(watch, unsigned, spec.named, with_fields, stripping))
     return lacks_text(watch, named=spec.named)
 
 

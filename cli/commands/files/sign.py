@@ -20,7 +20,13 @@ from shinglefold.cli.framework.output import (
     write_json,
     write_line,
 )
-from shinglefold.cli.options.definitions import chosen_scheme, fields_option, preset_option, workers_option
+from shinglefold.cli.options.definitions import (
+    chosen_scheme,
+    fields_option,
+    html_option,
+    preset_option,
+    workers_option,
+)
 from shinglefold.cli.options.sources import check_sources, make_read_options, page_prefixes, reading_options
 from shinglefold.cli.render.run_summary import (
     exit_code_of_run,
@@ -71,9 +77,7 @@ _LINKS = 40
 @click.option(
     "--language-field", default="lang", show_default=True, metavar="FIELD", help="Field with the language."
 )
-@click.option(
-    "--html", is_flag=True, help="Treat every document as HTML, not only those whose format says so."
-)
+@html_option
 @reading_options
 @click.option("--dead-letters", metavar="FILE", help="File that failed documents are appended to.")
 @preset_option
@@ -263,7 +267,14 @@ def _watch(summary: "Signed", options: "SignOptions") -> "FieldWatch":
     from shinglefold.ingest.field_statistics import FieldWatch
 
     language = named_language_field(options.language_field)
-    return FieldWatch(options.fields, summary.signed, set(summary.present), list(summary.sample), language)
+    return FieldWatch(
+        options.fields,
+        summary.signed,
+        set(summary.present),
+        list(summary.sample),
+        language,
+        stripped=options.fields if options.html else (),
+    )
 
 
 def _code(invocation: Invocation, summary: "Signed", output: str | None) -> int:
@@ -281,7 +292,11 @@ def _warnings(
     # The same command with other fields replaces the output and starts from the beginning.
     anew = {"overwrite": filed, "restart": filed and bool(summary.stopped)}
     yield from text_warnings(
-        watch, unsigned, named, lambda names: repeat_command(invocation.arguments, field=tuple(names), **anew)
+        watch,
+        unsigned,
+        named,
+        lambda names: repeat_command(invocation.arguments, field=tuple(names), **anew),
+        repeat_command(invocation.arguments, html=True, **anew),
     )
 
 

@@ -7,9 +7,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
+from shinglefold.cli.framework.next_commands import repeat_command
 from shinglefold.cli.framework.output import remark, warn, write_json, write_line, write_lines
-from shinglefold.cli.options.definitions import NumberRange, engine_options, verify_options
-from shinglefold.cli.options.sources import make_read_options, read_sources, reading_options, routing_option
+from shinglefold.cli.options.definitions import NumberRange, engine_options, html_option, verify_options
+from shinglefold.cli.options.sources import (
+    make_read_options,
+    read_sources,
+    reading_options,
+    routing_option,
+)
 from shinglefold.cli.render.run_summary import (
     exit_code_of_run,
     replay_command,
@@ -86,6 +92,7 @@ _PASSAGE_CHARACTERS = 160
     "--passages", is_flag=True, help="Show the passages that a refused document shares with stored ones."
 )
 @reading_options
+@html_option
 @routing_option
 @click.pass_obj
 def add(
@@ -103,6 +110,7 @@ def add(
     routing_field: str,
     encoding: str,
     header: bool | None,
+    html: bool,
     **rules: Any,  # noqa: ANN401 - of the policy
 ) -> int:
     """Add the documents that are no near-duplicates of stored ones.
@@ -115,7 +123,7 @@ def add(
     from shinglefold.grouping import Gate, Policy
     from shinglefold.grouping.gate.gate import BulkRun
     from shinglefold.ingest.field_statistics import FieldWatch
-    from shinglefold.ingest.pipeline.field_usage import raw_fields, source_fields
+    from shinglefold.ingest.pipeline.field_usage import raw_fields, source_fields, stripped_fields
     from shinglefold.ingest.readers.record import with_routing
 
     if set(index) & set("*?,"):
@@ -126,7 +134,7 @@ def add(
     target = invocation.target(index, engine)
     records = read_sources(
         [file],
-        make_read_options(format, id_field, encoding, header),
+        make_read_options(format, id_field, encoding, header, html),
         lambda letters: replay_command(target, letters),
     )
     run, watch = BulkRun(), FieldWatch(())
@@ -138,11 +146,13 @@ def add(
         pipeline, recipe = pipeline_for_index(target, invocation)
         watch.fields = raw_fields(pipeline.steps, recipe.field)
         watch.sources = source_fields(pipeline.steps)
+        watch.stripped = stripped_fields(pipeline.steps)
         with Gate(store.engine, index, chosen, pipeline=pipeline, seal=pipeline.tools.seal) as gate:
             run.add_all(gate, watch.watch(with_routing(one, routing_field) for one in records), passages)
     run.stopped = target.hints.complete(run.stopped)
     unsigned = watch.documents if watch.textless else 0
-    warnings = list(text_warnings(watch, unsigned, False, target.take_text_from))
+    stripping = repeat_command(invocation.arguments, html=True)
+    warnings = list(text_warnings(watch, unsigned, False, target.take_text_from, stripping))
     warnings += [] if run.read_back is None else map(target.hints.complete, run.read_back.notes())
     if invocation.json:
         write_json({"index": index, "policy": chosen.action, **run.to_json(), "warnings": warnings})

@@ -20,6 +20,7 @@ from shinglefold.cli.framework.output import (
 from shinglefold.cli.options.definitions import (
     engine_options,
     fields_option,
+    html_option,
     pipeline_option,
     preset_option,
     verify_by_options,
@@ -89,6 +90,7 @@ if TYPE_CHECKING:
     help="Store what shinglefold matches finds passages by. The index keeps this setting.",
 )
 @reading_options
+@html_option
 @routing_option
 @click.option(
     "--dead-letters", metavar="FILE", help="File that failed documents are appended to, for --replay."
@@ -131,6 +133,7 @@ def index(
     routing_field: str,
     encoding: str,
     header: bool | None,
+    html: bool,
 ) -> int:
     """Index documents with their fingerprints.
 
@@ -152,14 +155,14 @@ def index(
     from shinglefold.engines import open_engine
     from shinglefold.ingest import rebuild
     from shinglefold.ingest.field_statistics import FieldWatch
-    from shinglefold.ingest.pipeline.field_usage import raw_fields, source_fields
+    from shinglefold.ingest.pipeline.field_usage import raw_fields, source_fields, stripped_fields
 
     target = invocation.target(index, engine, preset=preset, pipeline=pipeline, fields=fields)
     settings = target.settings
     replaying = partial(replay_command, target)
     _check_replay(sources if replay else None, dead_letters, recreate=recreate)
     check_dead_letters(dead_letters, sources, replaying(dead_letters or ""))
-    options = make_read_options(format, id_field, encoding, header)
+    options = make_read_options(format, id_field, encoding, header, html)
     types = _field_types(target, mapping, recreate=recreate)
     records = iter(()) if replay else read_sources(sources, options, replaying)
     fresh = recreate or (dry_run and bool(pipeline))
@@ -177,7 +180,11 @@ def index(
         replaced = read_replaced_index(target, recipe, numbered=numbered)
         leftovers = leftovers_of_index(target)
     recipe = replace(recipe, grouping=recipe.grouping or replaced.grouping)
-    watch = FieldWatch(raw_fields(chosen.steps, recipe.field), sources=source_fields(chosen.steps))
+    watch = FieldWatch(
+        raw_fields(chosen.steps, recipe.field),
+        sources=source_fields(chosen.steps),
+        stripped=stripped_fields(chosen.steps),
+    )
     canonicalizer = chosen.tools.canonicalizer
     load_lexicon(canonicalizer, settings)
     opened = open_engine(target.where, search_canonicalizer(recipe.scheme, canonicalizer))
@@ -218,7 +225,7 @@ def index(
     summary = _with_reading_notes(summary, options, tuple(page_notes(sources, options, summary)))
     warnings = [
         *leftovers,
-        *index_warnings(target, chosen, recipe, watch, summary),
+        *index_warnings(target, chosen, recipe, watch, summary, arguments=invocation.arguments),
         *id_warnings(invocation, watch),
         *(replaced.losses if summary.made else ()),
     ]

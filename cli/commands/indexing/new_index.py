@@ -275,7 +275,6 @@ def _regroup_command(target: "Target", rules: "Rules", linkage: str) -> str:
         linkage=linkage or None,
         verify=rules.verify,
         scope=rules.scope,
-        across_languages=rules.across_languages,
         **{name: None if value is None else str(value) for name, value in numbers.items()},
     )
 

@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     metavar="FIELD",
     help="Group only documents with the same value of FIELD; repeat it for more.",
 )
-@click.option("--across-languages", is_flag=True, help="Compare documents of different languages too.")
 @click.option(
     "--by-scheme",
     is_flag=True,
@@ -81,7 +80,6 @@ def regroup(
     min_similarity: float | None,
     min_resemblance: float | None,
     scope: tuple[str, ...],
-    across_languages: bool,
     by_scheme: bool,
     requests_per_second: float,
     checkpoint: str | None,
@@ -106,7 +104,6 @@ def regroup(
         min_resemblance=min_resemblance,
         verify=verify,  # type: ignore[arg-type]  # click knows the choices
         min_similarity=min_similarity,
-        across_languages=across_languages,
         scope=scope,
         by_scheme=by_scheme,
         requests_per_second=requests_per_second,

@@ -17,6 +17,7 @@ from shinglefold.cli.framework.output import (
     write_json,
     write_lines,
 )
+from shinglefold.cli.render.run_summary import unstated_markup
 from shinglefold.cli.session.maintenance import open_for_scan, scan_options
 
 if TYPE_CHECKING:
@@ -126,12 +127,14 @@ def _lines(found: "Diagnosis", target: "Target", recipe: "Recipe") -> list[str]:
     lines += [f"remark: {remark}" for remark in found.remarks]
     if found.unread and not found.misread:
         lines.append(f"remark: there is text in {', '.join(found.unread)}, which is not read")
+    if found.markup:
+        lines.append(f"remark: {unstated_markup(found.markup)}; to take it off: {target.say_html()}")
     return [*lines, *_remedies(found, target, recipe)]
 
 
 def _remedies(found: "Diagnosis", target: "Target", recipe: "Recipe") -> list[str]:
     if found.healthy and not found.findings.get("kept"):
-        return ["all is well"]
+        return [] if found.markup else ["all is well"]
     if found.obstacles:
         return []
     flags = {"preset": target.preset, "pipeline": target.pipeline}

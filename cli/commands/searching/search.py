@@ -54,7 +54,6 @@ fold_options = options(
         type=click.Choice(["any", "numbers"]),
         help="numbers: hits whose words with digits differ do not fold; needs --verify text.",
     ),
-    click.option("--across-languages", is_flag=True, help="Compare hits of different languages too."),
     click.option(
         "--scope",
         multiple=True,

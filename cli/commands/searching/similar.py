@@ -52,7 +52,6 @@ if TYPE_CHECKING:
 )
 @verify_options("a copy", "shares a supershingle")
 @threshold_options("a copy")
-@click.option("--across-languages", is_flag=True, help="Compare with documents of other languages too.")
 @click.pass_obj
 def similar(
     invocation: Invocation,

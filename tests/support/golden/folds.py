@@ -28,7 +28,6 @@ WAYS = {
     "two keywords shared": {"min_shared": 2, "min_resemblance": 0.5},
     "resemblance of 0.8": {"min_resemblance": 0.8},
     "any length": {"min_length_ratio": 0.0, "min_resemblance": 0.45},
-    "across languages": {"across_languages": True},
     "within a release": {"scope": "release"},
     "a release preferred": {"representative": "prefer:release=7.4.7-1+deb12u14,43.0-2"},
 }
