@@ -10,8 +10,8 @@ from support.trials import documents, properties, run_trials, specs, walk_distur
 
 from shinglefold.engines.embedded import EmbeddedEngine
 
-#: On each layout.
-TRIALS, WALKS = 45, 10
+#: On each layout of each server; every run has other seeds.
+TRIALS, WALKS = 25, 6
 
 
 @pytest.fixture
