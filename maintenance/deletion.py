@@ -170,7 +170,8 @@ class Removal:
     Attributes:
         fields: the fingerprint field of each index with a recipe.
         documents: the number of documents with that field, by index.
-        index_templates: names of our index templates for these indices.
+        index_templates: names of our index templates for these indices alone.
+        shared_templates: those that stay, as they serve other indices, too; one of these by template.
         component_templates: names of our component templates that no other template needs.
         helpers: indices that gates keep for these indices.
         mapped: the fields that stay in the mappings, by index: no server removes a mapped field.
@@ -180,6 +181,7 @@ class Removal:
     fields: Mapping[str, str]
     documents: Mapping[str, int] = field(default_factory=dict)
     index_templates: tuple[str, ...] = ()
+    shared_templates: Mapping[str, str] = field(default_factory=dict)
     component_templates: tuple[str, ...] = ()
     helpers: tuple[str, ...] = ()
     mapped: Mapping[str, str] = field(default_factory=dict)
@@ -229,7 +231,7 @@ def plan_removal(engine: Engine, index: str, helpers: Sequence[str] = ()) -> Rem
         if (path := str((stored_recipe(mappings) or {}).get("field") or ""))
     }
     there = tuple(name for name in helpers if engine.index_exists(name))
-    templates, components, problems = _templates(engine, list(found))
+    templates, shared, components, problems = _templates(engine, list(found))
     if not (fields or there or templates):
         raise ConfigError(f"index {index!r} has no recipe of shinglefold in its mappings: nothing to remove")
     documents = {}
@@ -241,7 +243,7 @@ def plan_removal(engine: Engine, index: str, helpers: Sequence[str] = ()) -> Rem
         if field_mapping(found[name], path) is not None:
             documents[name] = _count(engine, name, path)
     mapped = {name: path for name, path in fields.items() if field_mapping(found[name], path) is not None}
-    return Removal(fields, documents, templates, components, there, mapped, problems)
+    return Removal(fields, documents, templates, shared, components, there, mapped, problems)
 
 
 def carry_out_removal(
@@ -282,17 +284,19 @@ def carry_out_removal(
 
 def _templates(
     engine: Engine, indices: Sequence[str]
-) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, tuple[str, ...]]]:
-    """Return our index templates for some indices, their components, and templates that need a component."""
+) -> tuple[tuple[str, ...], dict[str, str], tuple[str, ...], dict[str, tuple[str, ...]]]:
+    """Return our index templates for some indices alone, those for others, too, components, and problems."""
     if engine.templates is None:
-        return (), (), {}
+        return (), {}, (), {}
     bodies = engine.templates.index_templates()
     fitting = {
         name: body
         for name, body in bodies.items()
         if any(patterns_overlap(index, one) for index in indices for one in body.get("index_patterns", ()))
     }
-    ours = tuple(name for name, body in fitting.items() if is_ours(body))
+    served = {name: _served(engine, body, indices) for name, body in fitting.items() if is_ours(body)}
+    ours = tuple(name for name, others in served.items() if not others)
+    shared = {name: others[0] for name, others in served.items() if others}
     components: list[str] = []
     problems: dict[str, tuple[str, ...]] = {}
     for component in dict.fromkeys(part for body in fitting.values() for part in body.get("composed_of", ())):
@@ -300,7 +304,7 @@ def _templates(
         if stored is None or not is_ours(stored):
             continue
         users = [name for name, body in bodies.items() if component in body.get("composed_of", ())]
-        if others := [name for name in users if name in fitting and name not in ours]:
+        if others := [name for name in users if name in fitting and name not in served]:
             problems |= {
                 f"index template {name}": (
                     f"it uses the component template {component!r} of shinglefold: take that out of its "
@@ -310,7 +314,17 @@ def _templates(
             }
         elif set(users) <= set(ours):
             components.append(component)
-    return ours, tuple(components), problems
+    return ours, shared, tuple(components), problems
+
+
+def _served(engine: Engine, template: Mapping[str, Any], without: Sequence[str]) -> list[str]:
+    """Return the indices with a recipe that a template fits, without some."""
+    return [
+        name
+        for pattern in template.get("index_patterns", ())
+        for name, mappings in engine.all_mappings(pattern).items()
+        if name not in without and stored_recipe(mappings) is not None
+    ]
 
 
 def _query(path: str) -> JSON:

@@ -258,6 +258,11 @@ def _removal_lines(plan: "Removal", files: Sequence[str], hints: "Hints") -> lis
         *(f"- file {name}" for name in files),
     ]
     lines += [f"{place}: {hints.complete(one)}" for place, some in plan.problems.items() for one in some]
+    lines += [
+        f"index template {name} stays, as it serves {other}, too; remove that first, or delete the template: "
+        f"DELETE /_index_template/{name}"
+        for name, other in plan.shared_templates.items()
+    ]
     if plan.mapped:
         fields = ", ".join(f"[{path}] of {name}" for name, path in plan.mapped.items())
         lines.append(

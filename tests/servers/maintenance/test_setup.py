@@ -13,6 +13,7 @@ from support.servers.admin import ask
 
 from shinglefold.errors import ConfigError, UnsupportedQuery
 from shinglefold.ingest import Pipeline, default_definition, default_recipe, index_documents, mappings
+from shinglefold.ingest.index_mapping import recipe_mappings
 from shinglefold.maintenance import (
     BackfillOptions,
     Plan,
@@ -342,6 +343,12 @@ def test_what_was_set_up_is_removed_while_others_write_and_what_stays_is_named(
     assert (plan.documents, plan.helpers, plan.mapped) == ({index: 230}, (helper,), {index: "_dedup"})
     assert (plan.index_templates, plan.component_templates) == ((asked.name,), (asked.component,))
     assert everything(engine, index)[0]["_source"].get("_dedup")
+    # A template that serves another index stays.
+    engine.create_index(f"{asked.name}-2", recipe_mappings(recipe), {"number_of_shards": 1})
+    shared = plan_removal(engine, index)
+    assert (shared.index_templates, shared.component_templates) == ((), ())
+    assert shared.shared_templates == {asked.name: f"{asked.name}-2"}
+    engine.delete_index(f"{asked.name}-2")
     racing = Racing(engine, index)
     counts = carry_out_removal(racing, plan)
     assert (counts.read, counts.removed, counts.left, list(counts.reasons)) == (230, 229, 1, ["page-3"])
