@@ -58,7 +58,7 @@ _REFUSED = {
     "index pages.jsonl --dead-letters failed.jsonl": "failed.jsonl",
     "index pages.jsonl --pipeline secret.jsonl": "secret.jsonl",
     "index pages.jsonl --mapping secret.jsonl": "secret.jsonl",
-    "add pages pages.jsonl": "data",
+    "add pages.jsonl": "data",
     "backfill pages --workers 1": "data",
     "setup pages --preset classic": "data",
     "delete pages --yes": "data",
@@ -139,8 +139,8 @@ def ran(place) -> dict[str, Ran]:
 @pytest.mark.parametrize("command", _WORKS)
 def test_what_only_reads_works(ran, command):
     assert ran[command].code == 0
-    # What sign writes to standard output has its summary beside it.
-    assert not ran[command].err or command.startswith("sign")
+    # What sign and groups write to standard output has its counts beside it.
+    assert not ran[command].err or command.startswith(("sign", "groups"))
 
 
 @pytest.mark.parametrize("command", _REFUSED)

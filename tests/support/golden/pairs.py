@@ -1,4 +1,4 @@
-"""What ``shinglefold groups --pairs --json`` prints, byte for byte but for what decided."""
+"""What ``shinglefold groups --pairs --json`` prints, byte for byte but for what decided and titles."""
 
 import re
 from pathlib import Path
@@ -21,7 +21,7 @@ def pairs(folder: Path, corpus: str) -> dict[str, Any]:
     found = {}
     for preset in PRESETS[corpus]:
         out = printed("groups", "--pairs", "--json", "--preset", preset, file_of(folder, corpus))
-        out = re.sub(rb', "decided_by": "\w+"}\n', b"}\n", out)
+        out = re.sub(rb', "decided_by": "\w+"(, "title_a": .*)?}\n', b"}\n", out)
         lines = out.decode().splitlines()
         found[preset] = {"pairs": len(lines), "all": digest(out), "blocks": in_blocks(lines, _BLOCK)}
     return found
