@@ -294,7 +294,8 @@ def narrowable(body: Mapping[str, Any]) -> bool:
     """Return whether the query alone finds the hits and may be nested in another one."""
     query = body.get("query")
     # A filtered kNN query finds other hits: it searches for k neighbours first.
-    return not (_BESIDE_QUERY & body.keys() or _TOP_ONLY & (query or {}).keys() or has_nearest(query))
+    top_only = isinstance(query, Mapping) and _TOP_ONLY & query.keys()
+    return not (_BESIDE_QUERY & body.keys() or top_only or has_nearest(query))
 
 
 def resumable(body: Mapping[str, Any]) -> bool:
