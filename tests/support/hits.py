@@ -110,7 +110,7 @@ def match(
     """Whether two hits match, value by value."""
     if a.digest and (a.scheme, a.digest) == (b.scheme, b.digest):
         return True
-    if not (a.signed and b.signed and a.scheme == b.scheme == SCHEME.id and a.lang == b.lang):
+    if not (a.signed and b.signed and a.scheme == b.scheme == SCHEME.id):
         return False
     agreeing = sum(x == y for x, y in zip(values_of(a).tolist(), values_of(b).tolist(), strict=True))
     common = len(set(_grouped(a)) & set(_grouped(b))) if shared else 0
