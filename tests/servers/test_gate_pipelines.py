@@ -105,7 +105,7 @@ def test_documents_that_are_not_stored_as_they_were_signed_are_told(
         assert ("backfill" in caplog.text) == bool(counts)
         place = tmp_path / "texts.jsonl"
         place.write_text("".join(json.dumps({"id": text[0], "body": text}) + "\n" for text in texts[2:]))
-        code = main(["add", index, str(place), "--policy", "tag", "--engine", server.url])
+        code = main(["add", str(place), "--index", index, "--policy", "tag", "--engine", server.url])
         out = capsys.readouterr()
         assert code == (3 if counts else 0)
         assert (f"shinglefold backfill {index} --engine {server.url}" in out.out + out.err) == bool(counts)

@@ -35,7 +35,7 @@ WAYS = {
 
 def fingerprints(folder: Path, corpus: str) -> dict[str, Any]:
     """Return how many pages have a signature, and a digest of the stored fields of each 200 in order."""
-    stored = [page["dedup"] for page in _prepared(file_of(folder, corpus))[1]]
+    stored = [page["_dedup"] for page in _prepared(file_of(folder, corpus))[1]]
     rows = [[field.get(part) for part in _PARTS] for field in stored]
     signed = sum("signature" in field for field in stored)
     return {"pages": len(rows), "signed": signed, "all": digest(rows), "blocks": in_blocks(rows, 200)}
