@@ -1,6 +1,7 @@
 """Plan and carry out the deletion of an index, of documents, or of what shinglefold stored."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -319,10 +320,14 @@ def _templates(
 
 def _served(engine: Engine, template: Mapping[str, Any], without: Sequence[str]) -> list[str]:
     """Return the indices with a recipe that a template fits, without some."""
+    found: dict[str, JSON] = {}
+    for pattern in template.get("index_patterns", ()):
+        # A pattern may be the whole name of an index to come.
+        with suppress(IndexMissing):
+            found |= engine.all_mappings(pattern)
     return [
         name
-        for pattern in template.get("index_patterns", ())
-        for name, mappings in engine.all_mappings(pattern).items()
+        for name, mappings in found.items()
         if name not in without and stored_recipe(mappings) is not None
     ]
 

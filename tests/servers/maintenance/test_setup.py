@@ -343,7 +343,11 @@ def test_what_was_set_up_is_removed_while_others_write_and_what_stays_is_named(
     assert (plan.documents, plan.helpers, plan.mapped) == ({index: 230}, (helper,), {index: "_dedup"})
     assert (plan.index_templates, plan.component_templates) == ((asked.name,), (asked.component,))
     assert everything(engine, index)[0]["_source"].get("_dedup")
-    # A template that serves another index stays.
+    # A template may name an index to come, and stays if it serves another one.
+    template = engine.index_templates()[asked.name]
+    to_come = [*template["index_patterns"], f"{asked.name}-to-come"]
+    engine.put_index_template(asked.name, {**template, "index_patterns": to_come})
+    assert plan_removal(engine, index).index_templates == (asked.name,)
     engine.create_index(f"{asked.name}-2", recipe_mappings(recipe), {"number_of_shards": 1})
     shared = plan_removal(engine, index)
     assert (shared.index_templates, shared.component_templates) == ((), ())
