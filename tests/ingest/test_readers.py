@@ -399,6 +399,11 @@ def test_without_a_header_every_row_is_a_document(tmp_path: Path):
         ('{"id": "1", "meta": [{"a": 1}, {"host": "a", "n": 1, "host": "b"}]}', "host"),
         ('{"_id": "1", "_source": {"body": "a", "body": "b"}}', "body"),
         ('{"id": "1", "é": 1, "é": 2}', "é"),
+        # However many colons stand apart from their keys.
+        ('{"id" : "1", "body": "a", "body": "b"}', "body"),
+        ('{"id"\t: "1", "body": "a", "body": "b"}', "body"),
+        ('{"id"  : "1", "body" : "a", "body": "b"}', "body"),
+        ('{"id" \t: "1", "body": "a", "body": "b"}', "body"),
     ],
 )
 def test_a_key_that_occurs_twice_in_an_object_is_refused_by_name(tmp_path: Path, line: str, name: str):

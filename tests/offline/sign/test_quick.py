@@ -36,6 +36,7 @@ _LINES = [
     '{"body": ["no", "text"]}',
     '{"body": null, "title": "only a title of six words"}',
     '{"body": "twice", "body": "of two values one would be lost"}',
+    '{"price"\t: 1, "body" : "twice", "body": "of two values one would be lost"}',
     '{"price": 1, "body": "of two prices one would be lost", "price": 2}',
     "{" + ", ".join(f'"n{n}": {n}' for n in range(70)) + ', "body": "so many names beside one text"}',
     '{"title": "nothing", "_dedup": {"scheme": "sf2-forged"}, "body": "one two three four"}',
