@@ -3,6 +3,7 @@
 import gc
 import json
 import pickle
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -165,3 +166,45 @@ def test_most_lines_are_read_fast(monkeypatch):
     assert parse_line(Line(1, raw, ""), "a", _QUICK).document == {
         "_id": "5", "id": 5, "title": "Кот", "tags": ["a", 1, 0.5, None], "at": {"x": True},
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ('{"id": "1", "body": "a", "body": "b"}', "body"),
+        ('{"id": "1", "body": "body", "id": "2"}', "id"),
+        ('{"id": "1", "body": "a", "bod\\u0079": "b"}', "body"),
+        ('{"id": "1", "meta": {"host": "a", "host": "b"}}', "host"),
+        ('{"id": "1", "meta": [{"a": 1}, {"host": "a", "n": 1, "host": "b"}]}', "host"),
+        ('{"_id": "1", "_source": {"body": "a", "body": "b"}}', "body"),
+        ('{"id": "1", "é": 1, "é": 2}', "é"),
+        # However many colons stand apart from their keys.
+        ('{"id" : "1", "body": "a", "body": "b"}', "body"),
+        ('{"id"\t: "1", "body": "a", "body": "b"}', "body"),
+        ('{"id"  : "1", "body" : "a", "body": "b"}', "body"),
+        ('{"id" \t: "1", "body": "a", "body": "b"}', "body"),
+    ],
+)
+def test_a_key_that_occurs_twice_in_an_object_is_refused_by_name(tmp_path: Path, line: str, name: str):
+    file = tmp_path / "x.jsonl"
+    file.write_text(line, "utf-8")
+    (record,) = read(file)
+    assert record.document is None
+    assert record.raw == line
+    assert f"the key {name!r} occurs twice" in record.reason
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"id": "body", "body": "id"}',
+        '{"id": "1", "body": "\\"body\\": 1, \\"body\\": 2"}',
+        '{"id": "1", "meta": [{"host": "a"}, {"host": "b"}], "host": {"host": "c"}}',
+        '{"id": "1", "bod\\u0079": "b"}',
+    ],
+)
+def test_equal_keys_of_several_objects_and_equal_values_are_read(tmp_path: Path, line: str):
+    file = tmp_path / "x.jsonl"
+    file.write_text(line, "utf-8")
+    (record,) = read(file)
+    assert dict(record.document or {}).items() >= json.loads(line).items()

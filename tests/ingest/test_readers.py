@@ -389,44 +389,6 @@ def test_without_a_header_every_row_is_a_document(tmp_path: Path):
     assert len(found) == 3
 
 
-@pytest.mark.parametrize(
-    ("line", "name"),
-    [
-        ('{"id": "1", "body": "a", "body": "b"}', "body"),
-        ('{"id": "1", "body": "body", "id": "2"}', "id"),
-        ('{"id": "1", "body": "a", "bod\\u0079": "b"}', "body"),
-        ('{"id": "1", "meta": {"host": "a", "host": "b"}}', "host"),
-        ('{"id": "1", "meta": [{"a": 1}, {"host": "a", "n": 1, "host": "b"}]}', "host"),
-        ('{"_id": "1", "_source": {"body": "a", "body": "b"}}', "body"),
-        ('{"id": "1", "é": 1, "é": 2}', "é"),
-        # However many colons stand apart from their keys.
-        ('{"id" : "1", "body": "a", "body": "b"}', "body"),
-        ('{"id"\t: "1", "body": "a", "body": "b"}', "body"),
-        ('{"id"  : "1", "body" : "a", "body": "b"}', "body"),
-        ('{"id" \t: "1", "body": "a", "body": "b"}', "body"),
-    ],
-)
-def test_a_key_that_occurs_twice_in_an_object_is_refused_by_name(tmp_path: Path, line: str, name: str):
-    (record,) = read_all(write(tmp_path / "x.jsonl", line))
-    assert record.document is None
-    assert record.raw == line
-    assert f"the key {name!r} occurs twice" in record.reason
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        '{"id": "body", "body": "id"}',
-        '{"id": "1", "body": "\\"body\\": 1, \\"body\\": 2"}',
-        '{"id": "1", "meta": [{"host": "a"}, {"host": "b"}], "host": {"host": "c"}}',
-        '{"id": "1", "bod\\u0079": "b"}',
-    ],
-)
-def test_equal_keys_of_several_objects_and_equal_values_are_read(tmp_path: Path, line: str):
-    (record,) = read_all(write(tmp_path / "x.jsonl", line))
-    assert dict(record.document or {}).items() >= json.loads(line).items()
-
-
 _PACKED = {
     "bzip2": bz2.compress(b'{"id": "1"}\n'),
     "xz": lzma.compress(b'{"id": "1"}\n'),
