@@ -203,10 +203,15 @@ def patterns_overlap(one: str, other: str) -> bool:
     return one[0] == other[0] and patterns_overlap(one[1:], other[1:])
 
 
-def pattern_of(index: str) -> str:
-    """Return the pattern of an index and those that will replace it: ``pages-*`` for ``pages-000001``."""
+def pattern_of(index: str, alias: str = "") -> str:
+    """Return the pattern of an index and those that will replace it: ``pages-*`` for ``pages-000001``.
+
+    Where the index is named after its alias, so is the pattern: digits at the end of ``news-2024`` are a name.
+    """
+    if alias and (match := re.match(rf"({re.escape(alias)}[._-])\d", index)):
+        return f"{match[1]}*"
     stem = re.sub(r"(?:(?<=[._-])\d[\d._-]*|\d+)$", "", index)
-    return f"{stem}*" if stem != index else f"{index}-*"
+    return f"{stem}*" if stem not in {"", index} else f"{index}-*"
 
 
 def _shared(patterns: tuple[str, ...], others: list[str]) -> str:

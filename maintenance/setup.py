@@ -254,7 +254,7 @@ def template_notes(
     covered = [*request.patterns, *(pattern for patterns in using.values() for pattern in patterns)]
     for name in request.indices:
         behind, _ = ((), "") if "*" in name else templates.writes_to(name)
-        to_come = tuple(dict.fromkeys(pattern_of(index) for index in behind if index != name))
+        to_come = tuple(dict.fromkeys(pattern_of(index, name) for index in behind if index != name))
         if open_ones := [one for one in to_come if not any(patterns_overlap(one, have) for have in covered)]:
             notes.append(
                 f"{name} is an alias: an index that replaces {few(behind)} needs these fields before "

@@ -13,6 +13,7 @@ from shinglefold.maintenance.preconditions import (
     compare_mappings,
     conflicting_templates,
     field_obstacles,
+    pattern_of,
     patterns_overlap,
     source_obstacles,
     write_obstacles,
@@ -294,3 +295,19 @@ def test_templates_that_have_the_fields_or_other_indices_lose_nothing():
         )
         == {}
     )
+
+
+@pytest.mark.parametrize(
+    ("index", "alias", "pattern"),
+    [
+        ("pages-000001", "pages", "pages-*"),
+        ("pages_7", "pages", "pages_*"),
+        ("pages-v3", "pages", "pages-v*"),
+        ("pages-2024.01.02", "all", "pages-*"),
+        ("news-2024-1", "news-2024", "news-2024-*"),
+        ("pages", "all", "pages-*"),
+        ("2024", "pages", "2024-*"),
+    ],
+)
+def test_the_pattern_of_indices_to_come_is_no_wider_than_their_alias(index, alias, pattern):
+    assert pattern_of(index, alias) == pattern
