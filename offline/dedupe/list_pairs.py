@@ -36,10 +36,12 @@ class PairList:
 
     Args:
         memory: the most bytes that the pairs may take.
+        of_groups: whether groups are made of them, which another linkage makes without a list.
     """
 
-    def __init__(self, memory: int) -> None:
+    def __init__(self, memory: int, of_groups: bool = False) -> None:
         self._most = memory // _A_PAIR
+        self._remedy = "take --linkage connected, which lists none, or " if of_groups else ""
         self._blocks: list[Rows] = [np.zeros(0, PAIR)]
         self._count = 0
 
@@ -52,9 +54,9 @@ class PairList:
         self._count += len(rows)
         if self._count > self._most:
             raise ConfigError(
-                f"there are more than {self._most:,} pairs, which is what --memory holds: give more memory, "
-                "or a smaller --most-shared, or group files with Spark: "
-                "python -m shinglefold.cli.spark groups"
+                f"there are more than {self._most:,} pairs, which is what --memory holds: {self._remedy}give "
+                "more memory, or a smaller --most-shared, or group files with Spark: python -m "
+                "shinglefold.cli.spark groups"
             )
         self._blocks.append(rows)
 
@@ -80,7 +82,7 @@ def all_pairs(
     Raises:
         ConfigError: there are more pairs than memory holds.
     """
-    found, copies = PairList(options.memory), _PairCopies(duplicates, options.limit(len(table)))
+    found, copies = PairList(options.memory, only_firsts), _PairCopies(duplicates, options.limit(len(table)))
     for rows in copies.of_equal_texts(~duplicates.is_duplicate if only_firsts else None):
         found.add(rows)
 

@@ -1,7 +1,7 @@
 """``shinglefold regroup INDEX``: find the groups of a whole index anew."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import click
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from shinglefold.cli.session.recipe import Target
     from shinglefold.grouping.regroup import RegroupSummary
     from shinglefold.model.recipe import Recipe
+from shinglefold.model.linkage import LINKAGE, Linkage
 
 
 @command(
@@ -28,9 +29,9 @@ if TYPE_CHECKING:
 @click.argument("index", metavar="INDEX")
 @click.option(
     "--linkage",
-    type=click.Choice(["leader", "connected"]),
-    help="leader (the default): each member resembles the leader of its group; connected: chains of pairs are"
-    " one group.",
+    type=click.Choice(get_args(Linkage)),
+    help="leader: each member resembles the leader of its group; connected: chains of pairs are one group; "
+    f"by default as the index notes, else {LINKAGE}.",
 )
 @click.option(
     "--order",

@@ -21,6 +21,8 @@ from shinglefold.cli.framework.output import (
 )
 from shinglefold.cli.options.definitions import engine_option, title_field_option
 
+from shinglefold.errors import ShinglefoldError
+from shinglefold.model.linkage import LINKAGE
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -142,7 +144,7 @@ def _report_files(
     tally = GroupTally(_FIELD, names)
     index = sources[0] if len(sources) == 1 else f"{len(sources)} files"
     with open_collection(invocation, sources, shown=tally.shown, **given) as found:
-        labels = found.linking.labels("leader")
+        labels = found.linking.labels(LINKAGE)
         absent = {host_field, date_field, title_field} - {"", ReportFields().title}
         for begin in range(0, len(labels), _TOGETHER):
             rows = np.arange(begin, min(begin + _TOGETHER, len(labels)))
@@ -151,7 +153,7 @@ def _report_files(
             absent = {name for name in absent if not any(name in hit["_source"] for hit in hits)}
         if absent and len(labels):
             raise click.UsageError(f"report: no document has the field {min(absent)!r}")
-        made = replace(tally.report(index, most), linkage="leader")
+        made = replace(tally.report(index, most), linkage=LINKAGE)
         members = {}
         for number, one in made.listed.items():
             rows = np.flatnonzero(labels == number)[:MEMBERS]
