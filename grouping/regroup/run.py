@@ -323,7 +323,7 @@ class _Regrouping:
             self.engine,
             self.index,
             backoff=given.backoff,
-            keep_alive=keep_alive_for(given.requests_per_second),
+            keep_alive=self.pace.keep_alive,
             fields=reader.fields,
             values=dates,
         )

@@ -9,14 +9,19 @@ from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
 from shinglefold.cli.framework.next_commands import chain, repeat_command
 from shinglefold.cli.framework.output import progress_bar, remark, warn, write_json, write_lines
 from shinglefold.cli.options.definitions import NumberRange, engine_option, verify_by_options
-from shinglefold.cli.session.maintenance import checkpoint_option, checkpoint_path, report_stop
+from shinglefold.cli.session.maintenance import (
+    checkpoint_option,
+    checkpoint_path,
+    report_stop,
+    requests_per_second_option,
+)
 from shinglefold.errors import ConfigError
+from shinglefold.model.linkage import LINKAGE, Linkage
 
 if TYPE_CHECKING:
     from shinglefold.cli.session.recipe import Target
     from shinglefold.grouping.regroup import RegroupSummary
     from shinglefold.model.recipe import Recipe
-from shinglefold.model.linkage import LINKAGE, Linkage
 
 
 @command(
@@ -59,13 +64,7 @@ from shinglefold.model.linkage import LINKAGE, Linkage
     is_flag=True,
     help="Ignore the linkage, thresholds and scope that an earlier run stored in the index.",
 )
-@click.option(
-    "--requests-per-second",
-    type=NumberRange(0),
-    default=0.0,
-    metavar="N",
-    help="The most documents to read, and to write, a second; by default without a limit.",
-)
+@requests_per_second_option
 @checkpoint_option
 @engine_option
 @click.pass_obj
