@@ -8,7 +8,7 @@ import pytest
 
 def test_the_report_of_the_example_site(run, examples_file):
     run("index", examples_file, "--index", "site", "--engine", "here", "--groups", "--workers", 1)
-    ran = run("report", "site", "--engine", "here", "--html", "report.html", "--most", 3)
+    ran = run("report", "site", "--engine", "here", "--page", "report.html", "--most", 3)
     assert (ran.code, ran.err) == (0, "")
     told = run("report", "site", "--engine", "here", "--json", "--most", 3).json()
     assert told["documents"] == 166
@@ -31,7 +31,7 @@ def test_an_index_without_numbers_says_how_to_get_them(run, examples_file):
 
 def test_a_page_that_can_not_be_written_is_told(run, examples_file):
     run("index", examples_file, "--index", "site", "--engine", "here", "--groups", "--workers", 1)
-    ran = run("report", "site", "--engine", "here", "--html", "no/such/folder.html")
+    ran = run("report", "site", "--engine", "here", "--page", "no/such/folder.html")
     assert ran.code == 1
     assert "cannot write no/such/folder.html" in ran.err
 
@@ -48,18 +48,18 @@ def test_a_field_that_no_document_can_have_is_told_with_the_nearest(run, example
 def test_a_page_takes_the_place_of_a_page_and_of_nothing_else(run, examples_file):
     run("index", examples_file, "--index", "site", "--engine", "here", "--groups", "--workers", 1)
     Path("notes.md").write_text("dear")
-    ran = run("report", "site", "--engine", "here", "--html", "notes.md")
+    ran = run("report", "site", "--engine", "here", "--page", "notes.md")
     assert (ran.code, Path("notes.md").read_text()) == (2, "dear")
     assert "notes.md holds something else" in ran.err
     for _ in range(2):
-        assert run("report", "site", "--engine", "here", "--html", "report.html").code == 0
+        assert run("report", "site", "--engine", "here", "--page", "report.html").code == 0
     assert not list(Path.cwd().glob("*.part"))
 
 
 def test_a_report_of_files_is_that_of_an_index_of_them(run, examples_file):
     run("index", examples_file, "--index", "site", "--engine", "here", "--groups", "--workers", 1)
     stored = run("report", "site", "--engine", "here", "--json", "--most", 100).json()
-    told = run("report", examples_file, "--json", "--most", 100, "--html", "report.html").json()
+    told = run("report", examples_file, "--json", "--most", 100, "--page", "report.html").json()
     for name in ("documents", "groups", "shared", "copies", "sizes", "languages", "months", "linkage"):
         assert told[name] == stored[name], name
     assert _members(told) == _members(stored)
@@ -93,7 +93,8 @@ def test_files_of_any_kind_are_reported_together(run, name):
         ("a.csv --engine here", "files need no index: leave --engine out"),
         ("a.csv --host-field hots", "no document has the field 'hots'"),
         ("site other", "'site' and 'other' are no files, and a report is of one index"),
-        ("a.csv --html a.csv", "a.csv holds something else"),
+        ("site other --json", "Of the files in site: shinglefold report site/ other --json"),
+        ("a.csv --page a.csv", "a.csv holds something else"),
     ],
 )
 def test_what_does_not_go_together_is_named(run, typed, says):

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from shinglefold.offline.dedupe.slots import Labels
 
 #: The options of a report of an index; files have the others, too, but no engine.
-_OF_INDICES = ("html", "host_field", "date_field", "title_field", "most", "engine")
+_OF_INDICES = ("page", "host_field", "date_field", "title_field", "most", "engine")
 #: The name of the fingerprint field in documents of files, which need not be that of the settings.
 _FIELD = "_dedup"
 #: How many documents of files are counted at a time.
@@ -42,12 +42,12 @@ _TOGETHER = 1 << 14
 @command(
     examples="""
     shinglefold report articles
-    shinglefold report articles --html report.html
-    shinglefold report articles.jsonl.gz --html report.html
+    shinglefold report articles --page report.html
+    shinglefold report articles.jsonl.gz --page report.html
     """
 )
 @click.argument("what", nargs=-1, required=True, metavar="INDEX|FILE...", type=Name("file"))
-@click.option("--html", metavar="FILE", help="Write an HTML file with plots, which needs no network.")
+@click.option("--page", metavar="FILE", help="Write an HTML page with plots, which needs no network.")
 @click.option("--host-field", default="", metavar="FIELD", help="Field of hosts or addresses.")
 @click.option("--date-field", default="", metavar="FIELD", help="Field of dates.")
 @title_field_option
@@ -70,7 +70,8 @@ def report(context: click.Context, /, **given: Any) -> int:  # noqa: ANN401 - as
     document that does not lead its group.
     """
     what, default = given.pop("what"), click.core.ParameterSource.DEFAULT
-    check_page(given["html"], "--html", what)
+    invocation: Invocation = context.obj
+    check_page(given["page"], "--page", what)
     of_files = any(map(_is_source, what))
     if len(what) > 1 and not of_files:
         raise click.UsageError(f"{what[0]!r} and {what[1]!r} are no files, and a report is of one index")
@@ -95,7 +96,7 @@ def _report_index(
     invocation: Invocation,
     index: str,
     *,
-    html: str | None,
+    page: str | None,
     host_field: str,
     date_field: str,
     title_field: str,
@@ -121,7 +122,7 @@ def _report_index(
                 listed=most,
                 progress=lambda read, share: bar(share, f"{read:,} read"),
             )
-    _write(invocation, made, html, target.command("regroup"))
+    _write(invocation, made, page, target.command("regroup"))
     return DONE
 
 
@@ -129,7 +130,7 @@ def _report_files(
     invocation: Invocation,
     sources: tuple[str, ...],
     *,
-    html: str | None,
+    page: str | None,
     host_field: str,
     date_field: str,
     title_field: str,
@@ -159,7 +160,7 @@ def _report_files(
             rows = np.flatnonzero(labels == number)[:MEMBERS]
             members[number] = members_of(_hits(found, labels, rows, index), (index, one.id), names)
         code = finish(found)
-    _write(invocation, made.with_members(members), html, "")
+    _write(invocation, made.with_members(members), page, "")
     return code
 
 
@@ -174,18 +175,18 @@ def _hits(
         yield {"_index": index, "_id": name, "_source": fields | {_FIELD: own}}
 
 
-def _write(invocation: Invocation, made: "GroupReport", html: str | None, remedy: str) -> None:
+def _write(invocation: Invocation, made: "GroupReport", page: str | None, remedy: str) -> None:
     """Print a report, and write its page."""
-    from shinglefold.grouping.report_html import page
+    from shinglefold.grouping.report_html import page as html_page
 
-    if html is not None:
-        write_page(html, page(made))
+    if page is not None:
+        write_page(page, html_page(made))
     if invocation.json:
         write_json(made.to_json())
         return
     _print(made, remedy)
-    if html is not None:
-        write_line(f"\nwritten to {printable(html)}")
+    if page is not None:
+        write_line(f"\nwritten to {printable(page)}")
 
 
 def _print(made: "GroupReport", remedy: str) -> None:
