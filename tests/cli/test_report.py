@@ -1,5 +1,6 @@
 """report: the groups of the example site, on the terminal, as JSON and as a page."""
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,7 @@ def test_files_of_any_kind_are_reported_together(run, name):
     ("typed", "says"),
     [
         ("site --field body", "'site' is no file, but an index: leave --field out"),
+        ("site --field body", "Of the files in site: shinglefold report site/ --field body"),
         ("a.csv --engine here", "files need no index: leave --engine out"),
         ("a.csv --host-field hots", "no document has the field 'hots'"),
         ("site other", "'site' and 'other' are no files, and a report is of one index"),
@@ -102,6 +104,19 @@ def test_what_does_not_go_together_is_named(run, typed, says):
     Path("site").mkdir()
     ran = run("report", *typed.split())
     assert (ran.code, says in ran.err) == (2, True), ran.err
+
+
+@pytest.mark.parametrize("engine", [(), ("--engine", "here")])
+def test_a_folder_without_its_slash_is_named_with_the_command_that_reads_it(run, examples_file, engine):
+    run("index", examples_file, "--index", "other", *engine, "--workers", 1)
+    for name, why in (("site", "no index"), ("my site", "not a valid index name")):
+        Path(name).mkdir()
+        Path(name, "a.txt").write_text("The old bridge is closed until Monday because the river rises.")
+        ran = run("report", name, *engine, "--most", 3)
+        assert (ran.code, why in ran.err) == (1, True)
+        _, _, command = ran.err.strip().partition(f"Of the files in {name}: shinglefold ")
+        assert shlex.split(command) == ["report", f"{name}/", "--most", "3"]
+        assert run(*shlex.split(command)).code == 0
 
 
 def test_a_source_that_is_missing_or_empty_is_told(run):

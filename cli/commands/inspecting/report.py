@@ -9,6 +9,7 @@ import click
 
 from shinglefold.cli.commands.files.collection import comparison_options, finish, open_collection
 from shinglefold.cli.framework.command import DONE, Invocation, Name, command
+from shinglefold.cli.framework.next_commands import repeat_command
 from shinglefold.cli.framework.output import (
     check_page,
     format_share,
@@ -20,9 +21,9 @@ from shinglefold.cli.framework.output import (
     write_page,
 )
 from shinglefold.cli.options.definitions import engine_option, title_field_option
-
 from shinglefold.errors import ShinglefoldError
 from shinglefold.model.linkage import LINKAGE
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -73,18 +74,35 @@ def report(context: click.Context, /, **given: Any) -> int:  # noqa: ANN401 - as
     invocation: Invocation = context.obj
     check_page(given["page"], "--page", what)
     of_files = any(map(_is_source, what))
+    folders = _folders_remedy(invocation, what)
     if len(what) > 1 and not of_files:
-        raise click.UsageError(f"{what[0]!r} and {what[1]!r} are no files, and a report is of one index")
+        raise click.UsageError(
+            f"{what[0]!r} and {what[1]!r} are no files, and a report is of one index{folders}"
+        )
     for name in sorted({"engine"} if of_files else given.keys() - set(_OF_INDICES)):
         if context.get_parameter_source(name) is not default:
             option = next(one for one in context.command.params if one.name == name).opts[0]
             reason = "files need no index" if of_files else f"{what[0]!r} is no file, but an index"
-            raise click.UsageError(f"{reason}: leave {option} out")
+            raise click.UsageError(f"{reason}: leave {option} out{'' if of_files else folders}")
     own = {name: given.pop(name) for name in _OF_INDICES}
     if of_files:
         del own["engine"]
-        return _report_files(context.obj, what, **own, **given)
-    return _report_index(context.obj, what[0], **own)
+        return _report_files(invocation, what, **own, **given)
+    try:
+        return _report_index(invocation, what[0], **own)
+    except ShinglefoldError as error:
+        error.args = (f"{error}{folders}",)
+        raise
+
+
+def _folders_remedy(invocation: Invocation, what: Sequence[str]) -> str:
+    """Return the command that reads the folders of these names, as the end of a message; "" without any."""
+    folders = [name for name in what if os.path.isdir(name) and not _is_source(name)]
+    if not folders:
+        return ""
+    words = [f"{word}/" if word in folders else word for word in invocation.arguments]
+    # Files need no engine.
+    return f". Of the files in {' and '.join(folders)}: {repeat_command(words, engine=None)}"
 
 
 def _is_source(name: str) -> bool:
