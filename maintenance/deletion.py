@@ -379,6 +379,7 @@ class _Stripper:
                 except PitExpired:
                     continue
                 scan.close(position)
+                self.engine.refresh(index)
                 return
         raise PitExpired(f"the point in time was lost {RESTARTS} times; check the server, then continue")
 
