@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shinglefold.errors import ConfigError
+from shinglefold.model.linkage import Linkage
 from shinglefold.model.values import Int64s
 from shinglefold.offline.dedupe.fingerprint_table import Duplicates, FingerprintTable
 from shinglefold.offline.dedupe.list_pairs import Rows, all_pairs
@@ -87,7 +88,6 @@ def leader_labels(
 
 
 Sort = Literal["document", "resemblance", "similarity"]
-Linkage = Literal["connected", "leader"]
 #: How many pairs are yielded at a time.
 _TOGETHER = 1 << 16
 #: Resemblances are sorted by four digits, as many as are printed.
@@ -130,7 +130,7 @@ class Linking:
         """Return the first document of the group of each document, int32 (D,).
 
         Args:
-            linkage: ``connected``: chains of pairs are one group; ``leader``: each member matches the first.
+            linkage: ``leader``: each member matches the first; ``connected``: chains of pairs are one group.
 
         Raises:
             ConfigError: the linkage is ``leader``, and more documents have near-duplicates than memory holds.
