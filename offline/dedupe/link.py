@@ -18,12 +18,13 @@ from shinglefold.offline.dedupe.slots import (
     LargeBuckets,
     LinkOptions,
     PairJudge,
+    RowBuckets,
     RunMonitor,
     Skipped,
     SlotRows,
     iter_slots,
 )
-from shinglefold.sketch import DisjointSets, connect, leader_clusters, union_large_bucket
+from shinglefold.sketch import DisjointSets, connect, union_large_bucket
 
 
 def connected_labels(
@@ -51,6 +52,39 @@ def connected_labels(
         skipped.pairs += missed
         skipped.crowded += missed > 0
     return forest.labels(), skipped
+
+
+def leader_labels(
+    table: FingerprintTable, duplicates: Duplicates, options: LinkOptions, monitor: RunMonitor
+) -> tuple[Labels, Skipped]:
+    """Return the first document of the group of each document, int32 (D,), and what was not compared.
+
+    In order, a document in no group begins one, and later documents in no group that match it join.
+    Documents are compared within their connected component. So a crowd of n near-copies costs some n
+    verifications, and no pair is stored.
+
+    Raises:
+        ConfigError: more documents have near-duplicates than memory holds.
+    """
+    components, skipped = connected_labels(table, duplicates, options, monitor)
+    own = np.flatnonzero(~duplicates.is_duplicate)
+    rows = own[np.bincount(components[own], minlength=len(table))[components[own]] > 1]
+    buckets = RowBuckets(table, rows, duplicates.first, options.memory)
+    judge = PairJudge(table, buckets.slots)
+    free, leaders = np.ones(len(rows), np.bool_), np.arange(len(table), dtype=np.int32)
+    for place, row in enumerate(rows.tolist()):
+        if not free[place]:
+            continue
+        monitor.check()
+        for others, alike in ((buckets.equal(place), True), (buckets.candidates(place), False)):
+            near = others[free[others]]
+            if len(near) and not alike:
+                near = near[judge.verified(np.full(len(near), row), rows[near]).kept]
+            free[near] = False
+            leaders[rows[near]] = row
+    copies = np.flatnonzero(duplicates.is_duplicate)
+    leaders[copies] = leaders[duplicates.first[copies]]
+    return leaders, skipped
 
 
 Sort = Literal["document", "resemblance", "similarity"]
@@ -99,19 +133,11 @@ class Linking:
             linkage: ``leader``: each member matches the first; ``connected``: chains of pairs are one group.
 
         Raises:
-            ConfigError: the linkage is ``leader``, and there are more pairs than memory holds.
+            ConfigError: the linkage is ``leader``, and more documents have near-duplicates than memory holds.
         """
-        table, duplicates = self._table, self._duplicates
-        if linkage == "connected":
-            labels, self.skipped = connected_labels(table, duplicates, self._options, self._monitor)
-            return labels
-        rows, self.skipped = all_pairs(table, duplicates, self._options, self._monitor, only_firsts=True)
-        a, b = rows["a"].astype(np.int64), rows["b"].astype(np.int64)
-        del rows
-        leaders = leader_clusters(a, b, len(table))
-        copies = np.flatnonzero(duplicates.is_duplicate)
-        leaders[copies] = leaders[duplicates.first[copies]]
-        return leaders.astype(np.int32)
+        label = connected_labels if linkage == "connected" else leader_labels
+        labels, self.skipped = label(self._table, self._duplicates, self._options, self._monitor)
+        return labels
 
     def pairs(self, sort: Sort = "document") -> Iterator[Rows]:
         """Yield all pairs in blocks, in the order of their documents or the most alike first.

@@ -75,7 +75,7 @@ def test_an_option_takes_a_value_in_all_commands_or_in_none():
     for name, kind, where in (*_kinds(cli), *_kinds(spark)):
         found.setdefault(name, {}).setdefault(kind, []).append(where)
     differing = {name: kinds for name, kinds in found.items() if len(kinds) > 1}
-    # How many passages are shown, or that they are stored or shown; ids to delete, or that one is given.
+    # How many passages are shown, or that they are shown or stored; ids to delete, or that one is given.
     assert differing.keys() == {"--passages", "--id"}, differing
 
 
