@@ -15,7 +15,8 @@ from shinglefold.canon.unicode_tables import INVISIBLE, characters, homoglyph_ma
 
 #: The classes of words that can be facts. ``numbers``: numbers with their units, signs and model letters;
 #: ``letters``: single Latin capitals and sizes, with plus, minus or # behind them (XL, C++, Rh−);
-#: ``names``: capitalized words within sentences, and what stands before Chinese words for places.
+#: ``names``: capitalized words within sentences, but for those before models, and what stands before Chinese
+#: words for places.
 WordClass = Literal["numbers", "letters", "names"]
 
 #: Spellings of units, by their normal form; a word that ends with ``*`` stands for all words that begin so.
@@ -80,6 +81,7 @@ _WORDS = "AI"
 _WORD = re.compile(rf"{_LETTER}++")
 #: Behind these a capital begins a value, not a name.
 _BEGINS = ":•·|/–—"
+_MODEL_NEXT = re.compile(rf"\s{_LETTER}{{1,9}}-?\d")
 _PLACE = re.compile(rf"[{_HAN}]{{2}}(?=[路街区區县縣市镇鎮村])")
 #: The shortest name, and the letters of one that count: the others may be an ending.
 _SHORTEST, _STEM = 3, 5
@@ -263,6 +265,8 @@ def _names(plain: str) -> set[str]:
             word = match[0]
             begins = sentence[max(0, match.start() - 3) : match.start()].rstrip()[-1:]
             named = len(word) >= _SHORTEST and word[0].isupper() and word[1:].islower()
+            # A name before its model may begin the sentence in a copy; the model is a fact of its own.
+            named = named and not _MODEL_NEXT.match(sentence, match.end())
             if named and not (begins and begins in _BEGINS):
                 found.add(f"n:{word.casefold().replace('ё', 'е')[:_STEM]}")
     return found

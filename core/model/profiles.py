@@ -25,7 +25,7 @@ class Profile(NamedTuple):
 PROFILES: Mapping[str, Profile] = MappingProxyType(
     {
         "pages": Profile(),
-        "products": Profile(("numbers", "letters"), {"min_similarity": 0.85}, {"verify": "text"}),
+        "products": Profile(("numbers", "letters", "names"), {"min_resemblance": 0.4}),
         "chunks": Profile(("numbers",), {}, {"members": {"size": 20}}),
         "messages": Profile((), {}, {"linkage": "connected", "verify": "text"}),
     }
