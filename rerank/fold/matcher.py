@@ -286,7 +286,8 @@ def without_other_facts(
     if ones.facts is None or others.facts is None:
         return near
     here, there = ones.facts[rows, None], others.facts[None, begin:]
-    return near & ((here == there) | (here == 0) | (there == 0))
+    kept: Mask = near & ((here == there) | (here == 0) | (there == 0))
+    return kept
 
 
 def nonzero(near: Mask) -> tuple[Int64s, Int64s]:
