@@ -118,10 +118,25 @@ def fact_set(text: str, classes: Sequence[str] = ("numbers",)) -> frozenset[str]
     return frozenset(_normal_form(text, classes))
 
 
-def _normal_form(text: str, classes: Sequence[str]) -> list[str]:
+def numbers_of(text: str) -> frozenset[str]:
+    """Return the models of a text and its numbers one by one, in groups of three digits, without units."""
+    found: set[str] = set()
+    for one in _found(_BY.sub("×", _plain(text)).casefold(), found):
+        found.update(one.value.split())
+    return frozenset(found)
+
+
+def _plain(text: str) -> str:
+    """Return a text without invisible characters, and in compatibility form."""
     # NFKC would turn the sign into letters before the number, and exponents into digits.
-    seen = (text if text.isascii() else _invisible().sub("", text)).replace("№", " ")
-    plain = unicodedata.normalize("NFKC", seen.replace("²", "^2").replace("³", "^3"))
+    seen = text.replace("№", " ").replace("²", "^2").replace("³", "^3")
+    if not seen.isascii() and not _invisible().isdisjoint(seen):
+        seen = "".join([letter for letter in seen if letter not in _invisible()])
+    return unicodedata.normalize("NFKC", seen)
+
+
+def _normal_form(text: str, classes: Sequence[str]) -> list[str]:
+    plain = _plain(text)
     found = set[str]()
     if "numbers" in classes:
         found |= _numbers(plain)
@@ -284,9 +299,8 @@ def _latin() -> dict[int, str]:
 
 
 @cache
-def _invisible() -> re.Pattern[str]:
-    codes = np.flatnonzero(characters().kind == INVISIBLE).tolist()
-    return re.compile(f"[{''.join(map(re.escape, map(chr, codes)))}]")
+def _invisible() -> frozenset[str]:
+    return frozenset(map(chr, np.flatnonzero(characters().kind == INVISIBLE).tolist()))
 
 
 def _hash(facts: Sequence[str]) -> str:
