@@ -97,7 +97,7 @@ def test_files_texts_and_searches_show_the_same_groups_of_a_chain(run):
     texts = shinglefold.groups([one["body"] for one in given], languages=["en"])
     assert run("index", "chain.jsonl", "--index", "chain", "--workers", 1).code == 0
     body = {"query": {"match_all": {}}, "sort": ["number"], "ext": {"dedup": {"verify": "text"}}}
-    with shinglefold.open(Path("shinglefold-data"), "chain") as site:
+    with shinglefold.open(Path(".shinglefold"), "chain") as site:
         hits = site.search(body)["hits"]["hits"]
     shown = [[hit, *hit["inner_hits"]["duplicates"]["hits"]["hits"]] for hit in hits]
     searched = [sorted(int(one["_id"]) for one in group) for group in shown]
