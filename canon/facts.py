@@ -65,7 +65,11 @@ _NUMBER = (
     r"(?P<number>(?!0)\d{1,3}(?:[ ,.'’_]\d{3})+(?!\d)(?:[.,]\d{1,2}(?![\d.,]))?"
     r"|\d+(?:[.,]\d+){2,}|\d+(?:[.,]\d+)?)"
 )
-_BY = re.compile(r"(?<=\d)\s*[xх×*]\s*(?=\d)")
+_BY = re.compile(r"(\d)\s*[xх×*]\s*(?=\d)")
+_DIGITS = re.compile(r"\d+")
+#: What may belong to the digits behind it, and how far before them it may begin.
+_LEAD, _REACH = re.compile(rf"(?:{_LETTER}++-?|[<>≤≥]=?\s*|[$€₽₴¥]\s?)$"), 24
+
 #: What may end a sentence; whether it does, the next letter decides.
 _END = re.compile(r"[。！？；]|[.!?…][\"»”’')\]]*+\s++|\n\s*+")
 #: Numbers before ``г.`` that are years.
@@ -121,7 +125,7 @@ def fact_set(text: str, classes: Sequence[str] = ("numbers",)) -> frozenset[str]
 def numbers_of(text: str) -> frozenset[str]:
     """Return the models of a text and its numbers one by one, in groups of three digits, without units."""
     found: set[str] = set()
-    for one in _found(_BY.sub("×", _plain(text)).casefold(), found):
+    for one in _found(_BY.sub(r"\1×", _plain(text)).casefold(), found):
         found.update(one.value.split())
     return frozenset(found)
 
@@ -149,41 +153,77 @@ def _normal_form(text: str, classes: Sequence[str]) -> list[str]:
 
 def _numbers(plain: str) -> set[str]:
     """Return models, and the numbers of each sentence that have one unit, in their order."""
-    plain = _BY.sub("×", plain)
+    plain = _BY.sub(r"\1×", plain)
+    folded = _folded(plain)
     found: set[str] = set()
-    for sentence in _sentences(plain):
-        runs: dict[str, list[str]] = {}
-        folded = sentence.casefold()
-        for one in _with_shared_units(folded, list(_found(folded, found))):
-            runs.setdefault(one.unit, []).append(one.value)
-        found |= {f"{unit}:{' '.join(run)}" for unit, run in runs.items()}
-    return found
+    sentence: list[_Found] = []
+    for one in _found(folded, found):
+        if sentence and _is_end_between(plain, sentence[-1].end, one.start):
+            found |= _runs(folded, sentence)
+            sentence = []
+        sentence.append(one)
+    return found | _runs(folded, sentence)
+
+
+def _folded(plain: str) -> str:
+    """Return a text without case, of the same length."""
+    folded = plain.casefold()
+    if len(folded) == len(plain):
+        return folded
+    return "".join([small if len(small := one.casefold()) == 1 else one for one in plain])
+
+
+def _runs(folded: str, sentence: list[_Found]) -> set[str]:
+    runs: dict[str, list[str]] = {}
+    for one in _with_shared_units(folded, sentence):
+        runs.setdefault(one.unit, []).append(one.value)
+    return {f"{unit}:{' '.join(run)}" for unit, run in runs.items()}
+
+
+def _is_end_between(plain: str, begin: int, end: int) -> bool:
+    return any(_is_end(plain, match) for match in _END.finditer(plain, begin, end))
+
+
+def _is_end(plain: str, match: re.Match[str]) -> bool:
+    """Return whether a sentence ends here: the next letter decides, or a blank line."""
+    following = plain[match.end() : match.end() + 8].lstrip("\"«“‘'([-—– ")[:1]
+    return match[0][0] in "。！？；" or not following or following.isupper() or match[0].count("\n") > 1
 
 
 def _sentences(plain: str) -> Iterator[str]:
     begin = 0
     for match in _END.finditer(plain):
-        following = plain[match.end() : match.end() + 8].lstrip("\"«“‘'([-—– ")[:1]
-        if match[0][0] in "。！？；" or not following or following.isupper() or match[0].count("\n") > 1:
+        if _is_end(plain, match):
             yield plain[begin : match.start()]
             begin = match.end()
     yield plain[begin:]
 
 
-def _found(sentence: str, models: set[str]) -> Iterator[_Found]:
-    """Yield the numbers of a sentence, and add its models."""
-    for match in _pattern().finditer(sentence):
+def _found(folded: str, models: set[str]) -> Iterator[_Found]:
+    """Yield the numbers of a text, and add its models."""
+    at = 0
+    for digits in _DIGITS.finditer(folded):
+        begin = digits.start()
+        if begin < at:
+            continue
+        # Only what is near digits is looked at: most of a text has none.
+        lead = _LEAD.search(folded, max(at, begin - _REACH), begin)
+        match = lead and _pattern().match(folded, lead.start())
+        match = match or _pattern().match(folded, begin)
+        if match is None:
+            continue
+        at = match.end()
         if match["model"]:
             models.add(f"m:{match['model'].translate(_latin()).replace('-', '')}")
             continue
         number, unit = match["number"], _unit(match)
         signs = (match["than"] or "").strip().replace("≥", ">=").replace("≤", "<=")
         begin = match.start("number")
-        if begin and sentence[begin - 1] in _MINUS and _is_sign(sentence[max(0, begin - 9) : begin - 1]):
+        if begin and folded[begin - 1] in _MINUS and _is_sign(folded[max(0, begin - 9) : begin - 1]):
             signs += "-"
         if unit == "g" and _YEAR.fullmatch(number):
             unit = ""
-        yield _Found(signs + _value(number), unit, match.start(), match.end())
+        yield _Found(signs + _value(number), unit, match.start(), at)
 
 
 def _is_sign(before: str) -> bool:
