@@ -111,7 +111,7 @@ def facts_of(
         classes: those of ``WordClass`` that count.
         stated: for each text further facts, in a fixed order, such as the values of fields.
 
-    Cost: about 40 ns a character.
+    Cost: about 0.2 ms for 1,000 characters with many numbers, 0.6 ms with names.
     """
     further = iter(stated)
     return [_hash([*_normal_form(str(text), classes), *map(_stated, next(further, ()))]) for text in texts]
@@ -134,8 +134,8 @@ def _plain(text: str) -> str:
     """Return a text without invisible characters, and in compatibility form."""
     # NFKC would turn the sign into letters before the number, and exponents into digits.
     seen = text.replace("№", " ").replace("²", "^2").replace("³", "^3")
-    if not seen.isascii() and not _invisible().isdisjoint(seen):
-        seen = "".join([letter for letter in seen if letter not in _invisible()])
+    for one in () if seen.isascii() else _invisible().intersection(seen):
+        seen = seen.replace(one, "")
     return unicodedata.normalize("NFKC", seen)
 
 
