@@ -25,8 +25,7 @@ _HOSTS = ("host", "domain", "site", "url", "link")
 _DATES = ("published_at", "published", "date", "created_at", "updated_at", "timestamp", "@timestamp")
 #: Ranges of group sizes that are counted together; the last one has no end.
 _SIZES = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 9), (10, 19), (20, 49), (50, 99), (100, 0))
-_TITLE_LIMIT = 200
-_ADDRESSES = ("url", "link")
+_TITLE_LIMIT, _ADDRESSES = 200, ("url", "link")
 #: The members of a listed group that are shown.
 MEMBERS = 20
 #: The number of groups whose members are read by one request.
