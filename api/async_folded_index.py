@@ -93,7 +93,7 @@ class AsyncFoldedIndex:
         self._blocking: FoldedIndex | None = None
         self._lock = asyncio.Lock()
         self._gate: AsyncGate | None = None
-        self._fold = options.fold_options()
+        self._fold = options.fold_options(recipe)
         self._search = AsyncFoldedSearch(
             engine,
             options.scheme,

@@ -11,7 +11,7 @@ import numpy as np
 
 from shinglefold.api.index_options import thresholds
 from shinglefold.api.index_recipe import codes_with_any
-from shinglefold.canon.numeric_facts import numbers_of
+from shinglefold.canon.facts import numbers_of
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Fingerprinter
 from shinglefold.model.recipe import FIELD

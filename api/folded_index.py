@@ -437,4 +437,4 @@ class FoldedIndex:
 
     @cached_property
     def _fold(self) -> FoldOptions | None:
-        return self.options.fold_options()
+        return self.options.fold_options(self.recipe)

@@ -9,6 +9,8 @@ from shinglefold.api.index_recipe import MOST_NAMES, codes_with_any
 from shinglefold.contracts.engine import HasConnection
 from shinglefold.errors import RecipeMismatch
 from shinglefold.grouping import Policy
+from shinglefold.ingest.never_differ import NeverDiffer
+from shinglefold.model.profiles import profile_of
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal, check_sealed
@@ -28,7 +30,9 @@ class IndexOptions:
     languages: tuple[str, ...] | None = None
     fingerprint_field: str | None = None
     similarity: float | None = None
-    dedup: FoldOptions | None = None
+    profile: str | None = None
+    never_differ: tuple[str, ...] | None = None
+    dedup: FoldOptions | Mapping[str, Any] | None = None
     policy: Policy = field(default_factory=Policy)
     seal_key: str | None = None
     cursor_key: bytes | None = None
@@ -42,6 +46,8 @@ class IndexOptions:
         languages: Sequence[str] | None = None,
         fingerprint_field: str | None = None,
         similarity: float | None = None,
+        profile: str | None = None,
+        never_differ: Sequence[str] | None = None,
         dedup: FoldOptions | Mapping[str, Any] | None = None,
         policy: Policy | str = "refuse",
         seal_key: str | None = None,
@@ -58,6 +64,9 @@ class IndexOptions:
             if value is not None:
                 check_str(name, value)
         check_choice("on_trouble", on_trouble, get_args(OnTrouble))
+        profile_of(profile or "")
+        if isinstance(dedup, Mapping):
+            FoldOptions.parse(dedup)
         if not isinstance(policy, str | Policy):
             raise expected("policy", '"refuse", "tag" or a Policy (from shinglefold.grouping)', policy)
         if cursor_key is not None and not isinstance(cursor_key, str | bytes):
@@ -67,7 +76,9 @@ class IndexOptions:
             codes_with_any(languages),
             fingerprint_field,
             similarity,
-            dedup if dedup is None or isinstance(dedup, FoldOptions) else FoldOptions.parse(dedup),
+            profile,
+            None if never_differ is None else tuple(NeverDiffer.parse(never_differ).names),
+            dedup,
             Policy(policy) if isinstance(policy, str) else policy,  # type: ignore[arg-type]
             seal_key,
             cursor_key.encode() if isinstance(cursor_key, str) else cursor_key,
@@ -80,11 +91,19 @@ class IndexOptions:
             return recipe.scheme
         return recipe.scheme.with_options(**thresholds(self.similarity))
 
-    def fold_options(self) -> FoldOptions | None:
-        """Return the defaults of ``ext.dedup``; if the arguments have a ``similarity``, texts decide."""
-        if self.similarity is None or (self.dedup is not None and self.dedup.verify is not None):
-            return self.dedup
-        return replace(self.dedup or FoldOptions(), verify="text")
+    def fold_options(self, recipe: Recipe) -> FoldOptions | None:
+        """Return the defaults of ``ext.dedup``: those of the arguments, else of the profile of the index.
+
+        If the arguments have a ``similarity``, texts decide.
+        """
+        chosen = self.dedup
+        if not isinstance(chosen, FoldOptions):
+            own = profile_of(recipe.profile).dedup
+            base = FoldOptions.parse(own) if own else None
+            chosen = base if chosen is None else FoldOptions.parse(chosen, base)
+        if self.similarity is None or (chosen is not None and chosen.verify is not None):
+            return chosen
+        return replace(chosen or FoldOptions(), verify="text")
 
     def gate_policy(self) -> Policy:
         """Return the policy of the gate with the threshold of the arguments."""
@@ -108,6 +127,13 @@ class IndexOptions:
                 "languages",
             ),
             ("the fingerprint field", (recipe.field,), field, "fingerprint_field"),
+            ("the profile", (recipe.profile,), self.profile and (self.profile,), "profile"),
+            (
+                "what never differs",
+                NeverDiffer.parse(recipe.never_differ).names,
+                self.never_differ,
+                "never_differ",
+            ),
         )
         for what, found, wanted, name in given:
             if wanted and tuple(found) != tuple(wanted):

@@ -19,6 +19,7 @@ from shinglefold.errors import ConfigError, EngineError
 from shinglefold.grouping.intent_index import intents_name
 from shinglefold.ingest import Pipeline, default_definition
 from shinglefold.ingest.index_mapping import usual_properties
+from shinglefold.ingest.never_differ import NeverDiffer
 from shinglefold.ingest.recipe_recovery import recover_recipe
 from shinglefold.maintenance import (
     Plan,
@@ -29,11 +30,13 @@ from shinglefold.maintenance import (
     make_plan,
     plan_removal,
 )
+from shinglefold.model.profiles import profile_of
 from shinglefold.model.recipe import (
     Recipe,
     fingerprint_field,
     has_recipe,
     stored_recipe,
+    with_never_differ,
     with_passages,
 )
 from shinglefold.model.scheme import Scheme
@@ -54,6 +57,8 @@ def setup(
     fingerprint_field: str | None = None,
     groups: bool = False,
     passages: bool = False,
+    profile: str | None = None,
+    never_differ: Sequence[str] | None = None,
     seal_key: str | None = None,
     properties: Mapping[str, Any] | None = None,
 ) -> Plan:
@@ -72,6 +77,10 @@ def setup(
             else that of the settings. Queries that name no field leave out names that begin with ``_``.
         groups: whether documents get the number of their group.
         passages: whether to store the elements by which ``matches`` finds passages.
+        profile: the kind of content: ``"pages"``, ``"products"``, ``"chunks"`` or ``"messages"``; sets what
+            it needs (docs/pipelines.md). By default that of the index.
+        never_differ: what documents must have in common to fold: ``"numbers"`` and ``"letters"`` of their
+            texts, and names of fields such as ``"size"``; by default that of the profile, else of the index.
         seal_key: seals fingerprints; for a new index by default that of the settings.
         properties: the types of further fields of a new index, as in its mappings.
 
@@ -82,6 +91,9 @@ def setup(
     """
     check_bool("groups", groups)
     check_bool("passages", passages)
+    chosen = profile_of(profile or "")
+    if never_differ is None and profile is not None:
+        never_differ = chosen.never_differ
     settings = load_settings()
     with closing(open_engine(where)) as engine:
         found = mappings_or_none(engine, index)
@@ -89,12 +101,20 @@ def setup(
         stored = [Recipe.of(one, name) for name, one in found.items() if has_recipe(one)]
         before = stored[0] if stored else _recovered(engine, index, found, seal_key, settings)
         scheme = _scheme(before, codes_with_any(languages), preset, settings)
+        if chosen.decision:
+            scheme = scheme.with_options(**chosen.decision)
         target = fingerprint_field or (before.field if before else settings.field)
         key = seal_key or (settings.seal_key if before is None or before.sealed else "")
         recipe = _recipe(scheme, target, fields, Seal.parse(key) if key else None, before)
         recipe = replace(recipe, groups=groups or bool(before and before.groups))
+        recipe = replace(recipe, profile=profile or (before.profile if before else ""))
         if passages:
             recipe = replace(recipe, pipeline=with_passages(recipe.pipeline, recipe.field))
+        if never_differ is None and before is not None:
+            never_differ = before.never_differ
+        names = NeverDiffer.parse(never_differ or ()).names
+        if names != NeverDiffer.parse(recipe.never_differ).names:
+            recipe = replace(recipe, pipeline=with_never_differ(recipe.pipeline, recipe.field, names))
         plan = make_plan(engine, SetupRequest(recipe, (index,)))
         if plan.problems:
             found_problems = (f"{name}: {one}" for name, some in plan.problems.items() for one in some)

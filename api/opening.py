@@ -24,6 +24,8 @@ def open(  # noqa: A001 - documented, each with a default
     languages: Sequence[str] | None = None,
     fingerprint_field: str | None = None,
     similarity: float | None = None,
+    profile: str | None = None,
+    never_differ: Sequence[str] | None = None,
     dedup: FoldOptions | Mapping[str, Any] | None = None,
     policy: Any = "refuse",  # noqa: ANN401 - a name or a Policy
     seal_key: str | None = None,
@@ -41,6 +43,7 @@ def open(  # noqa: A001 - documented, each with a default
         fingerprint_field: must be that of the index.
         similarity: the edit similarity of words, 0 to 1, from which texts are near-duplicates; by
             default that of the index (0.8 unless set), which signatures estimate on pages of results.
+        profile, never_differ: must be those of the index; ``shinglefold.setup`` sets them.
         dedup: defaults for ``ext.dedup`` of requests, such as ``{"representative": "newest:date"}``.
         policy: what ``add`` does with a near-duplicate: ``"refuse"``, ``"tag"`` (number its group), or a
             ``Policy`` (from ``shinglefold.grouping``).
@@ -59,6 +62,8 @@ def open(  # noqa: A001 - documented, each with a default
         languages=languages,
         fingerprint_field=fingerprint_field,
         similarity=similarity,
+        profile=profile,
+        never_differ=never_differ,
         dedup=dedup,
         policy=policy,
         seal_key=seal_key,

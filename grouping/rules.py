@@ -11,7 +11,7 @@ from shinglefold.contracts.engine import Engine
 from shinglefold.errors import ConfigError, quote
 from shinglefold.model.linkage import Linkage, linkage_note
 from shinglefold.model.recipe import META_KEY, Recipe, stored_recipe
-from shinglefold.model.scheme import Decision, Facts, Scheme, Verify, verified_by
+from shinglefold.model.scheme import Decision, Scheme, Verify, verified_by
 from shinglefold.options.validation import (
     check_choice,
     check_fraction,
@@ -170,7 +170,6 @@ class Policy:
             ``signature``: the estimate decides. ``text``: the texts decide uncertain pairs. None follows a
             threshold given here, then the rules that the index stores for groups, then the scheme.
         min_similarity: the edit similarity that texts must reach.
-        facts: with ``numbers`` texts whose words with digits differ do not match.
     """
 
     action: PolicyAction = "refuse"
@@ -183,16 +182,12 @@ class Policy:
     max_characters: int | None = None
     verify: Verify | None = None
     min_similarity: float | None = None
-    facts: Facts = "any"
 
     def __post_init__(self) -> None:
         check_choice("policy", self.action, get_args(PolicyAction))
         check_int("most (documents of a group)", self.most, 1, 10_000)
         check_number("min_resemblance", self.min_resemblance, 0, 1, above=True, optional=True)
-        decided = self.rules.check()
-        check_choice("facts", self.facts, get_args(Facts))
-        if self.facts == "numbers" and (decided != "text" or self.measure == "containment"):
-            raise ConfigError("facts numbers compares texts: use it with verify text and measure resemblance")
+        self.rules.check()
         self._check_lengths()
 
     def _check_lengths(self) -> None:

@@ -12,11 +12,11 @@ from shinglefold.errors import InputError
 from shinglefold.grouping.rules import Rules
 from shinglefold.grouping.scope_values import Values
 from shinglefold.model.recipe import TEXTS, Recipe
-from shinglefold.model.scheme import Facts, Scheme
+from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import stored_parts
 from shinglefold.model.values import Fingerprint, Int64s
-from shinglefold.rerank.fold.matcher import Compared, Mask, Matcher, nonzero
+from shinglefold.rerank.fold.matcher import Compared, Mask, Matcher, nonzero, without_other_facts
 from shinglefold.rerank.fold.text_verification import TextStage, TextStages, TextVerdict
 from shinglefold.rerank.fold.uncertain_pairs import UncertaintyBand
 from shinglefold.rerank.hits import FingerprintColumns, FingerprintReader, field_values
@@ -282,7 +282,7 @@ class SimilarityModel:
         near |= (texts == theirs.digests[None, :]) & (texts >= 0)
         for column in range(len(self.scopes)):
             near &= ours.scopes[:, column, None] == theirs.scopes[None, :, column]
-        return near
+        return without_other_facts(near, ours, np.arange(len(ours)), theirs)
 
     def _likenesses(
         self, ours: FingerprintColumns, ones: Int64s, theirs: FingerprintColumns, others: Int64s
@@ -309,7 +309,6 @@ def text_stage(
     rules: Rules,
     canonicalizer: Canonicalizer | None = None,
     *,
-    facts: Facts = "any",
     wanted: bool = True,
     mappings: Mapping[str, Any] | None = None,
 ) -> TextStage:
@@ -317,13 +316,10 @@ def text_stage(
 
     Args:
         canonicalizer: a canonicalizer of the index's scheme; None makes one when a text is first read.
-        facts: other than ``any`` overrides the scheme.
         wanted: whether a missing dictionary is an error; else signatures decide.
         mappings: those of the index, which tell how fingerprints were made.
     """
     scheme = rules.apply_to(recipe.scheme)
-    if facts != "any":
-        scheme = scheme.with_options(verify="text", facts=facts)
     several = () if mappings is None else (mappings,)
     return TextStages(canonicalizer).stage(scheme, recipe.fields or TEXTS, wanted=wanted, mappings=several)
 
@@ -335,9 +331,8 @@ def similarity_model(
     values: Values,
     canonicalizer: Canonicalizer | None = None,
     *,
-    facts: Facts = "any",
     mappings: Mapping[str, Any] | None = None,
 ) -> SimilarityModel:
     """Return the model of an index by its recipe and rules; see ``text_stage`` for the options."""
-    stage = text_stage(recipe, rules, canonicalizer, facts=facts, mappings=mappings)
+    stage = text_stage(recipe, rules, canonicalizer, mappings=mappings)
     return SimilarityModel(recipe.scheme, recipe.field, rules, seal, stage, values=values)

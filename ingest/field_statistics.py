@@ -32,6 +32,9 @@ _MARKUP = re.compile(
     r"rsquo|shy|#\d{1,7}|#x[\da-f]{1,6});",
     re.IGNORECASE,
 )
+#: The most words of a card of goods, and the fewest texts that tell that they are cards.
+_CARD, _FEWEST = 60, 5
+_NUMBERS = re.compile(r"\d++")
 #: So many tags and references make a text HTML, or one at its beginning or end.
 _MANY_TAGS = 3
 
@@ -116,7 +119,8 @@ class TextCoverage:
     lack. ``unread``: other fields with a fifth of the text or more, titles first; no copies of what is read.
     ``mostly_unread``: one of them holds more than all that are read. ``titles_alone``: in most documents
     only titles are read. ``markup``: fields that are read and hold HTML, though documents do not say so, in a
-    tenth of those that have them; in how many, by field.
+    tenth of those that have them; in how many, by field. ``cards``: whether the texts are short and full of
+    numbers, as those of goods are.
     """
 
     documents: int = 0
@@ -126,6 +130,7 @@ class TextCoverage:
     mostly_unread: bool = False
     titles_alone: bool = False
     markup: Mapping[str, int] = field(default_factory=dict)
+    cards: bool = False
 
     @property
     def textless(self) -> bool:
@@ -165,8 +170,9 @@ def text_coverage(
     marked = Counter(name for one in documents for name in plain if _holds_unstated_html(one, name))
     markup = {name: count for name, count in marked.items() if 10 * count >= counts[name]}
     coverage = TextCoverage(
-        len(documents), read, lacking, titles_alone=2 * alone > len(documents), markup=markup
-    )
+        len(documents), read, lacking, titles_alone=2 * alone > len(documents), markup=markup,
+        cards=_are_cards(documents, names),
+    )  # fmt: skip
     if sources is None:
         return coverage
     texts = [_plain_texts(one) for one in documents]
@@ -185,6 +191,16 @@ def text_coverage(
     lacks_title = not any(map(_is_title, read))
     unread = tuple(name for name in sizes if name in large or (lacks_title and _is_title(name)))
     return replace(coverage, unread=unread, mostly_unread=max(sizes.values()) > known)
+
+
+def _are_cards(documents: Sequence[Mapping[str, Any]], fields: Sequence[str]) -> bool:
+    """Return whether most texts have at most ``_CARD`` words and two numbers or more."""
+    texts = [
+        " ".join(value for name in fields if isinstance(value := get(one, name), str)) for one in documents
+    ]
+    found = [text for text in texts if text]
+    cards = sum(len(text.split()) <= _CARD and len(_NUMBERS.findall(text)) >= 2 for text in found)
+    return len(found) >= _FEWEST and 4 * cards >= 3 * len(found)
 
 
 def has_titles_alone(document: Mapping[str, Any], fields: Sequence[str]) -> bool:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -13,11 +14,10 @@ import numpy as np
 
 from shinglefold.canon import Canonicalizer, check_canonicalizer
 from shinglefold.canon.chunking import LONG, Cuttable
-from shinglefold.canon.numeric_facts import facts_of
 from shinglefold.errors import ConfigError
 from shinglefold.ingest.batching import TEXT_BUDGET, blocks
 from shinglefold.model.scheme import Scheme, checked_scheme
-from shinglefold.model.values import Bytes, Fingerprint, Int64s, TokenBatch, Uint64s
+from shinglefold.model.values import FACTS_MARK, Bytes, Fingerprint, Int64s, TokenBatch, Uint64s
 from shinglefold.options.validation import check_texts
 from shinglefold.sketch import Pairs, Sketcher, Sketches, Texts, Words, find_leaders, find_pairs, letters
 
@@ -103,14 +103,12 @@ class UnstoredFingerprint(NamedTuple):
 
     ``sketches``: the fingerprint without keywords. ``supershingles``: all of them, as bytes. ``written``,
     ``canonical``: the words as ``Words.bytes_of`` yields them, empty unless the scheme verifies by text.
-    ``facts``: what ``facts_of`` returns, 0 if the scheme ignores numbers.
     """
 
     fingerprint: Fingerprint
     supershingles: bytes
     written: bytes = b""
     canonical: bytes = b""
-    facts: int = 0
 
 
 class Fingerprinter:
@@ -176,36 +174,51 @@ class Fingerprinter:
                 self.compile()
 
     def fingerprint(
-        self, texts: Sequence[Cuttable], languages: Sequence[str | None] | None = None
+        self,
+        texts: Sequence[Cuttable],
+        languages: Sequence[str | None] | None = None,
+        facts: Sequence[str] | None = None,
     ) -> list[Fingerprint]:
         """Return the fingerprint of each text, in order.
 
         Args:
             languages: the declared language of each text, or None to choose it word by word.
+            facts: what ``facts_of`` returns for each document, stored with its digest; None stores none.
 
         Raises:
             ConfigError: ``texts`` is one string, or the lists have different lengths.
         """
+        own = _facts(texts, facts)
         return [
             one
             for batch, sketches in self._sketched(texts, languages)
-            for one in self._finish(batch, sketches)
+            for one in self._finish(batch, sketches, own)
         ]
 
     def fingerprint_with_tokens(
-        self, texts: Sequence[Cuttable], languages: Sequence[str | None] | None = None
+        self,
+        texts: Sequence[Cuttable],
+        languages: Sequence[str | None] | None = None,
+        facts: Sequence[str] | None = None,
     ) -> Iterator[tuple[Fingerprint, Uint64s]]:
         """Yield the fingerprint and the token hashes of each text, in order."""
+        own = _facts(texts, facts)
         for batch, sketches in self._sketched(texts, languages):
             tokens = np.split(batch.hashes, batch.offsets[1:-1])
-            yield from zip(self._finish(batch, sketches), tokens[: len(batch)], strict=True)
+            yield from zip(self._finish(batch, sketches, own), tokens[: len(batch)], strict=True)
 
     def fingerprint_json(
-        self, texts: Sequence[Cuttable], languages: Sequence[str | None] | None = None
+        self,
+        texts: Sequence[Cuttable],
+        languages: Sequence[str | None] | None = None,
+        facts: Sequence[str] | None = None,
     ) -> list[bytes]:
         """Return ``Fingerprint.to_field`` of each text as JSON, in order."""
+        own = _facts(texts, facts)
         return [
-            one for batch, sketches in self._sketched(texts, languages) for one in self._json(batch, sketches)
+            one
+            for batch, sketches in self._sketched(texts, languages)
+            for one in self._json(batch, sketches, own)
         ]
 
     def batch_json(self, batch: TokenBatch) -> list[bytes]:
@@ -213,18 +226,22 @@ class Fingerprinter:
         return self._json(batch, self._sketches(batch))
 
     def fingerprint_arrays(
-        self, texts: Sequence[str], languages: Sequence[str | None] | None = None
+        self,
+        texts: Sequence[str],
+        languages: Sequence[str | None] | None = None,
+        facts: Sequence[str] | None = None,
     ) -> FingerprintArrays:
         """Return the fingerprints of all texts as arrays, in order."""
+        own = _facts(texts, facts)
         parts = [
-            (self._arrays(batch, sketches), Words.of(batch.hashes, batch.offsets))
+            (self._arrays(batch, sketches, own), Words.of(batch.hashes, batch.offsets))
             for batch, sketches in self._sketched(texts, languages)
         ]
         arrays = _joined([one for one, _ in parts] or [self._arrays(*self._sketch([], None))])
         if self.scheme.decision.verify != "text":
             return arrays
         canonical = Words.joined([words for _, words in parts])
-        return replace(arrays, texts=Texts(self.written(texts, languages), canonical, self._facts(texts)))
+        return replace(arrays, texts=Texts(self.written(texts, languages), canonical))
 
     def written(self, texts: Sequence[str], languages: Sequence[str | None] | None = None) -> Words:
         """Return the words of each text as written, not canonical."""
@@ -237,27 +254,25 @@ class Fingerprinter:
         return Words.of(batch.hashes, batch.offsets)
 
     def fingerprint_unstored(
-        self, texts: Sequence[str], languages: Sequence[str | None] | None = None
+        self,
+        texts: Sequence[str],
+        languages: Sequence[str | None] | None = None,
+        facts: Sequence[str] | None = None,
     ) -> list[UnstoredFingerprint]:
         """Return the fingerprint of each text with the data that an index does not store, in order."""
-        found = []
+        found, known = [], _facts(texts, facts)
         for batch, sketches in self._sketched(texts, languages):
             keys = self.sketcher.supershingles(sketches, every=True)
             words = Words.of(batch.hashes, batch.offsets).bytes_of()
-            rows = zip(self._finish(batch, sketches, keywords=False), keys, words, strict=True)
+            rows = zip(self._finish(batch, sketches, known, keywords=False), keys, words, strict=True)
             found += [(one, key.tobytes(), own) for one, key, own in rows]
         if self.scheme.decision.verify != "text":
             return [UnstoredFingerprint(one, keys) for one, keys, _ in found]
         written = self.written(texts, languages).bytes_of()
-        numbers = self._facts(texts)
-        facts: list[int] = [0] * len(found) if numbers is None else numbers.tolist()
         return [
-            UnstoredFingerprint(one, keys, own, canonical, fact)
-            for (one, keys, canonical), own, fact in zip(found, written, facts, strict=True)
+            UnstoredFingerprint(one, keys, own, canonical)
+            for (one, keys, canonical), own in zip(found, written, strict=True)
         ]
-
-    def _facts(self, texts: Sequence[str]) -> Uint64s | None:
-        return facts_of(texts) if self.scheme.decision.facts == "numbers" else None
 
     def _sketched(
         self, texts: Sequence[Cuttable], languages: Sequence[str | None] | None
@@ -290,11 +305,13 @@ class Fingerprinter:
         widths = (options.char_width if code in chars else options.word_width for code in languages)
         return np.fromiter(widths, np.int64, len(languages))
 
-    def _finish(self, batch: TokenBatch, sketches: Sketches, keywords: bool = True) -> list[Fingerprint]:
+    def _finish(
+        self, batch: TokenBatch, sketches: Sketches, facts: Iterator[str] | None = None, keywords: bool = True
+    ) -> list[Fingerprint]:
         with self.meter.stage("sketch"):
             words = self.sketcher.keywords(sketches) if keywords else [()] * len(batch)
             signatures = self.sketcher.signatures(sketches)
-            digests = self.sketcher.digests(batch.hashes, batch.offsets)
+            digests = _with_facts(self.sketcher.digests(batch.hashes, batch.offsets), facts)
         counts = sketches.shingles.tolist()
         self._count(batch, sketches)
         return [
@@ -309,26 +326,43 @@ class Fingerprinter:
             for d in range(len(batch))
         ]
 
-    def _json(self, batch: TokenBatch, sketches: Sketches) -> list[bytes]:
+    def _json(self, batch: TokenBatch, sketches: Sketches, facts: Iterator[str] | None = None) -> list[bytes]:
         self._count(batch, sketches)
         with self.meter.stage("sketch"):
-            return fields_json(self._id, self.sketcher, batch, sketches, self._signed_json)
+            return fields_json(self._id, self.sketcher, batch, sketches, self._signed_json, facts)
 
     def _count(self, batch: TokenBatch, sketches: Sketches) -> None:
         self.meter.languages.update(batch.languages)
         self.meter.counts["repairs"] += int(batch.repairs.sum())
         self.meter.counts["without_signature"] += len(batch) - int(sketches.valid.sum())
 
-    def _arrays(self, batch: TokenBatch, sketches: Sketches) -> FingerprintArrays:
+    def _arrays(
+        self, batch: TokenBatch, sketches: Sketches, facts: Iterator[str] | None = None
+    ) -> FingerprintArrays:
         return FingerprintArrays(
             self.sketcher.supershingles(sketches, every=True),
             self.sketcher.signatures(sketches),
             sketches.shingles,
             sketches.valid,
-            tuple(self.sketcher.digests(batch.hashes, batch.offsets)),
+            tuple(_with_facts(self.sketcher.digests(batch.hashes, batch.offsets), facts)),
             batch.languages,
             batch.repairs.astype(np.int64),
         )
+
+
+def _facts(texts: Sequence[Cuttable], facts: Sequence[str] | None) -> Iterator[str] | None:
+    """Return an iterator over the facts of all texts, from which blocks take theirs."""
+    if facts is not None and len(facts) != len(texts):
+        raise ConfigError(f"facts of {len(facts)} documents for {len(texts)} texts; give those of each")
+    return None if facts is None else iter(facts)
+
+
+def _with_facts(digests: list[str], facts: Iterator[str] | None) -> list[str]:
+    """Return digests followed by the next facts; a text without a digest has no facts."""
+    if facts is None:
+        return digests
+    own = list(islice(facts, len(digests)))
+    return [f"{one}{FACTS_MARK}{stated}" if one else "" for one, stated in zip(digests, own, strict=True)]
 
 
 def _joined(parts: Sequence[FingerprintArrays]) -> FingerprintArrays:
@@ -351,20 +385,22 @@ def sketch_json(sketcher: Sketcher, sketches: Sketches) -> Iterator[bytes]:
         yield b',"supershingles":[%b],"signature":"%b"}' % (words, signature)
 
 
-def fields_json(
+def fields_json(  # noqa: PLR0917 - as the fingerprinter calls it
     scheme: str,
     sketcher: Sketcher,
     batch: TokenBatch,
     sketches: Sketches,
     signed_json: Callable[[Sketcher, Sketches], Iterator[bytes]] = sketch_json,
+    facts: Iterator[str] | None = None,
 ) -> list[bytes]:
     """Return the fingerprint of each document of a block as JSON, like ``Fingerprint.to_field``.
 
     Args:
         scheme: the scheme's id.
         signed_json: ``sketch_json`` or its compiled equivalent.
+        facts: yields what ``facts_of`` returns for each document.
     """
-    digests = sketcher.digests(batch.hashes, batch.offsets)
+    digests = _with_facts(sketcher.digests(batch.hashes, batch.offsets), facts)
     rest = signed_json(sketcher, sketches)
     # A language code may need escapes; digests and ids never do.
     codes = {code: json.dumps(code, ensure_ascii=False)[1:-1] for code in set(batch.languages)}

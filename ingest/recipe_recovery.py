@@ -10,12 +10,21 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Document, Engine
 from shinglefold.errors import ConfigError, InputError, shorten
 from shinglefold.ingest.field_statistics import string_fields
+from shinglefold.ingest.never_differ import WORD_CLASSES, NeverDiffer
 from shinglefold.ingest.pipeline.pipeline import Pipeline, default_definition
-from shinglefold.model.recipe import PASSAGES, TEXTS, Recipe, fingerprint_field, with_keywords, with_passages
+from shinglefold.model.recipe import (
+    PASSAGES,
+    TEXTS,
+    Recipe,
+    fingerprint_field,
+    with_keywords,
+    with_never_differ,
+    with_passages,
+)
 from shinglefold.model.scheme import PRESETS, CanonOptions, Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import is_placeholder, stored_parts, without_fingerprint
-from shinglefold.model.values import Fingerprint
+from shinglefold.model.values import FACTS_MARK, Fingerprint
 from shinglefold.registry import references, usable
 
 #: The documents whose fingerprints are compared; the first few rule out most candidates.
@@ -87,7 +96,7 @@ def _lost(index: str, why: str) -> str:
     return (
         f"the recipe of index {index!r} is gone (_meta.shinglefold of its mappings), and {why}: give setup "
         "the fields and the languages, or the pipeline, with which they were made (--field, --languages, "
-        "--preset, --pipeline)"
+        "--preset, --never-differ, --pipeline)"
     )
 
 
@@ -141,9 +150,16 @@ def _default_definitions(signed: Sequence[_SignedDocument], field: str) -> Itera
     names = string_fields([one.document for one in signed])[:_FIELDS]
     keywords = any("supershingles" in one.parts for one in signed)
     passages = any(PASSAGES in one.parts for one in signed)
+    # Which fields are among the facts, nobody can tell from a hash.
+    stated = any(FACTS_MARK in one.print.digest for one in signed)
+    facts = [some for count in range(1, len(WORD_CLASSES) + 1) for some in combinations(WORD_CLASSES, count)]
     for fields in (TEXTS, *(some for count in (1, 2, 3) for some in permutations(names, count))):
         definition = with_keywords(default_definition(field, fields), field, keywords)
-        yield with_passages(definition, field) if passages else definition
+        definition = with_passages(definition, field) if passages else definition
+        for classes in facts if stated else ():
+            yield with_never_differ(definition, field, NeverDiffer.parse(classes).names)
+        if not stated:
+            yield definition
 
 
 def _best(

@@ -31,7 +31,7 @@ from shinglefold.maintenance.reconcile import (
 )
 from shinglefold.maintenance.scan import WHOLE, Scan, Slice, Throttle, restart_on_expiry
 from shinglefold.maintenance.setup import SetupRequest
-from shinglefold.model.recipe import FIELD, META_KEY, PASSAGES, stored_recipe
+from shinglefold.model.recipe import FIELD, META_KEY, PASSAGES, never_differ, stored_recipe
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import is_placeholder
@@ -142,7 +142,8 @@ class Diagnosis:
     ``lacking``: fields of the pipeline that most documents lack. ``titles_alone``: documents of which nothing
     but titles is read, if others are lacking.
     ``unread``: fields with a large part of the text that the pipeline does not read. ``markup``: fields with
-    HTML that documents do not announce, and in how many of a sample.
+    HTML that documents do not announce, and in how many of a sample. ``cards``: whether the texts are short
+    and full of numbers, and numbers do not count.
     """
 
     index: str
@@ -164,6 +165,7 @@ class Diagnosis:
     titles_alone: int = 0
     unread: tuple[str, ...] = ()
     markup: Mapping[str, int] = field(default_factory=dict)
+    cards: bool = False
 
     @property
     def misread(self) -> bool:
@@ -275,6 +277,7 @@ def _diagnosis(
         titles_alone=titles_alone if coverage.lacking else 0,
         unread=() if visibility.hides_text else coverage.unread,
         markup=coverage.markup,
+        cards=coverage.cards and not never_differ(pipeline.definition, options.field),
     )
 
 

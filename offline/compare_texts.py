@@ -1,5 +1,6 @@
 """Two texts compared under a scheme: exactly, by estimate, and as the scheme decides."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 from shinglefold.canon import Canonicalizer
 from shinglefold.ingest.fingerprinter import FingerprintArrays, Fingerprinter
 from shinglefold.model.scheme import Scheme
-from shinglefold.model.values import TokenBatch, Uint64s
+from shinglefold.model.values import TokenBatch, Uint64s, facts_differ
 from shinglefold.sketch import (
     DecidedBy,
     PairVerifier,
@@ -99,20 +100,22 @@ def _rounded(made: Estimate) -> dict[str, float]:
     }
 
 
-def compare_texts(
+def compare_texts(  # noqa: PLR0917 - of two texts
     texts: tuple[str, str],
     names: tuple[str, str],
     languages: tuple[str | None, str | None],
     scheme: Scheme,
     canonicalizer: Canonicalizer,
+    facts: Sequence[str] | None = None,
 ) -> Comparison:
     """Compare two texts.
 
     Args:
         languages: the declared languages; None chooses the language word by word.
+        facts: what must not differ, from ``NeverDiffer.facts``; None for nothing.
     """
     fingerprinter = Fingerprinter(scheme, canonicalizer)
-    prints = fingerprinter.fingerprint_arrays(texts, languages)
+    prints = fingerprinter.fingerprint_arrays(texts, languages, facts)
     words = fingerprinter.written(texts, languages) if prints.texts is None else prints.texts.written
     batch = canonicalizer.hash_batch(texts, languages)
     sets = [
@@ -151,6 +154,8 @@ def compare_texts(
 
 def _decided_by(prints: FingerprintArrays, scheme: Scheme) -> DecidedBy:
     """Return what decides on the two texts, in the order of ``find_pairs``."""
+    if facts_differ(*prints.digests):
+        return "facts"
     if prints.digests[0] and prints.digests[0] == prints.digests[1]:
         return "same_text"
     if not prints.valid.all():

@@ -14,7 +14,7 @@ from shinglefold.model.recipe import FIELD, signed_fields
 from shinglefold.model.scheme import Scheme, checked_scheme
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import stored_parts
-from shinglefold.model.values import Fingerprint, PlacedTokens, Token
+from shinglefold.model.values import Fingerprint, PlacedTokens, Token, facts_differ, text_digest
 from shinglefold.options.validation import check_object, check_strings, expected
 from shinglefold.rerank.fold.clustering import collapse
 from shinglefold.rerank.fold.matcher import Matcher
@@ -320,13 +320,15 @@ def decided_by(
 ) -> DecidedBy:
     """Return what decided whether two fingerprints of one scheme fold on a page without text verification."""
     one, other = prints
-    if one.digest and one.digest == other.digest:
+    if facts_differ(one.digest, other.digest):
+        return "facts"
+    if one.digest and text_digest(one.digest) == text_digest(other.digest):
         return "same_text" if folds else "scope"
     matcher = Matcher.of(scheme, options)
     obstacle = _obstacle(one, other, scheme, matcher)
     if folds:
         return "chain" if obstacle else "estimate" if matcher.need else "supershingles"
-    return obstacle or ("scope" if options.scope else "facts")
+    return obstacle or "scope"
 
 
 def _obstacle(one: Fingerprint, other: Fingerprint, scheme: Scheme, matcher: Matcher) -> DecidedBy | None:
@@ -358,7 +360,8 @@ def explain(
     if one is None or other is None:
         return facts
     facts |= {
-        "same_text": bool(one.digest) and (one.scheme, one.digest) == (other.scheme, other.digest),
+        "same_text": bool(one.digest)
+        and (one.scheme, text_digest(one.digest)) == (other.scheme, text_digest(other.digest)),
         "lang": other.lang,
         "scheme": other.scheme,
     }

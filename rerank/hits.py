@@ -17,7 +17,7 @@ from shinglefold.documents import SourceFilter, holds_html, values_at
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import DecodeProblems, Decoder, stored_parts
-from shinglefold.model.values import Bytes, Int64s
+from shinglefold.model.values import FACTS_MARK, Bytes, Int64s
 
 if TYPE_CHECKING:
     from shinglefold.rerank.request.fold_options import Scope
@@ -125,6 +125,7 @@ class FingerprintColumns:
     ``digests``: int32 (n,), a code each, −1 if there is none.
     ``scopes``: float64 (n, S), a code or seconds; NaN if the hit has no value.
     ``keywords``: the supershingles of each hit.
+    ``facts``: int32 (n,), a code for the facts of each, 0 if it has none; None if no hit has facts.
     """
 
     signatures: Bytes
@@ -133,6 +134,7 @@ class FingerprintColumns:
     digests: NDArray[np.int32]
     scopes: NDArray[np.float64]
     keywords: tuple[Sequence[str], ...]
+    facts: NDArray[np.int32] | None = None
 
     def __len__(self) -> int:
         return len(self.signed)
@@ -147,6 +149,7 @@ class FingerprintColumns:
             self.digests[index],
             self.scopes[index],
             tuple([self.keywords[row] for row in rows]),
+            None if self.facts is None else self.facts[index],
         )
 
     def join(self, other: "FingerprintColumns") -> "FingerprintColumns":
@@ -158,7 +161,14 @@ class FingerprintColumns:
             np.concatenate((self.digests, other.digests)),
             np.concatenate((self.scopes, other.scopes)),
             self.keywords + other.keywords,
+            None
+            if self.facts is other.facts is None
+            else np.concatenate((self.fact_codes(), other.fact_codes())),
         )
+
+    def fact_codes(self) -> NDArray[np.int32]:
+        """Return a code for the facts of each hit, 0 if it has none."""
+        return np.zeros(len(self), np.int32) if self.facts is None else self.facts
 
 
 @dataclass(slots=True)
@@ -194,6 +204,8 @@ class FingerprintReader:
         #: The code of each digest; −1 for no text.
         self._texts: dict[object, int] = {"": -1}
         self._next_code = count()
+        #: The code of the facts of a document; 0 for none.
+        self._facts: dict[str, int] = {"": 0}
 
     def read(self, hits: Sequence[Hit]) -> FingerprintColumns:
         """Return the fingerprints of hits; a damaged one counts as none. Cost: about 1 µs a hit."""
@@ -213,6 +225,7 @@ class FingerprintReader:
         del self.counts.languages[""]
         lengths = np.array(shingles, np.int64)
         signed = lengths >= 0
+        digests, facts = self._split(digests)
         return FingerprintColumns(
             np.frombuffer(signatures, np.uint8).reshape(len(rows), self._decoder.size),
             signed,
@@ -221,7 +234,16 @@ class FingerprintReader:
             np.fromiter(map(self._texts.setdefault, digests, self._next_code), np.int32, len(rows)),
             self._scope_columns(hits),
             _of_signed(keywords, signed),
+            facts,
         )
+
+    def _split(self, digests: Sequence[Any]) -> tuple[Sequence[Any], NDArray[np.int32] | None]:
+        """Return digests without facts, and a code for the facts of each; None if none has facts."""
+        if not any([type(one) is str and FACTS_MARK in one for one in digests]):  # noqa: C419 - a list is faster
+            return digests, None
+        parts = [one.partition(FACTS_MARK) if type(one) is str else (one, "", "") for one in digests]
+        codes = [self._facts.setdefault(own, len(self._facts)) for _, _, own in parts]
+        return [text for text, _, _ in parts], np.array(codes, np.int32)
 
     def _scope_columns(self, hits: Sequence[Hit]) -> NDArray[np.float64]:
         if not self._scopes:

@@ -326,11 +326,8 @@ class SearchSteps(Generic[Driven]):
             from shinglefold.rerank.fold.text_verification import TextStages
 
             self._stages = TextStages(self._canonicalizer)
-        scheme = facts.scheme
-        if options.facts != "any":
-            scheme = scheme.with_options(verify="text", facts=options.facts)
         return self._stages.stage(
-            scheme,
+            facts.scheme,
             facts.text_fields,
             wanted=options.verify == "text",
             by_index=facts.texts if len(set(facts.texts.values())) > 1 else {},

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shinglefold.model.scheme import Decision, SketchOptions
-from shinglefold.model.values import Bytes, Int64s, Uint64s
+from shinglefold.model.values import Bytes, Int64s, Uint64s, fact_codes
 from shinglefold.sketch.b_bit_minhash import Floats
 from shinglefold.sketch.candidates import CHUNK, nominate, ragged
 from shinglefold.sketch.verification import PairVerifier, Texts
@@ -56,7 +56,8 @@ def find_pairs(  # noqa: PLR0917 - one column of the collection each
             ignored if two must be shared, or if keywords decide.
         signatures: uint8 (D, B), packed with ``options.bits``.
         shingles: int64 (D,), shingle positions.
-        digests: equal for equal texts; empty for a text without one.
+        digests: equal for equal texts; empty for a text without one. Documents whose digests have different
+            facts are no pair.
         valid: bool (D,); rows of other documents are ignored.
         texts: the texts of all documents, if they are available.
 
@@ -88,7 +89,7 @@ def iter_pairs(  # noqa: PLR0917 - as find_pairs
     originals = _originals(codes, supershingles, signatures, shingles, valid)
     leaders = np.flatnonzero((originals == np.arange(len(originals))) & valid)
     members = _Members.of(originals, leaders)
-    verifier = PairVerifier(signatures, shingles, options, decision, texts)
+    verifier = PairVerifier(signatures, shingles, options, decision, texts, fact_codes(digests))
     for a, b in nominate(supershingles[leaders], decision.min_shared, chunk):
         other_text = (codes[leaders[a]] != codes[leaders[b]]) | (codes[leaders[a]] < 0)
         near = other_text & verifier.similar_length(leaders[a], leaders[b])
@@ -124,7 +125,7 @@ def find_leaders(  # noqa: PLR0917 - as find_pairs
         supershingles = supershingles[:, : options.groups]
     firsts = _firsts(_codes(digests))
     rows = np.flatnonzero((firsts == np.arange(len(firsts))) & valid)
-    verifier = PairVerifier(signatures, shingles, options, decision, texts)
+    verifier = PairVerifier(signatures, shingles, options, decision, texts, fact_codes(digests))
     leader = np.arange(len(firsts), dtype=np.int64)
     for a, b in nominate(supershingles[rows], decision.min_shared):
         ones, begins = np.unique(a, return_index=True)

@@ -17,7 +17,7 @@ from shinglefold.sketch.b_bit_minhash import Floats, agreement_rows, estimate, l
 LONGEST = 20_000
 #: What decides whether two documents are near-duplicates: equal canonical texts; too few shingles for a
 #: signature; different scopes or lengths; the shared supershingles; the estimated resemblance; the
-#: edit similarity of the texts; their common tokens in any order; different numbers; a chain of matches.
+#: edit similarity of the texts; their common tokens in any order; different facts; a chain of matches.
 DecidedBy = Literal[
     "same_text",
     "too_short",
@@ -97,21 +97,13 @@ class Words:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Texts:
-    """The texts of D documents: ``written``, the words as written; ``canonical``, the canonical tokens.
-
-    ``facts``: uint64 (D,), hashes from ``facts_of`` that must also be equal; None if facts don't count.
-    """
+    """The texts of D documents: ``written``, the words as written; ``canonical``, the canonical tokens."""
 
     written: Words
     canonical: Words
-    facts: Uint64s | None = None
 
     def __len__(self) -> int:
         return len(self.written)
-
-    def same_facts(self, a: Int64s, b: Int64s) -> NDArray[np.bool_]:
-        """Return which pairs of documents have equal facts."""
-        return np.ones(len(a), np.bool_) if self.facts is None else self.facts[a] == self.facts[b]
 
     def shared(self, a: Int64s, b: Int64s) -> Floats:
         """Return for pairs of documents the share of common canonical tokens, in any order."""
@@ -162,7 +154,7 @@ def alike_by_text(
 
     A pair needs the edit similarity ``least`` of the words as written, or the share (1 + least)/2 of common
     canonical tokens in any order. The second way accepts other endings or moved passages, if little else
-    differs. Facts, if they count, must be equal.
+    differs.
 
     Args:
         hopeful: bool (P,), the pairs to which the second way applies; None means all.
@@ -178,13 +170,11 @@ def alike_by_text(
     copies = rest[texts.shared(a[rest], b[rest]) >= (1 + least) / 2]
     similarity[copies] = texts.written.similarities(a[copies], b[copies], 0.0)
     kept[copies] = True
-    return kept & texts.same_facts(a, b), similarity
+    return kept, similarity
 
 
-def text_decided_by(similarity: float, least: float, *, alike: bool) -> DecidedBy:
+def text_decided_by(similarity: float, least: float) -> DecidedBy:
     """Return what decided on a pair of texts, whose ``similarity`` is as ``alike_by_text`` returns it."""
-    if similarity > 0 and not alike:
-        return "facts"
     return "tokens" if 0 < similarity < least else "similarity"
 
 
@@ -210,13 +200,25 @@ class PairVerdicts(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairVerifier:
-    """Verifies candidates by the decision of a scheme."""
+    """Verifies candidates by the decision of a scheme.
+
+    ``facts``: a number for the facts of each document, 0 if it has none; documents whose facts differ are no
+    pair. None if no document has facts.
+    """
 
     signatures: Bytes
     shingles: Int64s
     options: SketchOptions
     decision: Decision
     texts: Texts | None
+    facts: Int64s | Uint64s | None = None
+
+    def same_facts(self, a: Int64s, b: Int64s) -> NDArray[np.bool_]:
+        """Return which pairs of documents have no different facts."""
+        if self.facts is None:
+            return np.ones(len(a), np.bool_)
+        here, there = self.facts[a], self.facts[b]
+        return np.asarray((here == there) | (here == 0) | (there == 0))
 
     def similar_length(self, a: Int64s, b: Int64s) -> NDArray[np.bool_]:
         """Return which pairs of documents reach the length ratio."""
@@ -232,28 +234,29 @@ class PairVerifier:
         resemblance, _ = estimate(agreeing, options.values, options.bits)
         similarity = np.full(len(a), np.nan)
         if decision.verify == "keywords":
-            return PairVerdicts(np.ones(len(a), np.bool_), resemblance, similarity)
+            return PairVerdicts(self.same_facts(a, b), resemblance, similarity)
         kept = resemblance >= decision.min_resemblance
         if decision.verify == "text" and self.texts is not None:
             by_text = self._by_text(self.texts, a, b, resemblance, similarity)
-            kept = by_text | (kept & np.isnan(similarity) & self.texts.same_facts(a, b))
-        return PairVerdicts(kept, resemblance, similarity)
+            kept = by_text | (kept & np.isnan(similarity))
+        return PairVerdicts(kept & self.same_facts(a, b), resemblance, similarity)
 
     def decided_by(self, a: int, b: int) -> DecidedBy:
         """Return what decides on a pair of documents that share enough supershingles."""
         one, other = np.array([a]), np.array([b])
         decision = self.decision
+        if not self.same_facts(one, other)[0]:
+            return "facts"
         if decision.verify == "keywords":
             return "supershingles"
         if not self.similar_length(one, other)[0]:
             return "length"
-        kept, resemblance, similarity = (column[0] for column in self.verify(one, other))
+        _, resemblance, similarity = (column[0] for column in self.verify(one, other))
         least = decision.min_similarity
-        if decision.verify == "text" and self.texts is not None and not np.isnan(similarity):
-            if similarity or self._may_reach(least, np.array([resemblance]))[0]:
-                return text_decided_by(float(similarity), least, alike=bool(kept))
-            return "estimate"
-        return "facts" if resemblance >= decision.min_resemblance and not kept else "estimate"
+        by_text = decision.verify == "text" and self.texts is not None and not np.isnan(similarity)
+        if by_text and (similarity or self._may_reach(least, np.array([resemblance]))[0]):
+            return text_decided_by(float(similarity), least)
+        return "estimate"
 
     def _by_text(
         self, texts: Texts, a: Int64s, b: Int64s, resemblance: Floats, similarity: Floats

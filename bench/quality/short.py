@@ -2,12 +2,15 @@
 
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bench.quality.corpus import fingerprinter, pairs
 from bench.table import Row
+from shinglefold.ingest.fingerprinter import Fingerprinter
+from shinglefold.ingest.never_differ import NeverDiffer
+from shinglefold.model.profiles import profile_of
 from shinglefold.registry import make_scheme
 
 TEXTS = Path(__file__).with_name("short_texts.toml")
@@ -40,14 +43,27 @@ def labelled() -> list[Labelled]:
     ]
 
 
+def _folds(pair: Labelled, tool: Fingerprinter, facts: NeverDiffer) -> bool:
+    texts = [pair.one, pair.other]
+    made = tool.fingerprint_arrays(texts, facts=facts.facts(texts, [{}, {}]))
+    return bool(pairs(made, tool.scheme))
+
+
 def measure() -> Iterator[Row]:
-    """Yield by length what folds of copies and of others, also with equal numbers asked for."""
+    """Yield by length what folds of copies and of others, also with the profile for products."""
     known = labelled()
-    ways = {"text": {}, "signature": {"verify": "signature"}, "text, equal numbers": {"facts": "numbers"}}
-    for verify, options in ways.items():
+    products = profile_of("products")
+    signature = {"verify": "signature"}
+    ways: list[tuple[str, Mapping[str, Any], Sequence[str]]] = [
+        ("text", {}, ()),
+        ("signature", signature, ()),
+        ("text, products", products.decision, products.never_differ),
+        ("signature, products", signature, products.never_differ),
+    ]
+    for verify, options, names in ways:
         scheme = make_scheme().with_options(**options)
-        tool = fingerprinter(scheme)
-        folds = [bool(pairs(tool.fingerprint_arrays([one.one, one.other]), scheme)) for one in known]
+        tool, facts = fingerprinter(scheme), NeverDiffer.parse(names)
+        folds = [_folds(one, tool, facts) for one in known]
         for low, high in LENGTHS:
             for same in (True, False):
                 rows = [

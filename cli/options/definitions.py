@@ -1,7 +1,7 @@
 """Options that several commands share."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from shinglefold.cli.framework.output import remark
+from shinglefold.model.profiles import PROFILES, profile_of
 
 if TYPE_CHECKING:
     from shinglefold.cli.framework.command import Invocation
+    from shinglefold.ingest.never_differ import NeverDiffer
     from shinglefold.model.scheme import Scheme
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -157,21 +159,22 @@ def verify_by_options(who: str, nominated: str) -> Callable[[Function], Function
     )
 
 
-def verify_options(who: str, nominated: str) -> Callable[[Function], Function]:
-    """Return the options of ``verify_by_options``, and ``--facts``."""
-    return options(
-        verify_by_options(who, nominated),
-        click.option(
-            "--facts",
-            type=click.Choice(["any", "numbers"]),
-            default="any",
-            show_default=True,
-            help="numbers: texts whose words with digits differ do not fold; needs texts to decide.",
-        ),
-    )
-
-
-decision_options = options(verify_options("a pair", "shares supershingles"), threshold_options("a pair"))
+#: What must not differ in copies; a profile sets it, too.
+content_options = options(
+    click.option(
+        "--profile",
+        type=click.Choice(list(PROFILES)),
+        help="Kind of content, which sets what it needs: pages (the default), products, chunks, messages.",
+    ),
+    click.option(
+        "--never-differ",
+        multiple=True,
+        metavar="WHAT",
+        help="What copies must have in common: numbers, letters (sizes and single letters), or a FIELD; "
+        "repeat it for more. By default that of the profile.",
+    ),
+)
+decision_options = options(verify_by_options("a pair", "shares supershingles"), threshold_options("a pair"))
 engine_option = click.option(
     "--engine",
     metavar="ADDRESS",
@@ -184,9 +187,12 @@ engine_options = options(
 
 
 def chosen_scheme(
-    invocation: "Invocation", preset: str | None = None, **decision: str | float | None
+    invocation: "Invocation",
+    preset: str | None = None,
+    profile: str | None = None,
+    **decision: Any,  # noqa: ANN401
 ) -> "Scheme":
-    """Return the scheme of the settings, with the preset and the decision of the command line.
+    """Return the scheme of the settings, with the preset, the profile and the decision of the command line.
 
     Raises:
         ConfigError: there is no such preset, or a value is not valid.
@@ -195,10 +201,22 @@ def chosen_scheme(
     if preset is not None:
         settings = replace(settings, preset=preset)
     given = {name: value for name, value in decision.items() if value is not None}
+    own = dict(profile_of(profile or "").decision)
+    if given.keys() & {"min_resemblance", "min_similarity", "verify"}:
+        # What decides is chosen by the command line.
+        own = {name: value for name, value in own.items() if name not in ("min_similarity", "verify")}
+    given = own | given
     scheme = settings.scheme().with_options(**given)
     if not settings.languages:
         note_missing_languages(scheme)
     return scheme
+
+
+def chosen_facts(never_differ: Sequence[str], profile: str | None) -> "NeverDiffer":
+    """Return what copies must have in common, from the options of the command line."""
+    from shinglefold.ingest.never_differ import NeverDiffer
+
+    return NeverDiffer.parse(never_differ or profile_of(profile or "").never_differ, "--never-differ")
 
 
 def note_missing_languages(scheme: "Scheme") -> None:

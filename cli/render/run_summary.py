@@ -140,6 +140,17 @@ def index_warnings(
     stripping = repeat_command(arguments, html=True, **({"recreate": True} if summary.made else {}))
     yield from text_warnings(watch, unsigned, named, target.take_text_from, stripping)
     yield from rerun_problems(pipeline.steps, recipe.field)
+    if not (recipe.profile or recipe.never_differ) and watch.coverage().cards:
+        yield suggest_products(target)
+
+
+def suggest_products(target: "Target") -> str:
+    """Return what to do about short texts that are full of numbers."""
+    return (
+        "the texts are short and full of numbers, and those that differ in a size or a model fold; to keep "
+        f"them apart: {target.setup_and_backfill(profile='products')}; to leave it so: "
+        f"{target.command('setup', profile='pages')}"
+    )
 
 
 def index_exit_code(summary: "Summary", watch: "FieldWatch", *, named: bool) -> int:

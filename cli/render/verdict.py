@@ -48,6 +48,6 @@ def reason(decided_by: str, pair: Mapping[str, Any], decision: "Decision") -> st
         "similarity": f"the edit similarity decides: {similarity or 0:.3f}, needed {decision.min_similarity}",
         "tokens": f"{(1 + decision.min_similarity) / 2:.2g} or more of the tokens are in both texts, in any "
         "order",
-        "facts": "the numbers in the texts differ",
+        "facts": "what must never differ differs",
         "chain": "a chain of documents that match connects them",
     }[decided_by]

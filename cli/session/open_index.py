@@ -20,7 +20,7 @@ from shinglefold.cli.session.recipe import (
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.engines import is_server, open_engine
 from shinglefold.errors import ConfigError, IndexMissing, InputError, SchemeMismatch
-from shinglefold.model.recipe import Recipe, with_passages
+from shinglefold.model.recipe import Recipe, with_never_differ, with_passages
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal, check_sealed
 from shinglefold.model.stored_fingerprint import placeholder_query
@@ -163,7 +163,7 @@ def stored_pipeline(target: Target, recipe: Recipe) -> tuple["Pipeline", Recipe]
     check_dictionaries(target, recipe)
     pipeline = parse_pipeline(recipe.pipeline, recipe.scheme, seal_of_index(target, recipe))
     made = pipeline.recipe(recipe.field)
-    return pipeline, replace(made, groups=recipe.groups, grouping=recipe.grouping)
+    return pipeline, replace(made, groups=recipe.groups, grouping=recipe.grouping, profile=recipe.profile)
 
 
 def new_pipeline(
@@ -177,13 +177,15 @@ def new_pipeline(
     from shinglefold.ingest import default_definition
 
     settings = target.settings
-    scheme = chosen_scheme(invocation, target.preset)
+    scheme = chosen_scheme(invocation, target.preset, target.profile)
     definition = target.definition(settings.field, pages=pages) or default_definition(
         settings.field, pages=pages
     )
+    if facts := target.facts():
+        definition = with_never_differ(definition, settings.field, facts)
     pipeline = parse_pipeline(definition, scheme, seal_of_settings(settings))
     field = settings.field if "field" in settings.given else None
-    return pipeline, pipeline.recipe(field)
+    return pipeline, replace(pipeline.recipe(field), profile=target.profile or "")
 
 
 def parse_pipeline(definition: Mapping[str, Any], scheme: Scheme, seal: Seal | None = None) -> "Pipeline":

@@ -15,7 +15,16 @@ from shinglefold.documents import FORMAT
 from shinglefold.engines import is_server, open_engine
 from shinglefold.engines.http import named_addresses, without_secrets
 from shinglefold.errors import ConfigError, IndexMissing, PermissionDenied, RecipeMismatch, Value
-from shinglefold.model.recipe import Recipe, comparable, first_difference, has_recipe, missing_recipe
+from shinglefold.model.profiles import profile_of
+from shinglefold.model.recipe import (
+    Recipe,
+    comparable,
+    first_difference,
+    has_recipe,
+    missing_recipe,
+    never_differ,
+    with_never_differ,
+)
 from shinglefold.model.scheme import PRESETS
 from shinglefold.registry import usable
 from shinglefold.settings import Settings
@@ -34,6 +43,8 @@ class Target:
     pipeline: str | None = None
     fields: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
+    profile: str | None = None
+    never_differ: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.pipeline and self.fields:
@@ -71,8 +82,19 @@ class Target:
         from shinglefold.ingest import default_definition
 
         if stored is not None:
-            pages = stored == comparable(default_definition(field, self.fields, pages=True))
+            whole = default_definition(field, self.fields, pages=True)
+            pages = with_never_differ(stored, field, ()) == comparable(whole)
+            kept = never_differ(stored, field)
+            return with_never_differ(default_definition(field, self.fields, pages=pages), field, kept)
         return default_definition(field, self.fields, pages=pages)
+
+    def facts(self) -> list[str]:
+        """Return what must not differ in copies by ``--never-differ``, else by ``--profile``."""
+        # Imported here because few commands make a pipeline.
+        from shinglefold.ingest.never_differ import NeverDiffer
+
+        given = self.never_differ or profile_of(self.profile or "").never_differ
+        return NeverDiffer.parse(given, "--never-differ").names
 
     def command(self, name: str, *arguments: str, **options: Value) -> str:
         """Return another command for the same index, with the same ``--engine`` and ``--config``."""
@@ -110,6 +132,8 @@ class Target:
             )
             or None,
             "dedup_field": self.settings.field if "field" in set_here else None,
+            "profile": self.profile,
+            "never_differ": self.never_differ,
         }
         if flags["languages"] and not is_server(self.where):
             return self.rebuild_command(preset=flags["preset"], pipeline=self.pipeline, field=self.fields)
@@ -285,6 +309,11 @@ def _contradictions(target: Target, recipe: Recipe) -> Iterator[Contradiction]:
         for name, (value, source) in options_of_language(target.settings, code).items():
             if getattr(ref.options, name) != value:
                 yield Contradiction(f"{code} {name}", str(getattr(ref.options, name)), str(value), source)
+    if target.profile and target.profile != recipe.profile:
+        yield Contradiction("the profile", recipe.profile or "none", target.profile, "--profile")
+    if target.never_differ and target.facts() != list(recipe.never_differ):
+        found, wanted = ", ".join(recipe.never_differ) or "nothing", ", ".join(target.facts())
+        yield Contradiction("what never differs", found, wanted, "--never-differ")
     definition = target.definition(recipe.field, recipe.pipeline)
     if definition is not None and comparable(definition) != recipe.pipeline:
         from shinglefold.ingest import Pipeline

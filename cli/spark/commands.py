@@ -9,7 +9,9 @@ import click
 from shinglefold.cli.framework.command import DONE, FAILED, PARTLY, Invocation, command
 from shinglefold.cli.framework.output import format_times, printable, remark, write_json, write_line
 from shinglefold.cli.options.definitions import (
+    chosen_facts,
     chosen_scheme,
+    content_options,
     decision_options,
     engine_option,
     fields_option,
@@ -137,6 +139,7 @@ def progress(line: str) -> None:
     help="Add what groups needs to decide by the texts: about 8 bytes a word.",
 )
 @preset_option
+@content_options
 @click.pass_obj
 def sign_command(
     invocation: Invocation,
@@ -151,6 +154,8 @@ def sign_command(
     html: bool,
     beside: bool,
     preset: str | None,
+    profile: str | None,
+    never_differ: tuple[str, ...],
 ) -> int:
     """Write documents with their fingerprints, byte for byte those of shinglefold sign.
 
@@ -159,7 +164,8 @@ def sign_command(
     """
     scheme = chosen_scheme(invocation, preset)
     target = invocation.settings().field
-    options = SignOptions(fields or TEXTS, language_field, html, target=target)
+    facts = chosen_facts(never_differ, profile)
+    options = SignOptions(fields or TEXTS, language_field, html, target=target, never_differ=facts)
     with job(master) as session:
         check_output(session, output, overwrite, sources)
         progress(f"signing with scheme {scheme.id}")
@@ -351,14 +357,10 @@ def _check_decision(signed: Frame, scheme: Scheme, given: dict[str, Any]) -> Non
     """Refuse to let texts decide if there are only fingerprints; write what decides instead."""
     if "beside" in signed.columns:
         return
-    if (
-        given.get("verify") == "text"
-        or given.get("facts") == "numbers"
-        or given.get("min_similarity") is not None
-    ):
+    if given.get("verify") == "text" or given.get("min_similarity") is not None:
         raise ConfigError(
-            "only fingerprints are there, without texts: sign with --beside, or leave --verify text, "
-            "--min-similarity and --facts out"
+            "only fingerprints are there, without texts: sign with --beside, or leave --verify text and "
+            "--min-similarity out"
         )
     if scheme.decision.verify == "text":
         progress(

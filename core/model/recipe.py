@@ -82,6 +82,7 @@ class Recipe:
         product: the version of shinglefold that stored the recipe.
         groups: whether documents get group numbers when they are indexed.
         grouping: the rules for groups if they differ from the scheme's (see ``shinglefold.grouping.rules``).
+        profile: the kind of content, a name of ``PROFILES``, whose defaults searches take; empty for none.
     """
 
     scheme: Scheme
@@ -92,6 +93,7 @@ class Recipe:
     product: str = dataclasses.field(default=__version__, compare=False)
     groups: bool = False
     grouping: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    profile: str = ""
 
     def __post_init__(self) -> None:
         if self.groups and not self.keywords:
@@ -104,6 +106,11 @@ class Recipe:
     def keywords(self) -> bool:
         """Whether the pipeline stores supershingles, which searches for copies need."""
         return stores_keywords(self.pipeline, self.field)
+
+    @property
+    def never_differ(self) -> tuple[str, ...]:
+        """What copies must have in common, by the names of the pipeline."""
+        return never_differ(self.pipeline, self.field)
 
     @property
     def passages(self) -> bool:
@@ -126,6 +133,8 @@ class Recipe:
             stored["groups"] = True
         if self.grouping:
             stored["grouping"] = dict(self.grouping)
+        if self.profile:
+            stored["profile"] = self.profile
         return stored
 
     @classmethod
@@ -154,6 +163,7 @@ class Recipe:
             str(stored.get("product", "")),
             stored.get("groups") is True,
             grouping if isinstance(grouping, Mapping) else {},
+            str(stored.get("profile") or ""),
         )
 
     def check(self, wanted: "Recipe", index: str, remedy: str) -> None:
@@ -337,6 +347,22 @@ def with_passages(definition: Mapping[str, Any], field: str) -> dict[str, Any]:
     changed: dict[str, Any] = copy.deepcopy(dict(definition))
     for made in _fingerprint_options(changed, field):
         made[PASSAGES] = True
+    return changed
+
+
+def never_differ(definition: object, field: str) -> tuple[str, ...]:
+    """Return what must be equal in copies, by the names of the steps that write fingerprints to a field."""
+    named = [made.get("never_differ") or () for made in _fingerprint_options(definition, field)]
+    return tuple(dict.fromkeys(name for one in named for name in ([one] if isinstance(one, str) else one)))
+
+
+def with_never_differ(definition: Mapping[str, Any], field: str, names: Iterable[str]) -> dict[str, Any]:
+    """Return a pipeline whose fingerprints in a field hold a hash of what must be equal in copies."""
+    changed: dict[str, Any] = copy.deepcopy(dict(definition))
+    for made in _fingerprint_options(changed, field):
+        made.pop("never_differ", None)
+        if names := list(names):
+            made["never_differ"] = names
     return changed
 
 

@@ -19,8 +19,6 @@ from shinglefold.options.validation import check_bool, check_choice, check_int, 
 Mode = Literal["lemma", "stem", "surface"]
 #: What decides whether two documents are near-duplicates.
 Verify = Literal["keywords", "signature", "text"]
-#: Which words must also be equal: none, or those with digits.
-Facts = Literal["any", "numbers"]
 #: The version of the algorithm. Increase it with any change after which the same parameters yield other
 #: bytes.
 ALGORITHM = 2
@@ -131,7 +129,6 @@ class Decision:
             ratio;
             ``text``: the texts if they are available, else the signature.
         min_similarity: the least edit similarity of the words if the texts decide.
-        facts: ``numbers`` rejects texts whose words with digits differ, however similar they are.
     """
 
     min_shared: int = 1
@@ -139,16 +136,10 @@ class Decision:
     min_length_ratio: float = 0.8
     verify: Verify = "text"
     min_similarity: float = 0.8
-    facts: Facts = "any"
 
     def __post_init__(self) -> None:
         check_choice("way to verify", self.verify, get_args(Verify))
         check_number("min_similarity", self.min_similarity, 0, 1)
-        check_choice("facts", self.facts, get_args(Facts))
-        if self.facts == "numbers" and self.verify != "text":
-            raise ConfigError(
-                f"facts: numbers are compared in the texts, but {self.verify} decides; set verify to text"
-            )
         check_int("min_shared", self.min_shared, 1, 1024)
         check_number("min_resemblance", self.min_resemblance, 0, 1)
         check_number("min_length_ratio", self.min_length_ratio, 0, 1)
@@ -206,7 +197,11 @@ class Scheme:
                 for ref in data["languages"]
             )
             sketch = SketchOptions(**{**_SINCE, **data["sketch"]})
-            decision = Decision(**data["decision"])
+            # Earlier versions stored that facts did not count.
+            own = {
+                name: value for name, value in data["decision"].items() if (name, value) != ("facts", "any")
+            }
+            decision = Decision(**own)
             scheme = cls(languages, data["name"], sketch, decision)
         except (KeyError, TypeError) as error:
             raise ConfigError(f"not a stored scheme: {error!r}") from error

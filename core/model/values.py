@@ -17,6 +17,8 @@ Bytes = NDArray[np.uint8]
 #: Limits of a stored fingerprint: characters of scheme, language and digest together, supershingles,
 #: characters of the signature. No scheme exceeds them.
 LONGEST_DIGEST, _MOST_SUPERSHINGLES, _LONGEST_SIGNATURE = 300, 1024, 22_000
+#: Stands between the digest of a text and the hash of its facts; no digest contains it.
+FACTS_MARK, _FACT_BYTES = "~", 8
 #: The language code of a document without tokens.
 UNDETERMINED = "und"
 
@@ -84,7 +86,8 @@ class Fingerprint:
         scheme: the id of the scheme.
         lang: the language code, ``und`` if there are no tokens.
         shingles: how many shingles the text has, repeats included.
-        digest: equal for equal token sequences; empty if there is no shingle at all.
+        digest: equal for equal token sequences; empty if there is no shingle at all. If the index has facts
+            that never differ, their hash follows (``Qx3…~fG7…``).
         supershingles: the keywords by which candidates are found; empty without a signature, or if the
             index stores none.
         signature: the packed b-bit signature; empty if the text has too few shingles.
@@ -175,6 +178,43 @@ class Fingerprint:
             )
         except (LookupError, ValueError, TypeError, OverflowError) as error:
             raise InputError(f"not a stored fingerprint ({error}); index the document again") from error
+
+
+def text_digest(digest: str) -> str:
+    """Return the digest of a text without the hash of its facts."""
+    return digest.partition(FACTS_MARK)[0]
+
+
+def facts_differ(one: str, other: str) -> bool:
+    """Return whether two digests have different facts; a digest without facts differs from none."""
+    here, there = one.partition(FACTS_MARK)[2], other.partition(FACTS_MARK)[2]
+    return bool(here and there and here != there)
+
+
+def fact_codes(digests: Sequence[object]) -> Int64s | None:
+    """Return a number for the facts of each digest, 0 for none; None if no digest has facts."""
+    found = [one.partition(FACTS_MARK)[2] if isinstance(one, str) else "" for one in digests]
+    if not any(found):
+        return None
+    codes = {"": 0}
+    return np.array([codes.setdefault(one, len(codes)) for one in found], np.int64)
+
+
+def facts_number(digest: str) -> int:
+    """Return the facts of a digest as a number of 64 bits, 0 for none.
+
+    Raises:
+        ValueError: they are no hash.
+    """
+    from base64 import b64decode
+
+    facts = digest.partition(FACTS_MARK)[2]
+    if not facts:
+        return 0
+    raw = b64decode(pad_base64(facts), altchars=b"-_", validate=True)
+    if len(raw) != _FACT_BYTES:
+        raise ValueError(f"facts of {len(raw)} bytes")
+    return int.from_bytes(raw, "little") or 1
 
 
 class DigestParts(NamedTuple):

@@ -31,7 +31,7 @@ class Uniqueness:
         policy: ``refuse``, ``tag`` or ``cap``.
 
     ``most``, ``min_resemblance``, ``min_length_ratio``, ``measure``, ``scope`` (a list), ``min_characters``,
-    ``max_characters``, ``verify``, ``min_similarity`` and ``facts`` are those of ``Policy``.
+    ``max_characters``, ``verify`` and ``min_similarity`` are those of ``Policy``.
     """
 
     type: ClassVar[str] = "uniqueness"
@@ -50,7 +50,6 @@ class Uniqueness:
             max_characters=options.value("max_characters"),
             verify=options.value("verify"),
             min_similarity=options.value("min_similarity"),
-            facts=options.text("facts", "any"),  # type: ignore[arg-type]
         )
         self.place, self.tools = options.place, tools
         self._gate: tuple[int, Gate] | None = None

@@ -15,7 +15,7 @@ from shinglefold.maintenance.reconcile import DocumentKey, key_of
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import is_placeholder, stored_parts
-from shinglefold.model.values import Bytes, Fingerprint, Int64s, Uint64s, split_digest
+from shinglefold.model.values import Bytes, Fingerprint, Int64s, Uint64s, fact_codes, split_digest
 from shinglefold.rerank.hits import field_values, moment
 
 NO_GROUP = -1
@@ -131,6 +131,12 @@ class Census:
 
     def __len__(self) -> int:
         return len(self.keys)
+
+    def facts(self) -> Int64s | None:
+        """Return a code for the facts of each document, 0 if it has none; None if no document has facts."""
+        # The last row stands for no digest.
+        codes = fact_codes([*(bytes(one).decode("utf-8", "surrogatepass") for one in self.digests), ""])
+        return None if codes is None else codes[self.texts]
 
     def digest(self, place: int) -> str:
         """Return the digest of a document's text, "" if it has none."""

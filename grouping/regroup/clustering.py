@@ -184,12 +184,11 @@ class _Thresholds(NamedTuple):
         least = scheme.decision.min_resemblance if rules.min_resemblance is None else rules.min_resemblance
         ratio = rules.min_length_ratio
         if verify == "keywords":
-            return cls(replace(scheme.decision, verify=verify, facts="any"), 0.0, 0.0)
+            return cls(replace(scheme.decision, verify=verify), 0.0, 0.0)
         low, high = uncertain_range(scheme, least) if by_text and least > 0 else (least, least)
         decision = replace(
             scheme.decision,
             verify="signature",
-            facts="any",
             min_resemblance=low,
             min_length_ratio=scheme.decision.min_length_ratio if ratio is None else ratio,
         )
@@ -270,7 +269,7 @@ def _pairs(
     """Yield the pairs that match or may match, each once; copies of a text only with the first copy."""
     copies = alone[firsts[alone] != alone]
     yield _FoundPairs(_Alike(firsts[copies], copies, np.ones(len(copies))), _NO_DOUBT)
-    thresholds = _Thresholds.of(scheme, options, by_text=by_text)
+    thresholds, facts = _Thresholds.of(scheme, options, by_text=by_text), census.facts()
     for found in iter_pairs(
         census.supershingles[alone],
         census.signatures[alone],
@@ -282,6 +281,8 @@ def _pairs(
     ):
         a, b, resemblance = alone[found.a], alone[found.b], found.resemblance
         possible = (census.scopes[a] == census.scopes[b]) & (census.scopes[a] >= 0)
+        if facts is not None:
+            possible &= (facts[a] == facts[b]) | (facts[a] == 0) | (facts[b] == 0)
         sure = possible & (resemblance >= thresholds.sure)
         pairs = _Doubtful(a, b, resemblance, resemblance >= thresholds.near)
         yield _FoundPairs(pairs.alike(sure), pairs.rows(possible & ~sure) if by_text else _NO_DOUBT)

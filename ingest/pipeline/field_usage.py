@@ -107,6 +107,8 @@ def source_fields(steps: Sequence[Step]) -> tuple[str, ...] | None:
             names += [step.processor.copy_from] if step.processor.copy_from else []
         elif not isinstance(step.processor, Remove):
             names += getattr(step.processor, "fields", ())
+            if isinstance(step.processor, Supershingle):
+                names += step.processor.never_differ.fields
             single = getattr(step.processor, "field", "")
             names += [single] if single else []
     return tuple(dict.fromkeys(names))

@@ -11,6 +11,7 @@ from shinglefold.contracts.engine import Document
 from shinglefold.documents import FORMAT
 from shinglefold.errors import ProcessorError
 from shinglefold.ingest.field_paths import put
+from shinglefold.ingest.never_differ import NeverDiffer
 from shinglefold.ingest.processors.context import Options, ProcessorResult, Tools
 from shinglefold.ingest.processors.texts import declared_language, texts_of, without_markup
 from shinglefold.model.recipe import FIELD, PASSAGES, check_field
@@ -30,6 +31,8 @@ class Supershingle:
         reader sees. The document keeps its markup.
         ``keywords``: true; false saves space, but then searches find no copies, and groups get no numbers.
         ``passages``: false; true also stores elements by which passages of other texts are found.
+        ``never_differ``: none; what copies must have in common, see ``NeverDiffer``. A hash of it is stored
+        with the digest.
     """
 
     type: ClassVar[str] = "supershingle"
@@ -45,6 +48,9 @@ class Supershingle:
         self.strip_html = options.flag("strip_html", False)
         self.keywords = options.flag("keywords", True)
         self.passages = options.flag("passages", False)
+        self.never_differ = NeverDiffer.parse(
+            options.value("never_differ", ()), f"{options.place}: 'never_differ'"
+        )
         self.tools = tools
 
     def apply(self, documents: Sequence[Document]) -> list[ProcessorResult]:
@@ -52,24 +58,27 @@ class Supershingle:
         outcomes: list[ProcessorResult] = list(documents)
         texts = self._texts(outcomes)
         languages = [self._language(documents[place]) for place in texts]
-        for place, value in zip(texts, self._values(list(texts.values()), languages), strict=True):
+        facts = self.never_differ.facts(list(texts.values()), [documents[place] for place in texts])
+        for place, value in zip(texts, self._values(list(texts.values()), languages, facts), strict=True):
             try:
                 outcomes[place] = put(documents[place], self.target, value)
             except ProcessorError as error:
                 outcomes[place] = error
         return outcomes
 
-    def _values(self, texts: Sequence[Cuttable], languages: Sequence[str | None]) -> Sequence[Any]:
+    def _values(
+        self, texts: Sequence[Cuttable], languages: Sequence[str | None], facts: Sequence[str] | None
+    ) -> Sequence[Any]:
         """Return the value of the target field for each text."""
         if not self.passages:
             if self.tools.seal is None and self.keywords:
                 # Decoding the JSON of a whole block takes half the time of a Fingerprint object per text.
-                return list(map(decode, self.tools.fingerprinter.fingerprint_json(texts, languages)))
-            return [self._field(one) for one in self.tools.fingerprinter.fingerprint(texts, languages)]
+                return list(map(decode, self.tools.fingerprinter.fingerprint_json(texts, languages, facts)))
+            return [self._field(one) for one in self.tools.fingerprinter.fingerprint(texts, languages, facts)]
         # Imported here: few indices have passages.
         from shinglefold.passages.shingle_positions import stored_elements
 
-        each = self.tools.fingerprinter.fingerprint_with_tokens(texts, languages)
+        each = self.tools.fingerprinter.fingerprint_with_tokens(texts, languages, facts)
         return [{**self._field(one), PASSAGES: stored_elements(tokens)} for one, tokens in each]
 
     def _field(self, fingerprint: Fingerprint) -> dict[str, Any]:

@@ -13,13 +13,21 @@ from numpy.typing import NDArray
 from shinglefold.errors import InputError
 from shinglefold.ingest.field_statistics import FieldWatch
 from shinglefold.model.scheme import Scheme
-from shinglefold.model.values import Bytes, Fingerprint, Int64s, Uint32s
+from shinglefold.model.values import (
+    Bytes,
+    Fingerprint,
+    Int64s,
+    Uint32s,
+    facts_number,
+    text_digest,
+)
 from shinglefold.offline.dedupe.fingerprint_table import (
     DIGEST,
     DIGESTED,
     SIGNED,
     FingerprintBlock,
     id_columns,
+    with_facts,
 )
 from shinglefold.sketch import HASHED, from_letters, packed_size, slot_characters
 from shinglefold.sketch.sketcher import LENGTH
@@ -152,6 +160,7 @@ class Row(NamedTuple):
     digest: bytes
     letters: bytes
     signature: bytes
+    facts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +201,20 @@ def row_of(made: Fingerprint, layout: SignatureLayout, name: str | None, source:
     layout.check(made)
     signature = b64encode(made.signature)
     letters = "".join(made.supershingles).encode() if made.signature else b""
-    return Row(name, source, line, made.shingles, made.digest.encode(), letters, signature)
+    digest, facts = split_facts(made.digest)
+    return Row(name, source, line, made.shingles, digest.encode(), letters, signature, facts)
+
+
+def split_facts(digest: str) -> tuple[str, int]:
+    """Return the digest of a text, and its facts as a number, 0 for none.
+
+    Raises:
+        InputError: they are no facts that this version makes.
+    """
+    try:
+        return text_digest(digest), facts_number(digest)
+    except ValueError as error:
+        raise InputError("its facts are none that this version makes; sign it anew") from error
 
 
 class OtherScheme(Exception):
@@ -230,9 +252,10 @@ def block_of(layout: SignatureLayout, rows: Sequence[Row]) -> FingerprintBlock:
     )
     ids, sizes, hashes = id_columns([row.id for row in rows])
     lines = np.array([row.line for row in rows], np.int64)
+    facts = np.array([row.facts for row in rows], np.uint64)
     return FingerprintBlock(
-        made.words, made.signatures, made.shingles, made.digests, made.flags,
-        ids, sizes, hashes, [row.source for row in rows], lines,
+        made.words, made.signatures, made.shingles, with_facts(made.digests, facts), made.flags,
+        ids, sizes, hashes, [row.source for row in rows], lines, facts=facts if facts.any() else None,
     )  # fmt: skip
 
 

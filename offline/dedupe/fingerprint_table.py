@@ -15,6 +15,7 @@ from shinglefold.model.scheme import Scheme
 from shinglefold.model.values import Bytes, Int64s, Uint32s, Uint64s
 from shinglefold.offline.dedupe.mapped_columns import Blobs, ColumnStore, MappedColumn, Pieces
 from shinglefold.sketch import Texts, packed_size
+from shinglefold.sketch.hash_mixing import mix64
 
 #: The bytes of a digest; then the flags of documents with a signature, and of those with a digest.
 DIGEST = 9
@@ -34,7 +35,8 @@ class FingerprintBlock:
     ``ids``: one after another, in UTF-8. ``id_sizes``: their bytes, int64 (n,), 0 for none.
     ``id_hashes``: uint64 (n,). ``sources``, ``lines``: where the documents were read.
     ``written``, ``canonical``: their words, from ``Words.bytes_of``, if texts decide.
-    ``facts``: uint64 (n,), from ``facts_of``, if the scheme compares facts.
+    ``facts``: uint64 (n,), the facts that must not differ, 0 for none; None if no document has any. Digests
+    of documents with other facts differ, see ``with_facts``.
     ``shown``: as JSON, the language of each document and the fields of it that are shown.
     """
 
@@ -55,6 +57,14 @@ class FingerprintBlock:
 
     def __len__(self) -> int:
         return len(self.flags)
+
+
+def with_facts(digests: Bytes, facts: Uint64s) -> Bytes:
+    """Return digests that also differ where facts differ: uint8 (n, 9)."""
+    mixed = digests.copy()
+    keys = np.where(facts > 0, mix64(facts.copy()), np.uint64(0))
+    mixed[:, :8] ^= keys.view(np.uint8).reshape(-1, 8)
+    return mixed
 
 
 def id_columns(ids: Sequence[str | None]) -> tuple[bytes, Int64s, Uint64s]:
@@ -105,7 +115,7 @@ class FingerprintTable:
         self._places = MappedColumn(store, np.int64, 2)
         self._sources: list[str] = []
         self._written, self._canonical = Blobs(store), Blobs(store)
-        self._facts = MappedColumn(store, np.uint64)
+        self._facts, self._has_facts = MappedColumn(store, np.uint64), False
         self._shown = Blobs(store)
         self._shown_reader: Pieces | None = None
 
@@ -126,8 +136,8 @@ class FingerprintTable:
         self.ids.append(block.ids, block.id_sizes)
         self.id_hashes.append(_id_hashes(block))
         self._add_places(block)
-        if block.facts is not None:
-            self._facts.append(block.facts)
+        self._has_facts = self._has_facts or block.facts is not None
+        self._facts.append(np.zeros(len(block), np.uint64) if block.facts is None else block.facts)
         for blobs, texts in (
             (self._written, block.written),
             (self._canonical, block.canonical),
@@ -174,12 +184,12 @@ class FingerprintTable:
         """The words of documents, if they are stored."""
         if not self.has_texts:
             return None
-        facts = self._facts.mapped() if self._has_facts else None
-        return Texts(self._written.words(), self._canonical.words(), facts)
+        return Texts(self._written.words(), self._canonical.words())
 
     @property
-    def _has_facts(self) -> bool:
-        return self.has_texts and self.scheme.decision.facts == "numbers"
+    def facts(self) -> Uint64s | None:
+        """The facts of documents, uint64 (D,), 0 for none; None if no document has any."""
+        return self._facts.mapped() if self._has_facts else None
 
     def valid(self) -> NDArray[np.bool_]:
         """Return which documents have a signature, bool (D,)."""

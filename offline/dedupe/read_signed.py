@@ -28,6 +28,7 @@ from shinglefold.offline.dedupe.decode import (
     decoded,
     row_of,
     sound_blocks,
+    split_facts,
 )
 from shinglefold.offline.dedupe.fingerprint_table import FingerprintBlock
 from shinglefold.offline.sign.parquet_file import parquet_file
@@ -104,7 +105,7 @@ class SignedReader:
         made: _Print = found.made
         check_scheme(made.scheme, self.layout, source, line.number)
         letters = self._letters(bytes(made.supershingles))
-        _, _, digest = made.digest.rpartition(".")
+        digest, facts = split_facts(made.digest.rpartition(".")[2])
         simple = made.digest.count(".") == DOTS and len(digest) in (0, LENGTH) and made.digest.isascii()
         signed = len(made.signature) in (0, self.layout.encoded) and made.signature.isascii()
         if letters is None or not simple or not signed or bool(letters) != bool(made.signature):
@@ -114,7 +115,7 @@ class SignedReader:
             return None
         return Row(
             None if name is None else str(name), source, line.number, made.shingles, digest.encode("ascii"),
-            letters, made.signature.encode("ascii"),
+            letters, made.signature.encode("ascii"), facts,
         )  # fmt: skip
 
     def _letters(self, raw: bytes) -> bytes | None:

@@ -18,6 +18,7 @@ from shinglefold.ingest.readers.read import format_of, read
 from shinglefold.ingest.readers.record import ReadOptions, Record
 from shinglefold.ingest.writing.dead_letters import is_bare_letter
 from shinglefold.model.scheme import Scheme
+from shinglefold.model.values import facts_number, text_digest
 from shinglefold.offline.dedupe.decode import TaskAnswer
 from shinglefold.offline.dedupe.fingerprint_table import (
     DIGEST,
@@ -25,6 +26,7 @@ from shinglefold.offline.dedupe.fingerprint_table import (
     SIGNED,
     FingerprintBlock,
     id_columns,
+    with_facts,
 )
 from shinglefold.offline.sign.signer import ParsedLine, Signer, SignOptions, SignTally
 from shinglefold.offline.sign.tasks import (
@@ -80,7 +82,8 @@ class TextReader:
         tally = SignTally()
         kept, texts, languages = self._signer.texts(lines, tally)
         left_out += [(one.source, one.line, reason) for _, reason, one in tally.refused]
-        made = self._signer.tools.fingerprinter.fingerprint_arrays(texts, languages)
+        facts = self._signer.facts(texts, kept)
+        made = self._signer.tools.fingerprinter.fingerprint_arrays(texts, languages, facts)
         blocks = [replace(_block(made, kept), shown=list(self._kept(made, kept)))] if kept else []
         left_out.sort(key=lambda one: one[1])
         return TaskAnswer(blocks, found.count, left_out, seen=self._seen(lines))
@@ -115,22 +118,23 @@ class TextReader:
 def _block(made: FingerprintArrays, lines: Sequence[ParsedLine]) -> FingerprintBlock:
     digested = np.array([bool(one) for one in made.digests])
     digests = np.zeros((len(lines), DIGEST), np.uint8)
-    decoded = urlsafe_b64decode("".join(made.digests))
+    decoded = urlsafe_b64decode("".join(map(text_digest, made.digests)))
     digests[digested] = np.frombuffer(decoded, np.uint8).reshape(-1, DIGEST)
+    facts = np.array([facts_number(one) for one in made.digests], np.uint64)
     ids = [line.document.get("_id") for line in lines]
     texts = made.texts
     return FingerprintBlock(
         made.supershingles,
         np.where(made.valid[:, None], made.signatures, np.uint8(0)),
         made.shingles,
-        digests,
+        with_facts(digests, facts),
         (made.valid * SIGNED | digested * DIGESTED).astype(np.uint8),
         *id_columns([None if one is None else str(one) for one in ids]),
         [line.source for line in lines],
         np.array([line.line for line in lines], np.int64),
         [] if texts is None else list(texts.written.bytes_of()),
         [] if texts is None else list(texts.canonical.bytes_of()),
-        None if texts is None else texts.facts,
+        facts if facts.any() else None,
     )
 
 

@@ -256,7 +256,7 @@ class PairJudge:
         table = self.table
         signatures, shingles = table.signatures.mapped(), table.shingles.mapped()
         scheme = table.scheme
-        judge = PairVerifier(signatures, shingles, scheme.sketch, scheme.decision, table.texts)
+        judge = PairVerifier(signatures, shingles, scheme.sketch, scheme.decision, table.texts, table.facts)
         object.__setattr__(self, "judge", judge)
         object.__setattr__(self, "_words", table.words.mapped())
 

@@ -63,7 +63,10 @@ def _read(schema: Any, signer: Signer, *, as_parquet: bool) -> list[int]:  # noq
     options = signer.options
     if not (as_parquet or options.only_ids):
         return list(range(len(schema)))
-    used = (*options.fields, options.language_field, options.target, options.reading.id_field)
+    used = (
+        *options.fields, *options.never_differ.fields, options.language_field, options.target,
+        options.reading.id_field,
+    )  # fmt: skip
     heads = {"_id", "id", "format", *(name.partition(".")[0] for name in used)}
     return [
         number

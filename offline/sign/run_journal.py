@@ -214,6 +214,7 @@ def identity(sources: Sequence[str], options: SignOptions, scheme: Scheme, seal:
         "seal": seal,
         "texts": list(options.fields),
         "language field": options.language_field,
+        **({"never_differ": options.never_differ.names} if options.never_differ else {}),
         "html": options.html,
         "only ids": options.only_ids,
         "field": options.target,

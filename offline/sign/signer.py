@@ -12,6 +12,7 @@ from shinglefold.errors import InputError, ProcessorError
 from shinglefold.ingest.field_paths import put
 from shinglefold.ingest.fingerprinter import Meter
 from shinglefold.ingest.index_mapping import overwrite_refusal
+from shinglefold.ingest.never_differ import NeverDiffer
 from shinglefold.ingest.processors.context import Tools
 from shinglefold.ingest.processors.texts import declared_language, joined_text, without_markup
 from shinglefold.ingest.readers.jsonl import check_keys, parse_line
@@ -38,7 +39,8 @@ class SignOptions:
 
     ``fields``: fields of the texts. ``language_field``: field of the language. ``html``: every document is
     HTML, else only those whose ``format`` is ``html``; a ``title`` never is. ``only_ids``: write only the id
-    and the fingerprint. ``target``: field of the fingerprint.
+    and the fingerprint. ``target``: field of the fingerprint. ``never_differ``: what copies must have in
+    common; a hash of it is stored with the digest.
     """
 
     fields: tuple[str, ...]
@@ -47,6 +49,7 @@ class SignOptions:
     only_ids: bool = False
     target: str = FIELD
     reading: ReadOptions = field(default_factory=ReadOptions)
+    never_differ: NeverDiffer = field(default_factory=NeverDiffer)
 
     def __post_init__(self) -> None:
         check_field("field", self.target, self.fields)
@@ -137,6 +140,7 @@ class Signer:
         """Return the compiled signer of plain lines; None if options or missing code exclude it."""
         options, tools = self.options, self.tools
         looked_at = options.html or options.only_ids or options.reading.id_field or tools.seal is not None
+        looked_at = looked_at or bool(options.never_differ)
         if self._fast is None and tools.fingerprinter.is_compiled and not looked_at:
             from shinglefold.offline.sign.fast_path import FastPath
             from shinglefold.offline.sign.json_scanner import FieldNames
@@ -174,7 +178,7 @@ class Signer:
         """Return the documents that have a text, each with its fingerprint as JSON."""
         self._record_fields(plain, tally)
         kept, texts, languages = self.texts(plain, tally)
-        made = list(zip(kept, self.fingerprint_json(texts, languages), strict=True))
+        made = list(zip(kept, self.fingerprint_json(texts, languages, self.facts(texts, kept)), strict=True))
         tally.meter.add(self.tools.meter.take())
         return made
 
@@ -195,12 +199,22 @@ class Signer:
             kept.append(one)
         return kept, texts, languages
 
-    def fingerprint_json(self, texts: Sequence[str], languages: Sequence[str | None]) -> list[bytes]:
-        """Return the fingerprint of each text as JSON."""
+    def facts(self, texts: Sequence[str], kept: Sequence[ParsedLine]) -> list[str] | None:
+        """Return the facts of documents and their texts; None if nothing needs to be equal."""
+        return self.options.never_differ.facts(texts, [one.document for one in kept])
+
+    def fingerprint_json(
+        self, texts: Sequence[str], languages: Sequence[str | None], facts: Sequence[str] | None = None
+    ) -> list[bytes]:
+        """Return the fingerprint of each text as JSON.
+
+        Args:
+            facts: those of each document, from ``facts``.
+        """
         seal = self.tools.seal
         if seal is None:
-            return self.tools.fingerprinter.fingerprint_json(texts, languages)
-        made = self.tools.fingerprinter.fingerprint(texts, languages)
+            return self.tools.fingerprinter.fingerprint_json(texts, languages, facts)
+        made = self.tools.fingerprinter.fingerprint(texts, languages, facts)
         return [self._encode(seal.sealed(one).to_field()) for one in made]
 
     def _language(self, document: Document) -> str | None:

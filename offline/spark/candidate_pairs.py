@@ -182,7 +182,7 @@ def _batch(a: Int64s, b: Int64s, held: pa.Array) -> Batch:
 #: Columns that are read only for documents that lead, because only these can be candidates.
 _LOOKED_UP = ("keys", "signature")
 #: Columns that are left out of the shuffle, because most documents are in no pair.
-_LEFT = ("written", "canonical", "facts")
+_LEFT = ("written", "canonical")
 
 
 def originals(prints: Frame) -> Frame:

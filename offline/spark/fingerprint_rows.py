@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.model.recipe import FIELD
 from shinglefold.model.scheme import Scheme
-from shinglefold.model.values import Bytes, Fingerprint, Int64s, Uint64s
+from shinglefold.model.values import FACTS_MARK, Bytes, Fingerprint, Int64s, Uint64s, facts_number
 from shinglefold.offline.spark.arrow_arrays import Column, binary, compute, lists, matrix, numbers
 from shinglefold.offline.spark.session import Batch, Frame, columns_of, partition
 from shinglefold.sketch import packed_size
@@ -26,10 +26,9 @@ SIGNED, UNSIGNED, UNREADABLE, FOREIGN = 0, 1, 2, 3
 _ROWS = 33
 _SCHEMA = (
     "number long, id string, state byte, digest string, keys array<long>, shingles long, signature binary, "
-    "sketch long"
+    "sketch long, facts long"
 )
 _TEXTS = ", written binary, canonical binary"
-_FACTS = ", facts long"
 
 
 def prints(signed: Frame, scheme: Scheme, *, target: str = FIELD, id_field: str = "") -> Frame:
@@ -44,7 +43,7 @@ def prints(signed: Frame, scheme: Scheme, *, target: str = FIELD, id_field: str 
     - ``keys``: the supershingles.
     - ``sketch``: one hash of keys, shingles and signature.
     - ``written``, ``canonical``: only if texts decide and ``signed`` has the column ``beside``.
-    - ``facts``: only if the scheme compares facts.
+    - ``facts``: those that must not differ, as a number; 0 for none.
 
     Args:
         signed: what ``sign`` returned, or a Parquet file of it.
@@ -52,22 +51,17 @@ def prints(signed: Frame, scheme: Scheme, *, target: str = FIELD, id_field: str 
         id_field: the column of ids; by default ``_id``, or else ``id``.
 
     Raises:
-        ConfigError: a column is missing, or the scheme compares facts and ``beside`` has none.
+        ConfigError: a column is missing.
     """
     name = id_field or ("_id" if "_id" in signed.columns else "id")
     columns_of(signed, (name, target))
     parts = [f"`{target}`.{part} AS {part}" for part in ("digest", "supershingles", "signature")]
     beside = "beside" in signed.columns
     texts = beside and scheme.decision.verify == "text"
-    facts = scheme.decision.facts == "numbers"
-    if facts and "facts" not in (signed.schema["beside"].dataType.names if beside else ()):
-        raise ConfigError("facts are not beside these fingerprints: sign the documents again with --beside")
     if beside:
         parts += [f"beside.{part} AS {place}" for part, place in _BESIDE.items()]
-    if facts:
-        parts.append("beside.facts AS facts")
     rows = signed.selectExpr(f"CAST(`{name}` AS string) AS id", *parts)
-    schema = _SCHEMA + (_TEXTS if texts else "") + (_FACTS if facts else "")
+    schema = _SCHEMA + (_TEXTS if texts else "")
     return rows.mapInArrow(_Reader(scheme, beside, texts), schema)
 
 
@@ -125,9 +119,10 @@ class _Reader:
             "shingles": pa.array(rows.shingles),
             "signature": binary(rows.signatures, signed),
             "sketch": pa.array(sketches),
+            "facts": pa.array(_facts(rows.digests)),
         }
         if self.texts:
-            words = [name for name in ("written", "canonical", "facts") if name in batch.schema.names]
+            words = [name for name in ("written", "canonical") if name in batch.schema.names]
             columns |= {name: batch.column(name) for name in words}
         return pa.RecordBatch.from_pydict(columns)
 
@@ -225,6 +220,14 @@ class _Reader:
         whole = len(made.signature) == packed_size(sketch.values, sketch.bits)
         whole &= len(made.supershingles) == sketch.groups and {*map(len, made.supershingles)} == {length}
         return (SIGNED, made) if whole and "".join(made.supershingles).isascii() else (UNREADABLE, None)
+
+
+def _facts(digests: Column) -> Int64s:
+    """Return the facts of each digest as a number, 0 for none: int64 (D,)."""
+    if not compute.any(compute.match_substring(digests, FACTS_MARK), min_count=0).as_py():
+        return np.zeros(len(digests), np.int64)
+    found = [facts_number(one or "") for one in digests.to_pylist()]
+    return np.array(found, np.uint64).view(np.int64)
 
 
 def _as_keys(words: Column, groups: int) -> Uint64s:

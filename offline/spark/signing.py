@@ -8,7 +8,6 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from shinglefold.canon.numeric_facts import facts_of
 from shinglefold.errors import ConfigError
 from shinglefold.ingest.fingerprinter import UnstoredFingerprint
 from shinglefold.model.scheme import Scheme
@@ -23,7 +22,7 @@ PRINT = (
     "struct<scheme: string, lang: string, shingles: bigint, digest: string, supershingles: array<string>, "
     "signature: string>"
 )
-_BESIDE = "struct<supershingles: binary, written: binary, canonical: binary, facts: bigint>"
+_BESIDE = "struct<supershingles: binary, written: binary, canonical: binary>"
 #: How many rows are converted to Python objects at a time.
 _ROWS = 1_000
 
@@ -37,7 +36,7 @@ def sign(documents: Frame, scheme: Scheme, options: SignOptions, *, beside: bool
         options: which columns hold text; ``reading`` and ``only_ids`` have no effect.
         beside: add the column ``beside``, so that ``groups`` finds what ``shinglefold groups`` finds in the
             texts. It has all supershingles, not only those that an index stores. If texts decide, it also
-            has their words as numbers, and a hash of their facts: some 8 bytes a word.
+            has their words as numbers: some 8 bytes a word.
 
     Raises:
         ConfigError: no column holds text, or a column of another type has the name of an added one.
@@ -89,24 +88,25 @@ class _Sign:
 
     def _signed(self, signer: Signer, batch: Batch) -> Batch:
         names = [
-            name.partition(".")[0] for name in (*self.options.fields, self.options.language_field, "format")
-        ]
+            name.partition(".")[0]
+            for name in (
+                *self.options.fields, *self.options.never_differ.fields, self.options.language_field, "format"
+            )
+        ]  # fmt: skip
         read = batch.select([name for name in dict.fromkeys(names) if name in batch.schema.names])
         documents = read.to_pylist() or [{} for _ in range(batch.num_rows)]
         tally = SignTally()
         plain = [ParsedLine(_without_nulls(one), None, "", place) for place, one in enumerate(documents)]
         kept, texts, languages = signer.texts(plain, tally)
+        facts = signer.facts(texts, kept)
         made: dict[int, object] = {}
         others: dict[int, UnstoredFingerprint] = {}
         if self.beside:
-            found = signer.tools.fingerprinter.fingerprint_unstored(texts, languages)
-            facts = facts_of(texts).view(np.int64).tolist()
-            others = {
-                one.line: two._replace(facts=own) for one, two, own in zip(kept, found, facts, strict=True)
-            }
+            found = signer.tools.fingerprinter.fingerprint_unstored(texts, languages, facts)
+            others = {one.line: two for one, two in zip(kept, found, strict=True)}
             made = dict(zip(others, _fields(self.scheme, found), strict=True))
         else:
-            for one, print_ in zip(kept, signer.fingerprint_json(texts, languages), strict=True):
+            for one, print_ in zip(kept, signer.fingerprint_json(texts, languages, facts), strict=True):
                 made[one.line] = msgspec.json.decode(print_)
         problems = {record.line: why for _, why, record in tally.refused}
         rows = range(batch.num_rows)
@@ -136,6 +136,6 @@ def _fields(scheme: Scheme, found: Sequence[UnstoredFingerprint]) -> list[dict[s
 
 
 def _beside(found: Sequence[UnstoredFingerprint | None]) -> pa.StructArray:
-    kinds = dict.fromkeys(("supershingles", "written", "canonical"), pa.binary()) | {"facts": pa.int64()}
+    kinds = dict.fromkeys(("supershingles", "written", "canonical"), pa.binary())
     rows = [None if one is None else {name: getattr(one, name) for name in kinds} for one in found]
     return pa.array(rows, pa.struct(list(kinds.items())))

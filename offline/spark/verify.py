@@ -15,7 +15,7 @@ from shinglefold.sketch.verification import PairVerifier, least_estimate
 
 #: The most document numbers that are broadcast to all machines; each takes 16 bytes of memory there.
 _SENT = 2_000_000
-_SIGNED = ("shingles", "signature")
+_SIGNED = ("shingles", "signature", "facts")
 _TEXTS = ("written", "canonical")
 _SCHEMA = "a long, b long, resemblance double, similarity double"
 
@@ -53,15 +53,13 @@ def _hopeful(scheme: Scheme) -> Decision:
     sketch, decision = scheme.sketch, scheme.decision
     width = max(sketch.word_width, sketch.char_width)
     least = min(decision.min_resemblance, least_estimate(decision.min_similarity, width, sketch))
-    return replace(decision, verify="signature", facts="any", min_resemblance=least)
+    return replace(decision, verify="signature", min_resemblance=least)
 
 
 def _decided(
     pairs: Frame, prints: Frame, scheme: Scheme, decision: Decision, columns: Sequence[str]
 ) -> Frame:
     joined = pairs
-    if "facts" in prints.columns:
-        columns = (*columns, "facts")
     for side in "ab":
         named = (f"{name} AS {name}_{side}" for name in columns)
         joined = joined.join(prints.selectExpr(f"number AS {side}", *named), side)
@@ -82,7 +80,8 @@ class _Decide:
             signatures = np.concatenate([matrix(batch.column(f"signature_{side}"), size) for side in "ab"])
             shingles = np.concatenate([numbers(batch.column(f"shingles_{side}")) for side in "ab"])
             texts = _texts(batch) if "written_a" in batch.schema.names else None
-            judge = PairVerifier(signatures, shingles, sketch, decision, texts)
+            facts = np.concatenate([numbers(batch.column(f"facts_{side}")) for side in "ab"])
+            judge = PairVerifier(signatures, shingles, sketch, decision, texts, facts)
             ones = np.arange(pairs, dtype=np.int64)
             told = judge.verify(ones, ones + pairs)
             kept = pa.array(told.kept)
@@ -98,10 +97,7 @@ def _texts(batch: Batch) -> Texts:
     written, canonical = (
         _words([batch.column(f"{name}_{side}") for side in "ab"]) for name in ("written", "canonical")
     )
-    facts = None
-    if "facts_a" in batch.schema.names:
-        facts = np.concatenate([numbers(batch.column(f"facts_{side}")) for side in "ab"]).view(np.uint64)
-    return Texts(written, canonical, facts)
+    return Texts(written, canonical)
 
 
 def _words(columns: Sequence[Column]) -> Words:

@@ -39,7 +39,7 @@ from shinglefold.sketch import connected
 BLOCK = 1000
 _log = logging.getLogger("shinglefold.rerank.fold.clustering")
 #: Options that decide what folds, or what is read, and that only a search can heed.
-_OF_SEARCHES = ("verify", "facts", "mode", "fold", "cursor", "members_from")
+_OF_SEARCHES = ("verify", "mode", "fold", "cursor", "members_from")
 
 
 class Group(NamedTuple):

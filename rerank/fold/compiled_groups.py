@@ -34,7 +34,7 @@ def compiled_leader_groups(matcher: Matcher, block: Compared, waiting: list[int]
     _lead(
         words,
         np.empty((matcher.sufficient_words or words.shape[1] // matcher.bits, count), np.uint64),
-        (prints.signed, prints.shingles, prints.digests),
+        (prints.signed, prints.shingles, prints.digests, prints.fact_codes()),
         prints.scopes,
         np.array(matcher.spans, np.float64),
         matcher.bits,
@@ -60,7 +60,7 @@ def _as_words(signatures: Bytes, bits: int) -> Uint64s:
 
 @compile_function
 def _lead(words, planes, columns, scopes, spans, bits, lowest, most, ratio, leaders):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, C901, PLR0917
-    signed, shingles, digests = columns
+    signed, shingles, digests, facts = columns
     count = len(words)
     for plane in range(len(planes)):
         for hit in range(count):
@@ -89,7 +89,7 @@ def _lead(words, planes, columns, scopes, spans, bits, lowest, most, ratio, lead
             for scope in range(len(spans)):
                 # NaN stands for no value and compares false.
                 near = near and abs(scopes[leader, scope] - scopes[hit, scope]) <= spans[scope]
-            if near:
+            if near and (facts[leader] == facts[hit] or facts[leader] == 0 or facts[hit] == 0):
                 leaders[hit] = leader
 
 

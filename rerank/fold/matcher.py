@@ -94,7 +94,8 @@ class Matcher:
 
     Two hits match when their digests are equal. They also match when both have a signature and similar
     lengths, share ``min_shared`` supershingles and agree in at least ``need`` of their values, whatever their
-    languages. In both cases all scopes must be equal; a hit without a value for a scope matches none.
+    languages. In both cases all scopes must be equal; a hit without a value for a scope matches none. Hits
+    whose facts differ never match.
     """
 
     values: int
@@ -197,7 +198,7 @@ class Matcher:
             # NaN stands for no value and compares false.
             here = ones.prints.scopes[rows, column, None]
             near &= np.abs(here - others.prints.scopes[None, begin:, column]) <= span
-        return near
+        return without_other_facts(near, ones.prints, rows, others.prints, begin)
 
     @property
     def sufficient_words(self) -> int | None:
@@ -243,6 +244,9 @@ class Matcher:
         near |= (texts[one] == texts[other]) & (texts[one] >= 0)
         for column, span in enumerate(self.spans):
             near &= np.abs(prints.scopes[one, column] - prints.scopes[other, column]) <= span
+        if prints.facts is not None:
+            here, there = prints.facts[one], prints.facts[other]
+            near &= (here == there) | (here == 0) | (there == 0)
         return near
 
     def at(self, resemblance: float) -> "Matcher":
@@ -273,6 +277,17 @@ class Matcher:
         if self.min_length_ratio:
             close &= length_ratio(ones.shingles[one], others.shingles[other]) >= self.min_length_ratio
         return close
+
+
+def without_other_facts(
+    near: Mask, ones: FingerprintColumns, rows: Int64s, others: FingerprintColumns, begin: int = 0
+) -> Mask:
+    """Return pairs without those whose facts differ; a hit without facts differs from none."""
+    if ones.facts is None or others.facts is None:
+        return near
+    here, there = ones.facts[rows, None], others.facts[None, begin:]
+    kept: Mask = near & ((here == there) | (here == 0) | (there == 0))
+    return kept
 
 
 def nonzero(near: Mask) -> tuple[Int64s, Int64s]:

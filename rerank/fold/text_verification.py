@@ -16,7 +16,7 @@ from shinglefold.documents import FORMAT
 from shinglefold.errors import ShinglefoldError
 from shinglefold.model.recipe import stored_recipe
 from shinglefold.model.scheme import Scheme
-from shinglefold.model.values import split_digest
+from shinglefold.model.values import split_digest, text_digest
 from shinglefold.rerank.fold.uncertain_pairs import Pair
 from shinglefold.rerank.hits import Hit, stored_texts, stored_value
 from shinglefold.rerank.index_fields import mapped_at
@@ -38,23 +38,19 @@ Value = TypeVar("Value")
 class TextVerdict(NamedTuple):
     """Whether the texts of a pair are alike, and their edit similarity.
 
-    The similarity is 0 if it is below the threshold. ``same_facts``: whether their numbers are equal, if
-    facts are compared.
+    The similarity is 0 if it is below the threshold.
     """
 
     alike: bool
     similarity: float
-    same_facts: bool = True
 
     def decided_by(self, needed: float) -> DecidedBy:
         """Return what decided; ``needed``: the least edit similarity."""
-        return "facts" if not self.same_facts else text_decided_by(self.similarity, needed, alike=self.alike)
+        return text_decided_by(self.similarity, needed)
 
     def to_json(self, needed: float) -> JSON:
         """Return the verdict as JSON for explanations."""
         result: JSON = {"similarity": round(self.similarity, 4)} if self.similarity else {}
-        if not self.same_facts:
-            result["facts"] = "differ"
         return {**result, "needed": needed, "decided": True}
 
 
@@ -215,22 +211,11 @@ class TextStage:
         name = {place: _text_hash(texts[place]) for pair in known for place in pair}
         named = [(name[a], name[b], hopeful is None or (a, b) in hopeful) for a, b in known]
         alike = self._dictionaries.alike(named, {name[place]: texts[place] for place in name}, self.needed)
-        same = self._same_facts(known, texts)
-        # Facts are compared even if a text is too long for its similarity.
         return {
-            pair: TextVerdict(matches and equal, 0.0 if isnan(share) else share, equal)
-            for pair, (matches, share), equal in zip(known, alike, same, strict=True)
-            if not (isnan(share) and equal)
+            pair: TextVerdict(matches, share)
+            for pair, (matches, share) in zip(known, alike, strict=True)
+            if not isnan(share)
         }
-
-    def _same_facts(self, pairs: Sequence[Pair], texts: Mapping[int, str]) -> list[bool]:
-        """Return for each pair whether its numbers are equal; True if facts do not count."""
-        if self.scheme.decision.facts == "any":
-            return [True] * len(pairs)
-        from shinglefold.canon.numeric_facts import numbers_of
-
-        facts = {place: numbers_of(texts[place]) for pair in pairs for place in pair}
-        return [facts[a] == facts[b] for a, b in pairs]
 
     def similarity(self, one: str, other: str) -> float | None:
         """Return the edit similarity of two texts, however small; None if one is too long, or empty."""
@@ -276,7 +261,7 @@ class TextStage:
         # The first reading fits nearly all; further ones are made of the others.
         while tried := {key: one for key, some in left.items() if (one := next(some, None)) is not None}:
             for key, digest in zip(tried, self._dictionaries.digests(list(tried.values())), strict=True):
-                if digest == heads[key].digest:
+                if digest == text_digest(heads[key].digest):
                     del left[key]
         return set(left)
 

@@ -4,7 +4,6 @@ The texts decide the uncertain pairs; ``apply_text_verdicts`` changes the groups
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from itertools import combinations, compress, product
 from typing import NamedTuple
@@ -120,7 +119,7 @@ class UncertaintyBand(NamedTuple):
 
     ``possible``: matches from the least estimate at which texts can still be alike. A limit of
     two standard errors below the threshold would miss as many copies as it finds.
-    ``sure``: matches from two standard errors above the threshold; if facts are compared, only equal texts.
+    ``sure``: matches from two standard errors above the threshold.
     """
 
     possible: Matcher
@@ -138,20 +137,14 @@ class UncertaintyBand(NamedTuple):
 def _band(matcher: Matcher, scheme: Scheme, decision: Decision, least: float) -> UncertaintyBand:
     """Return the band; ``decision`` is part of the cache key, because equal schemes may differ in it."""
     low, most = uncertain_range(scheme, least)
-    sure = matcher.at(most) if most <= 1 else replace(matcher, need=scheme.sketch.values + 1)
-    return UncertaintyBand(matcher.at(low), sure)
+    return UncertaintyBand(matcher.at(low), matcher.at(most))
 
 
 def uncertain_range(scheme: Scheme, least: float) -> tuple[float, float]:
-    """Return the range of estimates in which texts decide, for a threshold.
-
-    If facts are compared, it ends above 1: only equal texts are certain to have equal facts.
-    """
+    """Return the range of estimates in which texts decide, for a threshold."""
     decision, sketch = scheme.decision, scheme.sketch
     width = max(sketch.word_width, sketch.char_width)
     low = min(least, max(1e-9, least_estimate(decision.min_similarity, width, sketch)))
-    if decision.facts == "numbers":
-        return low, 2.0
     return low, min(1.0, least + UNCERTAIN_ERRORS * standard_error(least, sketch.values, sketch.bits))
 
 

@@ -7,7 +7,6 @@ from typing import Any, Literal, get_args
 
 from shinglefold.errors import ConfigError, quote
 from shinglefold.model.linkage import LINKAGE, Linkage
-from shinglefold.model.scheme import Facts
 from shinglefold.options.validation import (
     check_bool,
     check_choice,
@@ -164,7 +163,6 @@ class FoldOptions:
     ``member_filter``: a query that these must match.
     ``verify``: with ``text`` the texts decide uncertain pairs of the page; with ``signature`` no texts are
     compared. None compares texts of copies from the index only, which are read anyway.
-    ``facts``: with ``numbers`` hits whose words with digits differ do not fold on the page.
     ``on_trouble``: if fingerprints can't be read, ``unfolded`` returns the engine's own page and the reason,
     and ``raise`` raises an error. None means what the search was made with.
     ``closed``: requests may set only what ``untrusted`` lets visitors set; no body can set ``closed``.
@@ -190,7 +188,6 @@ class FoldOptions:
     members_from: MembersFrom = "results"
     member_filter: Mapping[str, Any] | None = None
     verify: VerifiedBy | None = None
-    facts: Facts = "any"
     on_trouble: OnTrouble | None = None
     closed: bool = False
 
@@ -207,7 +204,6 @@ class FoldOptions:
             raise ConfigError(
                 'filter of members: those among the results are filtered by the query; add "from": "index"'
             )
-        _check_facts(self.facts, self.verify)
         _check_parsed("representative", self.representative, Preference)
         _check_parsed("scope", self.scope, Scope)
         check_count("representative", self.representative, MOST_POLICIES)
@@ -274,14 +270,6 @@ class FoldOptions:
         return cls.parse(given, replace(base or cls(), closed=True))
 
 
-def _check_facts(facts: Facts, verify: VerifiedBy | None) -> None:
-    if facts == "numbers" and verify != "text":
-        raise ConfigError(
-            "facts: numbers are compared in the texts, which this search does not read; "
-            'add "verify": "text" (search --verify text)'
-        )
-
-
 def _check_allowed(given: Mapping[str, Any]) -> None:
     for name in given:
         if name not in VISITORS:
@@ -323,7 +311,6 @@ _CHOICES: Mapping[str, Any] = MappingProxyType(
         "facets": Facets,
         "members_from": MembersFrom,
         "verify": VerifiedBy,
-        "facts": Facts,
         "on_trouble": OnTrouble,
     }
 )

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple, get_args
 
 from shinglefold.contracts.engine import JSON
 from shinglefold.errors import ConfigError, InputError, quote
-from shinglefold.model.scheme import Facts, Scheme, Verify, verified_by
+from shinglefold.model.scheme import Scheme, Verify, verified_by
 from shinglefold.model.seal import Seal
-from shinglefold.model.values import UNDETERMINED, Fingerprint
+from shinglefold.model.values import UNDETERMINED, Fingerprint, text_digest
 from shinglefold.options.validation import check_choice, check_fraction, check_int
 from shinglefold.rerank.hits import Hit, field_values, identity, stored_fingerprint
 from shinglefold.rerank.request.arguments import read_source_filter
@@ -193,6 +193,9 @@ def stored_digests(made: Fingerprint, scheme: Scheme, seal: Seal | None) -> list
     if not made.signature:
         languages += [ref.code for ref in scheme.languages] + [UNDETERMINED]
     each = [made if code == made.lang else replace(made, lang=code) for code in dict.fromkeys(languages)]
+    if (text := text_digest(made.digest)) != made.digest:
+        # Documents that were signed before the index had facts.
+        each += [replace(one, digest=text) for one in each]
     if seal is not None:
         each = [seal.sealed(one) for one in each]
     return [one.stored_digest for one in each]
@@ -255,8 +258,7 @@ class SimilarOptions:
     that of the scheme. At least one supershingle must always be shared.
     ``verify``: what decides on candidates: ``keywords`` accepts all, ``signature`` compares signatures,
     ``text`` also the texts of uncertain pairs, if both are known. None chooses by the thresholds that are
-    set, else by the scheme. ``min_similarity``: the edit similarity that texts must reach. ``facts``:
-    ``numbers`` leaves out copies whose words with digits differ.
+    set, else by the scheme. ``min_similarity``: the edit similarity that texts must reach.
     ``filters``: queries that a copy must match, too.
     ``size``: copies on a page.
     ``window``: candidates read at a time, 1 to 9,999; ``max_window``: candidates read at most for a page.
@@ -268,7 +270,6 @@ class SimilarOptions:
     min_length_ratio: float | None = None
     verify: Verify | None = None
     min_similarity: float | None = None
-    facts: Facts = "any"
     scope: tuple[Scope, ...] = ()
     filters: tuple[Mapping[str, Any], ...] = ()
     size: int = 10
@@ -288,7 +289,6 @@ class SimilarOptions:
         check_fraction("min_similarity", self.min_similarity)
         if self.verify is not None:
             check_choice("way to verify", self.verify, get_args(Verify))
-        check_choice("facts", self.facts, get_args(Facts))
         self.with_verification(Scheme())
         self.folding()
 
@@ -300,8 +300,6 @@ class SimilarOptions:
         """
         verify = verified_by(scheme.decision, self.verify, self.min_resemblance, self.min_similarity)
         chosen: dict[str, Any] = {"verify": verify}
-        if self.facts != "any":
-            chosen["facts"] = self.facts
         if self.min_similarity is not None:
             chosen["min_similarity"] = self.min_similarity
         return replace(scheme, decision=replace(scheme.decision, **chosen))

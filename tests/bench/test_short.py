@@ -1,7 +1,7 @@
 """The labelled short texts."""
 
 from bench.quality.short import LENGTHS, labelled
-from shinglefold.canon.numeric_facts import numbers_of
+from shinglefold.canon.facts import fact_set
 
 
 def test_every_pair_is_of_a_length_that_is_told_and_none_is_there_twice():
@@ -12,7 +12,7 @@ def test_every_pair_is_of_a_length_that_is_told_and_none_is_there_twice():
 
 
 def _same_numbers(one):
-    return numbers_of(one.one) == numbers_of(one.other)
+    return fact_set(one.one) == fact_set(one.other)
 
 
 def test_copies_have_the_same_numbers():

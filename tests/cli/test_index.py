@@ -243,3 +243,23 @@ def test_a_recreated_index_keeps_the_fields_that_a_mapping_gave_it(run, tmp_path
         assert {name: there[name] for name in kept} == {**kept, "host": host}
         # A type that was guessed is guessed again.
         assert there["price"]["type"] == "text"
+
+
+def test_a_profile_is_suggested_for_cards_and_keeps_sizes_apart(run, tmp_path):
+    card = (
+        "Мужские кроссовки Волна, размер {}, 2 пары шнурков, цвет чёрный, верх из сетки, подошва из полимера"
+    )
+    rows = [json.dumps({"id": str(size), "title": "", "body": card.format(size)}) for size in range(40, 46)]
+    (tmp_path / "cards.jsonl").write_text("\n".join(rows), "utf-8")
+    first = run("index", tmp_path / "cards.jsonl", "--index", "cards", "--workers", 1)
+    assert "setup cards --profile products && shinglefold backfill cards" in first.err
+    assert "1 result" in run("search", "--index", "cards", "кроссовки").out
+    assert "--profile products" in run("doctor", "cards").out
+    assert run("setup", "cards", "--profile", "products").code == 0
+    assert run("backfill", "cards", "--workers", 1).code == 0
+    assert "6 results from 6 hits" in run("search", "--index", "cards", "кроссовки").out
+    told = run("index", tmp_path / "cards.jsonl", "--index", "cards", "--never-differ", "colour")
+    assert (told.code, "--never-differ colour" in told.err) == (1, True)
+    again = run("index", tmp_path / "cards.jsonl", "--index", "cards", "--workers", 1)
+    assert "--profile" not in again.err
+    assert run("doctor", "cards").out.endswith("all is well\n")

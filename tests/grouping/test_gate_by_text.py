@@ -105,13 +105,3 @@ def test_a_noted_unknown_way_to_verify_is_an_error(pipeline, engine):
     recipe = pipeline.recipe()
     with pytest.raises(ConfigError, match="verified by 'guess'"):
         Rules.of(replace(recipe, grouping={"verify": "guess"}))
-
-
-def test_documents_with_other_numbers_do_not_match_by_facts(engine, pipeline):
-    text = moved_words()[0].replace("word", "w")
-    texts = [f"{text} model alpha128", f"{text} model alpha256", f"{text} model alpha128 too"]
-    told = _verdicts(engine, pipeline, texts, facts="numbers")
-    assert [one.status for one in told] == ["accepted", "accepted", "refused"]
-    assert told[2].like.id == "0"
-    with pytest.raises(ConfigError, match="verify text"):
-        Policy(facts="numbers", measure="containment")

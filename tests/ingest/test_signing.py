@@ -64,7 +64,7 @@ def by_index(engine: Any, index: str, documents: list[dict[str, Any]], pipeline:
 
 def by_gate(engine: Any, index: str, documents: list[dict[str, Any]], pipeline: Pipeline) -> None:
     engine.create_index(index, mappings(pipeline.scheme), {})
-    with Gate(engine, index, Policy(facts="numbers"), pipeline=pipeline) as gate:
+    with Gate(engine, index, Policy(), pipeline=pipeline) as gate:
         gate.add_all(documents)
 
 

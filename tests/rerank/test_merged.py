@@ -151,7 +151,6 @@ def test_answers_of_several_searches_are_fused_and_folded(two):
     "options",
     [
         {"verify": "text"},
-        {"verify": "text", "facts": "numbers"},
         {"mode": "native"},
         {"fold": False},
         {"cursor": True},

@@ -153,7 +153,6 @@ MAY_NOT = {
     "mode": "native",
     "facets": "groups",
     "verify": "text",
-    "facts": "numbers",
     "on_trouble": "raise",
 }
 

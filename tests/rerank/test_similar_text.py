@@ -10,7 +10,6 @@ from support.hits import split
 from support.taps import Tapped
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.canon.numeric_facts import numbers_of
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Fingerprinter, Pipeline, default_definition, mappings
@@ -183,18 +182,3 @@ def test_members_from_the_index_are_decided_by_text_as_similar_does(engine, sche
                 ALL if said != {"verify": "signature"} else SimilarOptions(size=100, verify="signature"),
             )
             assert {one["_id"] for one in duplicates(hit)} == _ids(wanted)
-
-
-def test_copies_with_other_numbers_are_left_out_where_facts_count(engine, pages):
-    everyone = find_similar(engine, "pages", "p0", ALL)
-    strict = find_similar(engine, "pages", "p0", size=100, facts="numbers")
-    same = {id_ for id_, text in pages.items() if numbers_of(text) == numbers_of(pages["p0"])}
-    assert _ids(strict) == _ids(everyone) & same
-    search = FoldedSearch(engine, make_scheme(codes=["ru", "any"]), tiebreaker=engine.tiebreaker())
-    options = {"verify": "text", "facts": "numbers", "explain": True, "members": 30}
-    page = search.search("pages", {"query": {"match_all": {}}, "size": 30, "ext": {"dedup": options}})
-    assert page["dedup"]["by_text"]["parted"] > 0
-    (group,) = [
-        hit for hit in page["hits"]["hits"] if "p0" in {hit["_id"], *(one["_id"] for one in duplicates(hit))}
-    ]
-    assert {hit["_id"] for hit in (group, *duplicates(group))} <= same

@@ -11,6 +11,7 @@ from support.hits import split
 from shinglefold.canon import Canonicalizer
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.ingest import Pipeline, default_definition, mappings
+from shinglefold.model.recipe import with_never_differ
 from shinglefold.model.scheme import Scheme
 from shinglefold.registry import make_scheme
 from shinglefold.rerank import FoldedSearch, FoldOptions
@@ -194,13 +195,14 @@ def test_members_that_leave_a_group_together_make_one(tmp_path, scheme):
         made = mappings(scheme)
         made["properties"] |= {"body": {"type": "text"}, "date": {"type": "date"}}
         engine.create_index("cards", made, {})
-        outcomes = Pipeline.from_json(default_definition(), scheme).run(cards)
+        strict = with_never_differ(default_definition(), "_dedup", ["numbers"])
+        outcomes = Pipeline.from_json(strict, scheme).run(cards)
         engine.bulk(
             {"_index": "cards", "_id": card["id"], "_source": outcome.document}
             for card, outcome in zip(cards, outcomes, strict=True)
         )
         engine.refresh("cards")
-        options = FoldOptions.parse({"verify": "text", "facts": "numbers", "representative": "newest:date"})
+        options = FoldOptions.parse({"verify": "text", "representative": "newest:date"})
         for shown in (True, ["date"]):
             body_of_search = {"query": {"match_all": {}}, "_source": shown}
             page = FoldedSearch(engine, scheme).search("cards", body_of_search, options)

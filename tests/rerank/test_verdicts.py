@@ -14,6 +14,7 @@ from shinglefold.cli.render.verdict import FOLDED_BY, reason
 from shinglefold.contracts.engine import JSON
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.ingest import Pipeline, default_definition, mappings
+from shinglefold.ingest.never_differ import NeverDiffer
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.values import Fingerprint
 from shinglefold.offline.compare_texts import compare_texts
@@ -44,15 +45,17 @@ CASES: dict[str, tuple[tuple[str, str], JSON, bool, str]] = {
         "estimate",
     ),
     "keywords": ((BASE, doubtful_texts()[1]), {"verify": "keywords"}, True, "supershingles"),
-    "numbers": ((BASE + " цена 100", BASE + " цена 200"), {"facts": "numbers"}, False, "facts"),
+    "numbers": ((BASE + " цена 100", BASE + " цена 200"), {"never_differ": ["numbers"]}, False, "facts"),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_decided_on_two_texts_is_named(name: str):
     texts, decision, folds, decided = CASES[name]
-    scheme = SCHEME.with_options(**decision)
-    found = compare_texts(texts, ("a", "b"), (None, None), scheme, Canonicalizer.of(scheme))
+    given = dict(decision)
+    facts = NeverDiffer.parse(given.pop("never_differ", [])).facts(texts, [{}, {}])
+    scheme = SCHEME.with_options(**given)
+    found = compare_texts(texts, ("a", "b"), (None, None), scheme, Canonicalizer.of(scheme), facts)
     assert (found.folds, found.decided_by) == (folds, decided)
     told = found.to_json(scheme)
     assert told["decided_by"] == decided

@@ -12,7 +12,9 @@ from shinglefold.cli.framework.command import DONE, FAILED, PARTLY, Invocation
 from shinglefold.cli.framework.next_commands import repeat_command
 from shinglefold.cli.framework.output import ProgressPace, Report, printable, progress_bar, remark, warn
 from shinglefold.cli.options.definitions import (
+    chosen_facts,
     chosen_scheme,
+    content_options,
     decision_options,
     fields_option,
     html_option,
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
     from shinglefold.ingest import ReadOptions
     from shinglefold.ingest.field_statistics import FieldWatch
+    from shinglefold.ingest.never_differ import NeverDiffer
     from shinglefold.model.scheme import Scheme
     from shinglefold.offline.dedupe.fingerprint_table import DocumentNames, FingerprintTable
     from shinglefold.offline.dedupe.link import Linking
@@ -48,6 +51,7 @@ comparison_options = options(
     html_option,
     preset_option,
     decision_options,
+    content_options,
     workers_option,
 )
 collection_options = options(
@@ -153,6 +157,7 @@ class _SourceSpec:
     workers: int
     target: str
     shown: Sequence[str]
+    never_differ: "NeverDiffer"
 
 
 @contextmanager
@@ -171,6 +176,8 @@ def open_collection(
     workers: int | None,
     html: bool,
     shown: Sequence[str] = (),
+    profile: str | None = None,
+    never_differ: tuple[str, ...] = (),
     **decision: str | float | None,
 ) -> Iterator[Collection]:
     """Yield the fingerprints of all documents of the sources.
@@ -187,11 +194,12 @@ def open_collection(
 
     scale = scale or Scale()
     settings, memory = invocation.settings(), scale.bytes()
-    scheme = chosen_scheme(invocation, preset, **decision)
+    scheme = chosen_scheme(invocation, preset, profile, **decision)
     reading = make_read_options(format, id_field, encoding, header)
     spec = _SourceSpec(
         sources, fields or TEXTS, bool(fields), language_field, html, reading,
         settings.workers if workers is None else workers, settings.field, shown,
+        chosen_facts(never_differ, profile),
     )  # fmt: skip
     signed = _is_signed(spec, scale.signed)
     if signed:
@@ -248,6 +256,7 @@ def _check_signed(spec: _SourceSpec) -> None:
         "--field": spec.named,
         "--language-field": spec.language_field != LANGUAGE,
         "--html": spec.html,
+        "--never-differ": bool(spec.never_differ),
     }
     if wrong := [name for name, is_given in given.items() if is_given]:
         raise click.UsageError(
@@ -258,8 +267,7 @@ def _check_signed(spec: _SourceSpec) -> None:
 
 def _check_decision(scheme: "Scheme", given: dict[str, Any]) -> None:
     """Refuse to let texts decide if only fingerprints are read; write notes about what decides instead."""
-    by_text = given.get("verify") == "text" or given.get("facts") == "numbers"
-    if by_text or given.get("min_similarity") is not None:
+    if given.get("verify") == "text" or given.get("min_similarity") is not None:
         raise click.UsageError(
             "signed files are compared by their fingerprints: leave --verify text and --min-similarity out, "
             "or add --texts where the files hold the texts, too"
@@ -327,7 +335,10 @@ def _read_texts(
 
     prefixes = page_prefixes(spec.sources, spec.reading)
     tasks = text_tasks(spec.sources, spec.reading, prefixes)
-    options = SignOptions(spec.fields, spec.language_field, spec.html, only_ids=True, reading=spec.reading)
+    options = SignOptions(
+        spec.fields, spec.language_field, spec.html, only_ids=True, reading=spec.reading,
+        never_differ=spec.never_differ,
+    )  # fmt: skip
     reader = TextReader(table.scheme, options, watch.language, spec.shown)
     reader.warm(spec.sources, invocation.settings().lexicon_file)
     collect(tasks, reader, table, spec.workers, progress, watch)

@@ -15,7 +15,9 @@ from shinglefold.cli.framework.output import (
     write_page,
 )
 from shinglefold.cli.options.definitions import (
+    chosen_facts,
     chosen_scheme,
+    content_options,
     decision_options,
     engine_option,
     options,
@@ -88,6 +90,7 @@ _passage_options = options(
 @_passage_options
 @preset_option
 @decision_options
+@content_options
 @click.pass_context
 def compare(context: click.Context, /, **given: Any) -> int:  # noqa: ANN401 - as click gives them
     """Compare two texts, or two documents of an index.
@@ -125,6 +128,8 @@ def _compare_files(
     passages: int,
     page: str | None,
     preset: str | None,
+    profile: str | None,
+    never_differ: tuple[str, ...],
     **decision: str | float | None,
 ) -> int:
     """Compare two texts, or the texts of two files."""
@@ -138,11 +143,12 @@ def _compare_files(
     from shinglefold.passages.shingle_positions import elements_of
 
     check_page(page, "--page", () if text else (a, b))
-    scheme = chosen_scheme(invocation, preset, **decision)
+    scheme = chosen_scheme(invocation, preset, profile, **decision)
     check_language(scheme, language)
     texts, names = two_texts(a, b, kind, encoding, itself=text)
     canonicalizer = Canonicalizer.of(scheme)
-    found = compare_texts(texts, names, (language, language), scheme, canonicalizer)
+    facts = chosen_facts(never_differ, profile).facts(texts, [{}, {}])
+    found = compare_texts(texts, names, (language, language), scheme, canonicalizer, facts)
     sides = [elements_of(canonicalizer.placed(one, language), width, tolerant) for one in texts]
     matched, left_out, crowded = passages_between(*sides, gap=gap, tolerant=tolerant)
     _warn_of_repetitions(names[0], left_out, crowded)

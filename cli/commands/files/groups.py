@@ -166,7 +166,7 @@ def _decided_by(resemblance: float, similarity: float, decision: "Decision", *, 
         return "supershingles"
     if not by_text or math.isnan(similarity):
         return "estimate"
-    return text_decided_by(similarity, decision.min_similarity, alike=True)
+    return text_decided_by(similarity, decision.min_similarity)
 
 
 def _share(share: float | None) -> str:

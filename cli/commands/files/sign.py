@@ -21,7 +21,9 @@ from shinglefold.cli.framework.output import (
     write_line,
 )
 from shinglefold.cli.options.definitions import (
+    chosen_facts,
     chosen_scheme,
+    content_options,
     fields_option,
     html_option,
     preset_option,
@@ -81,6 +83,7 @@ _LINKS = 40
 @reading_options
 @click.option("--dead-letters", metavar="FILE", help="File that failed documents are appended to.")
 @preset_option
+@content_options
 @workers_option
 @click.pass_obj
 def sign(
@@ -138,13 +141,16 @@ def _sign_options(
     id_field: str,
     encoding: str,
     header: bool | None,
+    profile: str | None,
+    never_differ: tuple[str, ...],
 ) -> "SignOptions":
     """Return the options of signing from flags and settings."""
     from shinglefold.model.recipe import TEXTS
     from shinglefold.offline.sign.signer import SignOptions
 
     reading = make_read_options(format, id_field, encoding, header)
-    return SignOptions(fields or TEXTS, language_field, html, only_ids, settings.field, reading)
+    facts = chosen_facts(never_differ, profile)
+    return SignOptions(fields or TEXTS, language_field, html, only_ids, settings.field, reading, facts)
 
 
 def _check_output(

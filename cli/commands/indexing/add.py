@@ -9,7 +9,7 @@ import click
 from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
 from shinglefold.cli.framework.next_commands import repeat_command
 from shinglefold.cli.framework.output import remark, warn, write_json, write_line, write_lines
-from shinglefold.cli.options.definitions import NumberRange, engine_options, html_option, verify_options
+from shinglefold.cli.options.definitions import NumberRange, engine_options, html_option, verify_by_options
 from shinglefold.cli.options.sources import (
     make_read_options,
     read_sources,
@@ -55,7 +55,7 @@ _PASSAGE_CHARACTERS = 160
     metavar="N",
     help="The most documents of a group, with --policy cap.",
 )
-@verify_options("a document", "shares a supershingle with a stored one")
+@verify_by_options("a document", "shares a supershingle with a stored one")
 @click.option(
     "--min-resemblance",
     type=NumberRange(0, 1, min_open=True),

@@ -18,6 +18,7 @@ from shinglefold.cli.framework.output import (
     write_line,
 )
 from shinglefold.cli.options.definitions import (
+    content_options,
     engine_options,
     fields_option,
     html_option,
@@ -105,6 +106,7 @@ if TYPE_CHECKING:
 )
 @click.option("--verbose", is_flag=True, help="With --dry-run: the document after every step.")
 @preset_option
+@content_options
 @workers_option
 @click.pass_obj
 def index(
@@ -122,6 +124,8 @@ def index(
     dry_run: bool,
     verbose: bool,
     preset: str | None,
+    profile: str | None,
+    never_differ: tuple[str, ...],
     workers: int | None,
     mapping: str | None,
     groups: bool,
@@ -157,7 +161,15 @@ def index(
     from shinglefold.ingest.field_statistics import FieldWatch
     from shinglefold.ingest.pipeline.field_usage import raw_fields, source_fields, stripped_fields
 
-    target = invocation.target(index, engine, preset=preset, pipeline=pipeline, fields=fields)
+    target = invocation.target(
+        index,
+        engine,
+        preset=preset,
+        pipeline=pipeline,
+        fields=fields,
+        profile=profile,
+        never_differ=never_differ,
+    )
     settings = target.settings
     replaying = partial(replay_command, target)
     _check_replay(sources if replay else None, dead_letters, recreate=recreate)
@@ -209,6 +221,7 @@ def index(
         summary = rebuild(opened, index, build) if recreate else build(index)
         retry = retry_command(
             target, opened, summary, preset=preset, pipeline=pipeline, field=fields, mapping=mapping,
+            profile=profile, never_differ=never_differ,
             groups=groups, passages=passages, id_field=id_field or None,
             routing_field=routing_field or None, verify=verify,
             min_similarity=None if min_similarity is None else str(min_similarity),

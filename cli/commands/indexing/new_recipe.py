@@ -26,6 +26,7 @@ from shinglefold.contracts.engine import JSON, Engine, Templates
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, SchemeMismatch
 from shinglefold.ingest.recipe_recovery import recover_recipe
+from shinglefold.model.profiles import profile_of
 from shinglefold.model.recipe import (
     META_KEY,
     Recipe,
@@ -33,6 +34,7 @@ from shinglefold.model.recipe import (
     has_recipe,
     retargeted,
     with_keywords,
+    with_never_differ,
 )
 from shinglefold.model.scheme import LanguageRef, Scheme
 from shinglefold.model.seal import Seal
@@ -121,10 +123,13 @@ def _change_recipe(target: Target, recipe: Recipe, seal: Seal | None) -> Recipe:
     settings = target.settings
     field = settings.field if "field" in settings.given else recipe.field
     definition = target.definition(field, recipe.pipeline) or retargeted(recipe.pipeline, recipe.field, field)
+    if target.profile is not None or target.never_differ:
+        definition = with_never_differ(definition, field, target.facts())
     pipeline = parse_pipeline(definition, _change_scheme(target, recipe.scheme), seal)
     # A pipeline of a file names the field itself.
     wanted = None if target.pipeline and "field" not in settings.given else field
-    return replace(pipeline.recipe(wanted), groups=recipe.groups, grouping=recipe.grouping)
+    profile = recipe.profile if target.profile is None else target.profile
+    return replace(pipeline.recipe(wanted), groups=recipe.groups, grouping=recipe.grouping, profile=profile)
 
 
 def with_keyword_storage(recipe: Recipe, *, keywords: bool) -> Recipe:
@@ -145,6 +150,8 @@ def _change_scheme(target: Target, scheme: Scheme) -> Scheme:
     preset, _ = chosen_preset(target)
     if preset:
         scheme = with_preset(scheme, preset)
+    if target.profile:
+        scheme = scheme.with_options(**profile_of(target.profile).decision)
     codes, _ = chosen_languages(target)
     if codes:
         if "all" in target.languages:  # also those of the index whose dictionaries are missing

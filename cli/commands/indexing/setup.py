@@ -18,6 +18,7 @@ from shinglefold.cli.framework.output import (
     write_lines,
 )
 from shinglefold.cli.options.definitions import (
+    content_options,
     engine_option,
     fields_option,
     note_missing_languages,
@@ -110,6 +111,7 @@ if TYPE_CHECKING:
 @requests_per_second_option
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @preset_option
+@content_options
 @click.pass_obj
 def setup(
     invocation: Invocation,
@@ -133,6 +135,8 @@ def setup(
     requests_per_second: float,
     dry_run: bool,
     preset: str | None,
+    profile: str | None,
+    never_differ: tuple[str, ...],
 ) -> int:
     """Set up indices for fingerprints: mappings and templates.
 
@@ -149,7 +153,10 @@ def setup(
     from shinglefold.model.recipe import fingerprint_field, has_recipe, with_passages
 
     codes = tuple(code.strip() for code in (languages or "").split(",") if code.strip())
-    flags = {"preset": preset, "pipeline": pipeline, "fields": fields, "languages": codes}
+    flags = {
+        "preset": preset, "pipeline": pipeline, "fields": fields, "languages": codes, "profile": profile,
+        "never_differ": never_differ,
+    }  # fmt: skip
     target = invocation.target(indices[0] if indices else "", engine, **flags)
     if remove:
         others = (*flags.values(), patterns, dedup_field, seal, groups, keywords is not None, passages)

@@ -17,7 +17,7 @@ from shinglefold.cli.framework.output import (
     write_json,
     write_lines,
 )
-from shinglefold.cli.render.run_summary import unstated_markup
+from shinglefold.cli.render.run_summary import suggest_products, unstated_markup
 from shinglefold.cli.session.maintenance import open_for_scan, scan_options
 
 if TYPE_CHECKING:
@@ -129,6 +129,8 @@ def _lines(found: "Diagnosis", target: "Target", recipe: "Recipe") -> list[str]:
         lines.append(f"remark: there is text in {', '.join(found.unread)}, which is not read")
     if found.markup:
         lines.append(f"remark: {unstated_markup(found.markup)}; to take it off: {target.say_html()}")
+    if found.cards and not recipe.profile:
+        lines.append(f"remark: {suggest_products(target)}")
     return [*lines, *_remedies(found, target, recipe)]
 
 

@@ -52,11 +52,6 @@ fold_options = options(
         "signatures are uncertain.",
     ),
     click.option(
-        "--facts",
-        type=click.Choice(["any", "numbers"]),
-        help="numbers: hits whose words with digits differ do not fold; needs --verify text.",
-    ),
-    click.option(
         "--scope",
         multiple=True,
         metavar="FIELD",
@@ -103,12 +98,15 @@ fold_options = options(
 )
 
 
-def parse_fold_options(given: Mapping[str, Any], *, show_duplicates: bool) -> "FoldOptions":
-    """Return the fold options of a search from those of the command.
+def parse_fold_options(
+    given: Mapping[str, Any], *, show_duplicates: bool, profile: str = ""
+) -> "FoldOptions":
+    """Return the fold options of a search from those of the command, else from the profile of the index.
 
     Raises:
         ConfigError: one of them is not valid.
     """
+    from shinglefold.model.profiles import profile_of
     from shinglefold.rerank import FoldOptions
 
     parsed = {
@@ -123,7 +121,7 @@ def parse_fold_options(given: Mapping[str, Any], *, show_duplicates: bool) -> "F
     parsed |= {"members": members, "fold": not given["no_fold"], "explain": _explain(given)}
     if given["cursor"] is not None:
         parsed["cursor"] = True if given["cursor"] == NEW else given["cursor"]
-    return FoldOptions.parse(parsed)
+    return FoldOptions.parse(parsed, FoldOptions.parse(profile_of(profile).dedup))
 
 
 #: Options whose names or values differ from those of a request.
@@ -220,6 +218,7 @@ def search(
     marked = sys.stdout.isatty() and not invocation.json if highlight is None else highlight
     with open_store(target) as store:
         wanted = fields or default_fields(store.recipe)
+        chosen = parse_fold_options(folding, show_duplicates=show_duplicates, profile=store.recipe.profile)
         known = store.mappings.values()
         check_fields(known, index, [one.partition("^")[0] for one in fields], "--field")
         check_fields(known, index, [name for one in order for name in one], "--sort")

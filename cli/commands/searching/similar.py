@@ -11,7 +11,7 @@ from shinglefold.cli.options.definitions import (
     engine_options,
     text_options,
     threshold_options,
-    verify_options,
+    verify_by_options,
 )
 from shinglefold.cli.render.hits import (
     SHOWN,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     metavar="FIELD",
     help="Find only copies with the same value of FIELD or, with FIELD:7d, with dates at most 7 days apart.",
 )
-@verify_options("a copy", "shares a supershingle")
+@verify_by_options("a copy", "shares a supershingle")
 @threshold_options("a copy")
 @click.pass_obj
 def similar(
@@ -137,10 +137,14 @@ def _query_document(store: "Store", text: str, language: str | None) -> "QueryDo
     """Return a text with the fingerprint that it would have in the index."""
     from shinglefold.cli.options.sources import check_language
     from shinglefold.ingest import Fingerprinter
+    from shinglefold.ingest.never_differ import NeverDiffer
     from shinglefold.rerank.similar import QueryDocument
 
     check_language(store.scheme, language)
-    (made,) = Fingerprinter(store.scheme).fingerprint([text], [language])
+    facts = NeverDiffer.parse(store.recipe.never_differ)
+    # A text has no values of fields, so that it is compared without facts where these count.
+    own = None if facts.fields else facts.facts([text], [{}])
+    (made,) = Fingerprinter(store.scheme).fingerprint([text], [language], own)
     if not made.digest:
         raise InputError(
             "the text has no word to find copies by; give another, or see what is left of it: "

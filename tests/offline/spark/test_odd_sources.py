@@ -62,19 +62,20 @@ def test_a_column_that_was_named_is_missed_before_the_work(run, write, tmp_path,
 
 def test_facts_keep_apart_what_else_is_alike(run, write, tmp_path):
     write("pages", id=["1", "2", "3", "4"], body=[*(STEEL.format(size) for size in (15, 16, 17)), SEA])
-    assert run("sign", "pages", "-o", "signed", "--beside")[0] == 0
-    command = ("groups", "signed", "-o", "out", "--work", "work", "--overwrite", "--min-similarity", ".7")
-    for facts, wanted in (("any", 3), ("numbers", 0)):
-        code, _, err = run(*command, "--facts", facts)
-        assert code == 0, err
-        assert pq.read_table(tmp_path / "out").num_rows == wanted
+    command = ("groups", "signed", "-o", "out", "--work", "work", "--overwrite")
+    for facts, wanted in ((), 3), (("--never-differ", "numbers"), 0):
+        for beside, how in ((), ("--min-resemblance", ".5")), (("--beside",), ("--min-similarity", ".7")):
+            assert run("sign", "pages", "-o", "signed", "--overwrite", *beside, *facts)[0] == 0
+            code, _, err = run(*command, *how)
+            assert code == 0, err
+            assert pq.read_table(tmp_path / "out").num_rows == wanted
 
 
 def test_texts_do_not_decide_where_there_are_none(run, write):
     write("pages", id=["1", "2"], body=[SEA, SEA])
     assert run("sign", "pages", "-o", "bare")[0] == 0
     command = ("groups", "bare", "-o", "out", "--work", "work", "--overwrite")
-    for given in (["--min-similarity", ".9"], ["--facts", "numbers"], ["--verify", "text"]):
+    for given in (["--min-similarity", ".9"], ["--verify", "text"]):
         code, _, err = run(*command, *given)
         assert (code, "sign with --beside" in err) == (2, True)
     code, _, err = run(*command)

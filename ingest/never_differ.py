@@ -1,0 +1,67 @@
+"""What copies must have in common: classes of words, and fields of the document."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from shinglefold.canon.chunking import Cuttable
+from shinglefold.canon.facts import WordClass, facts_of
+from shinglefold.contracts.engine import Document
+from shinglefold.documents import values_at
+from shinglefold.options.validation import check_strings
+
+#: The classes of words that ``never_differ`` may name.
+WORD_CLASSES: tuple[str, ...] = get_args(WordClass)
+#: Names a field that has the name of a class of words, as on the servers.
+_SOURCE = "_source."
+_MOST = 100
+
+
+@dataclass(frozen=True, slots=True)
+class NeverDiffer:
+    """Facts by which documents differ, however similar their texts are.
+
+    ``classes``: of words, see ``canon.facts.WordClass``. ``fields``: fields whose values must be equal; case,
+    width and spaces in them do not matter, and no value differs from any value.
+    """
+
+    classes: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
+
+    @classmethod
+    def parse(cls, given: Any, place: str = "never_differ") -> "NeverDiffer":  # noqa: ANN401 - JSON
+        """Read a list of names: classes of words, and fields. ``_source.numbers`` is a field ``numbers``.
+
+        Raises:
+            ConfigError: it is no list of names.
+        """
+        names = check_strings(place, [given] if isinstance(given, str) else given, _MOST)
+        classes = tuple(sorted({name for name in names if name in WORD_CLASSES}))
+        fields = {name.removeprefix(_SOURCE) for name in names if name not in WORD_CLASSES}
+        return cls(classes, tuple(sorted(fields)))
+
+    def __bool__(self) -> bool:
+        return bool(self.classes or self.fields)
+
+    @property
+    def names(self) -> list[str]:
+        """The names that ``parse`` reads."""
+        return [*self.classes, *(f"{_SOURCE}{one}" if one in WORD_CLASSES else one for one in self.fields)]
+
+    def facts(self, texts: Sequence[Cuttable], documents: Sequence[Document]) -> list[str] | None:
+        """Return the facts of documents as a fingerprint stores them; None if nothing is named."""
+        if not self:
+            return None
+        stated = [
+            [f"{name}={_joined(values_at(document, name))}" for name in self.fields] for document in documents
+        ]
+        return facts_of(texts, self.classes, stated)
+
+
+def _joined(values: Sequence[object]) -> str:
+    return "\0".join(sorted(map(_plain, values)))
+
+
+def _plain(value: object) -> str:
+    """Return a value as text; 5 and 5.0 are equal, as clients write either."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
