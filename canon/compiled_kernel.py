@@ -6,10 +6,24 @@ One function without type hints: numba infers the types, and optimizes best with
 import numpy as np
 
 from shinglefold.canon.language_detection import CONFUSABLE, MARKS, OWN, RARITY, SCRIPT_BITS
-from shinglefold.canon.segmentation import BASE, LONGEST_WORD
-from shinglefold.canon.unicode_tables import APOSTROPHE, COMPOSING, INVISIBLE, UNIT, WORD
+from shinglefold.canon.segmentation import AFTER_STAND_IN, BASE, LONGEST_SIGNED, LONGEST_WORD
+from shinglefold.canon.unicode_tables import (
+    APOSTROPHE,
+    COMPOSING,
+    HYPHEN,
+    INVISIBLE,
+    SIGN,
+    STAND_IN,
+    UNIT,
+    WORD,
+    characters,
+)
 
 _WORD, _UNIT, _APOSTROPHE, _INVISIBLE, _COMPOSING = WORD, UNIT, APOSTROPHE, INVISIBLE, COMPOSING
+_STAND_IN, _SIGN, _HYPHEN, _SIGNED = STAND_IN, SIGN, HYPHEN, LONGEST_SIGNED
+_LINE_END, _RETURN = 10, 13
+#: In both cases, as the kernel does not fold letters.
+_AFTER_STAND_IN = np.flatnonzero(np.isin(characters().fold, AFTER_STAND_IN)).astype(np.uint32)
 _SCRIPTS = np.uint32((1 << SCRIPT_BITS) - 1)
 _BASE, _LAST = np.uint64(BASE), np.uint64(LONGEST_WORD - 1)
 _ONE, _ONE32 = np.uint64(1), np.uint32(1)
@@ -23,7 +37,7 @@ _ALL_ALIKE = np.uint32((1 << _ALIKE) - 1)
 def hash_block(codes, origins, declared, tables, routes, slots, work, results):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201, C901, PLR0912, PLR0915, PLR0917
     """Return the number of words missing from the lexicon, and of tokens; missing ones have hash 0."""
     kinds, traits, values = tables
-    group_of, members, salts, rest = routes
+    group_of, members, salts, rest, lexical = routes
     slot_keys, slot_values, slot_repairs = slots
     starts, ends, chosen, places, keys, hashes, marks, group_at = work
     counts, votes, repairs, unusual = results
@@ -95,6 +109,37 @@ def hash_block(codes, origins, declared, tables, routes, slots, work, results): 
                         pending += 1
                         at += 1
                         continue
+                    if kind == 0 and pending == 0:
+                        break
+                    if kind == _SIGN and length <= _SIGNED:
+                        after = at
+                        while kinds[codes[after]] == _SIGN:
+                            after += 1
+                        kind = kinds[codes[after]]
+                        if pending > 0 or kind >= _INVISIBLE:
+                            odd = True
+                        elif kind & (_WORD | _UNIT) == 0:
+                            while at < after:
+                                number += values[codes[at]] * powers[np.uint64(length) & _LAST]
+                                length += 1
+                                at += 1
+                            end = at
+                            readable = False
+                        break
+                    if kind == _STAND_IN:
+                        following = codes[at + 1]
+                        odd = kinds[following] == _INVISIBLE
+                        for letter in _AFTER_STAND_IN:
+                            odd = odd or letter == following
+                        break
+                    if kind in (_HYPHEN, 0):
+                        # A word may go on in the next line.
+                        after = at + 1 if kind == _HYPHEN else at
+                        if codes[after] == _RETURN:
+                            after += 1
+                        if after < stop and codes[after] == _LINE_END:
+                            odd = kinds[codes[after + 1]] & _WORD > 0
+                        break
                     if kind != _APOSTROPHE:
                         odd = kind >= _COMPOSING
                         break
@@ -176,8 +221,11 @@ def hash_block(codes, origins, declared, tables, routes, slots, work, results): 
                     if shown[each, rank] > best:
                         best = shown[each, rank]
                         winners[each] = member
-            if is_own:
-                winners[each] = own
+            if enough == 0:
+                if is_own:
+                    winners[each] = own
+                elif lexical[each] and inside[each] > 0:
+                    odd = True
             elif enough > 1:
                 odd = True
         if odd:

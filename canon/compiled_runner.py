@@ -1,6 +1,7 @@
 """The compiled path of canonicalization: code points to canonical tokens in one pass, with numpy's results.
 
-Texts with combining marks, or with two languages of one script, are left to numpy.
+Left to numpy are texts with combining marks, with words broken at line ends, or whose letters show no
+language of their script, or two.
 """
 
 from collections.abc import Callable, Sequence
@@ -69,6 +70,7 @@ class Kernel:
     members: Int64s
     salts: Uint64s
     rest: int
+    lexical: NDArray[np.bool_]
     mixed: Callable[[NDArray[np.uint32]], NDArray[np.bool_]]
     work: Any
 
@@ -92,6 +94,7 @@ class Kernel:
             members,
             salts,
             router.rest,
+            np.array(router.lexical),
             router.mixed,
             work,
         )
@@ -120,7 +123,7 @@ class Kernel:
             origins,
             declared,
             (self.kinds, self.traits, self.values),
-            (self.group_of, self.members, self.salts, self.rest),
+            (self.group_of, self.members, self.salts, self.rest, self.lexical),
             (slots.keys, slots.values, slots.repairs),
             work,
             (counts, votes, repairs, unusual),

@@ -23,7 +23,7 @@ Verify = Literal["keywords", "signature", "text"]
 Facts = Literal["any", "numbers"]
 #: The version of the algorithm. Increase it with any change after which the same parameters yield other
 #: bytes.
-ALGORITHM = 2
+ALGORITHM = 3
 #: The way to verify that each threshold implies.
 _THRESHOLDS: Mapping[str, Verify] = MappingProxyType(
     {"min_resemblance": "signature", "min_similarity": "text"}

@@ -27,9 +27,9 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The texts of each block that words are looked for in."""
     found: list[list[str]] = []
 
-    def spied(block, tables):
+    def spied(block, tables, joins):
         found.append(list(block))
-        return segment(block, tables)
+        return segment(block, tables, joins)
 
     monkeypatch.setattr(module, "segment", spied)
     return found
