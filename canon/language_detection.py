@@ -17,6 +17,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from shinglefold.canon.lexicon import Lexicon
 from shinglefold.canon.segmentation import Segments, Tables
 from shinglefold.canon.unicode_tables import (
     CODE_POINTS,
@@ -38,8 +39,8 @@ from shinglefold.options.validation import expected
 #: A language is present if one of this many words of its script has a distinctive letter. In Russian one word
 #: of eight has one, in Ukrainian two of five; a borrowed name must not decide a whole page.
 RARITY = 50
-#: How many words of a text without distinctive letters are looked up in dictionaries.
-_SAMPLE = 200
+#: The most words whose languages are kept.
+_KNOWN = 1 << 18
 _SIGNS = "+#"
 
 #: Scripts with homoglyphs. They have a bit even if no language claims them, so that mixed words are found.
@@ -66,6 +67,7 @@ class LanguageRouter:
         lexical: for each script bit whether dictionaries tell its languages apart.
         group_of: uint8, from script bits to the number of a bit; the last number for words of no script.
         tables: the kinds and traits of code points for these languages.
+        known: from the keys of words to the languages whose dictionaries have them, as bits.
     """
 
     languages: tuple[Language, ...]
@@ -75,6 +77,7 @@ class LanguageRouter:
     lexical: tuple[bool, ...]
     group_of: NDArray[np.uint8]
     tables: Tables = field(repr=False)
+    known: Lexicon = field(default_factory=lambda: Lexicon(_KNOWN), repr=False)
 
     def indices(self, codes: Sequence[str | None]) -> Int64s:
         """Return the language index of each declared code.
@@ -100,6 +103,11 @@ class LanguageRouter:
         return any(language.knows(before + after) for language in lexical) or not any(
             language.knows(before) and language.knows(after) for language in lexical
         )
+
+    def knowing(self, word: str) -> int:
+        """Return the languages whose dictionary has a folded word, as bits."""
+        plugins = enumerate(self.languages)
+        return sum(1 << index for index, plugin in plugins if plugin.lexical and plugin.knows(word))
 
     def has_letters(self, traits: NDArray[np.uint32]) -> NDArray[np.bool_]:
         """Return which tokens have a letter at all."""
@@ -165,9 +173,10 @@ def language_of_tokens(router: LanguageRouter, segments: Segments, declared: Int
             winners[(shown == 0) & (declared == member), number] = member
         if router.lexical[number]:
             undecided = (shown == 0) & ~np.isin(declared, members)
-            for text in np.flatnonzero(undecided & (_per_text(segments, inside) > 0)).tolist():
-                own = np.flatnonzero((text_of == text) & inside)[:_SAMPLE]
-                winners[text, number] = _by_dictionaries(router, segments.words_at(own), members)
+            tokens = np.flatnonzero(inside & undecided[text_of])
+            if len(tokens):
+                likeliest = _by_dictionaries(router, segments, tokens, members)
+                winners[undecided, number] = likeliest[undecided]
     chosen: NDArray[np.uint8] = winners[text_of, group]
     for text, number in mixtures:
         own = np.flatnonzero((text_of == text) & (group == number))
@@ -212,11 +221,24 @@ def _by_letters(
     return np.array(members, np.uint8)[best], enough.sum(axis=0)
 
 
-def _by_dictionaries(router: LanguageRouter, words: Iterable[str], members: Sequence[int]) -> int:
-    """Return the language whose dictionary has most of the words; at a tie the first."""
-    languages = [router.languages[member] for member in members]
-    known = np.array([[one.lexical and one.knows(word) for one in languages] for word in words], np.int64)
-    return members[int(known.sum(axis=0).argmax())]
+def _by_dictionaries(
+    router: LanguageRouter, segments: Segments, tokens: Int64s, members: tuple[int, ...]
+) -> NDArray[np.uint8]:
+    """Return for each text the language whose dictionary has most of the given words; at a tie the first."""
+    keys = np.maximum(segments.keys[tokens], np.uint64(1))
+    found = router.known.find(keys)
+    missing = np.flatnonzero(~found.known)
+    if len(missing):
+        new, first, inverse = np.unique(keys[missing], return_index=True, return_inverse=True)
+        values = np.array(
+            [router.knowing(word) for word in segments.words_at(tokens[missing[first]])], np.uint64
+        )
+        router.known.learn(new, values, np.zeros(len(new), np.uint8))
+        found.values[missing] = values[inverse]
+    flags = np.zeros((len(members), len(segments.starts)), np.bool_)
+    flags[:, tokens] = (found.values >> np.array(members, np.uint64)[:, None]) & np.uint64(1) > 0
+    counts = np.stack([_per_text(segments, own) for own in flags])
+    return np.array(members, np.uint8)[counts.argmax(axis=0)]
 
 
 def _by_paragraph(segments: Segments, text: int, own: Int64s, members: Sequence[int]) -> NDArray[np.uint8]:

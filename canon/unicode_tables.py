@@ -26,7 +26,7 @@ WORD, UNIT, APOSTROPHE, STAND_IN, SIGN, HYPHEN, INVISIBLE, COMPOSING = (1 << bit
 OTHER, COMMON = "Zzzz", "Zyyy"
 
 _APOSTROPHES = "'’‘ʼʹ`´′‛＇ꞌ՚ʻʽʾʿˈˊˋʺ׳"
-_STAND_INS, _HYPHENS = '"*“”„‟‚″˝', "-\u2010\u2011"
+_STAND_INS, _HYPHENS = '"＂*＊“”„‟‚″˝', "-\u2010\u2011"
 #: Each sign with its other forms.
 _SIGNS = MappingProxyType({"+": "+＋﹢⁺₊", "#": "#＃﹟♯"})
 #: It is typed "№ 5", "N5" or left out; spelled out, it would join the number after it.

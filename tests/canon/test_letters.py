@@ -115,6 +115,11 @@ DIFFERENT = [
     ("гӏалгӏай", "гlалгlай", "a Latin l shows a Latin word (раураl)"),
     ("старая", "ст+арая", "a plus before a stressed vowel is a convention of speech software"),
     ("мясо", "м'ясо", "a text of one Russian word; within Ukrainian words it is Ukrainian"),
+    (
+        "well-known",
+        "well-\nknown",
+        "English has no dictionary, and most hyphens at line ends only break words",
+    ),
     ("Rh", "Rh+", "a sign after a short word belongs to it"),
 ]
 
