@@ -23,6 +23,7 @@ from shinglefold.canon.unicode_tables import (
     CODE_POINTS,
     COMMON,
     OTHER,
+    SIGNS,
     UNIT,
     WORD,
     Characters,
@@ -41,7 +42,6 @@ from shinglefold.options.validation import expected
 RARITY = 50
 #: The most words whose languages are kept.
 _KNOWN = 1 << 18
-_SIGNS = "+#"
 
 #: Scripts with homoglyphs. They have a bit even if no language claims them, so that mixed words are found.
 CONFUSABLE = ("Cyrl", "Latn", "Grek")
@@ -372,7 +372,7 @@ def canonical_form(router: LanguageRouter, word: str, language: int, *, mixed: b
     word = word.translate(merged_letters()).translate(plugin.fold)
     if not word or (plugin.unit == "word" and len(word) < plugin.options.min_length):
         return WordForm(None, language, repaired)
-    if word[-1] in _SIGNS:
+    if word[-1] in SIGNS:
         return WordForm(word, language, repaired)
     try:
         return WordForm(plugin.canonical(word) or None, language, repaired)

@@ -27,8 +27,8 @@ OTHER, COMMON = "Zzzz", "Zyyy"
 
 _APOSTROPHES = "'’‘ʼʹ`´′‛＇ꞌ՚ʻʽʾʿˈˊˋʺ׳"
 _STAND_INS, _HYPHENS = '"＂*＊“”„‟‚″˝', "-\u2010\u2011"
-#: Each sign with its other forms.
-_SIGNS = MappingProxyType({"+": "+＋﹢⁺₊", "#": "#＃﹟♯"})
+#: Each sign with its other forms. The minus is never typed for a dash.
+SIGNS = MappingProxyType({"+": "+＋﹢⁺₊", "#": "#＃﹟♯", "−": "−⁻₋"})
 #: It is typed "№ 5", "N5" or left out; spelled out, it would join the number after it.
 _NUMERO = "№"
 _GRAVE, _STRESS = "0300", frozenset("\u0300\u0301")
@@ -94,7 +94,7 @@ def characters() -> Characters:
     kind[apostrophes], fold[apostrophes], script[apostrophes] = APOSTROPHE, ord("'"), number[COMMON]
     stand_ins = list(map(ord, _STAND_INS))
     kind[stand_ins], fold[stand_ins], kind[list(map(ord, _HYPHENS))] = STAND_IN, ord("'"), HYPHEN
-    for sign, forms in _SIGNS.items():
+    for sign, forms in SIGNS.items():
         kind[list(map(ord, forms))], fold[list(map(ord, forms))] = SIGN, ord(sign)
     for han in _HAN:
         kind[han.start : han.stop] |= WORD

@@ -65,8 +65,8 @@ SPELLINGS = [
     ("25 °C", "25 ℃"), ("54 m2", "54 ㎡"), ("54 m2", "54 m²"), ("5 kg", "5 ㎏"), ("1 2", "① ②"),
     ("1 2", "❶ ❷"), ("1 2", "1️⃣ 2️⃣"), ("10", "❿"), ("a b", "ⓐ Ⓑ"), ("A B", "🅰 🄱"), ("iv", "Ⅳ"), ("(株)", "㈱"),
     ("令和", "㋿"), ("株式会社", "㍿"), ("キロ", "㌔"), ("1月", "㋀"), ("ガギ", "ｶﾞｷﾞ"), ("가나", "ﾡￂﾤￂ"),
-    ("fin", "ﬁn"), ("لا", "ﻻ"), ("C++", "Ｃ＋＋"), ("C#", "C♯"), ("Na+", "Na⁺"), ("o'zbek", "oʻzbek"),
-    ("naïve Citroën", "naїve Citroёn"), ("Galaxy S23, 128 GB", "Ｇａｌａｘｙ　Ｓ２３，　１２８　ＧＢ"),
+    ("fin", "ﬁn"), ("لا", "ﻻ"), ("C++", "Ｃ＋＋"), ("C#", "C♯"), ("Na+", "Na⁺"), ("Cl−", "Cl⁻"),
+    ("o'zbek", "oʻzbek"), ("naïve Citroën", "naїve Citroёn"), ("Galaxy S23, 128 GB", "Ｇａｌａｘｙ　Ｓ２３，　１２８　ＧＢ"),
 ]  # fmt: skip
 STAND_INS = '’‘ʼ`´ʻˈʺ"*“”„‚″'
 LINE_ENDS = [("-", "\n"), ("-", "\r\n"), ("\u2010", "\n"), ("\u00ad", "\n"), ("\u00ad", "")]
@@ -167,7 +167,7 @@ def test_lines_that_end_with_a_dash_or_begin_with_a_name_stay_apart(canonicalize
 
 
 def test_signs_after_short_words_tell_names_apart(canonicalizer):
-    names = ["C", "C++", "C#", "F#", "A", "A+", "A+++", "Rh", "Rh+", "Na+", "18", "18+"]
+    names = ["C", "C++", "C#", "F#", "A", "A+", "A+++", "Rh", "Rh+", "Rh−", "Na+", "18", "18+"]
     assert len(set(canonicalizer.text_batch(names))) == len(names)
     for one, other in [
         ("a+b", "a b"),

@@ -29,7 +29,7 @@ def words(text: str) -> list[str]:
         if kind & WORD or (joins and _between_letters(visible, number)):
             current += "'" if joins else fold_character(character)
             continue
-        if kind & SIGN and 0 < len(current.rstrip("+#")) <= LONGEST_SIGNED and _ends_a_word(visible, number):
+        if kind & SIGN and 0 < len(current.rstrip("+#−")) <= LONGEST_SIGNED and _ends_a_word(visible, number):
             current += chr(characters().fold[ord(character)])
             continue
         found += [current] if current else []
