@@ -27,6 +27,7 @@ from shinglefold.canon.unicode_tables import (
     UNIT,
     WORD,
     Characters,
+    accented_twins,
     characters,
     homoglyph_map,
     merged_letters,
@@ -97,12 +98,12 @@ class LanguageRouter:
     def joins(self, before: str, after: str) -> bool:
         """Return whether the parts of a word around a hyphen at a line end are one word without it.
 
-        They are, unless dictionaries have both parts (из-за), and not the whole.
+        They are, unless a dictionary has the word with the hyphen (из-за), or both parts and not the whole.
         """
-        lexical = [language for language in self.languages if language.lexical]
-        return any(language.knows(before + after) for language in lexical) or not any(
-            language.knows(before) and language.knows(after) for language in lexical
+        whole, hyphened, first, second = map(
+            self.knowing, (before + after, f"{before}-{after}", before, after)
         )
+        return not hyphened and (whole or not first & second) > 0
 
     def knowing(self, word: str) -> int:
         """Return the languages whose dictionary has a folded word, as bits."""
@@ -367,6 +368,10 @@ def canonical_form(router: LanguageRouter, word: str, language: int, *, mixed: b
         word, repaired, script = repair(word, router.languages[language].scripts)
         if script not in router.languages[language].scripts:
             language = _language_of(router, script)
+    elif accented_twins().keys() >= set(map(ord, word)):
+        # Її in Latin letters: no other word is all ï, so the text around it does not matter.
+        word, repaired = word.translate(accented_twins()), len(word)
+        language = _language_of(router, "Cyrl")
     language = _language_of_word(router, word, language)
     plugin = router.languages[language]
     word = word.translate(merged_letters()).translate(plugin.fold)

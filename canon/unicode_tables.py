@@ -25,7 +25,7 @@ WORD, UNIT, APOSTROPHE, STAND_IN, SIGN, HYPHEN, INVISIBLE, COMPOSING = (1 << bit
 #: ISO 15924 codes for letters of unlisted scripts, and for characters of all scripts (digits, marks).
 OTHER, COMMON = "Zzzz", "Zyyy"
 
-_APOSTROPHES = "'’‘ʼʹ`´′‛＇ꞌ՚ʻʽʾʿˈˊˋʺ׳"
+_APOSTROPHES = "'’‘ʼʹ`´′‛＇ꞌ՚ʻʽʾʿˈˊˋʺ׳\u0374"
 _STAND_INS, _HYPHENS = '"＂*＊“”„‟‚″˝', "-\u2010\u2011"
 #: Each sign with its other forms. The minus is never typed for a dash.
 SIGNS = MappingProxyType({"+": "+＋﹢⁺₊", "#": "#＃﹟♯", "−": "−⁻₋"})
@@ -251,6 +251,14 @@ def homoglyph_map() -> Mapping[str, Mapping[str, str]]:
     columns = {"Cyrl": 1, "Latn": 0, "Grek": 2}
     plain = {script: _column(_rows("lookalikes.txt"), script, own) for script, own in columns.items()}
     return {script: {**_accented(table), **table} for script, table in plain.items()}
+
+
+@cache
+def accented_twins() -> Mapping[int, str]:
+    """Return the Latin letters with marks whose Cyrillic look-alike has the same marks: ï → ї."""
+    rows = homoglyph_map()["Cyrl"].items()
+    latin = (row for row in rows if characters().script_of(row[0]) == "Latn")
+    return {ord(other): own for other, own in latin if len(unicodedata.normalize("NFD", own)) > 1}
 
 
 @cache

@@ -46,14 +46,16 @@ def test_paragraphs_of_a_mixed_text_are_decided_one_by_one(canonicalizer):
 
 
 def test_a_borrowed_name_does_not_turn_a_page(canonicalizer):
-    assert languages(canonicalizer, " ".join([RUSSIAN] * 6) + " Київ " + " ".join([RUSSIAN] * 6)) == {"ru"}
+    page = " ".join([RUSSIAN] * 6)
+    tokens = canonicalizer.tokens(f"{page} Київ {page}")
+    assert [token.text for token in tokens if token.language != "ru"] == ["київ"]
 
 
 @pytest.mark.parametrize("telling", [1, 2, 3])
 def test_a_language_shows_itself_in_one_word_of_fifty_and_not_in_fewer(canonicalizer, telling):
-    words = ["їжак"] * telling + ["рама"] * (50 * telling - telling)
+    words = ["їжак"] * telling + ["медведь"] * (50 * telling - telling)
     assert canonicalizer.detect(" ".join(words)) == "uk"
-    assert canonicalizer.detect(" ".join([*words, "рама"])) == "ru"
+    assert canonicalizer.detect(" ".join([*words, "медведь"])) == "ru"
 
 
 @pytest.mark.parametrize(
@@ -121,9 +123,9 @@ def test_dictionaries_tell_a_text_without_telling_letters(canonicalizer, text, c
 
 
 def test_a_word_that_only_another_language_can_have_is_of_that_language(canonicalizer):
-    tokens = canonicalizer.tokens(f"{RUSSIAN} Поезд Київ, квитки и документы.")
+    tokens = canonicalizer.tokens(f"{RUSSIAN} Поезд Київ, доречний документ.")
     by_word = {token.text: token.language for token in tokens}
-    assert by_word["київ"] == by_word["квиток"] == "uk"
+    assert by_word["київ"] == by_word["доречний"] == "uk"
     assert by_word["документ"] == "ru"
 
 

@@ -8,7 +8,7 @@ import pytest
 
 TEXTS = {
     "ru": "Пёстрые попугаи выучили новые песни и поют их каждое утро возле открытого окна",
-    "uk": "Щороку восени їжаки ховаються під об'їденим листям, бо м'яка земля зігріває їхні гнізда",
+    "uk": "Щороку восени їжаки ховаються під об'їденим листям, бо м'яка земля зігріває їхні гнізда. Її вистачить",
     "be": "Увечары дзеці з'елі п'яць яблыкаў, пайшлі глядзець на зоркі ў полі",
     "kk": "Әжем маған өз қолымен жаһанның ең әдемі көйлегін тігіп берді",
     "sr": "Стари рибар је сваке ноћи бацао мрежу и враћао се кући са пуним чамцем",
@@ -66,7 +66,8 @@ SPELLINGS = [
     ("1 2", "❶ ❷"), ("1 2", "1️⃣ 2️⃣"), ("10", "❿"), ("a b", "ⓐ Ⓑ"), ("A B", "🅰 🄱"), ("iv", "Ⅳ"), ("(株)", "㈱"),
     ("令和", "㋿"), ("株式会社", "㍿"), ("キロ", "㌔"), ("1月", "㋀"), ("ガギ", "ｶﾞｷﾞ"), ("가나", "ﾡￂﾤￂ"),
     ("fin", "ﬁn"), ("لا", "ﻻ"), ("C++", "Ｃ＋＋"), ("C#", "C♯"), ("Na+", "Na⁺"), ("Cl−", "Cl⁻"),
-    ("o'zbek", "oʻzbek"), ("naïve Citroën", "naїve Citroёn"), ("Galaxy S23, 128 GB", "Ｇａｌａｘｙ　Ｓ２３，　１２８　ＧＢ"),
+    ("o'zbek", "oʻzbek"), ("naïve Citroën", "naїve Citroёn"),
+    ("Galaxy S23, 128 GB", "Ｇａｌａｘｙ　Ｓ２３，　１２８　ＧＢ"),
 ]  # fmt: skip
 STAND_INS = '’‘ʼ`´ʻˈʺ"*“”„‚″'
 LINE_ENDS = [("-", "\n"), ("-", "\r\n"), ("\u2010", "\n"), ("\u00ad", "\n"), ("\u00ad", "")]
@@ -85,6 +86,7 @@ RELATIONS: list[tuple[str, tuple[str, ...], Edit]] = [
     ("half-width", ("ja",), spelled(_HALF_WIDTH, "NFD")),
     *((new, tuple(TEXTS), lambda text, new=new: f"{text} {new}") for _, new in SPELLINGS),
     *((s, ("uk", "be"), lambda text, s=s: text.replace("'", s)) for s in STAND_INS),
+    ("a word of Latin letters", ("uk",), lambda text: text.replace("Її", "Ïï")),
     ("no apostrophe", ("uk",), lambda text: text.replace("'", "")),
     *((f"broken by {hyphen + end!a}", _CYRILLIC, broken(hyphen, end)) for hyphen, end in LINE_ENDS),
 ]
