@@ -71,6 +71,7 @@ class Kernel:
     salts: Uint64s
     rest: int
     lexical: NDArray[np.bool_]
+    known: Lexicon
     mixed: Callable[[NDArray[np.uint32]], NDArray[np.bool_]]
     work: Any
 
@@ -95,6 +96,7 @@ class Kernel:
             salts,
             router.rest,
             np.array(router.lexical),
+            router.known,
             router.mixed,
             work,
         )
@@ -118,6 +120,7 @@ class Kernel:
         texts, languages = len(origins), len(self.salts)
         counts, repairs = np.zeros(texts, np.int64), np.zeros(texts, np.int64)
         votes, unusual = np.zeros((texts, languages), np.int64), np.zeros(texts, np.bool_)
+        known = self.known.slots
         absent, kept = self.work(
             codes,
             origins,
@@ -125,6 +128,7 @@ class Kernel:
             (self.kinds, self.traits, self.values),
             (self.group_of, self.members, self.salts, self.rest, self.lexical),
             (slots.keys, slots.values, slots.repairs),
+            (known.keys, known.values),
             work,
             (counts, votes, repairs, unusual),
         )

@@ -102,10 +102,18 @@ def clean_texts(texts: Sequence[str], kinds: NDArray[np.uint8], joins: Joins | N
 def _line_breaks(block: CleanBlock, joins: Joins) -> Int64s:
     """Return the positions of hyphens and line ends that only break a word (``восст-\\nановил``)."""
     codes, kind = block.codes, block.kind
-    ends = np.flatnonzero(codes[:-1] == _LINE_END)
-    ends = ends[~np.isin(ends + 1, block.origins)]
-    hyphens = ends - 1 - (codes[ends - 1] == _RETURN)
-    broken = (kind[hyphens] == HYPHEN) | (codes[hyphens] == _SOFT_HYPHEN)
+    hyphens = np.flatnonzero(kind == HYPHEN)
+    if kind.max() >= INVISIBLE:
+        hyphens = np.union1d(hyphens, np.flatnonzero(codes == _SOFT_HYPHEN))
+    ends = hyphens + 1
+    ends += codes[ends] == _RETURN
+    at_end = codes[ends] == _LINE_END
+    if not at_end.any():
+        return codes[:0]
+    hyphens, ends = hyphens[at_end], ends[at_end]
+    # The last line of a text ends before the next text, or at the end of the block.
+    broken = ~np.isin(ends + 1, [*block.origins, len(codes)])
+    ends[~broken] = 0
     before, after = ((kind[at] & WORD > 0) & _lettered(codes[at], kind[at]) for at in (hyphens - 1, ends + 1))
     broken &= before & after
     # A capital begins another word, or a name.

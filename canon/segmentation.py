@@ -106,16 +106,13 @@ def segment(texts: Sequence[str], tables: Tables, joins: Joins | None = None) ->
 def _spans(kind: NDArray[np.uint8], codes: Int64s) -> tuple[Int64s, Int64s]:
     """Return the starts and ends of tokens. The block begins and ends with a separator."""
     word = kind == WORD
-    apostrophe = np.flatnonzero(kind == APOSTROPHE)
-    stand_in = np.flatnonzero(kind == STAND_IN)
-    if len(stand_in):
-        fold = characters().fold
-        stand_in = stand_in[np.isin(fold[codes[stand_in + 1]], AFTER_STAND_IN)]
-        apostrophe = np.append(apostrophe, stand_in[np.isin(fold[codes[stand_in - 1]], _BEFORE_STAND_IN)])
-    if len(apostrophe):
-        word[apostrophe[word[apostrophe - 1] & word[apostrophe + 1]]] = True
-    for start, end in _signs(kind, word):
-        word[start:end] = True
+    others = np.flatnonzero((kind & (APOSTROPHE | STAND_IN | SIGN)) > 0)
+    if len(others):
+        sign = others[kind[others] == SIGN]
+        between = others[word[others - 1] & word[others + 1] & (kind[others] != SIGN)]
+        word[between[(kind[between] == APOSTROPHE) | _for_apostrophes(codes, between)]] = True
+        for start, end in _signs(kind, sign, word):
+            word[start:end] = True
     before, after = word[:-1], word[1:]
     starting, ending = after > before, after < before
     unit = kind == UNIT
@@ -125,9 +122,17 @@ def _spans(kind: NDArray[np.uint8], codes: Int64s) -> tuple[Int64s, Int64s]:
     return np.flatnonzero(starting) + 1, np.flatnonzero(ending) + 1
 
 
-def _signs(kind: NDArray[np.uint8], word: NDArray[np.bool_]) -> list[tuple[int, int]]:
+def _for_apostrophes(codes: Int64s, places: Int64s) -> NDArray[np.bool_]:
+    """Return which characters between letters may be typed for an apostrophe."""
+    if not len(places):
+        return np.zeros(0, np.bool_)
+    fold = characters().fold
+    before, after = fold[codes[places - 1]], fold[codes[places + 1]]
+    return np.isin(before, _BEFORE_STAND_IN) & np.isin(after, AFTER_STAND_IN)
+
+
+def _signs(kind: NDArray[np.uint8], sign: Int64s, word: NDArray[np.bool_]) -> list[tuple[int, int]]:
     """Return the runs of signs that belong to the short word before them."""
-    sign = np.flatnonzero(kind == SIGN)
     if not len(sign):
         return []
     starts = sign[kind[sign - 1] != SIGN]
