@@ -1,6 +1,7 @@
 """The Python API: open an index, search it folded, write to it, examine it; or compare texts without one.
 
-``shinglefold.open``, ``open_async``, ``setup``, ``remove``, ``pairs``, ``groups`` and ``compare`` are here.
+``shinglefold.open``, ``open_async``, ``setup``, ``remove``, ``pairs``, ``groups``, ``compare`` and
+``fold_chunks`` are here.
 """
 
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from shinglefold.runtime.optional_imports import lazy_attributes
 
 if TYPE_CHECKING:
     from shinglefold.api.async_folded_index import AsyncFoldedIndex, open_async
+    from shinglefold.api.chunks import FoldedChunks, fold_chunks, fold_chunks_async, warm
     from shinglefold.api.folded_index import FoldedIndex
     from shinglefold.api.index_setup import remove, setup
     from shinglefold.api.opening import open  # noqa: A004
@@ -16,29 +18,37 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AsyncFoldedIndex",
+    "FoldedChunks",
     "FoldedIndex",
     "TextPair",
     "compare",
+    "fold_chunks",
+    "fold_chunks_async",
     "groups",
     "open",
     "open_async",
     "pairs",
     "remove",
     "setup",
+    "warm",
 ]
 
 __getattr__ = lazy_attributes(
     __name__,
     {
         "AsyncFoldedIndex": "shinglefold.api.async_folded_index",
+        "FoldedChunks": "shinglefold.api.chunks",
         "FoldedIndex": "shinglefold.api.folded_index",
         "TextPair": "shinglefold.api.texts",
         "compare": "shinglefold.api.texts",
+        "fold_chunks": "shinglefold.api.chunks",
+        "fold_chunks_async": "shinglefold.api.chunks",
         "groups": "shinglefold.api.texts",
         "open": "shinglefold.api.opening",
         "open_async": "shinglefold.api.async_folded_index",
         "pairs": "shinglefold.api.texts",
         "remove": "shinglefold.api.index_setup",
         "setup": "shinglefold.api.index_setup",
+        "warm": "shinglefold.api.chunks",
     },
 )

@@ -105,7 +105,13 @@ def setup(
     return plan
 
 
-def remove(where: Any, index: str, *, dry_run: bool = False) -> Removal:  # noqa: ANN401 - as in setup
+def remove(
+    where: Any,  # noqa: ANN401 - as in setup
+    index: str,
+    *,
+    dry_run: bool = False,
+    requests_per_second: float = 0.0,
+) -> Removal:
     """Take away all that ``setup``, indexing and gates stored with an index; its documents stay.
 
     Documents lose their fingerprint field, and the mappings their recipe. Templates of these indices and the
@@ -115,6 +121,7 @@ def remove(where: Any, index: str, *, dry_run: bool = False) -> Removal:  # noqa
     Args:
         where: a folder, the address of a server, or a client; see ``shinglefold.open``.
         dry_run: change nothing.
+        requests_per_second: documents read, and written, a second; 0 sets no limit.
 
     Returns:
         What was removed, or would be.
@@ -128,7 +135,7 @@ def remove(where: Any, index: str, *, dry_run: bool = False) -> Removal:  # noqa
         names = dict.fromkeys([index, *engine.all_mappings(index)])
         plan = plan_removal(engine, index, [*map(intents_name, names)])
         if not dry_run:
-            counts = carry_out_removal(engine, plan)
+            counts = carry_out_removal(engine, plan, requests_per_second=requests_per_second)
             if counts.left:
                 id_, reason = next(iter(counts.reasons.items()))
                 raise EngineError(

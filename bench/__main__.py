@@ -25,6 +25,7 @@ BENCHMARKS: Mapping[str, str] = {
     "search": "bench.search",
     "servers": "bench.servers",
     "servers.callers": "bench.server_callers",
+    "servers.minutes": "bench.server_minutes",
     "groups": "bench.groups",
     **{f"groups.{part}": f"bench.groups.{part}" for part in PARTS},
     "storage": "bench.storage",

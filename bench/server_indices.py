@@ -105,14 +105,14 @@ class Site:
     def bulk(self, index: str, pages: _Pages) -> None:
         """Put pages into a new index as they are, through the same client's bulk."""
         self.create(index)
-        result = self.engine.bulk(_actions(index, pages))
+        result = self.engine.bulk(actions(index, pages))
         self.engine.refresh(index)
         assert result.indexed == len(pages)
 
     def bulk_overlapping(self, index: str, pages: _Pages, properties: JSON | None = None) -> None:
         """Do the same with as many requests on their way as the stage sends."""
         self.create(index, properties)
-        parts = [list(_actions(index, pages[at : at + CHUNK])) for at in range(0, len(pages), CHUNK)]
+        parts = [list(actions(index, pages[at : at + CHUNK])) for at in range(0, len(pages), CHUNK)]
         with ThreadPoolExecutor(self.engine.can.bulks_at_once) as pool:
             indexed = sum(result.indexed for result in pool.map(self.engine.bulk, parts))
         self.engine.refresh(index)
@@ -149,9 +149,9 @@ class Site:
         ]
 
     def _merged_size(self, index: str) -> float:
-        _ask("POST", f"{index}/_forcemerge?max_num_segments=1&flush=true")
+        ask("POST", f"{index}/_forcemerge?max_num_segments=1&flush=true")
         self.engine.refresh(index)
-        stats = _ask("GET", f"{index}/_stats/store,docs")["_all"]["primaries"]
+        stats = ask("GET", f"{index}/_stats/store,docs")["_all"]["primaries"]
         assert stats["docs"]["count"] == len(self.raw)
         return float(stats["store"]["size_in_bytes"]) / len(self.raw)
 
@@ -165,14 +165,20 @@ class Site:
             self._drop(index)
 
 
-def _actions(index: str, pages: _Pages) -> Iterator[JSON]:
+def actions(index: str, pages: _Pages) -> Iterator[JSON]:
+    """Return what a bulk request needs to put pages into an index."""
     for page in pages:
         yield {"_index": index, "_id": page["_id"], "_source": {k: v for k, v in page.items() if k != "_id"}}
 
 
-def _ask(method: str, path: str) -> JSON:
+def ask(method: str, path: str, body: JSON | None = None) -> JSON:
     """Send a request that no contract has."""
-    request = urllib.request.Request(f"{os.environ[URL]}/{path}", method=method)
+    request = urllib.request.Request(
+        f"{os.environ[URL]}/{path}",
+        json.dumps(body).encode() if body else None,
+        {"Content-Type": "application/json"},
+        method=method,
+    )
     with urllib.request.urlopen(request, timeout=300) as answer:
         told: JSON = json.load(answer)
         return told

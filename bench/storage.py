@@ -35,7 +35,7 @@ def measure() -> list[Row]:
     """
     if not corpora.available(CORPUS) or not os.environ.get(URL):
         return []
-    documents = _made("default", corpora.pages(CORPUS))
+    documents = _made("default", _pages())
     fields = mappings(make_scheme())["properties"]["_dedup"]["properties"]
     with closing(open_engine(os.environ[URL])) as engine:
         plain = size_of(engine, None, [_without(one, "_dedup") for one in documents])
@@ -51,10 +51,15 @@ def _made(preset: str, pages: Sequence[Document]) -> list[Document]:
     return [outcome.document or {} for outcome in pipeline.run(pages)]
 
 
+def _pages() -> list[Document]:
+    """Return the pages without markup: what a fingerprint adds to a block of an index depends on the rest."""
+    texts = zip(corpora.pages(CORPUS), corpora.texts(CORPUS), strict=True)
+    return [{**page, "body": text, "format": "text"} for page, text in texts]
+
+
 def _presets(engine: Engine, fields: _Fields) -> Iterator[Row]:
     """Yield what short texts grow by, by preset, with supershingles and without."""
-    texts = zip(corpora.pages(CORPUS), corpora.texts(CORPUS), strict=True)
-    pages = [{**page, "body": text, "format": "text"} for page, text in texts if len(text.split()) <= SHORT]
+    pages = [page for page in _pages() if len(page["body"].split()) <= SHORT]
     words = sum(len(page["body"].split()) for page in pages) / len(pages)
     plain = size_of(engine, None, [_without(one, "_dedup") for one in _made("default", pages)])
     note = f"{len(pages):,} texts of at most {SHORT} words, {words:.0f} on average"

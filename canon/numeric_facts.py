@@ -27,7 +27,9 @@ def numbers_of(text: str) -> frozenset[str]:
     1500 are the same, and so are ``14 128`` and ``14, 128``, which may be one number or two.
     """
     # NFKC would turn the sign into letters before the number.
-    seen = (text if text.isascii() else _invisible().sub("", text)).replace("№", " ")
+    seen = text.replace("№", " ")
+    if not seen.isascii() and not _invisible().isdisjoint(seen):
+        seen = "".join([letter for letter in seen if letter not in _invisible()])
     plain = unicodedata.normalize("NFKC", seen).casefold()
     return frozenset(_facts(plain))
 
@@ -64,9 +66,8 @@ def _numbered(groups: Iterable[str]) -> Iterator[str]:
 
 
 @cache
-def _invisible() -> re.Pattern[str]:
-    codes = np.flatnonzero(characters().kind == INVISIBLE).tolist()
-    return re.compile(f"[{''.join(map(re.escape, map(chr, codes)))}]")
+def _invisible() -> frozenset[str]:
+    return frozenset(map(chr, np.flatnonzero(characters().kind == INVISIBLE).tolist()))
 
 
 def _hash(numbers: frozenset[str]) -> int:

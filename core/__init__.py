@@ -19,6 +19,7 @@ from shinglefold.version import __version__
 
 if TYPE_CHECKING:
     from shinglefold.api.async_folded_index import AsyncFoldedIndex, open_async
+    from shinglefold.api.chunks import FoldedChunks, fold_chunks, fold_chunks_async, warm
     from shinglefold.api.folded_index import FoldedIndex
     from shinglefold.api.index_setup import remove, setup
     from shinglefold.api.opening import open  # noqa: A004
@@ -31,6 +32,7 @@ __all__ = [
     "AsyncFoldedIndex",
     "CanonOptions",
     "Fingerprint",
+    "FoldedChunks",
     "FoldedIndex",
     "Sample",
     "Scheme",
@@ -40,18 +42,22 @@ __all__ = [
     "TokenBatch",
     "__version__",
     "compare",
+    "fold_chunks",
+    "fold_chunks_async",
     "groups",
     "open",
     "open_async",
     "pairs",
     "remove",
     "setup",
+    "warm",
 ]
 
 _HOMES = {
     "AsyncFoldedIndex": "shinglefold.api.async_folded_index",
     "CanonOptions": "shinglefold.model.scheme",
     "Fingerprint": "shinglefold.model.values",
+    "FoldedChunks": "shinglefold.api.chunks",
     "FoldedIndex": "shinglefold.api.folded_index",
     "Sample": "shinglefold.model.values",
     "Scheme": "shinglefold.model.scheme",
@@ -60,12 +66,15 @@ _HOMES = {
     "Token": "shinglefold.model.values",
     "TokenBatch": "shinglefold.model.values",
     "compare": "shinglefold.api.texts",
+    "fold_chunks": "shinglefold.api.chunks",
+    "fold_chunks_async": "shinglefold.api.chunks",
     "groups": "shinglefold.api.texts",
     "open": "shinglefold.api.opening",
     "open_async": "shinglefold.api.async_folded_index",
     "pairs": "shinglefold.api.texts",
     "remove": "shinglefold.api.index_setup",
     "setup": "shinglefold.api.index_setup",
+    "warm": "shinglefold.api.chunks",
 }
 # `shinglefold --help` must not wait for numpy.
 __getattr__ = lazy_attributes(__name__, _HOMES)

@@ -18,6 +18,7 @@ from shinglefold.grouping.rules import Rules, note
 from shinglefold.grouping.scope_values import Values
 from shinglefold.grouping.similarity import ComparedBatch, SimilarityModel, similarity_model
 from shinglefold.ingest.index_mapping import write_index_of
+from shinglefold.model.linkage import noted_linkage
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.seal import Seal
 from shinglefold.model.values import Fingerprint
@@ -239,7 +240,7 @@ class Numbering:
 
     def _note_rules(self) -> None:
         if self._must_note:
-            note(self.engine, self.index, self.rules, self.recipe.grouping.get("linkage", "leader"))
+            note(self.engine, self.index, self.rules, noted_linkage(self.recipe.grouping))
             self._must_note = False
 
     def _refresh_if_many(self) -> None:

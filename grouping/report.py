@@ -11,9 +11,10 @@ from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.contracts.shard_failures import refuse_small_windows
 from shinglefold.errors import ConfigError, EngineError, chain, shorten, suggest
 from shinglefold.grouping.gate.protocol.placeholders import GROUP, LEADER, GateFields
-from shinglefold.grouping.report_values import LINKAGES, day_of, first_value, host_of, read_date
+from shinglefold.grouping.report_values import day_of, first_value, host_of, read_date
 from shinglefold.grouping.scope_values import date_doc_values
 from shinglefold.maintenance.scan import DEFAULT_BACKOFF, Scan, restart_on_expiry
+from shinglefold.model.linkage import linkage_phrase, noted_linkage
 from shinglefold.model.recipe import Recipe, stored_recipe
 from shinglefold.model.stored_fingerprint import PENDING, is_placeholder, stored_parts
 from shinglefold.options.validation import check_engine, check_str, check_type
@@ -24,8 +25,7 @@ _HOSTS = ("host", "domain", "site", "url", "link")
 _DATES = ("published_at", "published", "date", "created_at", "updated_at", "timestamp", "@timestamp")
 #: Ranges of group sizes that are counted together; the last one has no end.
 _SIZES = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 9), (10, 19), (20, 49), (50, 99), (100, 0))
-_TITLE_LIMIT = 200
-_ADDRESSES = ("url", "link")
+_TITLE_LIMIT, _ADDRESSES = 200, ("url", "link")
 #: The members of a listed group that are shown.
 MEMBERS = 20
 #: The number of groups whose members are read by one request.
@@ -163,7 +163,7 @@ class GroupReport:
 
     def how_grouped(self) -> str:
         """Return a phrase on what makes a group; "" if it is not known."""
-        return f"{self.linkage}: {LINKAGES[self.linkage]}" if self.linkage in LINKAGES else ""
+        return linkage_phrase(self.linkage)
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON."""
@@ -367,7 +367,7 @@ def make_report(
     made = tally.report(index, listed)
     members = _members(engine, index, recipe.field, fields, dates, made)
     recipes = filter(None, map(stored_recipe, several))
-    linkages = {one.get("grouping", {}).get("linkage", "leader") for one in recipes}
+    linkages = {noted_linkage(one.get("grouping", {})) for one in recipes}
     return replace(made.with_members(members), linkage=linkages.pop() if len(linkages) == 1 else "")
 
 

@@ -1,4 +1,4 @@
-"""Reads the values that reports count by, and says what makes a group: hosts, dates, linkages."""
+"""Reads the values that reports count by: hosts and dates."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -8,11 +8,6 @@ from urllib.parse import urlsplit
 
 from shinglefold.rerank.hits import field_values, moment
 
-#: What makes a group, by linkage.
-LINKAGES = {
-    "leader": "every member resembles the original of its group",
-    "connected": "chains of copies are one group",
-}
 #: How dates are written that are not ISO 8601. 01/02/2024 is no date: in some countries it is another one.
 _WRITTEN = (
     "%d.%m.%Y",

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 from shinglefold.contracts.engine import Engine
 from shinglefold.errors import ConfigError, quote
+from shinglefold.model.linkage import Linkage, linkage_note
 from shinglefold.model.recipe import META_KEY, Recipe, stored_recipe
 from shinglefold.model.scheme import Decision, Facts, Scheme, Verify, verified_by
 from shinglefold.options.validation import (
@@ -122,13 +123,13 @@ class Rules:
         return {name: value for name, value in rules.items() if value not in (None, [], False)}
 
 
-def note(engine: Engine, index: str, rules: Rules, linkage: str) -> None:
+def note(engine: Engine, index: str, rules: Rules, linkage: Linkage) -> None:
     """Note rules in the recipes of all indices of a name.
 
     Raises:
         EngineError: the engine does not change the mappings.
     """
-    noted = rules.to_json() | ({} if linkage == "leader" else {"linkage": linkage})
+    noted = rules.to_json() | linkage_note(linkage)
     for name, mappings in sorted(engine.all_mappings(index).items()):
         stored = stored_recipe(mappings)
         if stored is None or stored.get("grouping", {}) == noted:

@@ -346,7 +346,14 @@ class _Backfill:
         scan.close(position)
 
     def _scan(self, query: Mapping[str, Any]) -> Scan:
-        return Scan(self.engine, self.index, query, part=self.options.part, backoff=self.options.backoff)
+        return Scan(
+            self.engine,
+            self.index,
+            query,
+            part=self.options.part,
+            backoff=self.options.backoff,
+            keep_alive=self.throttle.keep_alive,
+        )
 
     @property
     def _missing(self) -> Mapping[str, Any]:

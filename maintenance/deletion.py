@@ -19,7 +19,7 @@ from shinglefold.maintenance.preconditions import (
     write_obstacles,
 )
 from shinglefold.maintenance.reconcile import DocumentKey, guarded, key_of_action, unrecognized_content
-from shinglefold.maintenance.scan import DEFAULT_BACKOFF, RESTARTS, Scan
+from shinglefold.maintenance.scan import DEFAULT_BACKOFF, RESTARTS, Scan, Throttle
 from shinglefold.maintenance.setup import is_ours
 from shinglefold.model.recipe import META_KEY, stored_recipe
 from shinglefold.model.stored_fingerprint import is_placeholder, without_fingerprint
@@ -248,12 +248,19 @@ def plan_removal(engine: Engine, index: str, helpers: Sequence[str] = ()) -> Rem
 
 
 def carry_out_removal(
-    engine: Engine, plan: Removal, progress: Callable[[Progress], None] | None = None
+    engine: Engine,
+    plan: Removal,
+    progress: Callable[[Progress], None] | None = None,
+    *,
+    requests_per_second: float = 0.0,
 ) -> RemovalCounts:
     """Carry out a removal: documents first, then recipes, templates and helpers.
 
     Other clients may write meanwhile: a document that changed is read again. An index keeps its recipe while
     one of its documents keeps its fingerprint, so that the same call goes on with the rest.
+
+    Args:
+        requests_per_second: documents read, and written, a second; 0 sets no limit.
 
     Raises:
         ConfigError: the plan has problems; nothing was changed.
@@ -261,6 +268,7 @@ def carry_out_removal(
     """
     check_engine(engine)
     check_type("plan", plan, Removal, "what plan_removal returns")
+    throttle = Throttle(requests_per_second)
     for name, reasons in plan.problems.items():
         raise ConfigError(f"{name} was not changed: {'; '.join(reasons)}")
     # Templates first: an index that is made meanwhile must not get the fields again.
@@ -271,7 +279,7 @@ def carry_out_removal(
             engine.templates.delete_component_template(name)
     for name in plan.helpers:
         engine.delete_index(name)
-    stripper = _Stripper(engine, sum(plan.documents.values()), progress)
+    stripper = _Stripper(engine, sum(plan.documents.values()), progress, throttle)
     for index, path in plan.fields.items():
         left = stripper.counts.left
         if index in plan.documents:
@@ -351,6 +359,7 @@ class _Stripper:
     engine: Engine
     total: int
     progress: Callable[[Progress], None] | None
+    throttle: Throttle
     counts: RemovalCounts = field(default_factory=RemovalCounts)
 
     def strip_index(self, index: str, path: str) -> None:
@@ -358,7 +367,7 @@ class _Stripper:
         with Interrupts() as interrupts:
             for _ in range(RESTARTS):
                 self.engine.refresh(index)
-                scan = Scan(self.engine, index, _query(path), backoff=DEFAULT_BACKOFF)
+                scan = Scan(self.engine, index, _query(path), keep_alive=self.throttle.keep_alive)
                 try:
                     position = scan.start()
                     for page in scan.pages(position):
@@ -366,9 +375,11 @@ class _Stripper:
                             self._strip_page(page.hits, path, lambda: interrupts.pending)
                         self._report()
                         position = page.place
+                        self.throttle.wait(len(page.hits))
                 except PitExpired:
                     continue
                 scan.close(position)
+                self.engine.refresh(index)
                 return
         raise PitExpired(f"the point in time was lost {RESTARTS} times; check the server, then continue")
 

@@ -335,8 +335,8 @@ def _documents(
     progress: Callable[[Progress], None] | None,
 ) -> Iterator[tuple[Hit, Finding, bool]]:
     """Yield each document, its finding, and whether it has no text in the fields of the pipeline."""
-    scan = Scan(engine, index, part=options.part)
     throttle = Throttle(options.requests_per_second)
+    scan = Scan(engine, index, part=options.part, keep_alive=throttle.keep_alive)
     position = scan.start()
     total = scan.total(position)
     done = 0

@@ -206,7 +206,7 @@ def patterns_overlap(one: str, other: str) -> bool:
 def pattern_of(index: str, alias: str = "") -> str:
     """Return the pattern of an index and those that will replace it: ``pages-*`` for ``pages-000001``.
 
-    Where the index is named after its alias, so is the pattern: digits at the end of ``news-2024`` are a name.
+    Where the index is named after its alias, so is the pattern: the digits of ``news-2024`` stay.
     """
     if alias and (match := re.match(rf"({re.escape(alias)}[._-])\d", index)):
         return f"{match[1]}*"

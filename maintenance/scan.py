@@ -57,6 +57,12 @@ class Throttle:
         check_number("requests_per_second (0 for no limit)", self.rate)
         self._due = self.clock()
 
+    @property
+    def keep_alive(self) -> str:
+        """The ``keep_alive`` of a point in time that lasts until the page after the next, at this rate."""
+        minutes = 2 * _MOST / self.rate / 60 if self.rate else 0.0
+        return f"{min(_LONGEST, max(_SHORTEST, ceil(minutes)))}m"
+
     def wait(self, documents: int) -> None:
         """Wait until the rate allows this many more documents."""
         if not self.rate:
@@ -364,16 +370,6 @@ class Scan:
         except EngineError:
             return False
         return True
-
-
-def keep_alive_for(rate: float) -> str:
-    """Return the ``keep_alive`` of a point in time for a scan of this many documents per second.
-
-    Args:
-        rate: 0 for no limit.
-    """
-    minutes = 2 * _MOST / rate / 60 if rate else 0.0
-    return f"{min(_LONGEST, max(_SHORTEST, ceil(minutes)))}m"
 
 
 def restart_on_expiry(read: Callable[[], T]) -> T:

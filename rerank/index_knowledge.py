@@ -252,8 +252,11 @@ class IndexKnowledge:
         if self._pipelines and names:
             facts.pipeline = yield Call("search_pipeline", (",".join(names), None))
         wanted = _wanted(options)
-        if hidden or not found:
+        if hidden:
             facts.fields = None
+        elif not found:
+            # No index: nothing is hidden, and the search itself finds what there is.
+            facts.fields = set()
         else:
             check_scopes(found.values(), str(index), [scope.field for scope in options.scope])
             check_fields(found.values(), str(index), named_fields(options), "ext.dedup")

@@ -14,10 +14,10 @@ from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.grouping.numbering import Numbering
 from shinglefold.grouping.regroup import RegroupOptions, regroup
-from shinglefold.grouping.regroup.options import Linkage
 from shinglefold.grouping.rules import Rules
 from shinglefold.ingest import Pipeline, index_documents
 from shinglefold.maintenance.scan import Scan
+from shinglefold.model.linkage import Linkage
 from shinglefold.model.scheme import Verify
 from shinglefold.rerank import FoldOptions, collapse
 

@@ -12,8 +12,8 @@ from bench.table import Row
 from shinglefold.grouping.regroup import RegroupCounts, RegroupOptions, regroup
 from shinglefold.grouping.regroup.census import CensusReader
 from shinglefold.grouping.regroup.clustering import leaders
-from shinglefold.grouping.regroup.options import Linkage
 from shinglefold.grouping.regroup.plan import plan
+from shinglefold.model.linkage import Linkage
 
 INDEX = "bench-regrouped"
 _LINKAGES: tuple[Linkage, ...] = ("leader", "connected")

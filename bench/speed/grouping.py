@@ -55,7 +55,7 @@ def _measured(count: int) -> _Size:
         source, printed = folder / "signed.parquet", folder / "groups"
         write_signed(planted, source)
         # The same limit at any size: few documents have none by default.
-        base = [_COMMAND, "groups", str(source), "--most-shared", "1000"]
+        base = [_COMMAND, "groups", str(source), "--linkage", "connected", "--most-shared", "1000"]
         whole = ran(base, printed)
         _assert_found(planted, printed)
         keywords = ran([*base, "--verify", "keywords"], printed)

@@ -149,7 +149,7 @@ def index_exit_code(summary: "Summary", watch: "FieldWatch", *, named: bool) -> 
         named: the user named the fields, so that each of them is expected.
     """
     code = with_field_check(exit_code(summary), watch, named=named)
-    otherwise = summary.counts.get("fingerprints_lost") or summary.counts.get("texts_changed")
+    otherwise = summary.counts.keys() & {"fingerprints_lost", "texts_changed", "not_read_back"}
     return PARTLY if code == DONE and otherwise else code
 
 

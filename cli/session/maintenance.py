@@ -28,6 +28,13 @@ if TYPE_CHECKING:
     from shinglefold.ingest import Pipeline
     from shinglefold.model.recipe import Recipe
 
+requests_per_second_option = click.option(
+    "--requests-per-second",
+    type=NumberRange(0),
+    default=0.0,
+    metavar="N",
+    help="The most documents to read, and to write, a second; by default without a limit.",
+)
 scan_options = options(
     engine_option,
     pipeline_option("the index's own"),
@@ -38,13 +45,7 @@ scan_options = options(
         metavar="N/OF",
         help="Process only this part of the index, such as 2/4; run the others on other machines.",
     ),
-    click.option(
-        "--requests-per-second",
-        type=NumberRange(0),
-        default=0.0,
-        metavar="N",
-        help="The most documents to read a second; by default without a limit.",
-    ),
+    requests_per_second_option,
     workers_option,
     preset_option,
 )

@@ -21,6 +21,7 @@ from shinglefold.cli.render.run_summary import named_language_field
 from shinglefold.cli.session.open_index import open_store
 from shinglefold.engines import Connection, is_server, load_connection
 from shinglefold.errors import ConfigError
+from shinglefold.model.linkage import linkage_phrase
 from shinglefold.model.recipe import FIELD, TEXTS
 from shinglefold.model.scheme import Scheme
 from shinglefold.offline.sign.signer import SignOptions
@@ -321,7 +322,9 @@ def groups_command(
     """Write the groups of near-duplicates: _id, group (the least id in it) and size, a row a document.
 
     ADDRESS is Parquet or JSON lines of signed documents, of either sign. Documents without a copy are left
-    out. Exit code 3 says that some fingerprints could not be compared.
+    out. Chains of pairs are one group, as of shinglefold groups --linkage connected: leaders, as searches
+    have them, are chosen one after another, which machines cannot share. Exit code 3 says that some
+    fingerprints could not be compared.
     """
     scheme = chosen_scheme(invocation, preset, **decision)
     options = GroupOptions(invocation.settings().field, id_field, Bounds(most_shared, centres), min_size)
@@ -365,7 +368,10 @@ def _check_decision(signed: Frame, scheme: Scheme, given: dict[str, Any]) -> Non
 
 def _lines(summary: SparkSummary) -> Iterator[str]:
     """Yield the lines of the summary."""
-    yield f"{summary.groups:,} groups of {summary.members:,} documents, of {summary.read:,} read"
+    yield (
+        f"{summary.groups:,} groups of {summary.members:,} documents, of {summary.read:,} read; "
+        f"{linkage_phrase(summary.linkage)}"
+    )
     yield (
         f"{summary.pairs:,} verified pairs beside {summary.copies:,} exact copies; "
         f"connected in {summary.rounds} rounds"

@@ -71,7 +71,8 @@ class BaseGate:
             store = ServerStore(engine, calls, setup.index, setup.intents, documents, setup.read_back)
         else:
             store = ExclusiveStore(engine, setup.index, documents)
-        #: Counts documents that an ingest pipeline of the server stored otherwise than they were signed.
+        #: Counts documents that an ingest pipeline of the server stored otherwise than they were signed, and
+        #: those that could not be read to be compared.
         self.read_back = ReadBack(engine, setup.index, setup.recipe, pipelines=setup.pipelines)
         housekeeping = Housekeeping(engine, setup, calls, store.answer, self.read_back)
         self._group_commit = GroupCommit(setup.index, self._job, store, housekeeping)

@@ -284,7 +284,8 @@ class BulkRun:
         unknown: documents that are being decided; if the run ends now, some may have been stored.
         stopped: why the run ended early; "" if it did not.
         stale: stored documents that had another text than their fingerprint, and so decided nothing.
-        read_back: counts documents that the server stored otherwise than they were signed.
+        read_back: counts documents that the server stored otherwise than they were signed, and those that
+            could not be read to be compared.
     """
 
     verdicts: list[JSON] = field(default_factory=list)
@@ -334,8 +335,8 @@ class BulkRun:
         more: JSON = {"stopped": self.stopped, "unknown": self.unknown} if self.stopped else {}
         if self.stale:
             more["stale"] = len(self.stale)
-        if self.read_back is not None and self.read_back.otherwise:
-            more |= {"fingerprints_lost": self.read_back.lost, "texts_changed": self.read_back.changed}
+        if self.read_back is not None:
+            more |= self.read_back.to_json()
         return {"read": self.read, **counts, **more, "documents": self.verdicts}
 
     def _record(self, gate: Gate, batch: list[Record], verdicts: Iterator[Verdict], passages: bool) -> None:

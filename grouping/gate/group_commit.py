@@ -170,14 +170,19 @@ class DecisionJob:
         read_back = self._read_back
         if read_back is None or not (sent and read_back.pipelines):
             return
-        found = yield ReadDocuments(tuple(member.id for member in sent), whole=True)
-        before = read_back.otherwise
-        for member, held in zip(sent, found, strict=True):
+        before = read_back.notes()
+        try:
+            found = yield ReadDocuments(tuple(member.id for member in sent), whole=True)
+        except EngineError as error:
+            # The documents are stored and have their verdicts, so that no caller gets this error.
+            read_back.miss(len(sent), error)
+            found = []
+        for member, held in zip(sent, found, strict=False):
             # Another writer may have changed it since.
             if held is not None and held.guard == member.stored:
                 read_back.add(id_and_routing(member.id)[0], member.document, held.source)
-        if not before and read_back.otherwise:
-            _log.warning("%s", "; ".join(read_back.notes()))
+        if len(notes := read_back.notes()) > len(before):
+            _log.warning("%s", "; ".join(notes))
 
     def _members(
         self, batch: Sequence[Document], places: Iterator[tuple[WaitingCaller, int]]

@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.grouping.rules import Rules
 from shinglefold.maintenance.reconcile import DocumentKey
 from shinglefold.maintenance.scan import DEFAULT_BACKOFF
+from shinglefold.model.linkage import Linkage, noted_linkage
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.scheme import Verify
 from shinglefold.options.validation import (
@@ -21,7 +22,6 @@ from shinglefold.options.validation import (
 )
 from shinglefold.runtime.backoff import Backoff
 
-Linkage = Literal["leader", "connected"]
 #: The most distinct reasons of failures that are kept; all failures are counted.
 _REASONS = 100
 
@@ -82,7 +82,7 @@ class RegroupOptions:
         noted = replace(recipe, grouping={}) if self.by_scheme else recipe
         rules = asdict(self.rules.or_noted(noted))
         del rules["measure"]
-        return replace(self, linkage=self.linkage or noted.grouping.get("linkage", "leader"), **rules)
+        return replace(self, linkage=self.linkage or noted_linkage(noted.grouping), **rules)
 
     def job(self, index: str, scheme: str) -> dict[str, Any]:
         """Return what identifies the job: a checkpoint is valid for the same job only."""

@@ -13,7 +13,6 @@ from shinglefold.grouping.regroup.census import Census, CensusReader
 from shinglefold.grouping.regroup.clustering import leaders
 from shinglefold.grouping.regroup.options import (
     IndexGroups,
-    Linkage,
     RegroupCounts,
     RegroupOptions,
     RegroupSummary,
@@ -25,7 +24,8 @@ from shinglefold.grouping.scope_values import Values, date_doc_values
 from shinglefold.grouping.similarity import text_stage
 from shinglefold.ingest.writing.index_watch import IndexChanged, IndexWatch
 from shinglefold.maintenance.preconditions import check_updatable
-from shinglefold.maintenance.scan import Scan, Throttle, keep_alive_for, restart_on_expiry
+from shinglefold.maintenance.scan import Scan, Throttle, restart_on_expiry
+from shinglefold.model.linkage import Linkage
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.scheme import Verify
 from shinglefold.model.seal import Seal, check_sealed
@@ -323,7 +323,7 @@ class _Regrouping:
             self.engine,
             self.index,
             backoff=given.backoff,
-            keep_alive=keep_alive_for(given.requests_per_second),
+            keep_alive=self.pace.keep_alive,
             fields=reader.fields,
             values=dates,
         )

@@ -65,6 +65,8 @@ class Summary:
       another index.
     - ``fingerprints_lost``, ``texts_changed``: documents that a pipeline of the server stored without the
       fingerprint, or with another text than was signed.
+    - ``not_read_back``: documents that were stored and could not be read to see whether a pipeline changed
+      them.
     - ``written_over``: documents that replaced one with the same id.
 
     ``reasons``: failed documents by reason. ``failures``: the first document for each frequent reason.
@@ -164,12 +166,11 @@ class RunAccounting:
             DeadLettersLost: failed documents can't be stored; they are counted nevertheless.
         """
         self._count(batch, sent)
+        if self.read_back is not None and isinstance(sent, Sent):
+            self.read_back.compare(batch, sent.refused)
         if self.write_error:
             count = self.meter.counts["not_kept"]
             raise DeadLettersLost(f"{self.write_error} (failed documents not kept: {count:,})")
-        # Last, because it may raise, and the documents are counted then.
-        if self.read_back is not None and isinstance(sent, Sent):
-            self.read_back.compare(batch, sent.refused)
 
     def _count(self, batch: Batch, sent: Sent | EngineError) -> None:
         self.meter.add(batch.meter)
@@ -250,8 +251,8 @@ class RunAccounting:
         """Return the summary of the run."""
         # A document that occurred twice replaced itself.
         if self.read_back is not None:
-            self.meter.counts["fingerprints_lost"] = self.read_back.lost
-            self.meter.counts["texts_changed"] = self.read_back.changed
+            for name, count in self.read_back.to_json().items():
+                self.meter.counts[name] = count
         self.meter.counts["sent_elsewhere"] = self.redirected.total()
         self.meter.counts["written_over"] = max(0, self.written_over - self.meter.counts["equal_ids"])
         return Summary(

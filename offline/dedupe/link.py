@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shinglefold.errors import ConfigError
+from shinglefold.model.linkage import Linkage
 from shinglefold.model.values import Int64s
 from shinglefold.offline.dedupe.fingerprint_table import Duplicates, FingerprintTable
 from shinglefold.offline.dedupe.list_pairs import Rows, all_pairs
@@ -17,12 +18,13 @@ from shinglefold.offline.dedupe.slots import (
     LargeBuckets,
     LinkOptions,
     PairJudge,
+    RowBuckets,
     RunMonitor,
     Skipped,
     SlotRows,
     iter_slots,
 )
-from shinglefold.sketch import DisjointSets, connect, leader_clusters, union_large_bucket
+from shinglefold.sketch import DisjointSets, connect, union_large_bucket
 
 
 def connected_labels(
@@ -52,8 +54,40 @@ def connected_labels(
     return forest.labels(), skipped
 
 
+def leader_labels(
+    table: FingerprintTable, duplicates: Duplicates, options: LinkOptions, monitor: RunMonitor
+) -> tuple[Labels, Skipped]:
+    """Return the first document of the group of each document, int32 (D,), and what was not compared.
+
+    In order, a document in no group begins one, and later documents in no group that match it join.
+    Documents are compared within their connected component. So a crowd of n near-copies costs some n
+    verifications, and no pair is stored.
+
+    Raises:
+        ConfigError: more documents have near-duplicates than memory holds.
+    """
+    components, skipped = connected_labels(table, duplicates, options, monitor)
+    own = np.flatnonzero(~duplicates.is_duplicate)
+    rows = own[np.bincount(components[own], minlength=len(table))[components[own]] > 1]
+    buckets = RowBuckets(table, rows, duplicates.first, options.memory)
+    judge = PairJudge(table, buckets.slots)
+    free, leaders = np.ones(len(rows), np.bool_), np.arange(len(table), dtype=np.int32)
+    for place, row in enumerate(rows.tolist()):
+        if not free[place]:
+            continue
+        monitor.check()
+        for others, alike in ((buckets.equal(place), True), (buckets.candidates(place), False)):
+            near = others[free[others]]
+            if len(near) and not alike:
+                near = near[judge.verified(np.full(len(near), row), rows[near]).kept]
+            free[near] = False
+            leaders[rows[near]] = row
+    copies = np.flatnonzero(duplicates.is_duplicate)
+    leaders[copies] = leaders[duplicates.first[copies]]
+    return leaders, skipped
+
+
 Sort = Literal["document", "resemblance", "similarity"]
-Linkage = Literal["connected", "leader"]
 #: How many pairs are yielded at a time.
 _TOGETHER = 1 << 16
 #: Resemblances are sorted by four digits, as many as are printed.
@@ -96,22 +130,14 @@ class Linking:
         """Return the first document of the group of each document, int32 (D,).
 
         Args:
-            linkage: ``connected``: chains of pairs are one group; ``leader``: each member matches the first.
+            linkage: ``leader``: each member matches the first; ``connected``: chains of pairs are one group.
 
         Raises:
-            ConfigError: the linkage is ``leader``, and there are more pairs than memory holds.
+            ConfigError: the linkage is ``leader``, and more documents have near-duplicates than memory holds.
         """
-        table, duplicates = self._table, self._duplicates
-        if linkage == "connected":
-            labels, self.skipped = connected_labels(table, duplicates, self._options, self._monitor)
-            return labels
-        rows, self.skipped = all_pairs(table, duplicates, self._options, self._monitor, only_firsts=True)
-        a, b = rows["a"].astype(np.int64), rows["b"].astype(np.int64)
-        del rows
-        leaders = leader_clusters(a, b, len(table))
-        copies = np.flatnonzero(duplicates.is_duplicate)
-        leaders[copies] = leaders[duplicates.first[copies]]
-        return leaders.astype(np.int32)
+        label = connected_labels if linkage == "connected" else leader_labels
+        labels, self.skipped = label(self._table, self._duplicates, self._options, self._monitor)
+        return labels
 
     def pairs(self, sort: Sort = "document") -> Iterator[Rows]:
         """Yield all pairs in blocks, in the order of their documents or the most alike first.

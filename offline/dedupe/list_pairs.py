@@ -27,7 +27,7 @@ PAIR = np.dtype([("a", np.uint32), ("b", np.uint32), ("resemblance", np.float64)
 Rows = NDArray[np.void]
 #: The number of candidates verified at a time, and of slots compared at a time.
 _TOGETHER, _SLOTS = 1 << 16, 8
-#: The most bytes that a pair takes: while leaders are chosen it is stored as integers and in sorted order.
+#: The most bytes that a pair takes, while it is sorted.
 _A_PAIR = 72
 
 
@@ -70,25 +70,21 @@ def all_pairs(
     duplicates: Duplicates,
     options: LinkOptions,
     monitor: RunMonitor,
-    only_firsts: bool = False,
 ) -> tuple[Rows, Skipped]:
     """Return all pairs, unsorted, and what was not compared.
-
-    Args:
-        only_firsts: leave out documents that are duplicates of others.
 
     Raises:
         ConfigError: there are more pairs than memory holds.
     """
     found, copies = PairList(options.memory), _PairCopies(duplicates, options.limit(len(table)))
-    for rows in copies.of_equal_texts(~duplicates.is_duplicate if only_firsts else None):
+    for rows in copies.of_equal_texts():
         found.add(rows)
 
     def add(rows: Rows) -> None:
         for expanded in copies.of_pairs(rows):
             found.add(expanded)
 
-    skipped = _Search(table, duplicates, options, monitor, found.add if only_firsts else add).run()
+    skipped = _Search(table, duplicates, options, monitor, add).run()
     skipped.copies = copies.left_out
     return found.whole(), skipped
 
@@ -198,14 +194,9 @@ class _PairCopies:
         self._duplicates = rows[order]
         self._owners = duplicates.first[self._duplicates].astype(np.int64)
 
-    def of_equal_texts(self, only: NDArray[np.bool_] | None = None) -> Iterator[Rows]:
-        """Yield the pairs of documents with equal texts; if there are many, only those with the first.
-
-        Args:
-            only: bool (D,), the documents to pair.
-        """
+    def of_equal_texts(self) -> Iterator[Rows]:
+        """Yield the pairs of documents with equal texts; if there are many, only those with the first."""
         others = np.flatnonzero(self._first != np.arange(len(self._first)))
-        others = others if only is None else others[only[others]]
         firsts = self._first[others].astype(np.int64)
         members = np.concatenate((np.unique(firsts), others))
         owners = np.concatenate((np.unique(firsts), firsts))

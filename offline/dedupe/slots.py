@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from shinglefold.errors import ConfigError
 from shinglefold.model.values import Bytes, Int64s, Uint32s, Uint64s
 from shinglefold.offline.dedupe.fingerprint_table import FingerprintTable
 from shinglefold.offline.dedupe.mapped_columns import MappedColumn
@@ -122,6 +123,73 @@ class SlotRows:
 
 def _high_bits(words: NDArray[np.unsignedinteger]) -> Uint32s:
     return (words >> _HALF).astype(np.uint32) if words.itemsize == 8 else words.astype(np.uint32)
+
+
+class RowBuckets:
+    """The buckets of some documents in all slots, for the later documents of each bucket of one.
+
+    Args:
+        rows: int64 (R,), ascending.
+        first: int32 (D,), the first document with the same text.
+        memory: bytes that it may take.
+
+    Raises:
+        ConfigError: they take more.
+
+    Cost: a sort for each slot, and 12 bytes for each document and slot.
+    """
+
+    def __init__(self, table: FingerprintTable, rows: Int64s, first: NDArray[np.int32], memory: int) -> None:
+        self.slots = slot_count(table)
+        self._least = table.scheme.decision.min_shared
+        if 12 * len(rows) * self.slots > memory:
+            raise ConfigError(
+                f"{len(rows):,} documents have near-duplicates, and --memory holds "
+                f"{memory // (12 * self.slots):,}: give more memory, take --linkage connected, or group "
+                "files with Spark: python -m shinglefold.cli.spark groups"
+            )
+        self._signed = np.flatnonzero(table.valid()[rows])
+        self._order = np.empty((self.slots, len(self._signed)), np.int32)
+        # A document without a signature begins behind the end of its bucket.
+        self._places, self._ends = np.zeros((2, self.slots, len(rows)), np.int32)
+        words = table.words.mapped()
+        for slot in range(self.slots):
+            self._fill(slot, words[rows[self._signed], slot])
+        self._equal = _later_of_equal(first[rows])
+
+    def _fill(self, slot: int, words: NDArray[np.unsignedinteger]) -> None:
+        # The sort is stable, so that later documents of a bucket stand behind.
+        order = np.argsort(words, kind="stable")
+        ranked, places = words[order], self._signed[order]
+        self._order[slot] = places
+        self._places[slot, places] = np.arange(len(order))
+        self._ends[slot, places] = np.searchsorted(ranked, ranked, "right")
+
+    def candidates(self, place: int) -> Int64s:
+        """Return the places of the later documents that share enough supershingles with one."""
+        begins, ends = self._places[:, place] + 1, self._ends[:, place]
+        slots = np.flatnonzero(ends > begins).tolist()
+        if len(slots) < self._least:
+            return np.zeros(0, np.int64)
+        met = np.concatenate([self._order[slot, begins[slot] : ends[slot]] for slot in slots])
+        found, counts = np.unique(met, return_counts=True)
+        return found[counts >= self._least].astype(np.int64)
+
+    def equal(self, place: int) -> Int64s:
+        """Return the places of the later documents with the same text."""
+        places = self._equal.get(place)
+        return np.zeros(0, np.int64) if places is None else places
+
+
+def _later_of_equal(first: NDArray[np.int32]) -> dict[int, Int64s]:
+    """Return for each place the later places with the same first document, if there are any."""
+    order = np.argsort(first, kind="stable").astype(np.int64)
+    begins = np.flatnonzero(np.diff(first[order], prepend=-1))
+    return {
+        place: members[number + 1 :]
+        for members in np.split(order, begins[1:])
+        for number, place in enumerate(members[:-1].tolist())
+    }
 
 
 class SlotBuckets(NamedTuple):

@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shinglefold.errors import ConfigError, InputError, SchemeMismatch
+from shinglefold.model.linkage import Linkage
 from shinglefold.model.recipe import FIELD
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.values import Int64s
@@ -137,7 +138,7 @@ class SparkSummary:
     ``unreadable``, damaged or sealed; or ``foreign``, of another scheme. ``copies``: documents with the
     canonical text of an earlier one. ``nominated``, ``crowded``, ``held``, ``skipped``: see ``crowding``.
     ``pairs``: verified pairs. ``rounds``: how many ``connected`` took. ``groups``, ``members``: the groups
-    returned, and their documents.
+    returned, and their documents. ``linkage``: how these were made.
     """
 
     read: int = 0
@@ -154,6 +155,7 @@ class SparkSummary:
     rounds: int = 0
     groups: int = 0
     members: int = 0
+    linkage: Linkage = "connected"
 
     def to_json(self) -> dict[str, Any]:
         """Return the counts as JSON."""
@@ -190,8 +192,9 @@ def groups(
 ) -> Grouped:
     """Return the groups of near-duplicates of signed documents; documents in a chain of pairs are one group.
 
-    They equal the groups of ``shinglefold groups`` with the same scheme, as long as no supershingle is
-    crowded. If texts decide, the documents need the column ``beside``, see ``sign``.
+    They equal the groups of ``shinglefold groups --linkage connected`` with the same scheme, as long as no
+    supershingle is crowded. Leaders would have to be chosen one after another, by one machine. If texts
+    decide, the documents need the column ``beside``, see ``sign``.
 
     Raises:
         SchemeMismatch: all fingerprints are of another scheme.

@@ -12,6 +12,7 @@ from shinglefold.rerank.page.partial_answer import PartialAnswer
 from shinglefold.rerank.request.arguments import DUPLICATES, InnerHits
 from shinglefold.rerank.request.bodies import narrowable
 from shinglefold.rerank.request.fold_options import FoldOptions, Preference
+from shinglefold.rerank.request.hit_parts import completions_body
 from shinglefold.rerank.request.sort_order import sort_keys
 from shinglefold.runtime.recent import RecentlyUsed
 
@@ -73,6 +74,8 @@ def obstacles(body: Mapping[str, Any], options: FoldOptions) -> Iterator[str]:
     yield from (f"{name} can't be combined with a collapse" for name in _EXCLUDED if name in body)
     if not narrowable(body):
         yield "nearest neighbours and fused rankings are folded by window"
+    if completions_body(body) is not None:
+        yield "completion suggestions would bring group numbers along"
     if "pit" in body:
         yield "the index of a point in time is unknown"
 

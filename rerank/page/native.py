@@ -26,11 +26,12 @@ from shinglefold.rerank.page.collapse_request import (
     ungrouped_request,
 )
 from shinglefold.rerank.page.partial_answer import PartialAnswer
-from shinglefold.rerank.page.response import KEY
+from shinglefold.rerank.page.response import KEY, check_not_taken
 from shinglefold.rerank.request.arguments import DUPLICATES, read_source_filter
 from shinglefold.rerank.request.bodies import page_bounds
 from shinglefold.rerank.request.fold_options import FoldOptions
-from shinglefold.rerank.request.sort_order import sort_keys
+from shinglefold.rerank.request.hit_parts import inner_hit_names, without_fields
+from shinglefold.rerank.request.sort_order import rises_by_score, sort_keys
 from shinglefold.runtime.recent import RecentlyUsed
 
 #: Seconds after which coverage is counted again; at once if a page shows a document without a group number.
@@ -108,6 +109,7 @@ def native_page(
         ConfigError: the mode is ``native``, and the engine can't.
         Outdated: the hits contradict what is known of the index.
     """
+    check_not_taken(inner_hit_names(body.get("query")), options)
     reasons = list(obstacles(body, options))
     if not reasons and (lacking := (yield from target.grouped.obstacle(index, target.facts))):
         reasons = [lacking]
@@ -207,13 +209,11 @@ class _Page:
         return shown | {"inner_hits": {**inner, DUPLICATES: {"hits": attached}}}
 
     def _without_group(self, hit: JSON) -> JSON:
-        """Return a hit without the field and inner hits that collapsing added."""
+        """Return a hit as without collapsing, which adds a field and inner hits."""
         rest = {name: value for name, value in hit.items() if name != "inner_hits"}
-        fields = {name: value for name, value in (hit.get("fields") or {}).items() if name != self._field}
-        if fields:
-            return {**rest, "fields": fields}
-        rest.pop("fields", None)
-        return rest
+        if rises_by_score(self._body):
+            rest["sort"] = [hit["_score"]]
+        return without_fields(rest, self._body, [self._field])
 
     def _member(self, hit: JSON) -> JSON:
         """Return a member with the sort values of the request, without those of the policies."""

@@ -278,7 +278,7 @@ def _inner_hits(reading: WindowReader, group: Group, hits: Sequence[JSON]) -> JS
     return {"inner_hits": {**own, DUPLICATES: {"hits": inner}}}
 
 
-def check_not_taken(own: Mapping[str, Any], options: FoldOptions) -> None:
+def check_not_taken(own: Container[str], options: FoldOptions) -> None:
     """Raise ``ConfigError`` if inner hits of the query have a name that the members of groups have."""
     for name in (DUPLICATES, *(one.name for one in options.inner_hits)):
         if name in own:

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from shinglefold.errors import ConfigError, quote
+from shinglefold.model.linkage import LINKAGE, Linkage
 from shinglefold.model.scheme import Facts
 from shinglefold.options.validation import (
     check_bool,
@@ -33,7 +34,6 @@ from shinglefold.rerank.request.arguments import (
     seconds,
 )
 
-Linkage = Literal["leader", "connected"]
 Mode = Literal["window", "native", "auto"]
 Facets = Literal["documents", "groups"]
 MembersFrom = Literal["results", "index"]
@@ -173,7 +173,7 @@ class FoldOptions:
     min_shared: int | None = None
     min_resemblance: float | None = None
     min_length_ratio: float | None = None
-    linkage: Linkage = "leader"
+    linkage: Linkage = LINKAGE
     representative: tuple[Preference, ...] = ()
     members: int = 5
     member_source: Any = None

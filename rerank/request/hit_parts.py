@@ -160,6 +160,12 @@ def completions_body(body: Mapping[str, Any]) -> JSON | None:
     return {**kept, "size": 0, "track_total_hits": False}
 
 
+def inner_hit_names(part: Any) -> set[str]:  # noqa: ANN401 - JSON
+    """Return the names of the inner hits that a query, or several, request by name."""
+    given = [one.get("inner_hits") for one in objects(part)]
+    return {str(one["name"]) for one in given if isinstance(one, Mapping) and "name" in one}
+
+
 def without_inner_hits(part: Any) -> Any:  # noqa: ANN401 - JSON
     """Return a query, or several, without the inner hits they request; the page's hits are fetched with them.
 

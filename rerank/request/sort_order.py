@@ -39,6 +39,12 @@ def key_name(key: object) -> object:
     return next(iter(key)) if isinstance(key, Mapping) and key else key
 
 
+def rises_by_score(body: Mapping[str, Any]) -> bool:
+    """Return whether a request sorts by rising scores alone, which hits of a collapse do not show."""
+    keys = sort_keys(body)
+    return len(keys) == 1 and key_name(keys[0]) == "_score" and _options(keys[0]).get("order") == "asc"
+
+
 def window_keys(body: Mapping[str, Any]) -> list[Any]:
     """Return the sort keys to read windows by: without formats, the first with an explicit ``missing``.
 

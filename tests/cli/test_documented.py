@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -54,6 +55,28 @@ def test_every_option_has_help(name):
     for parameter in cli.commands[name].params:
         if isinstance(parameter, click.Option):
             assert parameter.help
+
+
+def _kinds(command: click.Command) -> Iterator[tuple[str, str, str]]:
+    """Yield each option of a command and those below it: its name, the command, and whether it is a flag."""
+    for one in command.params:
+        if isinstance(one, click.Option):
+            kind = "a flag" if one.is_flag else "a value"
+            yield from ((name, kind, f"{command.name}") for name in one.opts if name.startswith("--"))
+    for below in getattr(command, "commands", {}).values():
+        yield from _kinds(below)
+
+
+def test_an_option_takes_a_value_in_all_commands_or_in_none():
+    pytest.importorskip("pyarrow")
+    from shinglefold.cli.spark.__main__ import spark
+
+    found: dict[str, dict[str, list[str]]] = {}
+    for name, kind, where in (*_kinds(cli), *_kinds(spark)):
+        found.setdefault(name, {}).setdefault(kind, []).append(where)
+    differing = {name: kinds for name, kinds in found.items() if len(kinds) > 1}
+    # How many passages are shown, or that they are shown or stored; ids to delete, or that one is given.
+    assert differing.keys() == {"--passages", "--id"}, differing
 
 
 def _suggested(path: Path) -> set[str]:

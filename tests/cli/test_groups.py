@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import shinglefold
 from shinglefold.examples import articles
 
 _TEXT = "The old bridge is closed until Monday because the river rises, buses take another way."
@@ -59,15 +60,15 @@ def test_counts_say_what_an_index_of_the_same_documents_counts_otherwise(run):
     given = [{"id": "same", "body": _TEXT}, {"id": "same", "body": _TEXT}, {"id": "short", "body": "a b"}]
     for number in range(6):
         given.append({"id": f"chain{number}", "body": " ".join(words)})
-        words[number * 13 : number * 13 + 13] = [f"new{number}x{at}" for at in range(13)]
+        words[number * 17 : number * 17 + 17] = [f"new{number}x{at}" for at in range(17)]
     Path("a.jsonl").write_text("".join(json.dumps(one) + "\n" for one in given))
-    chained = run("groups", "a.jsonl", "--workers", 1).err
+    chained = run("groups", "a.jsonl", "--workers", 1, "--linkage", "connected").err
     assert "9 documents: 2 groups with copies, which have 8 documents; connected: chains of copies" in chained
     assert "1 document has the id of another one" in chained
     assert "an index keeps only the last one of an id" in chained
     assert "1 with too little text for a signature" in chained
     files = run("report", "a.jsonl", "--workers", 1, "--json").json()
-    groups = run("groups", "a.jsonl", "--workers", 1, "--linkage", "leader", "--json").out.splitlines()
+    groups = run("groups", "a.jsonl", "--workers", 1, "--json").out.splitlines()
     listed = [json.loads(one) for one in groups]
     assert f"9 documents: {len(listed)} groups" in run("groups", "a.jsonl", "--linkage", "leader").err
     assert files["shared"] + files["copies"] == sum(one["size"] for one in listed)
@@ -82,6 +83,26 @@ def test_counts_say_what_an_index_of_the_same_documents_counts_otherwise(run):
     again = run("report", "pages").out
     assert "8 documents in pages: 3 groups, 1 of them with copies, which have 6 documents" in again
     assert "connected: chains of copies are one group" in again
+
+
+def test_files_texts_and_searches_show_the_same_groups_of_a_chain(run):
+    words = [f"word{number}" for number in range(100)]
+    given = []
+    for number in range(6):
+        given.append({"id": f"{number}", "number": number, "body": " ".join(words)})
+        words[number * 17 : number * 17 + 17] = [f"new{number}x{at}" for at in range(17)]
+    Path("chain.jsonl").write_text("".join(json.dumps(one) + "\n" for one in given))
+    listed = run("groups", "chain.jsonl", "--json", "--workers", 1).out.splitlines()
+    found = [[int(one) for one in json.loads(line)["ids"]] for line in listed]
+    texts = shinglefold.groups([one["body"] for one in given], languages=["en"])
+    assert run("index", "chain.jsonl", "--index", "chain", "--workers", 1).code == 0
+    body = {"query": {"match_all": {}}, "sort": ["number"], "ext": {"dedup": {"verify": "text"}}}
+    with shinglefold.open(Path(".shinglefold"), "chain") as site:
+        hits = site.search(body)["hits"]["hits"]
+    shown = [hit["inner_hits"]["duplicates"]["hits"]["hits"] for hit in hits]
+    searched = [sorted(int(one["_id"]) for one in group) for group in shown]
+    assert found == texts == [group for group in searched if len(group) > 1]
+    assert len(found) > 1
 
 
 def test_groups_can_be_sorted_by_size_and_small_ones_left_out(run, examples_file, stories):

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from time import monotonic
 
 import pytest
 from support.maintenance import pages
@@ -169,7 +170,9 @@ def test_what_shinglefold_stored_is_taken_away_and_documents_stay(run, site):
     assert str(kept) not in planned.out
     assert "[_dedup] of pages stays in the mappings" in planned.out
     assert run("stats", site, "--json").json()["indices"][0]["fingerprints"] == 20
-    done = run("setup", site, "--remove", "--json").json()
+    begun = monotonic()
+    done = run("setup", site, "--remove", "--requests-per-second", 40, "--json").json()
+    assert monotonic() - begun >= 0.5
     assert (done["removed"], done["left"], done["done"]) == (20, 0, True)
     assert (kept.exists(), ours.exists()) == (True, False)
     (found,) = run("stats", site, "--json").json()["indices"]
@@ -178,6 +181,8 @@ def test_what_shinglefold_stored_is_taken_away_and_documents_stay(run, site):
     assert again.code == 2
     assert "nothing to remove" in again.err
     assert run("setup", site, "--remove", "--preset", "compact").code == 2
+    alone = run("setup", site, "--requests-per-second", 40)
+    assert (alone.code, "shinglefold backfill pages --requests-per-second 40" in alone.err) == (2, True)
     assert run("setup", site).code == 0
     assert run("backfill", site, "--workers", 1).code == 0
     assert run("doctor", site, "--workers", 1).code == 0

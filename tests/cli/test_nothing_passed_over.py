@@ -51,7 +51,7 @@ def test_a_page_is_written_beside_nobodys_file(run):
     for name in ("a.txt", "b.txt"):
         Path(name).write_text(_TEXT)
     Path("page.html.part").write_text("precious")
-    assert run("compare", "a.txt", "b.txt", "--html", "page.html").code == 0
+    assert run("compare", "a.txt", "b.txt", "--page", "page.html").code == 0
     assert Path("page.html.part").read_text() == "precious"
     assert sorted(place.name for place in Path.cwd().glob("*.part")) == ["page.html.part"]
     assert not list(Path.cwd().glob(".page*"))

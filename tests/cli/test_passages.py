@@ -51,13 +51,13 @@ def test_tolerant_words_may_stand_in_another_order(run):
 
 def test_a_page_of_both_texts_is_written(run, tmp_path):
     target = tmp_path / "p.html"
-    told = run("compare", "--text", "--html", str(target), A, B)
+    told = run("compare", "--text", "--page", str(target), A, B)
     assert f"written to {target}" in told.out
     assert "<section" in target.read_text("utf-8")
 
 
 def test_a_page_that_cannot_be_written_is_an_error_with_the_reason(run, tmp_path):
-    told = run("compare", "--text", "--html", str(tmp_path / "no" / "p.html"), A, B)
+    told = run("compare", "--text", "--page", str(tmp_path / "no" / "p.html"), A, B)
     assert told.code == 1
     assert "give another path" in told.err
 
@@ -76,7 +76,7 @@ def test_a_file_with_one_document_is_its_title_and_body(run, tmp_path):
 def test_a_page_takes_the_place_of_no_source(run, tmp_path):
     page = tmp_path / "a.html"
     page.write_text(f"<!doctype html><p>{A}</p>", "utf-8")
-    told = run("compare", str(page), str(page), "--html", str(page))
+    told = run("compare", str(page), str(page), "--page", str(page))
     assert told.code == 2
     assert page.read_text("utf-8").endswith("</p>")
 

@@ -1,5 +1,6 @@
 """report: the groups of the example site, on the terminal, as JSON and as a page."""
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 def test_the_report_of_the_example_site(run, examples_file):
     run("index", examples_file, "--index", "site", "--engine", "here", "--groups", "--workers", 1)
-    ran = run("report", "site", "--engine", "here", "--html", "report.html", "--most", 3)
+    ran = run("report", "site", "--engine", "here", "--page", "report.html", "--most", 3)
     assert (ran.code, ran.err) == (0, "")
     told = run("report", "site", "--engine", "here", "--json", "--most", 3).json()
     assert told["documents"] == 166
@@ -31,7 +32,7 @@ def test_an_index_without_numbers_says_how_to_get_them(run, examples_file):
 
 def test_a_page_that_can_not_be_written_is_told(run, examples_file):
     run("index", examples_file, "--index", "site", "--engine", "here", "--groups", "--workers", 1)
-    ran = run("report", "site", "--engine", "here", "--html", "no/such/folder.html")
+    ran = run("report", "site", "--engine", "here", "--page", "no/such/folder.html")
     assert ran.code == 1
     assert "cannot write no/such/folder.html" in ran.err
 
@@ -48,18 +49,18 @@ def test_a_field_that_no_document_can_have_is_told_with_the_nearest(run, example
 def test_a_page_takes_the_place_of_a_page_and_of_nothing_else(run, examples_file):
     run("index", examples_file, "--index", "site", "--engine", "here", "--groups", "--workers", 1)
     Path("notes.md").write_text("dear")
-    ran = run("report", "site", "--engine", "here", "--html", "notes.md")
+    ran = run("report", "site", "--engine", "here", "--page", "notes.md")
     assert (ran.code, Path("notes.md").read_text()) == (2, "dear")
     assert "notes.md holds something else" in ran.err
     for _ in range(2):
-        assert run("report", "site", "--engine", "here", "--html", "report.html").code == 0
+        assert run("report", "site", "--engine", "here", "--page", "report.html").code == 0
     assert not list(Path.cwd().glob("*.part"))
 
 
 def test_a_report_of_files_is_that_of_an_index_of_them(run, examples_file):
     run("index", examples_file, "--index", "site", "--engine", "here", "--groups", "--workers", 1)
     stored = run("report", "site", "--engine", "here", "--json", "--most", 100).json()
-    told = run("report", examples_file, "--json", "--most", 100, "--html", "report.html").json()
+    told = run("report", examples_file, "--json", "--most", 100, "--page", "report.html").json()
     for name in ("documents", "groups", "shared", "copies", "sizes", "languages", "months", "linkage"):
         assert told[name] == stored[name], name
     assert _members(told) == _members(stored)
@@ -90,10 +91,12 @@ def test_files_of_any_kind_are_reported_together(run, name):
     ("typed", "says"),
     [
         ("site --field body", "'site' is no file, but an index: leave --field out"),
+        ("site --field body", "Of the files in site: shinglefold report site/ --field body"),
         ("a.csv --engine here", "files need no index: leave --engine out"),
         ("a.csv --host-field hots", "no document has the field 'hots'"),
         ("site other", "'site' and 'other' are no files, and a report is of one index"),
-        ("a.csv --html a.csv", "a.csv holds something else"),
+        ("site other --json", "Of the files in site: shinglefold report site/ other --json"),
+        ("a.csv --page a.csv", "a.csv holds something else"),
     ],
 )
 def test_what_does_not_go_together_is_named(run, typed, says):
@@ -101,6 +104,19 @@ def test_what_does_not_go_together_is_named(run, typed, says):
     Path("site").mkdir()
     ran = run("report", *typed.split())
     assert (ran.code, says in ran.err) == (2, True), ran.err
+
+
+@pytest.mark.parametrize("engine", [(), ("--engine", "here")])
+def test_a_folder_without_its_slash_is_named_with_the_command_that_reads_it(run, examples_file, engine):
+    run("index", examples_file, "--index", "other", *engine, "--workers", 1)
+    for name, why in (("site", "no index"), ("my site", "not a valid index name")):
+        Path(name).mkdir()
+        Path(name, "a.txt").write_text("The old bridge is closed until Monday because the river rises.")
+        ran = run("report", name, *engine, "--most", 3)
+        assert (ran.code, why in ran.err) == (1, True)
+        _, _, command = ran.err.strip().partition(f"Of the files in {name}: shinglefold ")
+        assert shlex.split(command) == ["report", f"{name}/", "--most", "3"]
+        assert run(*shlex.split(command)).code == 0
 
 
 def test_a_source_that_is_missing_or_empty_is_told(run):

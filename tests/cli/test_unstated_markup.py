@@ -27,6 +27,8 @@ def products(tmp_path):
 #: By name: the command, and whether those before it are to be run first.
 _COMMANDS = {
     "groups": ("groups products.jsonl",),
+    "report": ("report products.jsonl",),
+    "advise": ("advise sample products.jsonl",),
     "sign": ("sign products.jsonl -o signed.jsonl",),
     "index": ("index products.jsonl --index shop --groups",),
     "add": ("setup shop --groups", "add products.jsonl --index shop"),

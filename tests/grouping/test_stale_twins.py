@@ -3,7 +3,27 @@
 import pytest
 
 from shinglefold.grouping import Gate, Policy
+from shinglefold.grouping.gate.protocol import decide
 from shinglefold.ingest.field_paths import get
+
+
+@pytest.mark.parametrize("verify", ["text", "signature", "keywords"])
+@pytest.mark.parametrize("counted", [True, False], ids=["counted", "read"])
+@pytest.mark.parametrize("stale", ["1", "23"], ids=["a follower", "two, and the rest by a second reading"])
+def test_stale_documents_take_no_place(engine, pipeline, text, monkeypatch, verify, counted, stale):
+    monkeypatch.setattr(decide, "_FEW", 1 if counted else 50)
+    # Of a full group only as many documents are read as it may have.
+    monkeypatch.setattr(decide, "_SPARE", 0)
+    with Gate(engine, "texts", Policy("cap", most=4, verify=verify), pipeline=pipeline) as gate:
+        told = gate.add_all([{"id": f"{number}", "body": text("a", number)} for number in range(5)])
+        assert [one.status for one in told] == ["accepted"] * 4 + ["refused"]
+        gate.refresh()
+        for id_ in stale:
+            _replace(engine, id_, body=text(f"b{id_}"))
+        again = gate.add_all([{"id": f"{number}", "body": text("a", number)} for number in range(4, 7)])
+        assert [one.status for one in again] == ["accepted"] * len(stale) + ["refused"] * (3 - len(stale))
+        assert {one.group for one in again} == {told[0].group}
+        assert [one.to_json()["stale"] for one in again] == [len(stale)] * 3
 
 
 def _replace(engine, id_, **fields):

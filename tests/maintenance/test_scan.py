@@ -1,10 +1,19 @@
 from dataclasses import dataclass, field
 
 import pytest
-from support.maintenance import pages, store
+from support.maintenance import FIELDS, pages, store
 
 from shinglefold.contracts.shard_failures import check_complete
 from shinglefold.errors import ConfigError, EngineUnavailable, InputError, PitExpired, UnsupportedQuery
+from shinglefold.ingest import ensure_index
+from shinglefold.maintenance import (
+    BackfillOptions,
+    DoctorOptions,
+    backfill,
+    carry_out_removal,
+    diagnose,
+    plan_removal,
+)
 from shinglefold.maintenance.scan import Scan, Slice, Throttle, restart_on_expiry
 from shinglefold.runtime.backoff import Backoff
 
@@ -203,6 +212,40 @@ def test_work_slower_than_the_pace_is_not_slowed_further_nor_made_up_for():
 
 def test_no_rate_means_no_waiting():
     Throttle(0, sleep=lambda _: pytest.fail("waited")).wait(10**9)
+
+
+#: What reads and writes an index document by document, at a rate.
+WORKS = {
+    "backfill": lambda engine, pipeline, rate: backfill(
+        engine, "pages", pipeline, BackfillOptions(workers=1, requests_per_second=rate)
+    ),
+    "doctor": lambda engine, pipeline, rate: diagnose(
+        engine, "pages", pipeline, DoctorOptions(workers=1, requests_per_second=rate)
+    ),
+    "removal": lambda engine, _, rate: carry_out_removal(
+        engine, plan_removal(engine, "pages"), requests_per_second=rate
+    ),
+}
+
+
+@pytest.mark.parametrize(("rate", "kept"), [(0.0, "10m"), (500.0, "10m"), (1.0, "34m"), (0.001, "1440m")])
+@pytest.mark.parametrize("work", WORKS)
+def test_what_reads_documents_keeps_to_its_rate_and_keeps_its_point_in_time(
+    engine, pipeline, monkeypatch, work, rate, kept
+):
+    ensure_index(engine, "pages", pipeline.recipe(), properties=FIELDS)
+    store(engine, "pages", pages(3))
+    backfill(engine, "pages", pipeline, BackfillOptions(workers=1))
+    opened, waited, open_pit = [], [], engine.open_pit
+
+    def kept_open(index, keep_alive="1m", parameters=None):
+        opened.append(keep_alive)
+        return open_pit(index, keep_alive, parameters)
+
+    monkeypatch.setattr(engine, "open_pit", kept_open)
+    monkeypatch.setattr(Throttle, "wait", lambda pace, count: waited.append((pace.rate, count)))
+    WORKS[work](engine, pipeline, rate)
+    assert (opened[0], waited[0]) == (kept, (rate, 3))
 
 
 def test_a_negative_rate_is_refused():

@@ -1,4 +1,4 @@
-"""Where nothing folds, a folded answer is the server's own, key by key, for some 300 requests.
+"""Where nothing folds, a folded answer is the server's own, key by key, for some 300 requests, in both modes.
 
 The requests are data, in ``requests.json``: by the part of a search that they are about, each with its body,
 URL parameters and target. A server that refuses one has it refused by a folded search, too. A sort by a date
@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from support.distinct import comparable, differences, index_documents_that_differ, search_plainly
@@ -17,7 +17,9 @@ from support.servers.admin import ask
 
 from shinglefold.contracts.engine import JSON
 from shinglefold.errors import ConfigError, ShinglefoldError
-from shinglefold.rerank import FoldedSearch
+from shinglefold.rerank import FoldedSearch, FoldOptions
+from shinglefold.rerank.request.bodies import narrowable
+from shinglefold.rerank.request.hit_parts import completions_body
 
 GROUPS: dict[str, dict[str, list[Any]]] = json.loads(Path(__file__).with_name("requests.json").read_text())
 CASES = {f"{group}: {name}": case for group, cases in GROUPS.items() for name, case in cases.items()}
@@ -27,6 +29,14 @@ REFUSED = {
     "ranking: collapse": '"collapse" and folding exclude each other',
     "address: scroll": "a folded search has no scroll context",
     "address: filter_path": "unknown search parameter 'filter_path'",
+}
+_EXCLUDED = ("search_after", "rescore", "min_score", "post_filter", "slice", "terminate_after")
+#: What is refused natively, besides, and in which bodies it is.
+NOT_NATIVE = {
+    "can't be combined with a collapse": lambda body: not body.keys().isdisjoint(_EXCLUDED),
+    "nearest neighbours and fused rankings": lambda body: not narrowable(body),
+    "completion suggestions would": lambda body: completions_body(body) is not None,
+    "the index of a point in time is unknown": lambda body: "pit" in body,
 }
 
 
@@ -67,25 +77,31 @@ def site(request, engine, server, scheme, canonicalizer) -> Iterator[Site]:
         engine.delete_index(name)
 
 
-def folded_answer(site: Site, index: str | None, body: JSON, parameters: JSON) -> JSON | ShinglefoldError:
+def folded_answer(
+    site: Site, index: str | None, body: JSON, parameters: JSON, mode: Literal["window", "native"]
+) -> JSON | ShinglefoldError:
     try:
-        return site.folded.search(index, body, params=parameters)
+        return site.folded.search(index, body, FoldOptions(mode=mode), params=parameters)
     except ShinglefoldError as error:
         return error
 
 
+@pytest.mark.parametrize("mode", ["window", "native"])
 @pytest.mark.parametrize("name", CASES)
-def test_where_nothing_folds_the_answer_is_the_servers_own(site, name):
+def test_where_nothing_folds_the_answer_is_the_servers_own(site, name, mode):
     case = site.named(CASES[name])
     body, parameters, index = [*case, *({}, site.names["INDEX"])[len(case) - 1 :]]
     own = search_plainly(site.url, index, body, parameters)
-    found = folded_answer(site, index, body, parameters)
+    found = folded_answer(site, index, body, parameters, mode)
     if isinstance(own, ShinglefoldError):
         # What is refused before it is sent is a ConfigError.
         assert isinstance(found, ConfigError | type(own)), (own, found)
     elif name in REFUSED:
         assert isinstance(found, ConfigError)
         assert REFUSED[name] in str(found)
+    elif mode == "native" and any(reason(body | parameters) for reason in NOT_NATIVE.values()):
+        assert isinstance(found, ConfigError), found
+        assert any(why in str(found) for why, reason in NOT_NATIVE.items() if reason(body | parameters))
     else:
         assert isinstance(found, dict), found
         assert found.get("dedup", {}).get("folded", 0) == 0

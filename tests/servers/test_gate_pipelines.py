@@ -5,13 +5,16 @@ import json
 import threading
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import closing
 
 import pytest
 from support.gate.crashes import make_pipeline
 from support.gate.indices import awaited_engine, gated_index
 from support.servers.admin import ask
+from support.servers.faulty import FINE, relay
 
 from shinglefold.cli.main import main
+from shinglefold.engines import Connection, open_engine
 from shinglefold.grouping import AsyncGate, Gate, Policy
 from shinglefold.grouping.gate.gate import BulkRun
 from shinglefold.ingest import Record
@@ -109,6 +112,33 @@ def test_documents_that_are_not_stored_as_they_were_signed_are_told(
         out = capsys.readouterr()
         assert code == (3 if counts else 0)
         assert (f"shinglefold backfill {index} --engine {server.url}" in out.out + out.err) == bool(counts)
+
+
+@pytest.mark.parametrize("fault", [403, 503], ids=["for good", "for a moment"])
+def test_documents_that_can_not_be_read_back_are_told_and_keep_their_verdict(
+    engine, server, pipeline, piped, caplog, fault
+):
+    harmless = piped(CHANGES["harmless"][0])
+    texts = {kind: " ".join(f"{kind}{number}" for number in range(80)) for kind in "abc"}
+    records = [Record({"id": kind, "body": body}, "texts", 1) for kind, body in texts.items()]
+    with (
+        gated_index(engine, pipeline, "piped", {}, default_pipeline=harmless) as index,
+        relay(server.url, of="/_mget") as proxy,
+        closing(open_engine(Connection((proxy.url,), retries=0))) as relayed,
+        Gate(relayed, index, Policy("tag"), pipeline=pipeline) as gate,
+    ):
+        run = BulkRun()
+        run.add_all(gate, iter(records[:1]))
+        before = proxy.asked
+        run.add_all(gate, iter(records[1:2]))
+        # The document is read back by the last request.
+        proxy.faults = [FINE] * (proxy.asked - before - 1) + [fault]
+        run.add_all(gate, iter(records[2:]))
+        assert proxy.faults == []
+        told = run.to_json()
+        assert (told["accepted"], told.get("not_read_back")) == (3, 1)
+        assert "could not be read again" in caplog.text
+        assert f"shinglefold backfill {index}" in run.read_back.notes()[0]
 
 
 def test_a_pipeline_that_comes_while_gates_are_open_is_noticed(engine, server, pipeline, piped):

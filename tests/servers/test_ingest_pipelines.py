@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from support.maintenance import FIELDS, pages
 from support.servers.admin import ask
+from support.servers.faulty import relay
 
 import shinglefold
 from shinglefold.cli.main import main
@@ -45,6 +46,25 @@ def piped(server, new_index, scheme, request) -> Iterator[tuple[str, dict[str, i
     made["properties"] |= FIELDS
     yield new_index(made, {setting: pipeline, "number_of_replicas": 0}), counts
     ask(server.url, "DELETE", f"/_ingest/pipeline/{pipeline}")
+
+
+@pytest.mark.parametrize("piped", [("default_pipeline", "harmless")], indirect=True, ids=str)
+@pytest.mark.parametrize("fault", [403, 503])
+def test_documents_that_can_not_be_read_back_are_told_and_the_run_goes_on(
+    server, piped, capsys, tmp_path, fault
+):
+    index, _ = piped
+    place = tmp_path / "pages.jsonl"
+    place.write_text("".join(json.dumps(one) + "\n" for one in pages(30)))
+    with relay(server.url, of="/_mget") as proxy:
+        proxy.faults = [fault] * 9
+        command = ["index", str(place), "--index", index, "--engine", proxy.url, "--workers", "1"]
+        code, told = main(command), capsys.readouterr().out
+        assert proxy.spoilt == proxy.asked
+    assert code == 3
+    assert "30 indexed" in told
+    assert "30 documents are stored and could not be read again" in told
+    assert f"shinglefold backfill {index} --engine {proxy.url}" in told
 
 
 @pytest.mark.parametrize(

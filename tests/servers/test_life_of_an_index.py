@@ -5,15 +5,21 @@ import re
 import shlex
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
 
 import pytest
 from support.maintenance import pages, store
 from support.servers.admin import ask
+from support.servers.waiting import until
 
+import shinglefold
 from shinglefold.cli.main import main
 from shinglefold.model.recipe import fingerprint_field
 
 _TEXT = {"type": "text"}
+_PAGE = (Path(__file__).parents[2] / "docs" / "how-to-existing-index.md").read_text("utf-8")
 
 
 def _mappings(text: str) -> dict:
@@ -84,16 +90,29 @@ def _page(run, alias: str) -> list[list[str]]:
     return sorted(sorted(one["_id"] for one in some) for some in inner)
 
 
-def _reindex(engine, server, one: str, other: str) -> None:
-    """Copy an index by the server, or as it would where its distribution lacks the module."""
-    if any(
-        "reindex" in one["name"]
-        for node in ask(server.url, "GET", "/_nodes/plugins")["nodes"].values()
-        for one in node["modules"]
-    ):
-        body = {"source": {"index": one}, "dest": {"index": other}}
-        copied = ask(server.url, "POST", "/_reindex?refresh=true", body)
-        assert (copied["created"], copied["failures"]) == (40, [])
+def _has(server, module: str) -> bool:
+    """Whether the distribution of a server has a module."""
+    nodes = ask(server.url, "GET", "/_nodes/plugins")["nodes"].values()
+    return any(module in one["name"] for node in nodes for one in node["modules"])
+
+
+def _printed(start: str, name: str) -> tuple[str, str, Any]:
+    """The request of the page that starts so, with another name for its indices: method, path, body."""
+    (found,) = re.findall(rf"`({re.escape(start)}[^`]*)`", _PAGE)
+    method, path, body = found.replace("news", name).split(" ", 2)
+    return method, f"/{path}", json.loads(body)
+
+
+def _reindex(engine, server, name: str, one: str, other: str) -> None:
+    """Copy an index as the page says, or as the server would where its distribution lacks the module."""
+    if _has(server, "reindex"):
+        method, path, body = _printed("POST _reindex", name)
+        assert body == {"source": {"index": f"{name}-1"}, "dest": {"index": f"{name}-2"}}
+        task = ask(server.url, method, path, {"source": {"index": one}, "dest": {"index": other}})["task"]
+        until(lambda: ask(server.url, "GET", f"/_tasks/{task}")["completed"])
+        copied = ask(server.url, "GET", f"/_tasks/{task}")["response"]
+        assert (copied["created"], copied["failures"]) == (copied["total"], [])
+        ask(server.url, "POST", f"/{other}/_refresh")
         return
     hits = engine.search(one, {"query": {"match_all": {}}, "size": 100})["hits"]["hits"]
     same = [{"_index": other, "_id": hit["_id"], "_source": hit["_source"]} for hit in hits]
@@ -101,7 +120,15 @@ def _reindex(engine, server, one: str, other: str) -> None:
     engine.refresh(other)
 
 
-def test_a_new_user_sets_up_searches_reindexes_and_swaps(run, engine, server, live):
+def _swap(server, alias: str, one: str, other: str) -> None:
+    """Move an alias as the page says."""
+    method, path, body = _printed("POST _aliases", alias)
+    actions = json.dumps(body).replace(f"{alias}-1", "one").replace(f"{alias}-2", "other")
+    named = actions.replace('"one"', f'"{alias}-{one}"').replace('"other"', f'"{alias}-{other}"')
+    ask(server.url, method, path, json.loads(named))
+
+
+def test_a_new_user_sets_up_searches_reindexes_swaps_and_removes(run, engine, server, live, caplog):
     alias, text = live
     asked, _, err = run("setup", alias)
     assert (asked, f"most of the text is in {text}" in err) == (2, True)
@@ -121,18 +148,80 @@ def test_a_new_user_sets_up_searches_reindexes_and_swaps(run, engine, server, li
     assert engine.mappings(f"{alias}-1")["_meta"] == {"owner": "the newspaper", "shinglefold": noted}
     assert "0 updated, 40 right already" in run("backfill", alias)[1]
 
+    # Documents are copied into an index that nobody set up: the application gets the server's own pages.
+    body = {"query": {"match": {"title": "Новости"}}, "size": 40}
+    engine.create_index(f"{alias}-bare", {}, {"number_of_shards": 1, "number_of_replicas": 0})
+    _reindex(engine, server, alias, f"{alias}-1", f"{alias}-bare")
+    with shinglefold.open(server.url, alias) as application:
+        assert len(application.search(body)["hits"]["hits"]) == 30
+        _swap(server, alias, "1", "bare")
+        plain = application.search(body)
+        assert (len(plain["hits"]["hits"]), plain["dedup"]["mode"]) == (40, "unfolded")
+        assert "setup" in plain["dedup"]["mode_reason"]
+        assert plain["dedup"]["mode_reason"][:80] in caplog.text
+        _swap(server, alias, "bare", "1")
+        assert len(application.search(body)["hits"]["hits"]) == 30
+
     # A new index with the mappings of the site, set up before documents come, takes the old one's place.
     engine.create_index(f"{alias}-2", _mappings(text), {"number_of_shards": 3, "number_of_replicas": 0})
     assert run("setup", f"{alias}-2", "--field", "title", "--field", text)[0] == 0
-    _reindex(engine, server, f"{alias}-1", f"{alias}-2")
-    swap = [
-        {"remove": {"index": f"{alias}-1", "alias": alias}},
-        {"add": {"index": f"{alias}-2", "alias": alias}},
-    ]
-    ask(server.url, "POST", "/_aliases", {"actions": swap})
+    _reindex(engine, server, alias, f"{alias}-1", f"{alias}-2")
+    _swap(server, alias, "1", "2")
     assert _page(run, alias) == page
     assert run("doctor", alias)[1].splitlines()[-1] == "all is well"
     assert "0 updated, 40 right already" in run("backfill", alias)[1]
+
+    # Everything is taken out again, and documents and mappings are those of the site.
+    assert "40 documents are without a fingerprint; done" in run("setup", alias, "--remove")[1]
+    found = engine.search(f"{alias}-2", {"size": 100, "query": {"match_all": {}}})["hits"]["hits"]
+    assert {hit["_id"]: hit["_source"] for hit in found} == {one["id"]: one for one in _articles(text)}
+    assert engine.mappings(f"{alias}-2")["_meta"] == {"owner": "the newspaper"}
+    code, _, err = run("doctor", alias)
+    assert (code, f"shinglefold setup {alias}" in err) == (2, True)
+
+
+@pytest.mark.parametrize("live", ["text"], indirect=True)
+def test_external_versions_filtered_aliases_and_writers_are_as_the_page_says(run, engine, server, live):
+    alias, text = live
+    index = f"{alias}-1"
+    put = f"/{index}/_doc/0?version_type=external&refresh=true&version="
+    article = _articles(text)[0]
+    ask(server.url, "PUT", f"{put}7", article)
+    filtered = {"index": index, "alias": f"{alias}-some", "filter": {"terms": {"id": ["0", "1", "2"]}}}
+    ask(server.url, "POST", "/_aliases", {"actions": [{"add": filtered}]})
+    assert run("setup", index, "--field", "title", "--field", text)[0] == 0
+
+    # Through an alias with a filter backfill and doctor read what it shows.
+    assert "3 updated" in run("backfill", f"{alias}-some")[1]
+    assert run("doctor", f"{alias}-some")[1].splitlines()[-1] == "all is well"
+    assert run("doctor", index)[0] == 3
+    assert "37 updated, 3 right already" in run("backfill", index, "--requests-per-second", "500")[1]
+
+    # A version of the writer's own must be greater than that of the backfill.
+    with pytest.raises(HTTPError) as refused:
+        ask(server.url, "PUT", f"{put}8", article)
+    assert refused.value.code == 409
+    ask(server.url, "PUT", f"{put}9", article)
+    assert "1 updated" in run("backfill", index, "--only-missing")[1]
+
+    # Each remedy of the table of writers leaves a document without its old fingerprint.
+    other = pages(60, length=60)[50]["body"]
+    changes = [{"doc": {text: other, "_dedup": None}}]
+    if _has(server, "painless"):
+        script = f"ctx._source.{text} = params.other; ctx._source.remove('_dedup')"
+        assert "`ctx._source.remove('_dedup')`" in _PAGE
+        changes.append({"script": {"source": script, "params": {"other": other}}})
+    for number, change in enumerate(changes):
+        ask(server.url, "POST", f"/{index}/_update/{number}?refresh=true", change)
+    assert f"{len(changes)} updated" in run("backfill", index, "--only-missing")[1]
+    assert run("doctor", index)[1].splitlines()[-1] == "all is well"
+
+    # The next index has the mappings of the old one, and needs no change.
+    mappings = ask(server.url, "GET", f"/{index}/_mapping")[index]["mappings"]
+    ask(server.url, "PUT", f"/{alias}-2", {"mappings": mappings})
+    assert "nothing to change" in run("setup", f"{alias}-2", "--dry-run")[1]
+    _reindex(engine, server, alias, index, f"{alias}-2")
+    assert run("doctor", f"{alias}-2")[1].splitlines()[-1] == "all is well"
 
 
 def test_a_text_that_is_replaced_alone_stands_alone_where_texts_decide(run, engine, live):

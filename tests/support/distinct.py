@@ -3,6 +3,7 @@
 import json
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlencode
@@ -13,7 +14,8 @@ from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.engines.http.errors import refusal
 from shinglefold.engines.http.responses import search_path
 from shinglefold.errors import EngineError, UnsupportedQuery
-from shinglefold.ingest import Fingerprinter, mappings
+from shinglefold.ingest import Fingerprinter, default_recipe
+from shinglefold.ingest.index_mapping import recipe_mappings
 from shinglefold.model.scheme import Scheme
 
 COUNT = 24
@@ -63,10 +65,12 @@ def index_documents_that_differ(
 ) -> None:
     """Make an index of ``COUNT`` signed documents, no two of them alike; reviews are among them.
 
+    Each is the only one of its group.
+
     Args:
         first: the number of the first; documents of different numbers differ, too.
     """
-    made = mappings(scheme)
+    made = recipe_mappings(replace(default_recipe(scheme), groups=True))
     fields: JSON = {**_FIELDS, **_OPTIONAL}
     settings = {"number_of_shards": shards, "number_of_replicas": 0}
     while True:
@@ -86,7 +90,8 @@ def index_documents_that_differ(
             "_index": index,
             "_id": str(number),
             **({"routing": _routing(number)} if "kind" in fields or number % 8 == 7 else {}),
-            "_source": {name: one[name] for name in one if name in fields} | {"_dedup": made.to_field()},
+            "_source": {name: one[name] for name in one if name in fields}
+            | {"_dedup": {**made.to_field(), "group": first + number, "leader": True}},
         }
         for number, (one, made) in enumerate(zip(documents, prints, strict=True))
     ]

@@ -45,14 +45,13 @@ comparison_options = options(
         metavar="FIELD",
         help="Field with the language.",
     ),
+    html_option,
     preset_option,
     decision_options,
     workers_option,
 )
 collection_options = options(
-    click.argument("sources", nargs=-1, required=True, metavar="FILE..."),
-    comparison_options,
-    html_option,
+    click.argument("sources", nargs=-1, required=True, metavar="FILE..."), comparison_options
 )
 scale_options = options(
     click.option(
@@ -170,7 +169,7 @@ def open_collection(
     language_field: str,
     preset: str | None,
     workers: int | None,
-    html: bool = False,
+    html: bool,
     shown: Sequence[str] = (),
     **decision: str | float | None,
 ) -> Iterator[Collection]:
@@ -300,9 +299,7 @@ def _read(
         _read_texts(invocation, spec, table, watch, progress)
     found.check()
     unsigned = len(table) - int(table.valid().sum())
-    # ``report --html`` names the file that it writes.
-    reports = "report" in invocation.arguments[:1]
-    stripping = "give them the format html" if reports else repeat_command(invocation.arguments, html=True)
+    stripping = repeat_command(invocation.arguments, html=True)
     warn(text_warnings(watch, unsigned, spec.named, with_fields, stripping))
     return lacks_text(watch, named=spec.named)
 

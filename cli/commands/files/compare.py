@@ -59,14 +59,14 @@ _passage_options = options(
         metavar="N",
         help="Matched passages to print; 0 prints all of them in full.",
     ),
-    click.option("--html", metavar="FILE", help="Write both texts side by side as one HTML file."),
+    click.option("--page", metavar="FILE", help="Write both texts side by side as an HTML page."),
 )
 
 
 @command(
     examples="""
     shinglefold compare draft.txt published.html
-    shinglefold compare draft.txt published.html --html passages.html
+    shinglefold compare draft.txt published.html --page passages.html
     shinglefold compare --text 'Мост закроют на ремонт в мае' 'Мост закрыли на ремонт в мае'
     curl -s https://example.org/ | shinglefold compare --format html - saved.html
     shinglefold compare page-17 page-18 --index site
@@ -123,7 +123,7 @@ def _compare_files(
     gap: int,
     tolerant: bool,
     passages: int,
-    html: str | None,
+    page: str | None,
     preset: str | None,
     **decision: str | float | None,
 ) -> int:
@@ -132,11 +132,12 @@ def _compare_files(
     from shinglefold.cli.options.sources import check_language, two_texts
     from shinglefold.offline.compare_texts import compare_texts
     from shinglefold.passages.alignment import passages_between
-    from shinglefold.passages.html_report import Shown, page
+    from shinglefold.passages.html_report import Shown
+    from shinglefold.passages.html_report import page as html_page
     from shinglefold.passages.passage_index import covered_shares
     from shinglefold.passages.shingle_positions import elements_of
 
-    check_page(html, "--html", () if text else (a, b))
+    check_page(page, "--page", () if text else (a, b))
     scheme = chosen_scheme(invocation, preset, **decision)
     check_language(scheme, language)
     texts, names = two_texts(a, b, kind, encoding, itself=text)
@@ -146,10 +147,10 @@ def _compare_files(
     matched, left_out, crowded = passages_between(*sides, gap=gap, tolerant=tolerant)
     _warn_of_repetitions(names[0], left_out, crowded)
     parts = covered_shares(*sides)
-    if html is not None:
+    if page is not None:
         tokens = [side.tokens for side in sides]
         shown = [Shown(*one) for one in zip(names, texts, tokens, parts, strict=True)]
-        write_page(html, page(shown, matched, width))
+        write_page(page, html_page(shown, matched, width))
     if invocation.json:
         result = found.to_json(scheme)
         for side, share in zip(("a", "b"), parts, strict=True):
@@ -163,8 +164,8 @@ def _compare_files(
         console.print(line, highlight=False, markup=False)
     console.print()
     print_passages(console, matched, texts, names, passages, least=width)
-    if html is not None:
-        console.print(f"\nwritten to {printable(html)}", highlight=False, markup=False, soft_wrap=True)
+    if page is not None:
+        console.print(f"\nwritten to {printable(page)}", highlight=False, markup=False, soft_wrap=True)
     return DONE
 
 

@@ -2,7 +2,7 @@
 
 import math
 import sys
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import click
 
@@ -16,6 +16,7 @@ from shinglefold.cli.commands.files.collection import (
 from shinglefold.cli.framework.command import Invocation, command
 from shinglefold.cli.framework.output import printable, remark, write_csv, write_json, write_line
 from shinglefold.cli.options.definitions import title_field_option
+from shinglefold.model.linkage import LINKAGE, Linkage, linkage_phrase
 
 if TYPE_CHECKING:
     from shinglefold.cli.commands.files.collection import Collection
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     shinglefold groups articles.jsonl.gz
     shinglefold groups --sort size --min-size 3 articles.jsonl.gz | head
     shinglefold groups --csv dump.csv
-    shinglefold groups --json --linkage leader site/
+    shinglefold groups --json --linkage connected site/
     shinglefold groups signed.parquet --memory 2G
     shinglefold groups --pairs articles.jsonl.gz
     shinglefold groups --pairs --sort resemblance site/ | head
@@ -41,9 +42,10 @@ if TYPE_CHECKING:
 @click.option("--pairs", "as_pairs", is_flag=True, help="Print every pair instead of groups.")
 @click.option(
     "--linkage",
-    type=click.Choice(["connected", "leader"]),
-    show_default="connected",
-    help="connected: chains of pairs are one group; leader: each member matches the first of its group.",
+    type=click.Choice(get_args(Linkage)),
+    show_default=LINKAGE,
+    help="leader: each member matches the first of its group, as in searches; connected: chains of pairs are "
+    "one group.",
 )
 @click.option(
     "--min-size",
@@ -76,7 +78,7 @@ def groups(
     *,
     sources: tuple[str, ...],
     as_pairs: bool,
-    linkage: Literal["connected", "leader"] | None,
+    linkage: Linkage | None,
     min_size: int | None,
     sort: Literal["document", "size", "resemblance", "similarity"],
     as_csv: bool,
@@ -108,7 +110,7 @@ def groups(
         if as_pairs:
             _print_pairs(found, sort, named, invocation.json)
         else:
-            _print_groups(found, linkage or "connected", min_size or 2, sort == "size", named, form)
+            _print_groups(found, linkage or LINKAGE, min_size or 2, sort == "size", named, form)
         return finish(found)
 
 
@@ -173,7 +175,7 @@ def _share(share: float | None) -> str:
 
 def _print_groups(  # noqa: PLR0917 - an option each
     found: "Collection",
-    linkage: Literal["connected", "leader"],
+    linkage: Linkage,
     min_size: int,
     by_size: bool,
     title: str,
@@ -205,13 +207,11 @@ def _count(found: "Collection", labels: "Labels", linkage: str) -> None:
     """Write to standard error how many documents are in groups, and what makes a group."""
     import numpy as np
 
-    from shinglefold.grouping.report_values import LINKAGES
-
     sizes = np.bincount(labels)
     several = sizes[sizes > 1]
     line = (
         f"{len(labels):,} documents: {len(several):,} groups with copies, which have {several.sum():,} "
-        f"documents; {linkage}: {LINKAGES[linkage]}"
+        f"documents; {linkage_phrase(linkage)}"
     )
     if unsigned := len(labels) - int(found.table.valid().sum()):
         line += f"; {unsigned:,} with too little text for a signature fold only with exact copies"

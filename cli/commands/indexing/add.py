@@ -213,7 +213,7 @@ def _print(index: str, run: "BulkRun", backfill: str) -> None:
     if run.stale:
         remark(
             f"note: {len(run.stale):,} stored documents have another text than their fingerprints, and so "
-            f"refused none and joined none; to sign them again: {backfill}"
+            f"decided nothing and took no place; to sign them again: {backfill}"
         )
 
 

@@ -1,7 +1,7 @@
 """``shinglefold regroup INDEX``: find the groups of a whole index anew."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import click
 
@@ -9,8 +9,14 @@ from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
 from shinglefold.cli.framework.next_commands import chain, repeat_command
 from shinglefold.cli.framework.output import progress_bar, remark, warn, write_json, write_lines
 from shinglefold.cli.options.definitions import NumberRange, engine_option, verify_by_options
-from shinglefold.cli.session.maintenance import checkpoint_option, checkpoint_path, report_stop
+from shinglefold.cli.session.maintenance import (
+    checkpoint_option,
+    checkpoint_path,
+    report_stop,
+    requests_per_second_option,
+)
 from shinglefold.errors import ConfigError
+from shinglefold.model.linkage import LINKAGE, Linkage
 
 if TYPE_CHECKING:
     from shinglefold.cli.session.recipe import Target
@@ -28,9 +34,9 @@ if TYPE_CHECKING:
 @click.argument("index", metavar="INDEX")
 @click.option(
     "--linkage",
-    type=click.Choice(["leader", "connected"]),
-    help="leader (the default): each member resembles the leader of its group; connected: chains of pairs are"
-    " one group.",
+    type=click.Choice(get_args(Linkage)),
+    help="leader: each member resembles the leader of its group; connected: chains of pairs are one group; "
+    f"by default as the index notes, else {LINKAGE}.",
 )
 @click.option(
     "--order",
@@ -58,13 +64,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Ignore the linkage, thresholds and scope that an earlier run stored in the index.",
 )
-@click.option(
-    "--requests-per-second",
-    type=NumberRange(0),
-    default=0.0,
-    metavar="N",
-    help="The most documents to read, and to write, a second; by default without a limit.",
-)
+@requests_per_second_option
 @checkpoint_option
 @engine_option
 @click.pass_obj

@@ -24,6 +24,7 @@ from shinglefold.cli.options.definitions import (
     pipeline_option,
     preset_option,
 )
+from shinglefold.cli.session.maintenance import requests_per_second_option
 from shinglefold.errors import IndexMissing
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Take away all that shinglefold stored with an INDEX; its documents stay, without fingerprints.",
 )
+@requests_per_second_option
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @preset_option
 @click.pass_obj
@@ -128,6 +130,7 @@ def setup(
     keywords: bool | None,
     passages: bool,
     remove: bool,
+    requests_per_second: float,
     dry_run: bool,
     preset: str | None,
 ) -> int:
@@ -150,7 +153,10 @@ def setup(
     target = invocation.target(indices[0] if indices else "", engine, **flags)
     if remove:
         others = (*flags.values(), patterns, dedup_field, seal, groups, keywords is not None, passages)
-        return _remove_from_each(invocation, target, indices, dry_run, others=any(others))
+        return _remove_from_each(
+            invocation, target, indices, requests_per_second, dry_run, others=any(others)
+        )
+    _refuse_rate(target, requests_per_second)
     target = _with_field(target, dedup_field)
     recipe = setup_recipe(target, invocation, indices, patterns, name, seal=seal)
     if "all" in codes:
@@ -197,15 +203,31 @@ def _with_field(target: "Target", dedup_field: str | None) -> "Target":
     return replace(target, settings=replace(target.settings, field=dedup_field, given=given))
 
 
+def _refuse_rate(target: "Target", rate: float) -> None:
+    if rate:
+        raise click.UsageError(
+            "setup reads no documents without --remove: leave --requests-per-second out; for fingerprints: "
+            f"{target.command('backfill', requests_per_second=f'{rate:g}')}"
+        )
+
+
 def _remove_from_each(
-    invocation: Invocation, target: "Target", indices: Sequence[str], dry_run: bool, *, others: bool
+    invocation: Invocation,
+    target: "Target",
+    indices: Sequence[str],
+    rate: float,
+    dry_run: bool,
+    *,
+    others: bool,
 ) -> int:
     if not indices or others:
-        raise click.UsageError("--remove takes an INDEX, and besides it only --engine and --dry-run")
-    return max([_remove(invocation, replace(target, index=name), dry_run) for name in indices])
+        raise click.UsageError(
+            "--remove takes an INDEX, and besides it only --engine, --requests-per-second and --dry-run"
+        )
+    return max([_remove(invocation, replace(target, index=name), rate, dry_run) for name in indices])
 
 
-def _remove(invocation: Invocation, target: "Target", dry_run: bool) -> int:
+def _remove(invocation: Invocation, target: "Target", rate: float, dry_run: bool) -> int:
     """Take away what shinglefold stored with an index, and print it."""
     from shinglefold.api.index_recipe import open_to_write
     from shinglefold.cli.session.maintenance import checkpoint_path
@@ -222,7 +244,9 @@ def _remove(invocation: Invocation, target: "Target", dry_run: bool) -> int:
         plan = plan_removal(opened, target.index, [*map(intents_name, names)])
         if not (dry_run or plan.problems):
             with progress_bar("setup --remove") as bar:
-                counts = carry_out_removal(opened, plan, progress_reporter(bar, "read"))
+                counts = carry_out_removal(
+                    opened, plan, progress_reporter(bar, "read"), requests_per_second=rate
+                )
             for file in files if not counts.left else ():
                 file.unlink(missing_ok=True)
     if invocation.json:

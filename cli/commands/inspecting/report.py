@@ -9,6 +9,7 @@ import click
 
 from shinglefold.cli.commands.files.collection import comparison_options, finish, open_collection
 from shinglefold.cli.framework.command import DONE, Invocation, Name, command
+from shinglefold.cli.framework.next_commands import repeat_command
 from shinglefold.cli.framework.output import (
     check_page,
     format_share,
@@ -20,6 +21,8 @@ from shinglefold.cli.framework.output import (
     write_page,
 )
 from shinglefold.cli.options.definitions import engine_option, title_field_option
+from shinglefold.errors import ShinglefoldError
+from shinglefold.model.linkage import LINKAGE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
     from shinglefold.offline.dedupe.slots import Labels
 
 #: The options of a report of an index; files have the others, too, but no engine.
-_OF_INDICES = ("html", "host_field", "date_field", "title_field", "most", "engine")
+_OF_INDICES = ("page", "host_field", "date_field", "title_field", "most", "engine")
 #: The name of the fingerprint field in documents of files, which need not be that of the settings.
 _FIELD = "_dedup"
 #: How many documents of files are counted at a time.
@@ -40,12 +43,12 @@ _TOGETHER = 1 << 14
 @command(
     examples="""
     shinglefold report articles
-    shinglefold report articles --html report.html
-    shinglefold report articles.jsonl.gz --html report.html
+    shinglefold report articles --page report.html
+    shinglefold report articles.jsonl.gz --page report.html
     """
 )
 @click.argument("what", nargs=-1, required=True, metavar="INDEX|FILE...", type=Name("file"))
-@click.option("--html", metavar="FILE", help="Write an HTML file with plots, which needs no network.")
+@click.option("--page", metavar="FILE", help="Write an HTML page with plots, which needs no network.")
 @click.option("--host-field", default="", metavar="FIELD", help="Field of hosts or addresses.")
 @click.option("--date-field", default="", metavar="FIELD", help="Field of dates.")
 @title_field_option
@@ -68,20 +71,38 @@ def report(context: click.Context, /, **given: Any) -> int:  # noqa: ANN401 - as
     document that does not lead its group.
     """
     what, default = given.pop("what"), click.core.ParameterSource.DEFAULT
-    check_page(given["html"], "--html", what)
+    invocation: Invocation = context.obj
+    check_page(given["page"], "--page", what)
     of_files = any(map(_is_source, what))
+    folders = _folders_remedy(invocation, what)
     if len(what) > 1 and not of_files:
-        raise click.UsageError(f"{what[0]!r} and {what[1]!r} are no files, and a report is of one index")
+        raise click.UsageError(
+            f"{what[0]!r} and {what[1]!r} are no files, and a report is of one index{folders}"
+        )
     for name in sorted({"engine"} if of_files else given.keys() - set(_OF_INDICES)):
         if context.get_parameter_source(name) is not default:
             option = next(one for one in context.command.params if one.name == name).opts[0]
             reason = "files need no index" if of_files else f"{what[0]!r} is no file, but an index"
-            raise click.UsageError(f"{reason}: leave {option} out")
+            raise click.UsageError(f"{reason}: leave {option} out{'' if of_files else folders}")
     own = {name: given.pop(name) for name in _OF_INDICES}
     if of_files:
         del own["engine"]
-        return _report_files(context.obj, what, **own, **given)
-    return _report_index(context.obj, what[0], **own)
+        return _report_files(invocation, what, **own, **given)
+    try:
+        return _report_index(invocation, what[0], **own)
+    except ShinglefoldError as error:
+        error.args = (f"{error}{folders}",)
+        raise
+
+
+def _folders_remedy(invocation: Invocation, what: Sequence[str]) -> str:
+    """Return the command that reads the folders of these names, as the end of a message; "" without any."""
+    folders = [name for name in what if os.path.isdir(name) and not _is_source(name)]
+    if not folders:
+        return ""
+    words = [f"{word}/" if word in folders else word for word in invocation.arguments]
+    # Files need no engine.
+    return f". Of the files in {' and '.join(folders)}: {repeat_command(words, engine=None)}"
 
 
 def _is_source(name: str) -> bool:
@@ -93,7 +114,7 @@ def _report_index(
     invocation: Invocation,
     index: str,
     *,
-    html: str | None,
+    page: str | None,
     host_field: str,
     date_field: str,
     title_field: str,
@@ -119,7 +140,7 @@ def _report_index(
                 listed=most,
                 progress=lambda read, share: bar(share, f"{read:,} read"),
             )
-    _write(invocation, made, html, target.command("regroup"))
+    _write(invocation, made, page, target.command("regroup"))
     return DONE
 
 
@@ -127,7 +148,7 @@ def _report_files(
     invocation: Invocation,
     sources: tuple[str, ...],
     *,
-    html: str | None,
+    page: str | None,
     host_field: str,
     date_field: str,
     title_field: str,
@@ -142,7 +163,7 @@ def _report_files(
     tally = GroupTally(_FIELD, names)
     index = sources[0] if len(sources) == 1 else f"{len(sources)} files"
     with open_collection(invocation, sources, shown=tally.shown, **given) as found:
-        labels = found.linking.labels("leader")
+        labels = found.linking.labels(LINKAGE)
         absent = {host_field, date_field, title_field} - {"", ReportFields().title}
         for begin in range(0, len(labels), _TOGETHER):
             rows = np.arange(begin, min(begin + _TOGETHER, len(labels)))
@@ -151,13 +172,13 @@ def _report_files(
             absent = {name for name in absent if not any(name in hit["_source"] for hit in hits)}
         if absent and len(labels):
             raise click.UsageError(f"report: no document has the field {min(absent)!r}")
-        made = replace(tally.report(index, most), linkage="leader")
+        made = replace(tally.report(index, most), linkage=LINKAGE)
         members = {}
         for number, one in made.listed.items():
             rows = np.flatnonzero(labels == number)[:MEMBERS]
             members[number] = members_of(_hits(found, labels, rows, index), (index, one.id), names)
         code = finish(found)
-    _write(invocation, made.with_members(members), html, "")
+    _write(invocation, made.with_members(members), page, "")
     return code
 
 
@@ -172,18 +193,18 @@ def _hits(
         yield {"_index": index, "_id": name, "_source": fields | {_FIELD: own}}
 
 
-def _write(invocation: Invocation, made: "GroupReport", html: str | None, remedy: str) -> None:
+def _write(invocation: Invocation, made: "GroupReport", page: str | None, remedy: str) -> None:
     """Print a report, and write its page."""
-    from shinglefold.grouping.report_html import page
+    from shinglefold.grouping.report_html import page as html_page
 
-    if html is not None:
-        write_page(html, page(made))
+    if page is not None:
+        write_page(page, html_page(made))
     if invocation.json:
         write_json(made.to_json())
         return
     _print(made, remedy)
-    if html is not None:
-        write_line(f"\nwritten to {printable(html)}")
+    if page is not None:
+        write_line(f"\nwritten to {printable(page)}")
 
 
 def _print(made: "GroupReport", remedy: str) -> None:

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -11,6 +11,7 @@ from shinglefold.cli.framework.next_commands import repeat_command
 from shinglefold.cli.framework.output import make_console, write_json
 from shinglefold.cli.options.definitions import engine_options, options, threshold_options
 from shinglefold.cli.render.hits import FOUND, print_page
+from shinglefold.model.linkage import LINKAGE, Linkage
 
 if TYPE_CHECKING:
     from shinglefold.model.recipe import Recipe
@@ -39,8 +40,9 @@ fold_options = options(
     ),
     click.option(
         "--linkage",
-        type=click.Choice(["leader", "connected"]),
-        help="Members must match the hit shown (leader, the default) or any other member (connected).",
+        type=click.Choice(get_args(Linkage)),
+        show_default=LINKAGE,
+        help="leader: members must match the hit shown; connected: any other member.",
     ),
     threshold_options("hits", 0, "0 where a resemblance decides"),
     click.option(

@@ -27,7 +27,7 @@ from shinglefold.grouping.gate.protocol.member import (
     Write,
 )
 from shinglefold.grouping.gate.protocol.placeholders import GateFields, guard_revocation, is_open
-from shinglefold.grouping.gate.protocol.reserve import read_documents
+from shinglefold.grouping.gate.protocol.reserve import find_stale, read_documents
 from shinglefold.grouping.rules import Policy
 
 #: How many more documents of a group are read than it may have: some may have left the group meanwhile.
@@ -197,14 +197,15 @@ def _limit_groups(
         group: [one for one in context.register.known.claiming(group) if one.intent_id not in own]
         for group in groups
     }
-    roomy = yield from _roomy(wanted, claims, context)
+    demand = _demand(wanted, claims)
+    roomy = yield from _roomy(demand, context)
     joining = {position: choice for position, choice in joining.items() if choice.group not in roomy}
     if not joining:
         return list(choices)
     groups = tuple(group for group in groups if group not in roomy)
     further = {choice.like.id for choice in joining.values() if choice.like is not None}
     further |= {intent.document for intents in claims.values() for intent in intents}
-    held = yield from _read_groups(groups, further, context)
+    held, stale = yield from _read_groups(groups, further, demand, context)
     now = yield Now()
     withdrawn = context.register.known.withdrawn
     open_ = {
@@ -219,9 +220,12 @@ def _limit_groups(
     dead = {intent.document for intents in open_.values() for intent in intents if intent.until < now}
     if dead:
         yield Write(tuple(guard_revocation(held[id_], context.gate_fields) for id_ in sorted(dead)))
-    sizes = _GroupSizes(held, context)
+    sizes = _GroupSizes(held, stale, context)
     limited = list(choices)
     for position, choice in joining.items():
+        members[position].stale |= {
+            id_ for id_ in stale if context.gate_fields.group(held[id_].source) == choice.group
+        }
         intents = open_[choice.group]
         if any(intent.document in dead for intent in intents):
             limited[position] = Stay.WAIT
@@ -239,9 +243,17 @@ def _claim(wanted: Sequence[tuple[Member, int]], context: DecisionContext) -> St
     yield from context.register.look()
 
 
-def _roomy(
-    wanted: Sequence[tuple[Member, int]], claims: Mapping[int, Sequence[Intent]], context: DecisionContext
-) -> Steps[set[int]]:
+def _demand(wanted: Sequence[tuple[Member, int]], claims: Mapping[int, Sequence[Intent]]) -> dict[int, int]:
+    """Return how many places of each group may be taken beside those of documents with its number."""
+    demand = {group: len(claims[group]) + count for group, count in Counter(g for _, g in wanted).items()}
+    ungrouped = dict.fromkeys(demand, 0)
+    for member, group in wanted:
+        count = sum(like.group is None for like in member.likes)
+        ungrouped[group] = max(ungrouped[group], count)
+    return {group: count + ungrouped[group] for group, count in demand.items()}
+
+
+def _roomy(demand: Mapping[int, int], context: DecisionContext) -> Steps[set[int]]:
     """Return the groups with room for all joining members, even if every document that searches see exists.
 
     A document that searches don't see yet has a claim, which is known until they see it. Groups that may have
@@ -250,44 +262,59 @@ def _roomy(
     limit = context.policy.most
     if limit <= _FEW:
         return set()
-    joining = Counter(group for _, group in wanted)
-    ungrouped: dict[int, int] = {}
-    for member, group in wanted:
-        count = sum(like.group is None for like in member.likes)
-        ungrouped[group] = max(ungrouped.get(group, 0), count)
-    groups = tuple(joining)
+    groups = tuple(demand)
     sizes: list[int] = yield CountGroups(groups, limit)
-    return {
-        group
-        for group, size in zip(groups, sizes, strict=True)
-        if size + joining[group] + ungrouped[group] + len(claims[group]) <= limit
-    }
+    return {group for group, size in zip(groups, sizes, strict=True) if size + demand[group] <= limit}
 
 
 def _read_groups(
-    groups: tuple[int, ...], further: set[str], context: DecisionContext
-) -> Steps[dict[str, VersionedDocument]]:
-    """Read as many documents of groups as decide whether they are full, and some further documents."""
+    groups: tuple[int, ...], further: set[str], demand: Mapping[int, int], context: DecisionContext
+) -> Steps[tuple[dict[str, VersionedDocument], set[str]]]:
+    """Read as many documents of groups as decide whether they are full, and some further documents.
+
+    Returns:
+        The documents, and the ids of stale ones of groups that they would fill.
+    """
     limit = context.policy.most
     found: list[Sequence[str]] = yield FindGroups(groups, limit + _SPARE)
     held = yield from read_documents({id_ for ids in found for id_ in ids} | further)
+    stale = yield from _stale_members(held, demand, context)
+    sizes = Counter(context.gate_fields.group(held[id_].source) for id_ in held.keys() - stale)
     undecided = tuple(
         group
         for group, ids in zip(groups, found, strict=True)
-        if len(ids) == limit + _SPARE
-        and sum(context.gate_fields.group(held[id_].source) == group for id_ in ids if id_ in held) <= limit
+        if len(ids) == limit + _SPARE and sizes[group] <= limit
     )
     if undecided:
         found = yield FindGroups(undecided, _ALL)
         held |= yield from read_documents(id_ for ids in found for id_ in ids)
-    return held
+        stale = yield from _stale_members(held, demand, context)
+    return held, stale
+
+
+def _stale_members(
+    held: Mapping[str, VersionedDocument], demand: Mapping[int, int], context: DecisionContext
+) -> Steps[set[str]]:
+    """Return the ids of stale documents of the groups that have no room for all if these count, too.
+
+    Cost: see ``DocumentJudge.stale``, for each document of such a group.
+    """
+    groups = {id_: context.gate_fields.group(one.source) for id_, one in held.items()}
+    sizes = Counter(groups.values())
+    full = {group for group, count in demand.items() if sizes[group] + count > context.policy.most}
+    members = {id_: held[id_] for id_, group in groups.items() if group in full}
+    return (yield from find_stale(members, context))
 
 
 class _GroupSizes:
-    """How many documents groups have, earlier members of the batch included."""
+    """How many documents groups have, earlier members of the batch included and stale ones not."""
 
-    def __init__(self, held: Mapping[str, VersionedDocument], context: DecisionContext) -> None:
-        self._groups = {id_: context.gate_fields.group(one.source) for id_, one in held.items()}
+    def __init__(
+        self, held: Mapping[str, VersionedDocument], stale: set[str], context: DecisionContext
+    ) -> None:
+        self._groups = {
+            id_: context.gate_fields.group(one.source) for id_, one in held.items() if id_ not in stale
+        }
         self._sizes = Counter(self._groups.values())
         self._limit = context.policy.most
 

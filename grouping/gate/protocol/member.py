@@ -55,8 +55,8 @@ class Verdict:
         leads: whether it founded the group.
         full: whether it was refused because the group is full.
         replaced: whether it replaced a document with its id.
-        stale: stored documents whose fingerprint it resembles, and which have another text by now. They
-            decide nothing.
+        stale: stored documents that it resembles, or of the group that it would join, whose fingerprint is
+            of another text than they have by now. They decide nothing, and take no place.
     """
 
     status: Literal["accepted", "refused", "failed"]
@@ -129,7 +129,8 @@ class Member:
         nominated: the ids of candidates that searches found, those most likely to decide first.
         related_ids: further ids to read: those of intents, and of members of its batch.
         likes: stored documents that match.
-        stale: the ids of those whose fingerprint matches, but is of another text than they have.
+        stale: the ids of those whose fingerprint matches, or has the number of its group, but is of another
+            text than they have.
         pending: the open ones among ``intents``.
         retried: whether the store failed once, so that the stored document may be this one.
         busy_reason: why the store was too busy to reserve its id.

@@ -35,7 +35,6 @@ from shinglefold.grouping.gate.protocol.member import (
     Now,
     Pause,
     Put,
-    ReadDocuments,
     Refresh,
     SearchHits,
     SimilarDocument,
@@ -50,6 +49,7 @@ from shinglefold.grouping.gate.protocol.placeholders import (
     is_open,
 )
 from shinglefold.grouping.gate.protocol.reserve import (
+    find_stale,
     look,
     not_deleted,
     read_documents,
@@ -278,7 +278,7 @@ def _compare(
     ]
     similarities = context.judge.likenesses([(member, stored.source) for member, stored in pairs])
     alike = {stored.id for (_, stored), found in zip(pairs, similarities, strict=True) if found is not None}
-    stale = yield from _stale({id_: held[id_] for id_ in alike}, context)
+    stale = yield from find_stale({id_: held[id_] for id_ in alike}, context)
     for (member, stored), found in zip(pairs, similarities, strict=True):
         if found is not None and stored.id in stale:
             member.stale.add(stored.id)
@@ -288,14 +288,6 @@ def _compare(
             member.likes.append(
                 SimilarDocument(stored.id, found.likeness, stored.guard, group, leads, found.similarity)
             )
-
-
-def _stale(documents: Mapping[str, VersionedDocument], context: DecisionContext) -> Steps[set[str]]:
-    """Return the ids of those documents whose fingerprint is of another text than they have."""
-    if documents and context.judge.needs_texts:
-        whole: list[VersionedDocument | None] = yield ReadDocuments(tuple(sorted(documents)), whole=True)
-        documents = {one.id: one for one in whole if one is not None}
-    return context.judge.stale({id_: one.source for id_, one in documents.items()}) if documents else set()
 
 
 def _further(member: Member, rest: list[str], context: DecisionContext) -> list[str]:

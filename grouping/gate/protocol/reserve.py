@@ -1,6 +1,6 @@
 """Steps 1 and 2 of the protocol: reserve the id, publish the intent, then search. Also: withdraw."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from shinglefold.contracts.engine import VersionedDocument, WriteResult
@@ -151,6 +151,14 @@ def read_documents(ids: Iterable[str]) -> Steps[dict[str, VersionedDocument]]:
         return {}
     documents: list[VersionedDocument | None] = yield ReadDocuments(wanted)
     return {id_: held for id_, held in zip(wanted, documents, strict=True) if held is not None}
+
+
+def find_stale(documents: Mapping[str, VersionedDocument], context: DecisionContext) -> Steps[set[str]]:
+    """Return the ids of those documents whose fingerprint is of another text than they have."""
+    if documents and context.judge.needs_texts:
+        whole: list[VersionedDocument | None] = yield ReadDocuments(tuple(sorted(documents)), whole=True)
+        documents = {one.id: one for one in whole if one is not None}
+    return context.judge.stale({id_: one.source for id_, one in documents.items()}) if documents else set()
 
 
 def _intent(member: Member, context: DecisionContext) -> Intent:

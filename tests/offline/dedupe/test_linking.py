@@ -84,15 +84,19 @@ def test_thousands_of_copies_do_not_fill_the_memory_with_their_pairs(changed):
     with columns(one_text(3_000, _SCHEMES[0], changed), _SCHEMES[0]) as table:
         # Four and a half million pairs take more than this, the documents far less.
         linking = Linking(table, LinkOptions(memory=10_000_000))
+        leaders = linking.labels("leader")
         labels = linking.labels("connected")
         with pytest.raises(
             ConfigError, match=r"more than 138,888 pairs.*--most-shared.*shinglefold\.cli\.spark"
         ):
             list(linking.pairs())
+        if changed:
+            with pytest.raises(ConfigError, match=r"138,888 pairs.*take --linkage connected.*--most-shared"):
+                linking.labels("leader")
         fewer = Linking(table, LinkOptions(memory=10_000_000, most_shared=100))
         assert 0 < len(listed(fewer)) < 138_888
     # Some have no fingerprint, and a tenth is too short to match the others.
-    assert np.bincount(labels).max() > 2_500
+    assert np.bincount(labels).max() >= np.bincount(leaders).max() > 2_500
     assert fewer.skipped.pairs + fewer.skipped.copies > 0
 
 
@@ -102,6 +106,15 @@ def test_more_documents_than_memory_holds_are_refused():
         pytest.raises(ConfigError, match=r"400 documents, and --memory holds 156.*shinglefold\.cli\.spark"),
     ):
         Linking(table, LinkOptions(memory=10_000))
+
+
+def test_more_near_duplicates_than_memory_holds_are_refused(monkeypatch):
+    with columns(one_text(200, _SCHEMES[0], 0.02), _SCHEMES[0]) as table:
+        monkeypatch.setattr(link, "_A_DOCUMENT", 1)
+        linking = Linking(table, LinkOptions(memory=200))
+        with pytest.raises(ConfigError, match=r"have near-duplicates, and --memory holds .*connected"):
+            linking.labels("leader")
+        assert np.bincount(linking.labels("connected")).max() > 100
 
 
 def test_few_documents_are_compared_without_a_limit():

@@ -23,6 +23,7 @@ def test_the_example_site_is_signed_and_grouped_into_its_stories(run, pages, tmp
     code, out, err = run("groups", "signed", "-o", "groups-out", "--work", "work")
     assert code == 0
     assert "connected in" in out
+    assert "; connected: chains of copies are one group" in out
     assert "reading fingerprints" in err
     stories = {}
     for page in pages:

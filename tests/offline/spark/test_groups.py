@@ -55,7 +55,7 @@ def test_the_groups_of_a_corpus_are_those_of_groups(spark, work, tmp_path, schem
 
 
 def groups_alone(source, capsys):
-    assert main(["--json", "groups", str(source)]) == 0
+    assert main(["--json", "groups", "--linkage", "connected", str(source)]) == 0
     return {frozenset(json.loads(line)["ids"]) for line in capsys.readouterr().out.splitlines()}
 
 

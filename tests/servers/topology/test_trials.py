@@ -11,7 +11,7 @@ from support.trials import documents, properties, run_trials, specs, walk_distur
 from shinglefold.engines.embedded import EmbeddedEngine
 
 #: On each layout of each server; every run has other seeds.
-TRIALS, WALKS = 25, 6
+TRIALS, WALKS = 15, 4
 
 
 @pytest.fixture

@@ -1,0 +1,186 @@
+"""Distinct chunks for a language model: nothing is lost, nothing is reordered, and facts stay apart."""
+
+import asyncio
+import json
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.servers.choose import examples
+
+import shinglefold
+from shinglefold import fold_chunks, fold_chunks_async
+from shinglefold.errors import ConfigError
+from shinglefold.ingest import Fingerprinter
+from shinglefold.registry import make_scheme
+
+WORDS = (
+    *("river", "stone", "market", "winter", "letter", "garden", "engine"),
+    *("window", "bridge", "summer", "teacher", "island", "planet", "forest"),
+)
+
+
+def text_of(seed: int, words: int = 60) -> str:
+    """Return random words, others for each seed."""
+    rng = random.Random(seed)
+    return " ".join(rng.choice(WORDS) + rng.choice("abcdefgh") for _ in range(words))
+
+
+LAW = (
+    "Работодатель обязан предоставить работнику ежегодный оплачиваемый отпуск продолжительностью 28 "
+    "календарных дней, и отпуск может быть разделён на части по соглашению сторон трудового договора."
+)
+#: The better chunk, the other one, and whether the other one is folded under it.
+PAIRS = {
+    "equal": (LAW, LAW, True),
+    "other endings": (LAW, LAW.replace("работнику", "работникам").replace("договора", "договоров"), True),
+    "Latin letters": (LAW, LAW.replace("о", "o").replace("а", "a"), True),
+    "other number": (LAW, LAW.replace("28", "31"), False),
+    "a window that overlaps by nine tenths": (text_of(1, 100), " ".join(text_of(1, 110).split()[10:]), True),
+    "a window that overlaps by half": (text_of(1, 100), " ".join(text_of(1, 150).split()[50:]), False),
+    "a part of it": (f"{text_of(2)} {LAW}", LAW, True),
+    "more than it": (LAW, f"{LAW} {text_of(2, 120)}", False),
+    "another section": (text_of(3), text_of(4), False),
+    "another product": (
+        f"The drill of Makita has a brushless motor. {text_of(5)}",
+        f"The drill of Metabo has a brushless motor. {text_of(5)}",
+        False,
+    ),
+    "a name with another ending": (
+        f"Эту дрель продаёт фирма из города Москва с доставкой. {text_of(6)}",
+        f"Эту дрель продаёт фирма из города Москвы с доставкой. {text_of(6)}",
+        True,
+    ),
+    "Chinese": ("员工每年享有二十八天带薪休假" * 3, "員工每年享有二十八天帶薪休假" * 3, True),
+    "nothing but marks": ("— * —", "* * *", False),
+    "a word": ("Вода", "воды", True),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_what_adds_nothing_is_folded_under_the_better_chunk(name):
+    better, other, folds = PAIRS[name]
+    given = [
+        {"id": "a", "text": better, "score": 2.0, "metadata": {"url": "https://a"}},
+        {"id": "b", "text": other, "score": 1.0, "metadata": {"url": "https://b"}},
+    ]
+    found = fold_chunks(given)
+    assert found.complete
+    first, *rest = found.chunks
+    assert {name: first[name] for name in given[0]} == given[0]
+    assert [one["id"] for one in rest] == [] if folds else ["b"]
+    if folds:
+        (source,) = first["sources"]
+        assert 0 < source.pop("resemblance") <= 1
+        assert source == {"id": "b", "score": 1.0, "metadata": {"url": "https://b"}}
+    json.dumps(found.chunks)
+
+
+lists = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), max_size=25)
+
+
+def chunks_of(made):
+    """Return chunks of a few texts, some with a word more at the end."""
+    return [
+        {"id": str(at), "text": text_of(text) + " more" * more, "score": -at}
+        for at, (text, more) in enumerate(made)
+    ]
+
+
+@given(lists, st.integers(1, 8))
+@settings(max_examples=examples(60), deadline=None)
+def test_nothing_is_lost_and_the_order_stays(made, k):
+    given = chunks_of(made)
+    found = fold_chunks(given)
+    shown = [chunk["id"] for chunk in found.chunks]
+    folded = [source["id"] for chunk in found.chunks for source in chunk["sources"]]
+    assert sorted(shown + folded, key=int) == [chunk["id"] for chunk in given]
+    assert shown == sorted(shown, key=int)
+    assert found.read == len(given)
+    assert fold_chunks(given) == found
+    assert [chunk["id"] for chunk in fold_chunks(given, k).chunks] == shown[:k]
+    assert not any(
+        chunk["sources"] for chunk in fold_chunks(found.chunks).chunks for _ in chunk["sources"][1:]
+    )
+
+
+@given(lists, st.integers(1, 8), st.integers(0, 6), st.sampled_from(["all", "next"]))
+@settings(max_examples=examples(60), deadline=None)
+def test_more_is_fetched_until_there_are_k(made, k, begun, way):
+    given = chunks_of(made)
+    place, calls = begun, []
+
+    def fetch(count):
+        nonlocal place
+        calls.append(count)
+        assert count > 0
+        begin, place = place, place + count
+        return given[:count] if way == "all" else given[begin:place]
+
+    async def awaited(count):
+        return fetch(count)
+
+    whole = [chunk["id"] for chunk in fold_chunks(given).chunks]
+    found = fold_chunks(given[:begun], k, fetch)
+    assert [chunk["id"] for chunk in found.chunks] == whole[:k]
+    assert found.complete == (len(whole) >= k)
+    place = begun
+    assert asyncio.run(fold_chunks_async(given[:begun], k, awaited)) == found
+    if len(fold_chunks(given[:begun]).chunks) >= k:
+        assert not calls
+
+
+def test_reading_ends_at_the_limit_and_says_so():
+    def fetch(count):
+        return [{"id": str(at), "text": LAW} for at in range(count)]
+
+    found = fold_chunks([], 2, fetch, most=50)
+    assert (len(found.chunks), found.read, found.complete) == (1, 50, False)
+
+
+def test_stored_fingerprints_decide_where_all_chunks_bring_them():
+    texts = [text_of(1), text_of(2), text_of(1) + " more", LAW]
+    stored = [one.to_field() for one in Fingerprinter(make_scheme()).fingerprint(texts)]
+    # Texts that say something else show that they are not read.
+    given = [{"id": at, "text": str(at), "_dedup": one} for at, one in enumerate(stored)]
+    found = fold_chunks(given)
+    assert [[chunk["id"], [one["id"] for one in chunk["sources"]]] for chunk in found.chunks] == [
+        [0, [2]],
+        [1, []],
+        [3, []],
+    ]
+    assert found.chunks[0]["sources"][0]["resemblance"] > 0.8
+    assert "_dedup" not in found.chunks[0]["sources"][0]
+    of_texts = fold_chunks([*given[:-1], {"id": 3, "text": "0"}])
+    assert [chunk["id"] for chunk in of_texts.chunks] == [0, 1, 2]
+
+
+def test_an_id_counts_once_and_without_ids_an_equal_chunk_does():
+    one, other = {"id": 1, "text": LAW}, {"text": LAW, "metadata": {"page": 2}}
+    found = fold_chunks([one, other, {**one, "text": "x"}, dict(other)])
+    assert found.read == 2
+    assert [source["metadata"] for source in found.chunks[0]["sources"]] == [{"page": 2}]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"chunks": "text"}, "chunks: expected a list of chunks"),
+        ({"chunks": ["text"]}, r'chunks\[0\]: expected an object with "text"'),
+        ({"chunks": [{"text": None}]}, 'an object with "text"'),
+        ({"chunks": [], "k": 0}, "k"),
+        ({"chunks": [], "contained": 2}, "contained"),
+        ({"chunks": [], "similarity": "high"}, "similarity"),
+        ({"chunks": [], "fetch_more": lambda _: []}, "fetch_more needs k"),
+        ({"chunks": [], "k": 1, "fetch_more": lambda _: None}, "fetch_more: expected a list of chunks"),
+    ],
+)
+def test_wrong_arguments_are_told(arguments, told):
+    with pytest.raises(ConfigError, match=told):
+        fold_chunks(**arguments)
+
+
+def test_the_first_call_is_as_fast_as_others_once_it_is_warm():
+    shinglefold.warm()
+    assert fold_chunks([{"text": LAW}], 1).complete
