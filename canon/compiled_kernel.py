@@ -23,6 +23,7 @@ _WORD, _UNIT, _APOSTROPHE, _INVISIBLE, _COMPOSING = WORD, UNIT, APOSTROPHE, INVI
 _STAND_IN, _SIGN, _HYPHEN, _SIGNED = STAND_IN, SIGN, HYPHEN, LONGEST_SIGNED
 _RARE = STAND_IN | SIGN | HYPHEN
 _LINE_END, _RETURN = 10, 13
+_OTHER_WORDS = ((ord("0"), ord("Z")), (0x400, 0x42F))
 #: In both cases, as the kernel does not fold letters.
 _AFTER_STAND_IN = np.flatnonzero(np.isin(characters().fold, AFTER_STAND_IN)).astype(np.uint32)
 _SCRIPTS = np.uint32((1 << SCRIPT_BITS) - 1)
@@ -140,7 +141,12 @@ def hash_block(codes, origins, declared, tables, routes, slots, known, work, res
                             if codes[after] == _RETURN:
                                 after += 1
                             if after < stop and codes[after] == _LINE_END:
-                                odd = kinds[codes[after + 1]] & _WORD > 0
+                                following = codes[after + 1]
+                                odd = kinds[following] & _WORD > 0
+                                # Capitals and digits begin other words; numpy decides on all the rest.
+                                for first, final in _OTHER_WORDS:
+                                    if first <= following <= final:
+                                        odd = False
                         else:
                             odd = kind >= _COMPOSING
                         break

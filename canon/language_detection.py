@@ -239,7 +239,8 @@ def _by_dictionaries(
     flags = np.zeros((len(members), len(segments.starts)), np.bool_)
     flags[:, tokens] = (found.values >> np.array(members, np.uint64)[:, None]) & np.uint64(1) > 0
     counts = np.stack([_per_text(segments, own) for own in flags])
-    return np.array(members, np.uint8)[counts.argmax(axis=0)]
+    likeliest: NDArray[np.uint8] = np.array(members, np.uint8)[counts.argmax(axis=0)]
+    return likeliest
 
 
 def _by_paragraph(segments: Segments, text: int, own: Int64s, members: Sequence[int]) -> NDArray[np.uint8]:

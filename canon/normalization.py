@@ -127,7 +127,8 @@ def _line_breaks(block: CleanBlock, joins: Joins) -> Int64s:
 
 def _lettered(codes: Int64s, kind: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """Return which code points are letters, or marks on them."""
-    return (characters().script[codes] != 0) | (kind & COMPOSING > 0)
+    lettered: NDArray[np.bool_] = (characters().script[codes] != 0) | (kind & COMPOSING > 0)
+    return lettered
 
 
 def _run(block: CleanBlock, place: int, step: int) -> str:

@@ -284,7 +284,7 @@ def _accented(table: Mapping[str, str]) -> dict[str, str]:
     """Return accented letters and their look-alikes, from those of their base letters."""
     found: dict[str, str] = {}
     for code in chain(range(0xC0, 0x530), range(0x1E00, 0x2000)):
-        base, *marks = unicodedata.normalize("NFD", chr(code))
+        base, *marks = list(unicodedata.normalize("NFD", chr(code)))
         if not marks or base not in table or fold_character(chr(code)) != chr(code):
             continue
         letter = fold_character(unicodedata.normalize("NFC", table[base] + "".join(marks)))
