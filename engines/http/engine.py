@@ -24,7 +24,7 @@ from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.errors import MALFORMED, NoDocument, NotRefreshed
 from shinglefold.engines.http.requests import HttpRequests
 from shinglefold.engines.http.responses import check_name, plain
-from shinglefold.errors import EngineError, EngineUnavailable, UnsupportedQuery
+from shinglefold.errors import EngineError, EngineUnavailable, PermissionDenied, UnsupportedQuery
 from shinglefold.runtime.backoff import Backoff, retry_unavailable
 from shinglefold.runtime.fair_semaphore import FairSemaphore
 from shinglefold.runtime.sans_io import run, run_async
@@ -127,8 +127,14 @@ class HttpEngine(HttpRequests):
     def index_exists(self, index: str) -> bool:
         """Return whether an index or alias exists."""
         check_name(index)
-        with self._translate_errors():
-            return bool(self._client.indices.exists(index=index))
+        try:
+            with self._translate_errors():
+                return bool(self._client.indices.exists(index=index))
+        except PermissionDenied:
+            # An answer to HEAD is empty. One to GET names the right that is missing.
+            with self._translate_errors():
+                self._client.indices.get(index=index)
+            raise
 
     @retry_when_busy
     def mappings(self, index: str) -> JSON:

@@ -1,6 +1,6 @@
 """An OpenSearch with its security plugin, and engines for the users it knows."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from typing import Any, NamedTuple
 
@@ -32,10 +32,12 @@ BLINKERED = User("blinkered", "Vrai-mot-de-passe-5", "sees_some_fields")
 CERTIFIED = User("tests", "", "reads_public")
 EXAMINER = User("examiner", "Vrai-mot-de-passe-6", "examines_public")
 KEEPER = User("keeper", "Vrai-mot-de-passe-7", "keeps_public")
-USERS = (ADMIN, EXAMINER, KEEPER, READER, WRITER, PARTLY, BLINKERED, CERTIFIED)
+#: Its rights are those that a test gives it.
+OWNER = User("owner", "Vrai-mot-de-passe-8", "owns_public")
+USERS = (ADMIN, EXAMINER, KEEPER, OWNER, READER, WRITER, PARTLY, BLINKERED, CERTIFIED)
 
 
-def _role(*actions: str, cluster: tuple[str, ...] = (), **more: Any) -> dict[str, Any]:
+def _role(*actions: str, cluster: Sequence[str] = (), **more: Any) -> dict[str, Any]:
     allowed = {"index_patterns": _PUBLIC, "allowed_actions": list(actions), **more}
     return {"cluster_permissions": list(cluster), "index_permissions": [allowed]}
 
@@ -57,6 +59,7 @@ ROLES = {
         "indices:admin/refresh*",
         cluster=("cluster_composite_ops",),
     ),
+    "owns_public": _role(),
     "sees_some_documents": _role(
         "read", "write", "indices:admin/*", dls='{"term": {"open": true}}', cluster=("cluster_composite_ops",)
     ),
@@ -109,6 +112,27 @@ def engine_of(connection) -> Iterator[Callable[..., Engine]]:
 def users() -> dict[str, User]:
     """The users by name."""
     return {user.name: user for user in USERS}
+
+
+@pytest.fixture
+def owner(secured, monkeypatch, tmp_path) -> Callable[[Sequence[str], Sequence[str]], None]:
+    """Let commands run as a user; give it these rights on public indices, and these on the cluster."""
+    monkeypatch.chdir(tmp_path)
+    given = {
+        "URL": secured.url,
+        "USER": OWNER.name,
+        "PASSWORD": OWNER.password,
+        "CA_FILE": str(secured.certificates.authority),
+    }
+    for name, value in given.items():
+        monkeypatch.setenv(f"SHINGLEFOLD_ENGINE_{name}", value)
+
+    def grant(on_indices: Sequence[str], on_cluster: Sequence[str]) -> None:
+        role = _role(*on_indices, cluster=on_cluster)
+        role["index_permissions"][0]["index_patterns"] = [*_PUBLIC, "shinglefold-gate-public-*"]
+        secured.ask("PUT", f"/_plugins/_security/api/roles/{OWNER.role}", role)
+
+    return grant
 
 
 @pytest.fixture
