@@ -6,10 +6,26 @@ One function without type hints: numba infers the types, and optimizes best with
 import numpy as np
 
 from shinglefold.canon.language_detection import CONFUSABLE, MARKS, OWN, RARITY, SCRIPT_BITS
-from shinglefold.canon.segmentation import BASE, LONGEST_WORD
-from shinglefold.canon.unicode_tables import APOSTROPHE, COMPOSING, INVISIBLE, UNIT, WORD
+from shinglefold.canon.segmentation import AFTER_STAND_IN, BASE, LONGEST_SIGNED, LONGEST_WORD
+from shinglefold.canon.unicode_tables import (
+    APOSTROPHE,
+    COMPOSING,
+    HYPHEN,
+    INVISIBLE,
+    SIGN,
+    STAND_IN,
+    UNIT,
+    WORD,
+    characters,
+)
 
 _WORD, _UNIT, _APOSTROPHE, _INVISIBLE, _COMPOSING = WORD, UNIT, APOSTROPHE, INVISIBLE, COMPOSING
+_STAND_IN, _SIGN, _HYPHEN, _SIGNED = STAND_IN, SIGN, HYPHEN, LONGEST_SIGNED
+_RARE = STAND_IN | SIGN | HYPHEN
+_LINE_END, _RETURN = 10, 13
+_OTHER_WORDS = ((ord("0"), ord("Z")), (0x400, 0x42F))
+#: In both cases, as the kernel does not fold letters.
+_AFTER_STAND_IN = np.flatnonzero(np.isin(characters().fold, AFTER_STAND_IN)).astype(np.uint32)
 _SCRIPTS = np.uint32((1 << SCRIPT_BITS) - 1)
 _BASE, _LAST = np.uint64(BASE), np.uint64(LONGEST_WORD - 1)
 _ONE, _ONE32 = np.uint64(1), np.uint32(1)
@@ -20,15 +36,16 @@ _ALIKE = len(CONFUSABLE)
 _ALL_ALIKE = np.uint32((1 << _ALIKE) - 1)
 
 
-def hash_block(codes, origins, declared, tables, routes, slots, work, results):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201, C901, PLR0912, PLR0915, PLR0917
+def hash_block(codes, origins, declared, tables, routes, slots, known, work, results):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201, C901, PLR0912, PLR0915, PLR0917
     """Return the number of words missing from the lexicon, and of tokens; missing ones have hash 0."""
     kinds, traits, values = tables
-    group_of, members, salts, rest = routes
+    group_of, members, salts, rest, lexical = routes
     slot_keys, slot_values, slot_repairs = slots
+    known_keys, known_values = known
     starts, ends, chosen, places, keys, hashes, marks, group_at = work
     counts, votes, repairs, unusual = results
     groups, most = members.shape
-    last = np.uint64(len(slot_keys) - 1)
+    last, last_known = np.uint64(len(slot_keys) - 1), np.uint64(len(known_keys) - 1)
     powers = np.empty(LONGEST_WORD, np.uint64)
     powers[0] = _ONE
     for exponent in range(1, LONGEST_WORD):
@@ -38,6 +55,7 @@ def hash_block(codes, origins, declared, tables, routes, slots, work, results): 
     shown = np.empty((groups + 1, most), np.int64)
     inside = np.empty(groups + 1, np.int64)
     lettered = np.empty(groups + 1, np.int64)
+    tally = np.empty(most, np.int64)
     kept = missing = base = 0
     end_of_all = len(codes) - 1
     for text in range(len(origins)):
@@ -96,7 +114,41 @@ def hash_block(codes, origins, declared, tables, routes, slots, work, results): 
                         at += 1
                         continue
                     if kind != _APOSTROPHE:
-                        odd = kind >= _COMPOSING
+                        if kind & _RARE == 0 and pending == 0:
+                            odd = kind >= _COMPOSING
+                        elif kind == _SIGN:
+                            after = at
+                            while kinds[codes[after]] == _SIGN:
+                                after += 1
+                            kind = kinds[codes[after]]
+                            if length <= _SIGNED and (pending > 0 or kind >= _INVISIBLE):
+                                odd = True
+                            elif length <= _SIGNED and kind & (_WORD | _UNIT) == 0:
+                                while at < after:
+                                    number += values[codes[at]] * powers[np.uint64(length) & _LAST]
+                                    length += 1
+                                    at += 1
+                                end = at
+                                readable = False
+                        elif kind == _STAND_IN:
+                            following = codes[at + 1]
+                            odd = kinds[following] == _INVISIBLE
+                            for letter in _AFTER_STAND_IN:
+                                odd = odd or letter == following
+                        elif kind in (_HYPHEN, 0):
+                            # A word may go on in the next line.
+                            after = at + 1 if kind == _HYPHEN else at
+                            if codes[after] == _RETURN:
+                                after += 1
+                            if after < stop and codes[after] == _LINE_END:
+                                following = codes[after + 1]
+                                odd = kinds[following] & _WORD > 0
+                                # Capitals and digits begin other words; numpy decides on all the rest.
+                                for first, final in _OTHER_WORDS:
+                                    if first <= following <= final:
+                                        odd = False
+                        else:
+                            odd = kind >= _COMPOSING
                         break
                     after = at + 1
                     while kinds[codes[after]] == _INVISIBLE:
@@ -176,8 +228,30 @@ def hash_block(codes, origins, declared, tables, routes, slots, work, results): 
                     if shown[each, rank] > best:
                         best = shown[each, rank]
                         winners[each] = member
-            if is_own:
-                winners[each] = own
+            if enough == 0:
+                if is_own:
+                    winners[each] = own
+                elif lexical[each] and inside[each] > 0:
+                    # The language whose dictionary has most of these words; numpy looks up new ones.
+                    tally[:] = 0
+                    for token in range(base, base + tokens):
+                        if group_at[token] != each:
+                            continue
+                        key = max(keys[token], _ONE)
+                        slot = key & last_known
+                        while known_keys[slot] != key and known_keys[slot] != 0:
+                            slot = (slot + _ONE) & last_known
+                        if known_keys[slot] == 0:
+                            odd = True
+                            break
+                        for rank in range(most):
+                            member = members[each, rank]
+                            if member >= 0:
+                                tally[rank] += (known_values[slot] >> np.uint64(member)) & _ONE
+                    for rank in range(most):
+                        if members[each, rank] >= 0 and tally[rank] > best:
+                            best = tally[rank]
+                            winners[each] = members[each, rank]
             elif enough > 1:
                 odd = True
         if odd:

@@ -1,6 +1,7 @@
 """The compiled path of canonicalization: code points to canonical tokens in one pass, with numpy's results.
 
-Texts with combining marks, or with two languages of one script, are left to numpy.
+Left to numpy are texts with combining marks, with words broken at line ends, or whose letters show no
+language of their script, or two.
 """
 
 from collections.abc import Callable, Sequence
@@ -69,6 +70,8 @@ class Kernel:
     members: Int64s
     salts: Uint64s
     rest: int
+    lexical: NDArray[np.bool_]
+    known: Lexicon
     mixed: Callable[[NDArray[np.uint32]], NDArray[np.bool_]]
     work: Any
 
@@ -92,6 +95,8 @@ class Kernel:
             members,
             salts,
             router.rest,
+            np.array(router.lexical),
+            router.known,
             router.mixed,
             work,
         )
@@ -115,13 +120,15 @@ class Kernel:
         texts, languages = len(origins), len(self.salts)
         counts, repairs = np.zeros(texts, np.int64), np.zeros(texts, np.int64)
         votes, unusual = np.zeros((texts, languages), np.int64), np.zeros(texts, np.bool_)
+        known = self.known.slots
         absent, kept = self.work(
             codes,
             origins,
             declared,
             (self.kinds, self.traits, self.values),
-            (self.group_of, self.members, self.salts, self.rest),
+            (self.group_of, self.members, self.salts, self.rest, self.lexical),
             (slots.keys, slots.values, slots.repairs),
+            (known.keys, known.values),
             work,
             (counts, votes, repairs, unusual),
         )

@@ -1,10 +1,13 @@
-"""The language of each word, by its script and by distinctive letters; and the canonical form of a word.
+"""The language of each word, by its script, distinctive letters and dictionaries; and its canonical form.
 
-Distinctive letters are counted by words of a document. Only if a document shows two languages of one script,
-its paragraphs are decided one by one. A declared language takes all words in its scripts.
+Distinctive letters are counted by words of a document. If it has none, dictionaries decide. Only if a
+document shows two languages of one script, its paragraphs are decided one by one. A word that only another
+language of its script can have is of that language. What a document declares decides only among languages
+that neither letters nor dictionaries tell apart, so equal texts have equal tokens.
 """
 
 import logging
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -14,16 +17,20 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from shinglefold.canon.lexicon import Lexicon
 from shinglefold.canon.segmentation import Segments, Tables
 from shinglefold.canon.unicode_tables import (
     CODE_POINTS,
     COMMON,
     OTHER,
+    SIGNS,
     UNIT,
     WORD,
     Characters,
+    accented_twins,
     characters,
     homoglyph_map,
+    merged_letters,
     repair,
 )
 from shinglefold.contracts.language import Language
@@ -34,6 +41,8 @@ from shinglefold.options.validation import expected
 #: A language is present if one of this many words of its script has a distinctive letter. In Russian one word
 #: of eight has one, in Ukrainian two of five; a borrowed name must not decide a whole page.
 RARITY = 50
+#: The most words whose languages are kept.
+_KNOWN = 1 << 18
 
 #: Scripts with homoglyphs. They have a bit even if no language claims them, so that mixed words are found.
 CONFUSABLE = ("Cyrl", "Latn", "Grek")
@@ -55,19 +64,28 @@ class LanguageRouter:
     Attributes:
         groups: for each script bit the indices of its languages, by precedence.
         rest: the index of the language that takes all other words.
+        rivals: for each language the others of its scripts, by precedence.
+        lexical: for each script bit whether dictionaries tell its languages apart.
         group_of: uint8, from script bits to the number of a bit; the last number for words of no script.
         tables: the kinds and traits of code points for these languages.
+        known: from the keys of words to the languages whose dictionaries have them, as bits.
     """
 
     languages: tuple[Language, ...]
     groups: tuple[tuple[int, ...], ...]
     rest: int
+    rivals: tuple[tuple[int, ...], ...]
+    lexical: tuple[bool, ...]
     group_of: NDArray[np.uint8]
     tables: Tables = field(repr=False)
+    known: Lexicon = field(default_factory=lambda: Lexicon(_KNOWN), repr=False)
 
     def indices(self, codes: Sequence[str | None]) -> Int64s:
-        """Return the language index of each declared code; -1 for None and for unknown codes."""
-        known = {language.code: index for index, language in enumerate(self.languages)}
+        """Return the language index of each declared code.
+
+        It is -1 for None, for unknown codes, and for languages that their letters show.
+        """
+        known = {language.code: index for index, language in enumerate(self.languages) if not language.marks}
         for kind in set(map(type, codes)) - {str, type(None)}:
             raise expected("language", "a code, or None", next(one for one in codes if type(one) is kind))
         return np.array([known.get(code or "", -1) for code in codes], np.int64)
@@ -76,6 +94,21 @@ class LanguageRouter:
         """Return which tokens have letters of more than one script."""
         bits = traits & np.uint32(_SCRIPT_MASK)
         return (bits & (bits - np.uint32(1))) > 0
+
+    def joins(self, before: str, after: str) -> bool:
+        """Return whether the parts of a word around a hyphen at a line end are one word without it.
+
+        They are, unless a dictionary has the word with the hyphen (из-за), or both parts and not the whole.
+        """
+        whole, hyphened, first, second = map(
+            self.knowing, (before + after, f"{before}-{after}", before, after)
+        )
+        return not hyphened and (whole or not first & second) > 0
+
+    def knowing(self, word: str) -> int:
+        """Return the languages whose dictionary has a folded word, as bits."""
+        plugins = enumerate(self.languages)
+        return sum(1 << index for index, plugin in plugins if plugin.lexical and plugin.knows(word))
 
     def has_letters(self, traits: NDArray[np.uint32]) -> NDArray[np.bool_]:
         """Return which tokens have a letter at all."""
@@ -103,11 +136,14 @@ def make_language_router(languages: Sequence[Language]) -> LanguageRouter:
     if len(scripts) >= SCRIPT_BITS or len(languages) > 16:
         raise ConfigError("more than 12 scripts or 16 languages at once; name fewer in languages")
     groups = tuple(_group(languages, script) or (rest,) for script in scripts)
+    inflected = [language.lexical and language.mode != "surface" for language in languages]
     facts = tuple((language.marks, language.scripts, language.unit) for language in languages)
     return LanguageRouter(
         languages=tuple(languages),
         groups=groups,
         rest=rest,
+        rivals=tuple(_rivals(groups, index) for index in range(len(languages))),
+        lexical=tuple(len(group) > 1 and any(inflected[one] for one in group) for group in groups),
         group_of=_group_table(len(scripts)),
         tables=_tables(tuple(scripts), facts),
     )
@@ -129,12 +165,19 @@ def language_of_tokens(router: LanguageRouter, segments: Segments, declared: Int
     mixtures: list[tuple[int, int]] = []
     for number, members in enumerate(router.groups):
         winners[:, number] = members[0]
-        if len(members) > 1:
-            winners[:, number], mixed = _by_letters(segments, group == number, members)
-            undeclared = ~np.isin(declared, members)
-            mixtures += [(text, number) for text in np.flatnonzero(mixed & undeclared).tolist()]
+        if len(members) == 1:
+            continue
+        inside = group == number
+        winners[:, number], shown = _by_letters(segments, inside, members)
+        mixtures += [(text, number) for text in np.flatnonzero(shown > 1).tolist()]
         for member in members:
-            winners[declared == member, number] = member
+            winners[(shown == 0) & (declared == member), number] = member
+        if router.lexical[number]:
+            undecided = (shown == 0) & ~np.isin(declared, members)
+            tokens = np.flatnonzero(inside & undecided[text_of])
+            if len(tokens):
+                likeliest = _by_dictionaries(router, segments, tokens, members)
+                winners[undecided, number] = likeliest[undecided]
     chosen: NDArray[np.uint8] = winners[text_of, group]
     for text, number in mixtures:
         own = np.flatnonzero((text_of == text) & (group == number))
@@ -171,12 +214,33 @@ def _confusable_bits(traits: NDArray[np.uint32], lowest: int) -> NDArray[np.bool
 
 def _by_letters(
     segments: Segments, inside: NDArray[np.bool_], members: tuple[int, ...]
-) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
-    """Return for each text the language its letters indicate, and whether they indicate two."""
+) -> tuple[NDArray[np.uint8], Int64s]:
+    """Return for each text the language its letters indicate, and how many they indicate."""
     shown = np.stack([_per_text(segments, inside & _has(segments, member)) for member in members])
     enough = (shown > 0) & (shown * RARITY >= _per_text(segments, inside))
     best = np.where(enough, shown, 0).argmax(axis=0)
-    return np.array(members, np.uint8)[best], enough.sum(axis=0) > 1
+    return np.array(members, np.uint8)[best], enough.sum(axis=0)
+
+
+def _by_dictionaries(
+    router: LanguageRouter, segments: Segments, tokens: Int64s, members: tuple[int, ...]
+) -> NDArray[np.uint8]:
+    """Return for each text the language whose dictionary has most of the given words; at a tie the first."""
+    keys = np.maximum(segments.keys[tokens], np.uint64(1))
+    found = router.known.find(keys)
+    missing = np.flatnonzero(~found.known)
+    if len(missing):
+        new, first, inverse = np.unique(keys[missing], return_index=True, return_inverse=True)
+        values = np.array(
+            [router.knowing(word) for word in segments.words_at(tokens[missing[first]])], np.uint64
+        )
+        router.known.learn(new, values, np.zeros(len(new), np.uint8))
+        found.values[missing] = values[inverse]
+    flags = np.zeros((len(members), len(segments.starts)), np.bool_)
+    flags[:, tokens] = (found.values >> np.array(members, np.uint64)[:, None]) & np.uint64(1) > 0
+    counts = np.stack([_per_text(segments, own) for own in flags])
+    likeliest: NDArray[np.uint8] = np.array(members, np.uint8)[counts.argmax(axis=0)]
+    return likeliest
 
 
 def _by_paragraph(segments: Segments, text: int, own: Int64s, members: Sequence[int]) -> NDArray[np.uint8]:
@@ -206,6 +270,11 @@ def _per_text(segments: Segments, flags: NDArray[np.bool_]) -> Int64s:
 def _group(languages: Sequence[Language], script: str) -> tuple[int, ...]:
     members = [i for i, language in enumerate(languages) if script in language.scripts]
     return tuple(sorted(members, key=lambda i: (languages[i].precedence, languages[i].code)))
+
+
+def _rivals(groups: Sequence[Sequence[int]], language: int) -> tuple[int, ...]:
+    others = (one for group in groups if language in group for one in group if one != language)
+    return tuple(dict.fromkeys(others))
 
 
 def _group_table(count: int) -> NDArray[np.uint8]:
@@ -240,7 +309,13 @@ def _script_traits(facts: Characters, scripts: Sequence[str]) -> NDArray[np.uint
 
 def _own_traits(facts: Characters) -> NDArray[np.uint32]:
     """Return the bits of letters that have no homoglyph."""
-    alike = [ord(letter) for table in homoglyph_map().values() for letter in table]
+    # An accented letter of another script is not taken for a Latin one as easily: ё and ї show Cyrillic.
+    alike = [
+        ord(letter)
+        for table in homoglyph_map().values()
+        for letter in table
+        if facts.script_of(letter) == "Latn" or not unicodedata.decomposition(letter)
+    ]
     bits = np.zeros(256, np.uint32)
     for number, script in enumerate(CONFUSABLE):
         bits[facts.scripts.index(script)] = 1 << (OWN + number)
@@ -294,16 +369,36 @@ def canonical_form(router: LanguageRouter, word: str, language: int, *, mixed: b
         word, repaired, script = repair(word, router.languages[language].scripts)
         if script not in router.languages[language].scripts:
             language = _language_of(router, script)
+    elif accented_twins().keys() >= set(map(ord, word)):
+        # Її in Latin letters: no other word is all ï, so the text around it does not matter.
+        word, repaired = word.translate(accented_twins()), len(word)
+        language = _language_of(router, "Cyrl")
+    language = _language_of_word(router, word, language)
     plugin = router.languages[language]
-    word = word.translate(plugin.fold)
+    word = word.translate(merged_letters()).translate(plugin.fold)
     if not word or (plugin.unit == "word" and len(word) < plugin.options.min_length):
         return WordForm(None, language, repaired)
+    if word[-1] in SIGNS:
+        return WordForm(word, language, repaired)
     try:
         return WordForm(plugin.canonical(word) or None, language, repaired)
     except Exception:
         # If a plugin fails on one word, the document is not lost.
         _log.exception("the language %r failed on %r; the word is kept as it is", plugin.code, word)
         return WordForm(word, language, repaired)
+
+
+def _language_of_word(router: LanguageRouter, word: str, language: int) -> int:
+    """Return the language of a word of a text in another one, if only that language can have the word."""
+    if not (rivals := router.rivals[language]):
+        return language
+    marked = [one for one in (language, *rivals) if not set(router.languages[one].marks).isdisjoint(word)]
+    if len(marked) == 1:
+        return marked[0]
+    plugin = router.languages[language]
+    if not plugin.lexical or plugin.mode == "surface" or plugin.knows(word):
+        return language
+    return next((one for one in rivals if router.languages[one].knows(word)), language)
 
 
 def hash_forms(forms: Iterable[WordForm]) -> tuple[list[int], list[int]]:

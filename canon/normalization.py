@@ -1,11 +1,12 @@
 """Unicode normalization of a block of texts, with a map back to the original offsets.
 
-Invisible characters are removed, letters are composed with the marks after them, and letters that fold to
-several are written out. Most texts need none of this; the largest kind of their characters shows that.
+Invisible characters are removed, words broken at line ends are joined, letters are composed with the marks
+after them, and letters that fold to several are written out. Most texts need none of this; the largest kind
+of their characters shows that.
 """
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeVar
@@ -13,7 +14,16 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from shinglefold.canon.unicode_tables import COMPOSING, INVISIBLE, UNIT, WORD, fold_character
+from shinglefold.canon.unicode_tables import (
+    APOSTROPHE,
+    COMPOSING,
+    HYPHEN,
+    INVISIBLE,
+    UNIT,
+    WORD,
+    characters,
+    fold_character,
+)
 from shinglefold.model.values import Int64s
 
 #: Longer runs of marks, which no script needs, are composed in slices: reordering is quadratic.
@@ -22,6 +32,10 @@ _SEEN = np.uint8(INVISIBLE - 1)
 #: If less than one row in this many is deleted, copying the ranges between them is faster.
 _FEW = 256
 _Number = TypeVar("_Number", bound=np.generic)
+_LONGEST_PART = 64
+_LINE_END, _RETURN, _SOFT_HYPHEN = map(ord, "\n\r\u00ad")
+#: Returns whether the two parts of a word around a hyphen at a line end are one word without it.
+Joins = Callable[[str, str], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +49,7 @@ class CleanBlock:
         given: int64 (P,), the start of each text before normalization.
         places: int64 (N,), the positions of the code points before normalization; None if nothing changed.
         removed: int32 (P,), how many invisible characters were removed from within words.
-        composed: whether any characters were composed.
+        composed: whether any characters were composed, or lines joined.
     """
 
     codes: Int64s
@@ -63,35 +77,82 @@ def encode_texts(texts: Sequence[str]) -> tuple[NDArray[np.uint32], Int64s]:
     return np.frombuffer(whole, np.uint32), np.cumsum(lengths + 1) - lengths
 
 
-def clean_texts(texts: Sequence[str], kinds: NDArray[np.uint8]) -> CleanBlock:
+def clean_texts(texts: Sequence[str], kinds: NDArray[np.uint8], joins: Joins | None = None) -> CleanBlock:
     """Normalize a block of texts.
 
     Letters such as й, ё and ї are composed before the remaining marks, such as stress marks, are dropped.
 
     Args:
         kinds: the kind of every code point.
+        joins: decides whether words broken at line ends are joined; None joins none.
     """
     narrow, origins = encode_texts(texts)
     codes = narrow.astype(np.int64)
     block = CleanBlock(codes, kinds[codes], origins, origins, None, np.zeros(len(texts), np.int32))
+    breaks = codes[:0] if joins is None else _line_breaks(block, joins)
+    if len(breaks):
+        block.kind[breaks] = INVISIBLE
     if block.kind.max() >= INVISIBLE:
-        block = _without_invisible(block)
+        block = _without_invisible(block, breaks)
     if block.kind.max() >= COMPOSING:
         block = _composed(block, kinds)
     return block
 
 
-def _without_invisible(block: CleanBlock) -> CleanBlock:
+def _line_breaks(block: CleanBlock, joins: Joins) -> Int64s:
+    """Return the positions of hyphens and line ends that only break a word (``восст-\\nановил``)."""
+    codes, kind = block.codes, block.kind
+    hyphens = np.flatnonzero(kind == HYPHEN)
+    if kind.max() >= INVISIBLE:
+        hyphens = np.union1d(hyphens, np.flatnonzero(codes == _SOFT_HYPHEN))
+    ends = hyphens + 1
+    ends += codes[ends] == _RETURN
+    at_end = codes[ends] == _LINE_END
+    if not at_end.any():
+        return codes[:0]
+    hyphens, ends = hyphens[at_end], ends[at_end]
+    # The last line of a text ends before the next text, or at the end of the block.
+    broken = ~np.isin(ends + 1, [*block.origins, len(codes)])
+    ends[~broken] = 0
+    before, after = ((kind[at] & WORD > 0) & _lettered(codes[at], kind[at]) for at in (hyphens - 1, ends + 1))
+    broken &= before & after
+    # A capital begins another word, or a name.
+    broken &= characters().fold[codes[ends + 1]] == codes[ends + 1]
+    found = [block.codes[:0]]
+    for hyphen, end in zip(hyphens[broken].tolist(), ends[broken].tolist(), strict=True):
+        if joins(_run(block, hyphen - 1, -1), _run(block, end + 1, 1)):
+            found.append(np.arange(hyphen, end + 1))
+    return np.concatenate(found)
+
+
+def _lettered(codes: Int64s, kind: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Return which code points are letters, or marks on them."""
+    lettered: NDArray[np.bool_] = (characters().script[codes] != 0) | (kind & COMPOSING > 0)
+    return lettered
+
+
+def _run(block: CleanBlock, place: int, step: int) -> str:
+    """Return the letters from a place on, forwards or backwards, as far as a word may reach."""
+    end = place
+    while block.kind[end] & (WORD | APOSTROPHE) and abs(end - place) < _LONGEST_PART:
+        end += step
+    return _composition(block.codes[place:end] if step > 0 else block.codes[end + 1 : place + 1])
+
+
+def _without_invisible(block: CleanBlock, breaks: Int64s) -> CleanBlock:
     gone = np.flatnonzero((block.kind & INVISIBLE) > 0)
     kind = _without(block.kind, gone)
     # For each removed character, the position in the result of the character after it.
     after = gone - np.arange(len(gone))
     inside = _readable(kind[after - 1]) & _readable(kind[after])
+    if len(breaks):
+        inside &= ~np.isin(gone, breaks)
     text_of = np.searchsorted(block.origins, gone[inside], "right") - 1
     removed = np.bincount(text_of, minlength=len(block.origins)).astype(np.int32)
     origins = block.origins - np.searchsorted(gone, block.origins)
     places = _without(np.arange(len(block.codes)), gone)
-    return CleanBlock(_without(block.codes, gone), kind, origins, block.given, places, removed)
+    codes = _without(block.codes, gone)
+    return CleanBlock(codes, kind, origins, block.given, places, removed, composed=len(breaks) > 0)
 
 
 def _without(column: NDArray[_Number], gone: NDArray[np.int64]) -> NDArray[_Number]:
@@ -146,4 +207,9 @@ def _composition(cluster: Int64s) -> str:
     text = cluster.astype(np.uint32).tobytes().decode("utf-32-le", "surrogatepass")
     folded = "".join(map(fold_character, unicodedata.normalize("NFC", text)))
     composed = unicodedata.normalize("NFC", folded)
-    return "".join(character for character in composed if not "\u0300" <= character <= "\u036f")
+    return "".join(character for character in composed if not _is_dropped(character))
+
+
+def _is_dropped(mark: str) -> bool:
+    """Return whether a mark is dropped: accents left over, and what encloses a letter (1️⃣)."""
+    return "\u0300" <= mark <= "\u036f" or unicodedata.category(mark) == "Me"

@@ -10,12 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shinglefold.canon.chunking import Block, Lines
-from shinglefold.canon.normalization import CleanBlock, clean_texts
-from shinglefold.canon.unicode_tables import APOSTROPHE, UNIT, WORD, characters, mix
+from shinglefold.canon.normalization import CleanBlock, Joins, clean_texts
+from shinglefold.canon.unicode_tables import APOSTROPHE, SIGN, STAND_IN, UNIT, WORD, characters, mix
 from shinglefold.model.values import Int64s, Uint64s
 
 #: Longer runs of letters are not words (base64, a page without spaces), and are left out.
 LONGEST_WORD = 128
+#: Signs after a longer word do not belong to it.
+LONGEST_SIGNED = 2
+#: Letters before and after an apostrophe in Ukrainian and Belarusian, where others are often typed for it.
+_BEFORE_STAND_IN = np.array(list(map(ord, "бвгґджзйклмнпрстфхцчшщ")))
+AFTER_STAND_IN = np.array(list(map(ord, "яюєїеёі")))
 #: If fewer words than this are wanted, they are decoded one by one; else the whole block is decoded.
 _FEW = 32
 
@@ -77,15 +82,19 @@ class Segments:
             yield text[start:end]
 
 
-def segment(texts: Sequence[str], tables: Tables) -> Segments:
+def segment(texts: Sequence[str], tables: Tables, joins: Joins | None = None) -> Segments:
     """Return the words and characters of a block of texts.
 
-    A word is a run of letters, digits and marks, with apostrophes between them.
+    A word is a run of letters, digits and marks, with apostrophes between them; signs after a short word
+    belong to it (C++, A+, C#).
+
+    Args:
+        joins: decides whether words broken at line ends are joined; None joins none.
 
     Cost: about a dozen passes of numpy over the code points; no Python object a token.
     """
-    clean = clean_texts(texts, tables.kind)
-    starts, ends = _spans(clean.kind)
+    clean = clean_texts(texts, tables.kind, joins)
+    starts, ends = _spans(clean.kind, clean.codes)
     traits = _token_traits(tables.traits[clean.codes], starts)
     usable = ends - starts <= LONGEST_WORD
     if not usable.all():
@@ -94,12 +103,16 @@ def segment(texts: Sequence[str], tables: Tables) -> Segments:
     return Segments(clean, starts, ends, _keys(clean.codes, starts, ends), traits, bounds)
 
 
-def _spans(kind: NDArray[np.uint8]) -> tuple[Int64s, Int64s]:
+def _spans(kind: NDArray[np.uint8], codes: Int64s) -> tuple[Int64s, Int64s]:
     """Return the starts and ends of tokens. The block begins and ends with a separator."""
     word = kind == WORD
-    apostrophe = np.flatnonzero(kind == APOSTROPHE)
-    if len(apostrophe):
-        word[apostrophe[word[apostrophe - 1] & word[apostrophe + 1]]] = True
+    others = np.flatnonzero((kind & (APOSTROPHE | STAND_IN | SIGN)) > 0)
+    if len(others):
+        sign = others[kind[others] == SIGN]
+        between = others[word[others - 1] & word[others + 1] & (kind[others] != SIGN)]
+        word[between[(kind[between] == APOSTROPHE) | _for_apostrophes(codes, between)]] = True
+        for start, end in _signs(kind, sign, word):
+            word[start:end] = True
     before, after = word[:-1], word[1:]
     starting, ending = after > before, after < before
     unit = kind == UNIT
@@ -107,6 +120,28 @@ def _spans(kind: NDArray[np.uint8]) -> tuple[Int64s, Int64s]:
         starting |= unit[1:]
         ending |= unit[:-1]
     return np.flatnonzero(starting) + 1, np.flatnonzero(ending) + 1
+
+
+def _for_apostrophes(codes: Int64s, places: Int64s) -> NDArray[np.bool_]:
+    """Return which characters between letters may be typed for an apostrophe."""
+    if not len(places):
+        return np.zeros(0, np.bool_)
+    fold = characters().fold
+    before, after = fold[codes[places - 1]], fold[codes[places + 1]]
+    return np.isin(before, _BEFORE_STAND_IN) & np.isin(after, AFTER_STAND_IN)
+
+
+def _signs(kind: NDArray[np.uint8], sign: Int64s, word: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Return the runs of signs that belong to the short word before them."""
+    if not len(sign):
+        return []
+    starts = sign[kind[sign - 1] != SIGN]
+    ends = sign[kind[sign + 1] != SIGN] + 1
+    longer = word[starts - 1]
+    for letters in range(2, LONGEST_SIGNED + 2):
+        longer = longer & word[starts - letters]
+    own = word[starts - 1] & ~longer & (kind[ends] & (WORD | UNIT) == 0)
+    return list(zip(starts[own].tolist(), ends[own].tolist(), strict=True))
 
 
 def _token_traits(traits: NDArray[np.uint32], starts: Int64s) -> NDArray[np.uint32]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import chain
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -18,12 +19,19 @@ from numpy.typing import NDArray
 from shinglefold.model.values import Uint64s
 
 CODE_POINTS = 0x110000
-#: Kinds, as bits: part of a word; a token by itself; joins letters; invisible; must be composed first.
-WORD, UNIT, APOSTROPHE, INVISIBLE, COMPOSING = 1, 2, 4, 8, 16
+#: Kinds, as bits: part of a word; a token by itself; joins letters; typed for an apostrophe; belongs to the
+#: short word before it (C++); breaks a word at a line end; invisible; must be composed first.
+WORD, UNIT, APOSTROPHE, STAND_IN, SIGN, HYPHEN, INVISIBLE, COMPOSING = (1 << bit for bit in range(8))
 #: ISO 15924 codes for letters of unlisted scripts, and for characters of all scripts (digits, marks).
 OTHER, COMMON = "Zzzz", "Zyyy"
 
-_APOSTROPHES = "'’‘ʼʹ`´′‛＇ꞌ՚"
+_APOSTROPHES = "'’‘ʼʹ`´′‛＇ꞌ՚ʻʽʾʿˈˊˋʺ׳\u0374"
+_STAND_INS, _HYPHENS = '"＂*＊“”„‟‚″˝', "-\u2010\u2011"
+#: Each sign with its other forms. The minus is never typed for a dash.
+SIGNS = MappingProxyType({"+": "+＋﹢⁺₊", "#": "#＃﹟♯", "−": "−⁻₋"})
+#: It is typed "№ 5", "N5" or left out; spelled out, it would join the number after it.
+_NUMERO = "№"
+_GRAVE, _STRESS = "0300", frozenset("\u0300\u0301")
 _LAST_READ = 0x20000
 _HAN = (range(0x3400, 0x4DC0), range(0x4E00, 0xA000), range(0x20000, 0x323B0))
 _UNASSIGNED = ("Cn", "Co", "Cs")
@@ -68,10 +76,11 @@ def characters() -> Characters:
     invisible = [*_INVISIBLE, *(code for code, category in categories.items() if category == "Cf")]
     excluded = {*apostrophes, *invisible}
     words = [code for code, category in categories.items() if category[0] in "LMN" and code not in excluded]
+    words += _lettered_symbols(categories)
     folds = fold_characters(map(chr, words))
     joining = _joining(categories)
     for code, folded in zip(words, folds, strict=True):
-        if len(folded) != 1 or code in joining:
+        if len(folded) != 1 or code in joining or ord(folded) in joining:
             kind[code] = COMPOSING
         if len(folded) == 1:
             fold[code] = ord(folded)
@@ -83,6 +92,10 @@ def characters() -> Characters:
     script[places] = script[fold[places]]
     kind[invisible], script[invisible] = INVISIBLE, number[COMMON]
     kind[apostrophes], fold[apostrophes], script[apostrophes] = APOSTROPHE, ord("'"), number[COMMON]
+    stand_ins = list(map(ord, _STAND_INS))
+    kind[stand_ins], fold[stand_ins], kind[list(map(ord, _HYPHENS))] = STAND_IN, ord("'"), HYPHEN
+    for sign, forms in SIGNS.items():
+        kind[list(map(ord, forms))], fold[list(map(ord, forms))] = SIGN, ord(sign)
     for han in _HAN:
         kind[han.start : han.stop] |= WORD
         script[han.start : han.stop] = number["Hani"]
@@ -94,8 +107,38 @@ def characters() -> Characters:
 
 
 def fold_character(character: str) -> str:
-    """Return a character with case and compatibility form folded; it may become several."""
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", character).casefold())
+    """Return a character with case and compatibility form folded; it may become several.
+
+    Radicals become ideographs, circled numbers and letters plain ones, and stressed ѐ and ѝ lose the accent.
+    """
+    plain = unicodedata.normalize("NFKC", character.translate(_shapes())).casefold()
+    return unicodedata.normalize("NFKC", plain).translate(_stressed())
+
+
+@cache
+def _shapes() -> Mapping[int, str]:
+    """Return the forms of characters that NFKC does not know: radicals, and what stands in circles."""
+    table = {ord(row[0]): row[1] for row in _rows("radicals.txt")}
+    for code in chain(range(0x2460, 0x3300), range(0x1F100, 0x1F200)):
+        name = unicodedata.name(chr(code), "")
+        if "CIRCLED" not in name and not name.startswith("NEGATIVE SQUARED LATIN CAPITAL LETTER "):
+            continue
+        if unicodedata.decomposition(chr(code)):
+            continue
+        letter = name.rpartition(" LETTER ")[2]
+        value = unicodedata.numeric(chr(code), None)
+        if value is not None:
+            table[code] = str(int(value))
+        elif len(letter) == 1:
+            table[code] = letter
+    return MappingProxyType(table)
+
+
+@cache
+def _stressed() -> Mapping[int, str]:
+    """Return Cyrillic letters with a grave accent, which marks stress, and the letters without it."""
+    parts = {code: unicodedata.decomposition(chr(code)).split() for code in range(0x400, 0x530)}
+    return {code: chr(int(own[0], 16)) for code, own in parts.items() if own[1:] == [_GRAVE]}
 
 
 def fold_characters(characters: Iterable[str]) -> list[str]:
@@ -123,6 +166,19 @@ def _categories() -> dict[int, str]:
     return {code: category for code, category in categories if category not in _UNASSIGNED}
 
 
+def _lettered_symbols(categories: Mapping[int, str]) -> list[int]:
+    """Return the symbols that stand for letters or numbers (℃, ㎡, ⓐ), but not those set above a word (™)."""
+    symbols = [code for code, category in categories.items() if category[0] == "S" and chr(code) != _NUMERO]
+    rows = zip(symbols, fold_characters(map(chr, symbols)), strict=True)
+    return [
+        code
+        for code, folded in rows
+        if folded != chr(code)
+        and any(unicodedata.category(character)[0] in "LN" for character in folded)
+        and not unicodedata.decomposition(chr(code)).startswith("<super>")
+    ]
+
+
 def _script(character: str, names: Mapping[str, str]) -> str:
     if unicodedata.category(character)[0] != "L":
         return COMMON
@@ -137,18 +193,23 @@ def _joining(categories: Mapping[int, str]) -> set[int]:
         parts = unicodedata.decomposition(chr(code)).split()
         if len(parts) == 2 and not parts[0].startswith("<"):
             second.add(int(parts[1], 16))
-    return second | {code for code in marks if unicodedata.combining(chr(code))}
+    enclosing = {code for code in marks if categories[code] == "Me"}
+    return second | enclosing | {code for code in marks if unicodedata.combining(chr(code))}
 
 
 def _script_names() -> tuple[dict[str, str], set[str]]:
     names: dict[str, str] = {}
     units: set[str] = set()
-    for line in files("shinglefold.canon").joinpath("scripts.txt").read_text("utf-8").splitlines():
-        if line and not line.startswith("#"):
-            name, script, *unit = line.split()
-            names[name] = script
-            units |= {script} if unit else set()
+    for name, script, *unit in _rows("scripts.txt"):
+        names[name] = script
+        units |= {script} if unit else set()
     return names, units
+
+
+def _rows(name: str) -> list[list[str]]:
+    """Return the words of each line of a table."""
+    text = files("shinglefold.canon").joinpath(name).read_text("utf-8")
+    return [line.split() for line in text.splitlines() if line and not line.startswith("#")]
 
 
 class RepairedWord(NamedTuple):
@@ -183,13 +244,52 @@ def repair(word: str, preferred: Container[str] = ()) -> RepairedWord:
 
 @cache
 def homoglyph_map() -> Mapping[str, Mapping[str, str]]:
-    """Return for each script the letters of other scripts that look like its own: foreign → own."""
-    text = files("shinglefold.canon").joinpath("lookalikes.txt").read_text("utf-8")
-    rows = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
+    """Return for each script the letters of other scripts that look like its own: foreign → own.
+
+    Letters with accents follow from those without: Latin ë is ё in a Cyrillic word, and á is а with a stress.
+    """
     columns = {"Cyrl": 1, "Latn": 0, "Grek": 2}
-    return {script: _column(rows, script, own) for script, own in columns.items()}
+    plain = {script: _column(_rows("lookalikes.txt"), script, own) for script, own in columns.items()}
+    return {script: {**_accented(table), **table} for script, table in plain.items()}
+
+
+@cache
+def accented_twins() -> Mapping[int, str]:
+    """Return the Latin letters with marks whose Cyrillic look-alike has the same marks: ï → ї."""
+    rows = homoglyph_map()["Cyrl"].items()
+    latin = (row for row in rows if characters().script_of(row[0]) == "Latn")
+    return {ord(other): own for other, own in latin if len(unicodedata.normalize("NFD", own)) > 1}
+
+
+@cache
+def merged_letters() -> Mapping[int, str]:
+    """Return the Cyrillic letters that share a Latin look-alike with a commoner one: rarer → commoner.
+
+    A Latin h stands for н by its capital and for һ by its small form, so these two can't be told apart.
+    """
+    first: dict[str, str] = {}
+    rows = [row for row in _rows("lookalikes.txt") if "-" not in row[:2] and len(row) == 3]
+    for latin, cyrillic, *_ in rows:
+        first.setdefault(latin, cyrillic)
+    return {ord(row[1]): first[row[0]] for row in rows if first[row[0]] != row[1]}
 
 
 def _column(rows: Sequence[Sequence[str]], script: str, own: int) -> dict[str, str]:
     usable = [row for row in rows if row[own] != "-" and (len(row) == 3 or row[3] == script)]
-    return {other: row[own] for row in usable for other in row[:3] if other not in ("-", row[own])}
+    # The first row of a letter wins.
+    return {other: row[own] for row in usable[::-1] for other in row[:3] if other not in ("-", row[own])}
+
+
+def _accented(table: Mapping[str, str]) -> dict[str, str]:
+    """Return accented letters and their look-alikes, from those of their base letters."""
+    found: dict[str, str] = {}
+    for code in chain(range(0xC0, 0x530), range(0x1E00, 0x2000)):
+        base, *marks = list(unicodedata.normalize("NFD", chr(code)))
+        if not marks or base not in table or fold_character(chr(code)) != chr(code):
+            continue
+        letter = fold_character(unicodedata.normalize("NFC", table[base] + "".join(marks)))
+        if len(letter) == 1:
+            found[chr(code)] = letter
+        elif not set(marks) - _STRESS:
+            found[chr(code)] = table[base]
+    return found

@@ -28,6 +28,8 @@ class Language(ABC):
     scripts: ClassVar[frozenset[str]]
     #: Lower-case letters that no other language of its script has (``ыэъё`` against ``іїєґ``).
     marks: ClassVar[str] = ""
+    #: Whether ``knows`` tells the words of the language from others.
+    lexical: ClassVar[bool] = False
     #: If a text fits several languages of one script equally well, the lowest precedence wins.
     precedence: ClassVar[int] = 100
     unit: ClassVar[Unit] = "word"
@@ -69,6 +71,13 @@ class Language(ABC):
     def mode(self) -> Mode:
         """The mode that the options select."""
         return self.mode_for(self.options.mode)
+
+    def knows(self, word: str) -> bool:
+        """Return whether the dictionary has a word, as ``canonical`` gets it; asked only if ``lexical``.
+
+        Must be pure, and must not raise.
+        """
+        return False
 
     @abstractmethod
     def canonical(self, word: str) -> str | None:

@@ -21,7 +21,7 @@ Mode = Literal["lemma", "stem", "surface"]
 Verify = Literal["keywords", "signature", "text"]
 #: The version of the algorithm. Increase it with any change after which the same parameters yield other
 #: bytes.
-ALGORITHM = 2
+ALGORITHM = 3
 #: The way to verify that each threshold implies.
 _THRESHOLDS: Mapping[str, Verify] = MappingProxyType(
     {"min_resemblance": "signature", "min_similarity": "text"}

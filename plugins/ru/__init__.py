@@ -28,6 +28,7 @@ class Russian(Language):
     precedence = 10
     modes: ClassVar[frozenset[Mode]] = frozenset({"lemma", "stem"})
     fold = MappingProxyType({ord("ё"): "е"})
+    lexical = True
     # The lemma of "ели" is "есть", whose own lemma is "быть".
     idempotent = False
     samples = (
@@ -56,6 +57,10 @@ class Russian(Language):
         """Return the revision of these rules and the version of the dictionary."""
         require(*_NEEDED)
         return f"{_RULES}+{distribution_version('ru', 'Russian', 'pymorphy3-dicts-ru')}"
+
+    def knows(self, word: str) -> bool:
+        """Return whether the dictionary has a word."""
+        return _WORD.fullmatch(word) is not None and self._morphology.knows(word)
 
     def canonical(self, word: str) -> str | None:
         """Return the lemma, the stem or the word itself; None if the options drop it."""

@@ -23,6 +23,8 @@ _RARE = frozenset(
 _ADJECTIVE_ENDS = ("ий", "ій", "їй")
 _CONTENT = frozenset({"NOUN", "VERB", "INFN", "GRND"})
 _WORD = re.compile(r"[а-щьюяґєії'-]{1,64}")
+#: A consonant after which an apostrophe may be left out.
+_BARE = re.compile(r"[бвгдзкмнпрстфх](?=[яюєї])")
 
 
 class Ukrainian(Language):
@@ -34,6 +36,7 @@ class Ukrainian(Language):
     precedence = 20
     modes: ClassVar[frozenset[Mode]] = frozenset({"lemma"})
     fold = MappingProxyType({ord("ґ"): "г"})
+    lexical = True
     idempotent = False
     samples = (
         Sample("Діти читають книжки", "дітям читали книжку", True),
@@ -69,6 +72,10 @@ class Ukrainian(Language):
         require(*_NEEDED)
         return f"{rules}+{distribution_version('uk', 'Ukrainian', 'pymorphy3-dicts-uk')}"
 
+    def knows(self, word: str) -> bool:
+        """Return whether the dictionary has a word."""
+        return _WORD.fullmatch(word) is not None and self._morphology.knows(self._restored(word))
+
     def canonical(self, word: str) -> str | None:
         """Return the lemma or the word itself; None if the options drop it."""
         if word in self._listed:
@@ -76,13 +83,22 @@ class Ukrainian(Language):
         if not _WORD.fullmatch(word):
             return word
         # For г the dictionary finds words with г and with ґ; folded, their lemmas are the same.
-        parses = [Parse(lemma.replace("ґ", "г"), tags) for lemma, tags in self._morphology.parses(word)]
+        whole = self._restored(word)
+        parses = [Parse(lemma.replace("ґ", "г"), tags) for lemma, tags in self._morphology.parses(whole)]
         if self.options.drop_function_words and any(tags & _FUNCTIONAL for _, tags in parses):
             return None
-        lemma = self._lemma(word, parses)
+        lemma = self._lemma(whole, parses)
         if self.options.drop_adjectives and all(_is_adjective(p) for p in parses if p.lemma == lemma):
             return None
         return lemma if self._mode == "lemma" else word
+
+    def _restored(self, word: str) -> str:
+        """Return a word with the apostrophe that it lacks (мясо → м'ясо), if only then it is a word."""
+        places = (
+            [] if "'" in word or self._morphology.knows(word) else [m.end() for m in _BARE.finditer(word)]
+        )
+        spellings = (f"{word[:place]}'{word[place:]}" for place in places)
+        return next(filter(self._morphology.knows, spellings), word)
 
     def _lemma(self, word: str, parses: Sequence[Parse]) -> str:
         return likeliest_lemma(word, parses, self._common)

@@ -1,8 +1,13 @@
+import numpy as np
 import pytest
 
 from shinglefold.canon import Canonicalizer
+from shinglefold.canon.language_detection import language_of_tokens, make_language_router
+from shinglefold.canon.segmentation import segment
+from shinglefold.contracts.language import Language
 from shinglefold.errors import ConfigError, UnknownLanguage
-from shinglefold.registry import make_scheme
+from shinglefold.model.scheme import CanonOptions
+from shinglefold.registry import load_languages, make_scheme
 
 RUSSIAN = "Объявление висело на подъезде, и мы его читали каждый вечер, пока были соседями."
 UKRAINIAN = "Оголошення висіло на під'їзді, і ми його читали щовечора, поки були сусідами."
@@ -41,28 +46,87 @@ def test_paragraphs_of_a_mixed_text_are_decided_one_by_one(canonicalizer):
 
 
 def test_a_borrowed_name_does_not_turn_a_page(canonicalizer):
-    assert languages(canonicalizer, " ".join([RUSSIAN] * 6) + " Київ " + " ".join([RUSSIAN] * 6)) == {"ru"}
+    page = " ".join([RUSSIAN] * 6)
+    tokens = canonicalizer.tokens(f"{page} Київ {page}")
+    assert [token.text for token in tokens if token.language != "ru"] == ["київ"]
 
 
 @pytest.mark.parametrize("telling", [1, 2, 3])
 def test_a_language_shows_itself_in_one_word_of_fifty_and_not_in_fewer(canonicalizer, telling):
-    words = ["їжак"] * telling + ["рама"] * (50 * telling - telling)
+    words = ["їжак"] * telling + ["медведь"] * (50 * telling - telling)
     assert canonicalizer.detect(" ".join(words)) == "uk"
-    assert canonicalizer.detect(" ".join([*words, "рама"])) == "ru"
+    assert canonicalizer.detect(" ".join([*words, "медведь"])) == "ru"
 
 
-def test_a_declared_language_wins_for_its_scripts_only(canonicalizer):
-    assert languages(canonicalizer, "мама мала раму, see the end", "uk") == {"uk", "en"}
-    assert languages(canonicalizer, RUSSIAN, "uk") == {"uk"}
+@pytest.mark.parametrize(
+    "text",
+    [RUSSIAN, UKRAINIAN, f"{RUSSIAN}\n{UKRAINIAN}", "мама мала раму, see the end", "трактор", "продам", ""],
+)
+def test_equal_texts_have_equal_tokens_whatever_they_declare(canonicalizer, text):
+    declared = [None, "ru", "uk", "en", "zh", "any", "tlh"]
+    batch = canonicalizer.hash_batch([text] * len(declared), declared)
+    assert len(set(batch.languages)) == 1
+    assert len({canonicalizer.placed(text, code).hashes.tobytes() for code in declared}) == 1
+    assert len(np.unique(batch.hashes.reshape(len(declared), -1), axis=0)) == 1
 
 
-def test_a_declared_language_of_another_script_changes_nothing(canonicalizer):
-    mixed = f"{RUSSIAN}\n{UKRAINIAN}"
-    assert canonicalizer.tokens(mixed, "en") == canonicalizer.tokens(mixed)
+class Plain(Language):
+    """A language without letters of its own and without a dictionary."""
+
+    code, scripts, precedence = "plain", frozenset({"Latn"}), 50
+
+    def canonical(self, word):
+        return f"plain-{word}"
 
 
-def test_an_unknown_declared_language_is_detected_instead(canonicalizer):
-    assert canonicalizer.tokens(RUSSIAN, "tlh") == canonicalizer.tokens(RUSSIAN)
+def test_a_declared_language_decides_where_nothing_else_can():
+    others = load_languages(make_scheme(codes=["en", "any"]).languages)
+    router = make_language_router([*others, Plain(CanonOptions())])
+    segments = segment(["one two"] * 3, router.tables)
+    chosen = language_of_tokens(router, segments, router.indices(["plain", "en", None])).tolist()
+    assert [router.languages[index].code for index in chosen] == ["plain"] * 2 + ["en"] * 4
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Продам коляску, мало вживану, торг біля авто", "Продам коляску, мало вживану, торг коло авто"),
+        ("Вистава почнеться увечері, каса працює зранку", "Вистава почнеться ввечер, каса працює зранку"),
+        ("Потяг запізнюється, чекайте на пероні", "Потяг спізнюється, чекайте на платформах"),
+        ("Магазин зачинено до ранку понеділка", "Магазин зачинено до ранку вівторка"),
+    ],
+)
+def test_words_that_two_short_notices_share_are_the_same(canonicalizer, one, other):
+    words = [
+        {text[token.start : token.end].casefold(): token.text for token in canonicalizer.tokens(text)}
+        for text in (one, other)
+    ]
+    shared = words[0].keys() & words[1].keys()
+    assert len(shared) >= 3
+    assert {word: words[0][word] for word in shared} == {word: words[1][word] for word in shared}
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("Продам трактор на ходу, документи на руках, торг доречний", "uk"),
+        ("Концерт перенесли на травень, квитки можна повернути до каси театру", "uk"),
+        ("Увага, на дорогах ожеледь та туман", "uk"),
+        ("Продам трактор на ходу, документ на руках, торг уместен", "ru"),
+        ("Концерт перенесли на май, билет можно вернуть в кассу", "ru"),
+        ("Внимание, на дорогах гололед и туман", "ru"),
+    ],
+)
+def test_dictionaries_tell_a_text_without_telling_letters(canonicalizer, text, code):
+    assert canonicalizer.detect(text) == code
+    assert canonicalizer.detect(text.upper()) == code
+
+
+def test_a_word_that_only_another_language_can_have_is_of_that_language(canonicalizer):
+    tokens = canonicalizer.tokens(f"{RUSSIAN} Поезд Київ, доречний документ.")
+    by_word = {token.text: token.language for token in tokens}
+    assert by_word["київ"] == by_word["доречний"] == "uk"
+    assert by_word["документ"] == "ru"
 
 
 def test_asking_for_the_unit_of_an_unknown_language_names_the_known(canonicalizer):

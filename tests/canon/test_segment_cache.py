@@ -13,7 +13,7 @@ from shinglefold.canon.segmentation import SegmentCache, Segments, segment, spli
 from shinglefold.registry import make_scheme
 
 #: Letters, what joins and what parts them, what nobody sees, marks, and half of a surrogate pair.
-ODD = st.text("аіyЖ日1 \n’'\u00ad\u200b\ufe0f\u0301\u0306е\ud800", max_size=12)
+ODD = st.text("аіyЖ日1 \n’'-+#\"мя\u00ad\u200b\ufe0f\u0301\u0306е\ud800", max_size=12)
 DOCUMENTS = st.lists(st.lists(ODD | st.text(max_size=30), min_size=1, max_size=4), min_size=1, max_size=5)
 
 
@@ -27,9 +27,9 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The texts of each block that words are looked for in."""
     found: list[list[str]] = []
 
-    def spied(block, tables):
+    def spied(block, tables, joins):
         found.append(list(block))
-        return segment(block, tables)
+        return segment(block, tables, joins)
 
     monkeypatch.setattr(module, "segment", spied)
     return found

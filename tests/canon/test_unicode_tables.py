@@ -24,7 +24,16 @@ def plain() -> list[int]:
     """Letters, marks and numbers that are seen and join no letters."""
     facts = characters()
     apart = facts.kind & (APOSTROPHE | INVISIBLE) > 0
-    return [code for code in _CODES if unicodedata.category(chr(code))[0] in "LMN" and not apart[code]]
+    kept = [code for code in _CODES if unicodedata.category(chr(code))[0] in "LMN" and not apart[code]]
+    return sorted(kept + [code for code in _CODES if _stands_for_letters(chr(code))])
+
+
+def _stands_for_letters(character: str) -> bool:
+    """Whether a character is a symbol for letters or numbers, and no mark above a word, nor the sign №."""
+    folded = fold_character(character)
+    lettered = folded != character and any(unicodedata.category(c)[0] in "LN" for c in folded)
+    above = unicodedata.decomposition(character).startswith("<super>")
+    return unicodedata.category(character)[0] == "S" and lettered and not above and character != "№"
 
 
 def test_letters_marks_and_numbers_are_of_words_and_nothing_else_is(plain):

@@ -39,7 +39,7 @@ def test_passages_are_places_in_the_stored_texts(explain):
 
 def test_the_page_tells_scheme_estimate_and_verdict(explain):
     shown = explain("ru-bridge-repair-1", "ru-bridge-repair-2").out
-    for part in ("scheme            sf2-", " ± ", "of 21 shared", "verdict: they fold"):
+    for part in ("scheme            sf3-", " ± ", "of 21 shared", "verdict: they fold"):
         assert part in shown
 
 
