@@ -13,7 +13,7 @@ from shinglefold.ingest.never_differ import NeverDiffer
 from shinglefold.model.profiles import profile_of
 from shinglefold.registry import make_scheme
 
-TEXTS = Path(__file__).with_name("short_texts.toml")
+TEXTS, HELD_OUT = map(Path(__file__).with_name, ("short_texts.toml", "short_held_out.toml"))
 #: Words, or Chinese characters, from which to which texts are told together.
 LENGTHS = ((1, 9), (10, 29), (30, 80))
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
@@ -32,9 +32,9 @@ class Labelled(NamedTuple):
         return len(_WORD.findall(self.one))
 
 
-def labelled() -> list[Labelled]:
+def labelled(texts: Path = TEXTS) -> list[Labelled]:
     """Return the labelled pairs."""
-    groups = tomllib.loads(TEXTS.read_text("utf-8"))["group"]
+    groups = tomllib.loads(texts.read_text("utf-8"))["group"]
     return [
         Labelled(group["text"], text, kind == "same")
         for group in groups
@@ -51,7 +51,7 @@ def _folds(pair: Labelled, tool: Fingerprinter, facts: NeverDiffer) -> bool:
 
 def measure() -> Iterator[Row]:
     """Yield by length what folds of copies and of others, also with the profile for products."""
-    known = labelled()
+    known, held_out = labelled(), labelled(HELD_OUT)
     products = profile_of("products")
     signature = {"verify": "signature"}
     ways: list[tuple[str, Mapping[str, Any], Sequence[str]]] = [
@@ -61,16 +61,17 @@ def measure() -> Iterator[Row]:
         ("signature, products", signature, products.never_differ),
     ]
     for verify, options, names in ways:
-        scheme = make_scheme().with_options(**options)
-        tool, facts = fingerprinter(scheme), NeverDiffer.parse(names)
-        folds = [_folds(one, tool, facts) for one in known]
+        tool, facts = fingerprinter(make_scheme().with_options(**options)), NeverDiffer.parse(names)
         for low, high in LENGTHS:
-            for same in (True, False):
-                rows = [
-                    (fold, one)
-                    for fold, one in zip(folds, known, strict=True)
-                    if low <= one.length <= high and one.same is same
-                ]
-                share = sum(fold for fold, _ in rows) / len(rows)
-                name = f"short texts of {low} to {high} words, {'copies' if same else 'others'}, by {verify}"
-                yield Row(name, share, "fold", f"{len(rows)} pairs")
+            some = [one for one in known if low <= one.length <= high]
+            yield from _shares(f"short texts of {low} to {high} words", verify, some, tool, facts)
+        yield from _shares("short texts held out", verify, held_out, tool, facts)
+
+
+def _shares(
+    name: str, verify: str, known: Sequence[Labelled], tool: Fingerprinter, facts: NeverDiffer
+) -> Iterator[Row]:
+    for same in (True, False):
+        folds = [_folds(one, tool, facts) for one in known if one.same is same]
+        told = f"{name}, {'copies' if same else 'others'}, by {verify}"
+        yield Row(told, sum(folds) / len(folds), "fold", f"{len(folds)} pairs")

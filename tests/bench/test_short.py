@@ -1,6 +1,6 @@
 """The labelled short texts."""
 
-from bench.quality.short import LENGTHS, labelled
+from bench.quality.short import HELD_OUT, LENGTHS, labelled
 from shinglefold.canon.facts import fact_set
 
 
@@ -18,3 +18,9 @@ def _same_numbers(one):
 def test_copies_have_the_same_numbers():
     assert all(_same_numbers(one) for one in labelled() if one.same)
     assert any(not _same_numbers(one) for one in labelled() if not one.same)
+
+
+def test_those_held_out_are_others():
+    held_out = labelled(HELD_OUT)
+    assert len({(one.one, one.other) for one in held_out}) == len(held_out) == 160
+    assert {one.one for one in held_out}.isdisjoint(one.one for one in labelled())
