@@ -11,7 +11,7 @@
 
 A writer that dies leaves an open intent with a lease. After the lease has expired, any other writer takes the
 guard away, so that a writer that was only slow can't store anything any more. Clocks decide nothing else.
-docs/gate.md has the argument, tests/grouping/test_every_interleaving.py the proof.
+ARCHITECTURE.md has the argument, tests/grouping/test_every_interleaving.py the proof.
 """
 
 from collections.abc import Mapping, Sequence
