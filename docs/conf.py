@@ -22,11 +22,11 @@ suppress_warnings = ["misc.highlighting_failure"]
 
 _OUTSIDE = re.compile(r"\[([^\]]*)\]\(\.\./[^)]*\)")
 _SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
-_PAGE = re.compile(r"^\| \[[^\]]+\]\(([\w-]+)\.md\)", re.MULTILINE)
+_PAGE = re.compile(r"^- \[[^\]]+\]\(([\w-]+)\.md\)", re.MULTILINE)
 
 
 def _adapt_source(_app: Sphinx, page: str, source: list[str]) -> None:
-    """Drop links to files that the site does not have; make the tables of the first page the site's menu."""
+    """Drop links to files that the site does not have; make the lists of the first page the site's menu."""
     source[0] = _OUTSIDE.sub(r"\1", source[0])
     if page == root_doc:
         _, *parts = _SECTION.split(source[0])
