@@ -77,7 +77,7 @@ class WorkerProcess:
 
     def _start(self) -> Connection:
         # Forked, so that dictionaries and lexicon are shared and the work needs no pickling.
-        # docs/decisions.md explains why this is safe with threads.
+        # ARCHITECTURE.md explains why this is safe with threads.
         context = multiprocessing.get_context("fork")
         ours, theirs = context.Pipe()
         process = context.Process(target=_serve, args=(self._work, theirs, ours), daemon=True)
