@@ -17,7 +17,7 @@ from shinglefold.ingest import Fingerprinter
 from shinglefold.model.recipe import FIELD
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.values import Int64s, TokenBatch, Uint64s
-from shinglefold.options.validation import check_fraction, check_int, expected
+from shinglefold.options.validation import check_fraction, check_int, check_number, expected
 from shinglefold.registry import make_scheme
 from shinglefold.rerank import FoldOptions
 from shinglefold.rerank.fold.clustering import folding_of
@@ -81,7 +81,7 @@ def fold_chunks(
         similarity: the edit similarity of words that near-copies reach, 0 to 1; by default 0.8.
         contained: the share of a chunk's word pairs that is enough of it in a better one, 0 to 1.
         languages: codes of the languages the texts may be in; by default all that are installed.
-        most: how many chunks are read at most.
+        most: how many chunks are read at most; comparing them takes 24 bytes for every two.
 
     Raises:
         ConfigError: an argument is not valid.
@@ -151,12 +151,16 @@ def _steps(
     check_int("k", k, 1, optional=True)
     check_int("most", most, 1)
     check_fraction("similarity", similarity)
-    check_fraction("contained", contained)
+    check_number("contained", contained, 0, 1)
     if may_fetch and k is None:
         raise ConfigError("fetch_more needs k: say how many distinct chunks you want")
     folder = _folder(similarity, codes_with_any(languages))
-    seen = _Seen()
+    seen = _Seen(most)
     seen.add(chunks, "chunks")
+    if len(chunks) > most:
+        raise ConfigError(
+            f"{len(chunks):,} chunks, and at most {most:,} are read: give fewer, or raise most"
+        )
     groups = folder.groups(seen.chunks, contained)
     more = may_fetch
     while more and len(groups) < (k or 0) and len(seen.chunks) < most:
@@ -187,13 +191,17 @@ def _shown(chunks: Sequence[Chunk], group: _FoldedUnder) -> dict[str, Any]:
         | {"resemblance": round(resemblance, 4)}
         for place, resemblance in group.members
     ]
-    return {**chunks[group.shown], "sources": sources}
+    shown = dict(chunks[group.shown])
+    # A chunk that was folded before keeps the sources it has.
+    shown["sources"] = [*shown.get("sources", ()), *sources]
+    return shown
 
 
 @dataclass(slots=True)
 class _Seen:
-    """The chunks read so far, each once."""
+    """The chunks read so far, each once, up to ``most``."""
 
+    most: int
     chunks: list[Chunk] = field(default_factory=list)
     _names: set[str] = field(default_factory=set)
 
@@ -206,7 +214,7 @@ class _Seen:
             own = chunk.get("id")
             name = json.dumps(own if own is not None else dict(chunk), sort_keys=True, default=str)
             key = f"{own is None}{name}"
-            if key not in self._names:
+            if key not in self._names and len(self.chunks) < self.most:
                 self._names.add(key)
                 self.chunks.append(chunk)
 
