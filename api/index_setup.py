@@ -79,8 +79,8 @@ def setup(
         passages: whether to store the elements by which ``matches`` finds passages.
         profile: the kind of content: ``"pages"``, ``"products"``, ``"chunks"`` or ``"messages"``; sets what
             it needs (docs/pipelines.md). By default that of the index.
-        never_differ: what documents must have in common to fold: ``"numbers"`` and ``"letters"`` of their
-            texts, and names of fields such as ``"size"``; by default that of the profile, else of the index.
+        never_differ: what documents must have in common to fold: ``"numbers"``, ``"letters"`` and ``"names"``
+            of their texts, and fields such as ``"size"``; by default that of the profile, else of the index.
         seal_key: seals fingerprints; for a new index by default that of the settings.
         properties: the types of further fields of a new index, as in its mappings.
 
