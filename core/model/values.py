@@ -93,7 +93,7 @@ class Fingerprint:
         signature: the packed b-bit signature; empty if the text has too few shingles.
         seal: see ``shinglefold.model.seal``; empty if there is none.
 
-    The stored digest begins with scheme, language and shingles (``sf2-….ru.287.Qx3…``) and ends with the
+    The stored digest begins with scheme, language and shingles (``sf3-….ru.287.Qx3…``) and ends with the
     seal. So a window of hits is compared by two fields instead of five, and digests of different schemes
     never match.
     """

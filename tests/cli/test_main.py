@@ -24,7 +24,7 @@ _HEAVY = (
 
 
 def test_version_tells_package_and_scheme_algorithm(run):
-    assert run("--version").out == f"shinglefold {shinglefold.__version__} (scheme algorithm sf2)\n"
+    assert run("--version").out == f"shinglefold {shinglefold.__version__} (scheme algorithm sf3)\n"
     assert run("--json", "--version").json() == {
         "shinglefold": shinglefold.__version__,
         "scheme_algorithm": 2,

@@ -31,7 +31,7 @@ def test_one_without_a_seal_is_stored_as_ever():
 @pytest.mark.parametrize(
     "altered",
     [
-        {"scheme": "sf2-other"},
+        {"scheme": "sf3-other"},
         {"lang": "uk"},
         {"shingles": 301},
         {"digest": "Qx4"},

@@ -11,7 +11,7 @@ from shinglefold.grouping.report_html import page
 
 
 def source(group, leads, host, day, lang="ru", title="Мост"):
-    stored = {"scheme": "sf2-x", "lang": lang, "group": group, "leader": leads}
+    stored = {"scheme": "sf3-x", "lang": lang, "group": group, "leader": leads}
     return {"_dedup": stored, "url": f"https://{host}/page", "published": day, "title": title}
 
 
@@ -65,7 +65,7 @@ def test_a_group_with_several_leaders_is_reported(engine, index):
 
 
 def test_documents_left_out_for_lack_of_a_value_are_counted(engine, index):
-    bare = {"_dedup": {"scheme": "sf2-x", "lang": "ru", "group": 3, "leader": False}, "url": "mailto:a@b"}
+    bare = {"_dedup": {"scheme": "sf3-x", "lang": "ru", "group": 3, "leader": False}, "url": "mailto:a@b"}
     assert not engine.bulk([{"_index": index, "_id": "d8", "_source": bare}]).failures
     made = make_report(engine, index, listed=2)
     assert made.without == {"hosts": 1, "languages": 0, "months": 1}

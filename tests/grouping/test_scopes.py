@@ -160,7 +160,7 @@ def test_a_gate_gives_equal_texts_without_a_value_in_the_scope_numbers_of_their_
 
 
 def test_a_document_without_a_value_has_one_number_of_its_own():
-    made = Fingerprint("sf2-x", "en", 10, digest="0123")
+    made = Fingerprint("sf3-x", "en", 10, digest="0123")
     (own,) = numbers_of(made, [[]], "texts", "a")
     assert own not in numbers_of(made, [], "texts", "a")
     assert numbers_of(made, [()], "texts", "a") == (own,)

@@ -61,7 +61,7 @@ def test_a_field_named_by_its_place_in_the_source_is_that_field_in_pipelines_onl
         (False, "is a boolean"),
         (["a", "b"], "is a list"),
         ({"of": "x"}, "holds 'of'"),
-        ({"scheme": "sf2-1", "score": 3}, "holds 'score'"),
+        ({"scheme": "sf3-1", "score": 3}, "holds 'score'"),
     ],
 )
 def test_a_document_whose_field_holds_something_else_fails_and_is_kept_whole(

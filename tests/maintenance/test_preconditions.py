@@ -106,7 +106,7 @@ def test_an_index_without_writes_is_reported_with_a_remedy(settings, remedy):
         {"of": "abc", "why": "same title"},
         {"scheme": "https"},
         {"digest": "0af3"},
-        [{"of": "abc"}, {"scheme": "sf2-x"}],
+        [{"of": "abc"}, {"scheme": "sf3-x"}],
         "0af3",
         True,
     ],
@@ -116,13 +116,13 @@ def test_what_is_no_fingerprint_is_known_as_such(value):
 
 
 def test_names_with_points_are_taken_for_what_they_mean():
-    assert "'of'" in unrecognized_content({"_dedup.of": "x", "_dedup": {"scheme": "sf2-x"}}, "_dedup")
-    assert not unrecognized_content({"_dedup.digest": "x", "_dedup": {"scheme": "sf2-x"}}, "_dedup")
+    assert "'of'" in unrecognized_content({"_dedup.of": "x", "_dedup": {"scheme": "sf3-x"}}, "_dedup")
+    assert not unrecognized_content({"_dedup.digest": "x", "_dedup": {"scheme": "sf3-x"}}, "_dedup")
     assert not unrecognized_content({"dedupe.of": "x"}, "_dedup")
 
 
 @pytest.mark.parametrize(
-    "value", [None, {}, {"scheme": None}, {"scheme": "sf2-x", "lang": "ru", "group": None}]
+    "value", [None, {}, {"scheme": None}, {"scheme": "sf3-x", "lang": "ru", "group": None}]
 )
 def test_a_fingerprint_and_an_empty_field_are_not_foreign(value):
     assert not unrecognized_content({"_dedup": value}, "_dedup")

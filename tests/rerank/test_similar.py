@@ -209,7 +209,7 @@ def test_an_empty_text_has_no_copies_and_asks_for_nothing(engine):
         ("pages", "absent", InputError, "no document 'absent'"),
         ("plain", "p000", ConfigError, "not made for fingerprints"),
         ("absent", "p000", IndexMissing, "absent"),
-        ("pages", Fingerprint("sf2-other", "ru", 3, "x"), SchemeMismatch, "scheme of the index"),
+        ("pages", Fingerprint("sf3-other", "ru", 3, "x"), SchemeMismatch, "scheme of the index"),
     ],
 )
 def test_what_cannot_be_asked_is_told(engine, index, wanted, error, said):

@@ -24,9 +24,9 @@ def test_who_noted_a_recipe_makes_no_difference_and_the_rest_does():
     def noted(id_, product):
         return index({}, _meta={"shinglefold": {"id": id_, "product": product}})
 
-    alike = {"one": noted("sf2-1", "0.1.0"), "other": noted("sf2-1", "0.2.0")}
-    assert one_mapping("all", alike, "the server")["_meta"] == {"shinglefold": {"id": "sf2-1"}}
-    unlike = {"one": noted("sf2-1", "0.1.0"), "other": noted("sf2-2", "0.1.0")}
+    alike = {"one": noted("sf3-1", "0.1.0"), "other": noted("sf3-1", "0.2.0")}
+    assert one_mapping("all", alike, "the server")["_meta"] == {"shinglefold": {"id": "sf3-1"}}
+    unlike = {"one": noted("sf3-1", "0.1.0"), "other": noted("sf3-2", "0.1.0")}
     joined = one_mapping("all", unlike, "the server")
     assert "shinglefold" not in joined["_meta"]
     with pytest.raises(ConfigError, match=f"different recipes .*{', '.join(sorted(unlike))}.*name one"):

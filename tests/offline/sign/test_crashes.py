@@ -63,7 +63,7 @@ def test_what_stood_beside_the_guilty_line_is_told_as_without_it(signed, tmp_pat
     beside: list[object] = [
         {"id": "titled", "title": "a title that no other has", "body": "and some words"},
         {"id": "list", "body": ["no", "text"]},
-        {"id": "again", "body": "some words that came along", "_dedup": {"scheme": "sf2-forged"}},
+        {"id": "again", "body": "some words that came along", "_dedup": {"scheme": "sf3-forged"}},
         [1, 2],
         {"id": "Ukrainian", "body": "кілька слів цього документа, яких досить для мови"},
     ]

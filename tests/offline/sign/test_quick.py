@@ -39,7 +39,7 @@ _LINES = [
     '{"price"\t: 1, "body" : "twice", "body": "of two values one would be lost"}',
     '{"price": 1, "body": "of two prices one would be lost", "price": 2}',
     "{" + ", ".join(f'"n{n}": {n}' for n in range(70)) + ', "body": "so many names beside one text"}',
-    '{"title": "nothing", "_dedup": {"scheme": "sf2-forged"}, "body": "one two three four"}',
+    '{"title": "nothing", "_dedup": {"scheme": "sf3-forged"}, "body": "one two three four"}',
     '{"_dedup.digest": "x", "body": "one two three four"}',
     '{"dedupe": 1, "body": "one two three four"}',
     '{"_source": {"body": "a hit of a search"}, "_id": "7"}',

@@ -138,7 +138,7 @@ def test_what_fails_is_counted_and_named_and_the_others_are_signed(make_job, tmp
         b"",
         b"[1, 2]",
         b'{"id": "2", "body": ["no", "text"]}',
-        b'{"id": "3", "body": "one two three", "_dedup": {"scheme": "sf2-forged"}}',
+        b'{"id": "3", "body": "one two three", "_dedup": {"scheme": "sf3-forged"}}',
         b'{"id": "4", "body": "lone \\ud800 surrogate"}',
         b'{"id": true, "body": "x"}',
         b'{"_id": "5", "_source": {"body": "a hit of a search"}}',

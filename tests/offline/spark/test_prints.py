@@ -69,7 +69,7 @@ def test_rows_out_of_the_ordinary_change_nothing_for_the_others(scheme, made):
         (2, lambda one: one | {"supershingles": one["supershingles"][:-1]}),
         (2, lambda one: one | {"supershingles": ["x"] * 21}),
         (2, lambda one: one | {"digest": one["digest"] + ".c2VhbA"}),
-        (3, lambda one: one | {"digest": one["digest"].replace("sf2-", "sf2-0"), "scheme": None}),
+        (3, lambda one: one | {"digest": one["digest"].replace("sf3-", "sf3-0"), "scheme": None}),
     ],
     ids=["no base64", "too short", "a keyword gone", "no keywords", "sealed", "another scheme"],
 )

@@ -51,6 +51,6 @@ def test_sealed_fingerprints_are_refused(recipe):
     "damaged", [{"digest": 5}, {"supershingles": [1]}, {"shingles": "many"}, {"signature": ["a", "b"]}]
 )
 def test_parts_of_another_type_are_no_fingerprint(damaged):
-    whole = {"scheme": "sf2-x", "digest": "sf2-x.en.3.abc", "supershingles": ["Aabcde"]}
+    whole = {"scheme": "sf3-x", "digest": "sf3-x.en.3.abc", "supershingles": ["Aabcde"]}
     assert _whole(whole) is not None
     assert _whole(whole | damaged) is None

@@ -17,7 +17,7 @@ TEXTS = {
 }
 #: Words, values and patterns that stored fingerprints and groups hold: languages, schemes, numbers, flags.
 WORDS = ("ru", "en", "und", "true", "7", "30", "287", "9223372036854775807")
-PATTERNS = ("r*", "s*", "sf2*", "0*", "*u", "*a*", "r?", "?*", "ri~", "/r./", "/[a-z0-9.]+/", "0??????????")
+PATTERNS = ("r*", "s*", "sf3*", "0*", "*u", "*a*", "r?", "?*", "ri~", "/r./", "/[a-z0-9.]+/", "0??????????")
 RANGES = ("[1 TO 99999999]", "{* TO 8]", "[a TO zz]", "[* TO *]", "*")
 
 
@@ -61,7 +61,7 @@ def test_no_query_without_fields_finds_or_shows_what_setup_and_backfill_store(
 ):
     index = new_index({"properties": TEXTS}, {"number_of_shards": 1, "number_of_replicas": 0})
     texts = [{**page, "rank": number} for number, page in enumerate(pages(30))]
-    texts[3]["body"] += " ru true 287 sf2 0"
+    texts[3]["body"] += " ru true 287 sf3 0"
     store(engine, index, [{name: one[name] for name in ("id", *TEXTS)} for one in texts])
     pipeline = Pipeline.from_json(default_definition(FIELD), scheme, canonicalizer)
     recipe = replace(pipeline.recipe(FIELD), groups=True)
