@@ -27,10 +27,10 @@ def signed(make_job, monkeypatch) -> Callable[..., Signed]:
         fingerprinter = job.signer.tools.fingerprinter
         made_by = fingerprinter.fingerprint_json
 
-        def deadly(texts, languages):
+        def deadly(texts, *given):
             if os.getpid() != parent and any("poison" in text for text in texts):
                 os.kill(os.getpid(), signal.SIGKILL)
-            return made_by(texts, languages)
+            return made_by(texts, *given)
 
         with monkeypatch.context() as patch:
             patch.setattr(fingerprinter, "fingerprint_json", deadly)

@@ -338,7 +338,7 @@ def test_a_row_group_that_workers_die_of_is_told_with_what_else_can_be_done(
 ):
     parent, job = os.getpid(), make_job(source, tmp_path / "out.jsonl", workers=2)
 
-    def deadly(texts, languages):
+    def deadly(texts, *given):
         assert os.getpid() != parent
         os.kill(os.getpid(), signal.SIGKILL)
 

@@ -223,10 +223,10 @@ def test_a_crash_costs_the_documents_that_made_it(make_job, tmp_path, monkeypatc
     job = make_job(path, tmp_path / f"out.{form}", workers=2, parquet=as_table, only_ids=as_table)
     made_by = job.signer.tools.fingerprinter.fingerprint_json
 
-    def deadly(texts, languages):
+    def deadly(texts, *given):
         if "poison" in texts and os.getpid() != parent:
             os.kill(os.getpid(), signal.SIGKILL)
-        return made_by(texts, languages)
+        return made_by(texts, *given)
 
     monkeypatch.setattr(job.signer.tools.fingerprinter, "fingerprint_json", deadly)
     made = sign(job)
