@@ -94,6 +94,16 @@ class Canonicalizer:
         written = CanonOptions("surface")
         return cls(replace(reference, options=written) for reference in scheme.languages)
 
+    def in_each_language(self, capacity: int = 1 << 14) -> "list[Canonicalizer]":
+        """Return a canonicalizer for each language that shares a script, without the others of the script."""
+        languages, rivals = self._router.languages, self._router.rivals
+        others = [{languages[rival].code for rival in each} for each in rivals]
+        return [
+            Canonicalizer((one for one in self.references if one.code not in each), capacity)
+            for each in others
+            if each
+        ]
+
     @property
     def codes(self) -> tuple[str, ...]:
         """The language codes, in the order of the scheme."""

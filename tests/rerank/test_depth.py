@@ -4,6 +4,7 @@ import pytest
 from support.hits import SCHEME, Spec, hits_of, ids
 
 from shinglefold.contracts.engine import Capabilities
+from shinglefold.ingest import mappings
 from shinglefold.rerank import FoldedSearch, FoldOptions
 from shinglefold.rerank.request.bodies import (
     has_nearest,
@@ -79,7 +80,7 @@ class Nearest:
         self.windows = []
 
     def all_mappings(self, _):
-        return {}
+        return {"pages": mappings(SCHEME)}
 
     def search(self, _, body):
         ids_ = body.get("query", {}).get("ids", {}).get("values")

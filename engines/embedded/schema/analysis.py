@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, cast
 
 from shinglefold.engines.embedded.schema.field_types import well_formed
@@ -25,12 +25,13 @@ class Analysis:
         tokens: Any = _refuse if canonicalizer is None else getattr(canonicalizer, "tokens", canonicalizer)
         if not callable(tokens):
             raise ConfigError(f"{canonicalizer!r} is neither a Canonicalizer nor a callable text -> tokens")
-        self._tokens = cast(Callable[..., Sequence[Token]], tokens)
+        self._tokens = cast(Callable[[str], Sequence[Token]], tokens)
         # Texts are analysed in batches if possible, to share numpy's cost per call.
         self._batch: Callable[[Sequence[str]], list[str]] = getattr(
             canonicalizer, "text_batch", self._one_by_one
         )
-        self._codes: tuple[str, ...] = tuple(getattr(canonicalizer, "codes", ()))
+        in_each: Callable[[], Sequence[Any]] = getattr(canonicalizer, "in_each_language", list)
+        self._in_each = cache(lambda: [one.tokens for one in in_each()])
         # The same query often comes again, for the next window or page.
         self._readings = lru_cache(maxsize=1024)(self._read)
         references = getattr(canonicalizer, "references", None)
@@ -59,7 +60,7 @@ class Analysis:
         return [" ".join([token.text for token in self._tokens(text)]) for text in texts]
 
     def _read(self, text: str) -> tuple[tuple[str, ...], ...]:
-        found = [self._tokens(text), *(self._tokens(text, code) for code in self._codes)]
+        found = [self._tokens(text), *(tokens(text) for tokens in self._in_each())]
         lists = {tuple(well_formed(token.text) for token in tokens): None for tokens in found if tokens}
         return tuple(lists)
 
