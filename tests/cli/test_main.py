@@ -27,7 +27,7 @@ def test_version_tells_package_and_scheme_algorithm(run):
     assert run("--version").out == f"shinglefold {shinglefold.__version__} (scheme algorithm sf3)\n"
     assert run("--json", "--version").json() == {
         "shinglefold": shinglefold.__version__,
-        "scheme_algorithm": 2,
+        "scheme_algorithm": 3,
     }
 
 
