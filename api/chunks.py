@@ -158,9 +158,7 @@ def _steps(
     seen = _Seen(most)
     seen.add(chunks, "chunks")
     if len(chunks) > most:
-        raise ConfigError(
-            f"{len(chunks):,} chunks, and at most {most:,} are read: give fewer, or raise most"
-        )
+        raise ConfigError(f"{len(chunks):,} chunks, and at most {most:,} are read: give fewer, or raise most")
     groups = folder.groups(seen.chunks, contained)
     more = may_fetch
     while more and len(groups) < (k or 0) and len(seen.chunks) < most:
