@@ -167,7 +167,8 @@ def _steps(
         seen.add((yield wanted), "fetch_more")
         # Not the length of the list, as many sources give no more than 100 at a time.
         more = len(seen.chunks) > before
-        groups = folder.groups(seen.chunks, contained)
+        if more:
+            groups = folder.groups(seen.chunks, contained)
     shown = groups[:k]
     return FoldedChunks(
         [_shown(seen.chunks, group) for group in shown],
@@ -238,7 +239,7 @@ class _Folder:
         """Return the groups in the order of the chunks that are shown."""
         if chunks and all(self._is_signed(chunk) for chunk in chunks):
             return self._by_fingerprint(chunks)
-        return self.by_text(chunks, contained)
+        return self._by_text(chunks, contained)
 
     def _is_signed(self, chunk: Chunk) -> bool:
         stored = chunk.get(FIELD)
@@ -258,7 +259,7 @@ class _Folder:
             groups.append(_FoldedUnder(shown, list(zip(others, near.tolist(), strict=True))))
         return groups
 
-    def by_text(self, chunks: Sequence[Chunk], contained: float) -> list[_FoldedUnder]:
+    def _by_text(self, chunks: Sequence[Chunk], contained: float) -> list[_FoldedUnder]:
         """Fold each chunk under the first one shown that resembles or contains it."""
         compared = _Compared(self._fingerprinter, [chunk["text"] for chunk in chunks])
         groups: list[_FoldedUnder] = []
@@ -317,12 +318,12 @@ class _Compared:
     def _adds_facts(self, text: str, shown: int) -> bool:
         """Return whether a text has a number or a name that the one shown lacks."""
         other = self._texts[shown]
-        new = [word for word in set(text.split()).difference(other.split()) if not word.islower()]
+        new = set(text.split()).difference(other.split())
         if any(map(_DIGIT.search, new)) and not numbers_of(text) <= numbers_of(other):
             return True
-        if not any(any(map(str.isupper, word)) for word in new):
+        if all(map(str.islower, new)):
             return False
-        names = [name for name in _names(text) if name not in other]
+        names = set(_names(text)).difference(_WORD.findall(other))
         # Written otherwise, a name may still have the same canonical tokens.
         tokens = self._canonicalizer.hash_batch([" ".join(names)]).hashes if names else ()
         begin, end = self._batch.offsets[shown : shown + 2]
