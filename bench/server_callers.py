@@ -7,18 +7,16 @@ import asyncio
 import os
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import closing
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from bench import corpora
 from bench.search import title_searches
-from bench.server_indices import STAGED, Site
+from bench.server_indices import STAGED, Site, staged
 from bench.storage import URL
 from bench.table import Row
 from shinglefold.contracts.engine import JSON
-from shinglefold.engines import open_async_engine, open_engine
+from shinglefold.engines import open_async_engine
 from shinglefold.rerank import AsyncFoldedSearch, FoldOptions
 
 CORPUS = "libreoffice-ru"
@@ -36,15 +34,8 @@ _Search = Callable[[JSON], Awaitable[JSON]]
 
 def measure() -> list[Row]:
     """Return the figures for one corpus; nothing where there is none, or no server is named."""
-    if not os.environ.get(URL) or not corpora.available(CORPUS):
-        return []
-    with closing(open_engine(os.environ[URL])) as engine:
-        site = Site(engine, CORPUS)
-        try:
-            site.stage(site.stripped)
-            return callers(site)
-        finally:
-            site.delete()
+    with staged(CORPUS) as site:
+        return callers(site) if site else []
 
 
 def callers(site: Site) -> list[Row]:

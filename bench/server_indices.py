@@ -5,6 +5,7 @@ import os
 import urllib.request
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +13,7 @@ from bench import corpora
 from bench.storage import URL
 from bench.table import Row
 from shinglefold.contracts.engine import JSON, Document, Engine
+from shinglefold.engines import open_engine
 from shinglefold.engines.http.bulk import CHUNK
 from shinglefold.ingest import Fingerprinter, Pipeline, default_definition, index_documents, mappings
 from shinglefold.sketch import connected
@@ -163,6 +165,21 @@ class Site:
         """Delete all its indices."""
         for index in (PLAIN, STAGED, RAW):
             self._drop(index)
+
+
+@contextmanager
+def staged(corpus: str) -> Iterator[Site | None]:
+    """Stage a corpus without markup on the server named; None where there is none, or no corpus."""
+    if not os.environ.get(URL) or not corpora.available(corpus):
+        yield None
+        return
+    with closing(open_engine(os.environ[URL])) as engine:
+        site = Site(engine, corpus)
+        try:
+            site.stage(site.stripped)
+            yield site
+        finally:
+            site.delete()
 
 
 def actions(index: str, pages: _Pages) -> Iterator[JSON]:

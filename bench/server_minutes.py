@@ -10,9 +10,8 @@ from contextlib import closing, contextmanager
 from itertools import cycle
 from typing import NamedTuple
 
-from bench import corpora
 from bench.search import title_searches
-from bench.server_indices import STAGED, Site, actions, ask
+from bench.server_indices import STAGED, Site, actions, ask, staged
 from bench.storage import URL
 from bench.table import Row
 from shinglefold.contracts.engine import JSON, Engine
@@ -30,20 +29,12 @@ _Search = Callable[[JSON], Awaitable[JSON]]
 
 def measure() -> list[Row]:
     """Return the figures for one corpus; nothing where there is none, or no server is named."""
-    if not os.environ.get(URL) or not corpora.available(CORPUS):
-        return []
-    with closing(open_engine(os.environ[URL])) as engine:
-        site = Site(engine, CORPUS)
-        try:
-            site.stage(site.stripped)
-            bodies = title_searches(CORPUS)
-            return [
-                *_turns(site, bodies, 0),
-                *_turns(site, bodies, _WRITERS),
-                *asyncio.run(_moves(site, bodies)),
-            ]
-        finally:
-            site.delete()
+    with staged(CORPUS) as site:
+        if site is None:
+            return []
+        bodies = title_searches(CORPUS)
+        turns = [row for writers in (0, _WRITERS) for row in _turns(site, bodies, writers)]
+        return [*turns, *asyncio.run(_moves(site, bodies))]
 
 
 class _Minute(NamedTuple):
