@@ -13,13 +13,19 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 from support.servers.choose import LONG, asked_for, examples, in_full, in_short
-from support.servers.lines import pytest_configure, pytest_sessionfinish, pytest_testnodedown, tell
+from support.servers.lines import (
+    pytest_configure,
+    pytest_sessionfinish,
+    pytest_testnodedown,
+    pytest_unconfigure,
+    tell,
+)
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.model.scheme import Scheme
 from shinglefold.registry import make_scheme
 
-__all__ = ["pytest_configure", "pytest_sessionfinish", "pytest_testnodedown"]
+__all__ = ["pytest_configure", "pytest_sessionfinish", "pytest_testnodedown", "pytest_unconfigure"]
 
 # A busy machine makes any example slow: time is measured by `bench`, hangs are ended by their own tests.
 settings.register_profile(
