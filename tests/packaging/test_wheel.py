@@ -152,6 +152,3 @@ def test_an_integration_installs_alone_and_passes_its_tests(name, wheel, source,
     subprocess.run([*uv, "pip", "install", "--python", python, *given], check=True)
     # Not `python -m pytest`, which would import the package from the folder.
     subprocess.run([environment / "bin" / "pytest", "-q"], cwd=folder, check=True)
-    page = (folder / "README.md").read_text("utf-8")
-    (example,) = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-    subprocess.run([python, "-c", example], cwd=tmp_path, check=True)

@@ -3,7 +3,9 @@
 import asyncio
 import json
 import random
+import re
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -138,6 +140,15 @@ def test_a_list_is_folded_twice_and_keeps_its_sources(way):
 def test_documents_without_text_are_all_kept():
     documents = [Document(page_content="", metadata={"image": number}) for number in range(3)]
     assert len(ShinglefoldCompressor().compress_documents(documents, QUERY)) == 3
+
+
+def test_the_example_of_the_readme_shows_two_texts_of_three(capsys):
+    page = Path(__file__).parents[1].joinpath("README.md").read_text("utf-8")
+    (example,) = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    exec(example, {})
+    one, other = sorted(capsys.readouterr().out.splitlines(), key=lambda line: " 31 " in line)
+    assert re.search(r"\['https://[ab]\.example'\]$", one)
+    assert other.endswith(" 31 days, which may be split by agreement. []")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,9 @@
 import asyncio
 import json
 import random
+import re
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -132,6 +134,15 @@ def test_it_stands_in_a_query_engine_and_is_stored_as_json():
 def test_nodes_without_text_are_all_kept():
     nodes = [NodeWithScore(node=ImageNode(image_url=f"https://a/{number}.png")) for number in range(3)]
     assert len(ShinglefoldPostprocessor().postprocess_nodes(nodes)) == 3
+
+
+def test_the_example_of_the_readme_shows_two_texts_of_three(capsys):
+    page = Path(__file__).parents[1].joinpath("README.md").read_text("utf-8")
+    (example,) = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    exec(example, {})
+    one, other = sorted(capsys.readouterr().out.splitlines(), key=lambda line: " 31 " in line)
+    assert re.search(r"\['https://[ab]\.example'\]$", one)
+    assert other.endswith(" 31 days, which may be split by agreement. []")
 
 
 @pytest.mark.parametrize(
