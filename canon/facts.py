@@ -13,7 +13,8 @@ import xxhash
 from shinglefold.canon.chunking import Cuttable
 from shinglefold.canon.unicode_tables import INVISIBLE, characters, homoglyph_map
 
-#: The classes of words that can be facts. ``numbers``: numbers with their units, signs and model letters;
+#: The classes of words that can be facts. ``numbers``: numbers with their units, signs and model letters, and
+#: signs that compare words (``>=``, ``≠``);
 #: ``letters``: single Latin capitals and sizes, with plus, minus or # behind them (XL, C++, Rh−);
 #: ``names``: capitalized words within sentences, but for those before models, and what stands before Chinese
 #: words for places.
@@ -70,6 +71,10 @@ _DIGITS = re.compile(r"\d+")
 #: What may belong to the digits behind it, and how far before them it may begin.
 _LEAD, _REACH = re.compile(rf"(?:{_LETTER}++-?|[<>≤≥]=?\s*|[$€₽₴¥]\s?)$"), 24
 
+#: Signs that compare what stands beside them; before numbers those of size belong to the number. A lone ``>``
+#: is none, as paths of pages have it (Home > Shoes); to ``<`` its lack is difference enough.
+_RELATION = re.compile(r"(?<![<>=!–—-])(?:(?:[<>]=|[≤≥]|<(?=\s))(?!\s*(?:[$€₽₴¥]\s?)?\d)|!=|≠)(?!=)")
+_SPELLED_OUT = str.maketrans({"≥": ">=", "≤": "<=", "≠": "!="})
 #: What may end a sentence; whether it does, the next letter decides.
 _END = re.compile(r"[。！？；]|[.!?…][\"»”’')\]]*+\s++|\n\s*+")
 #: Numbers before ``г.`` that are years.
@@ -155,7 +160,7 @@ def _numbers(plain: str) -> set[str]:
     """Return models, and the numbers of each sentence that have one unit, in their order."""
     plain = _BY.sub(r"\1×", plain)
     folded = _folded(plain)
-    found: set[str] = set()
+    found = _relations(plain)
     sentence: list[_Found] = []
     for one in _found(folded, found):
         if sentence and _is_end_between(plain, sentence[-1].end, one.start):
@@ -163,6 +168,14 @@ def _numbers(plain: str) -> set[str]:
             sentence = []
         sentence.append(one)
     return found | _runs(folded, sentence)
+
+
+def _relations(plain: str) -> set[str]:
+    """Return the signs of each sentence that compare words, in their order."""
+    if not _RELATION.search(plain):
+        return set()
+    signs = (" ".join(_RELATION.findall(one)).translate(_SPELLED_OUT) for one in _sentences(plain))
+    return {f"c:{one}" for one in signs if one}
 
 
 def _folded(plain: str) -> str:
@@ -217,7 +230,7 @@ def _found(folded: str, models: set[str]) -> Iterator[_Found]:
             models.add(f"m:{match['model'].translate(_latin()).replace('-', '')}")
             continue
         number, unit = match["number"], _unit(match)
-        signs = (match["than"] or "").strip().replace("≥", ">=").replace("≤", "<=")
+        signs = (match["than"] or "").strip().translate(_SPELLED_OUT)
         begin = match.start("number")
         if begin and folded[begin - 1] in _MINUS and _is_sign(folded[max(0, begin - 9) : begin - 1]):
             signs += "-"
