@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from shinglefold.api.opening import open  # noqa: A004
     from shinglefold.api.texts import TextPair, compare, groups, pairs
     from shinglefold.errors import ShinglefoldError
+    from shinglefold.gateway.clients import fold, unfold
     from shinglefold.model.scheme import CanonOptions, Scheme
     from shinglefold.model.values import Fingerprint, Sample, Token, TokenBatch
 
@@ -42,6 +43,7 @@ __all__ = [
     "TokenBatch",
     "__version__",
     "compare",
+    "fold",
     "fold_chunks",
     "fold_chunks_async",
     "groups",
@@ -50,6 +52,7 @@ __all__ = [
     "pairs",
     "remove",
     "setup",
+    "unfold",
     "warm",
 ]
 
@@ -66,6 +69,7 @@ _HOMES = {
     "Token": "shinglefold.model.values",
     "TokenBatch": "shinglefold.model.values",
     "compare": "shinglefold.api.texts",
+    "fold": "shinglefold.gateway.clients",
     "fold_chunks": "shinglefold.api.chunks",
     "fold_chunks_async": "shinglefold.api.chunks",
     "groups": "shinglefold.api.texts",
@@ -74,6 +78,7 @@ _HOMES = {
     "pairs": "shinglefold.api.texts",
     "remove": "shinglefold.api.index_setup",
     "setup": "shinglefold.api.index_setup",
+    "unfold": "shinglefold.gateway.clients",
     "warm": "shinglefold.api.chunks",
 }
 # `shinglefold --help` must not wait for numpy.

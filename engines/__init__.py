@@ -12,7 +12,7 @@ from shinglefold.engines.http import (
     looks_like_server,
     shown,
 )
-from shinglefold.engines.http.connection import WrappedClient, is_async_client, product_of_client
+from shinglefold.engines.http.connection import WrappedClient, is_async_client, plain_client, product_of_client
 from shinglefold.errors import ConfigError
 from shinglefold.options.validation import check_path
 
@@ -54,6 +54,7 @@ def open_engine(where: Any, canonicalizer: Any = None) -> Engine:  # noqa: ANN40
     """
     if isinstance(where, Connection):
         return _open_server(where)
+    where = plain_client(where)
     if product := product_of_client(where):
         if is_async_client(where):
             raise ConfigError(
@@ -91,6 +92,7 @@ def open_async_engine(where: Any, canonicalizer: Callable[[], Any] | None = None
         EngineError: the server does not answer.
         MissingExtra: the engine's library is not installed.
     """
+    where = plain_client(where)
     if product := product_of_client(where):
         if not is_async_client(where):
             raise ConfigError(f"{type(where).__name__} blocks: give its asynchronous variant, or use open")
@@ -110,6 +112,7 @@ def open_blocking_twin(client: Any, loop: "asyncio.AbstractEventLoop") -> Any:  
 
     Use it in threads other than that of the event loop, which must be running.
     """
+    client = plain_client(client)
     return open_engine(WrappedClient(client, loop, product_of_client(client)))
 
 

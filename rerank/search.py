@@ -67,7 +67,7 @@ class FoldedSearch(SearchSteps[Engine]):
         """
         return run(
             self._engine,
-            self._search_with_parameters(index, body, options, _merge_parameters(params, parameters)),
+            self.search_with_parameters(index, body, options, _merge_parameters(params, parameters)),
         )
 
     def msearch(
@@ -130,7 +130,7 @@ class AsyncFoldedSearch(SearchSteps[AsyncEngine]):
         """Return a page of representatives; see ``FoldedSearch.search``."""
         return await run_async(
             self._engine,
-            self._search_with_parameters(index, body, options, _merge_parameters(params, parameters)),
+            self.search_with_parameters(index, body, options, _merge_parameters(params, parameters)),
         )
 
     async def msearch(

@@ -277,7 +277,7 @@ class SearchSteps(Generic[Driven]):
         page = yield from self._scroll(request, scheme, reading_of)
         return {**page, KEY: {**page[KEY], "mode": "unfolded", "mode_reason": reason}}
 
-    def _search_with_parameters(
+    def search_with_parameters(
         self,
         index: str | None,
         body: Mapping[str, Any],
@@ -301,7 +301,7 @@ class SearchSteps(Generic[Driven]):
         each = [search_parts(one) for one in checked_searches(searches)]
         return run_together(
             [
-                self._search_with_parameters(index, body, options, {**parameters, **(own or {})})
+                self.search_with_parameters(index, body, options, {**parameters, **(own or {})})
                 for index, body, own in each
             ]
         )

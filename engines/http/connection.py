@@ -337,6 +337,12 @@ def product_of_client(given: object) -> str:
     return given.product if isinstance(given, WrappedClient) else ""
 
 
+def plain_client(given: Any) -> Any:  # noqa: ANN401 - whatever an engine is opened with
+    """Return the client behind one of ``shinglefold.fold``, anything else unchanged."""
+    door = getattr(getattr(given, "transport", None), "shinglefold_door", None) if product_of_client(given) else None
+    return given if door is None else door.plain(given)
+
+
 def is_async_client(given: object) -> bool:
     """Return whether the methods of a client are awaited."""
     if isinstance(given, WrappedClient) or not product_of_client(given):

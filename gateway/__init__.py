@@ -1,0 +1,23 @@
+"""A drop-in for the engines' own clients: searches are folded, and writes are signed, on their way.
+
+``fold`` wraps a client, ``unfold`` returns the plain one. ``Interceptor`` is their core, which knows no network.
+"""
+
+from typing import TYPE_CHECKING
+
+from shinglefold.runtime.optional_imports import lazy_attributes
+
+if TYPE_CHECKING:
+    from shinglefold.gateway.clients import fold, unfold
+    from shinglefold.gateway.interceptor import Interceptor
+
+__all__ = ["Interceptor", "fold", "unfold"]
+
+__getattr__ = lazy_attributes(
+    __name__,
+    {
+        "Interceptor": "shinglefold.gateway.interceptor",
+        "fold": "shinglefold.gateway.clients",
+        "unfold": "shinglefold.gateway.clients",
+    },
+)

@@ -1,0 +1,288 @@
+"""Bulk requests on their way to the engine: documents get fingerprints, all else keeps its bytes and its place."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from shinglefold.contracts.engine import JSON, VersionedDocument
+from shinglefold.documents import to_json
+from shinglefold.errors import InputError
+from shinglefold.gateway.indices import KnownIndices, SignedIndex, check_document
+from shinglefold.gateway.rest import (
+    Operation,
+    RestRequest,
+    RestResponse,
+    Send,
+    Steps,
+    Work,
+    failure,
+    read_lines,
+    read_value,
+    warn,
+)
+from shinglefold.gateway.updates import ROUNDS, UpdateRequest
+from shinglefold.gateway.writes import DROPPED, check_pipeline, source_of
+from shinglefold.ingest.pipeline.pipeline import Outcome
+from shinglefold.rerank.engine_calls import Call
+
+_VERBS = ("index", "create", "update", "delete")
+_CONFLICT = 409
+
+
+@dataclass(slots=True)
+class BulkItem:
+    """An action of a bulk request.
+
+    Attributes:
+        lines: those that are sent, at first those given.
+        index: signs the document; None if its index has no recipe.
+        update: a partial update whose fingerprint depends on the stored document.
+        answer: the item of the response.
+        rounds: how often a conflict is tried again.
+    """
+
+    verb: str
+    metadata: JSON
+    name: str
+    lines: list[bytes]
+    index: SignedIndex | None = None
+    update: UpdateRequest | None = None
+    answer: JSON | None = None
+    rounds: int = 0
+
+    @property
+    def id(self) -> str | None:
+        """The id of the document, if the request names one."""
+        given = self.metadata.get("_id")
+        return None if given is None else str(given)
+
+    def reply(self, status: int, body: JSON) -> None:
+        """Answer in the engine's shape, without sending the action."""
+        self.answer = {self.verb: {"_index": self.name, "_id": self.id, "status": status, **body}}
+
+    def refuse(self, reason: str) -> None:
+        """Answer that the document is refused."""
+        error = failure(reason)["error"]
+        self.reply(400, {"error": {"type": error["type"], "reason": error["reason"]}})
+
+    def send(self, verb: str, metadata: JSON, source: bytes) -> None:
+        """Send another action than the one given."""
+        self.lines = [to_json({verb: metadata}), source]
+
+
+@dataclass(slots=True)
+class _Segment:
+    """Actions that one request sends: none of them depends on what another one of them writes."""
+
+    items: list[BulkItem] = field(default_factory=list)
+    ids: set[str] = field(default_factory=set)
+    merged: set[str] = field(default_factory=set)
+
+    def takes(self, item: BulkItem) -> bool:
+        """Return whether an action may go with the others."""
+        return item.id not in (self.merged if item.update is None else self.ids)
+
+    def add(self, item: BulkItem) -> None:
+        self.items.append(item)
+        if item.id is not None:
+            self.ids.add(item.id)
+            if item.update is not None:
+                self.merged.add(item.id)
+
+
+class SignedBulks:
+    """Bulk requests with documents for an index with a recipe; others pass."""
+
+    def __init__(self, indices: KnownIndices) -> None:
+        self._indices = indices
+
+    def bulk(self, operation: Operation, request: RestRequest) -> Steps[RestResponse | None]:
+        """Send a bulk request with fingerprints, and return the response to it, in its order.
+
+        Raises:
+            MissingExtra, SchemeMismatch, ConfigError: documents of an index can't be signed here.
+            EngineError: a document that is updated can't be read.
+        """
+        items = _parse(operation, request)
+        if items is None:
+            return None
+        for name in dict.fromkeys(item.name for item in items):
+            index = yield from self._indices.target(name, request.headers)
+            for item in items:
+                item.index = index if item.name == name else item.index
+            if index is not None:
+                check_pipeline(request.parameters, name)
+        if all(item.index is None for item in items):
+            return None
+        if operation.name == "bulk_stream":
+            warn(
+                "a streamed bulk is not signed: its documents are stored without the fingerprints of their texts. "
+                "Send it by _bulk, or run `shinglefold backfill`"
+            )
+            return None
+        _prepare(items)
+        yield from self._sign(items)
+        segments: list[_Segment] = []
+        for item in items:
+            if not segments or not segments[-1].takes(item):
+                segments.append(_Segment())
+            segments[-1].add(item)
+        first, took = RestResponse(200, {}), 0
+        for place, segment in enumerate(segments):
+            answer = yield from self._send(request, segment.items)
+            if place == 0:
+                first = answer
+                if answer.failed:
+                    return answer
+            took += int(answer.body.get("took") or 0) if isinstance(answer.body, Mapping) else 0
+        return replace(first, status=200, body=_joined(items, first.body, took))
+
+    def _sign(self, items: Sequence[BulkItem]) -> Steps[None]:
+        """Sign the documents of ``index`` and ``create``."""
+        by_index: dict[int, list[BulkItem]] = {}
+        for item in items:
+            if item.index is not None and item.verb in ("index", "create"):
+                by_index.setdefault(id(item.index), []).append(item)
+        for group in by_index.values():
+            index = group[0].index
+            assert index is not None
+            documents = [(item.id, read_value(item.lines[1])) for item in group]
+            outcomes = yield Work(partial(index.sign, documents))
+            for item, outcome in zip(group, outcomes, strict=True):
+                if not _is_final(item, outcome):
+                    check_document(outcome, item.name, item.id)
+                    item.lines = [item.lines[0], source_of(outcome)]
+
+    def _send(self, request: RestRequest, items: Sequence[BulkItem]) -> Steps[RestResponse]:
+        """Send actions, those that met a conflict again; return the response to the first request."""
+        first: RestResponse | None = None
+        waiting = [item for item in items if item.answer is None]
+        rounds = 0
+        while waiting:
+            yield from self._merge([item for item in waiting if item.update is not None])
+            sent = [item for item in waiting if item.answer is None]
+            answer = RestResponse(200, {"took": 0, "items": []})
+            if sent:
+                body = b"".join(line.rstrip(b"\r\n") + b"\n" for item in sent for line in item.lines)
+                answer = yield Send(replace(request, body=body))
+            first = first or answer
+            if answer.failed or "items" not in answer.body:
+                if first is not answer or request.parameters.get("filter_path"):
+                    raise InputError(
+                        f"the engine answered a part of the bulk only: {answer.status} {answer.body}"
+                    )
+                for item in sent:
+                    item.reply(answer.status, {"error": _error_of(answer.body)})
+                return answer
+            for item, found in zip(sent, answer.body["items"], strict=True):
+                item.answer = {item.verb: next(iter(found.values()))}
+            rounds += 1
+            waiting = [item for item in sent if _met_conflict(item) and rounds < item.rounds]
+        return first or RestResponse(200, {"took": 0, "items": []})
+
+    def _merge(self, items: Sequence[BulkItem]) -> Steps[None]:
+        """Read the documents that are updated, and sign what they become."""
+        by_name: dict[str, list[BulkItem]] = {}
+        for item in items:
+            item.answer = None
+            by_name.setdefault(item.name, []).append(item)
+        for name, group in by_name.items():
+            routings = [_routing(item) for item in group]
+            found = yield Call("read", (name, [str(item.id) for item in group], (), routings))
+            yield from self._merge_found(list(zip(group, found, strict=True)))
+
+    def _merge_found(self, pairs: Sequence[tuple[BulkItem, VersionedDocument | None]]) -> Steps[None]:
+        chosen: list[tuple[BulkItem, VersionedDocument | None, Any]] = []
+        for item, found in pairs:
+            assert item.update is not None
+            document = item.update.inserted() if found is None else item.update.merged(found)
+            if document is not None:
+                chosen.append((item, found, document))
+        if not chosen:
+            return
+        index = chosen[0][0].index
+        assert index is not None
+        outcomes = yield Work(partial(index.sign, [(item.id, document) for item, _, document in chosen]))
+        for (item, found, _), outcome in zip(chosen, outcomes, strict=True):
+            if _is_final(item, outcome):
+                continue
+            assert item.update is not None
+            metadata = {name: value for name, value in item.metadata.items() if name != "retry_on_conflict"}
+            if found is None:
+                check_document(outcome, item.name, item.id)
+                item.send("create", metadata, source_of(outcome))
+                continue
+            if "if_seq_no" not in metadata:
+                metadata |= {"if_seq_no": found.guard.seq_no, "if_primary_term": found.guard.primary_term}
+            item.send("update", metadata, to_json(item.update.signed(found, outcome)))
+
+
+def _parse(operation: Operation, request: RestRequest) -> list[BulkItem] | None:
+    """Return the actions of a body; None if the engine has to say what is wrong with it."""
+    items: list[BulkItem] = []
+    try:
+        lines = iter(read_lines(request.body or b""))
+        for line in lines:
+            ((verb, metadata),) = read_value(line).items()
+            given = [line] if verb == "delete" else [line, next(lines)]
+            metadata = metadata or {}
+            name = metadata.get("_index", operation.index)
+            if verb not in _VERBS or not isinstance(name, str):
+                return None
+            items.append(BulkItem(verb, metadata, name, given))
+            for source in given[1:]:
+                read_value(source)
+    except (ValueError, AttributeError, StopIteration):
+        return None
+    return items
+
+
+def _prepare(items: Sequence[BulkItem]) -> None:
+    """Take fingerprints of clients out of partial updates, and find those that need the stored document."""
+    for item in items:
+        if item.index is None or item.verb == "delete":
+            continue
+        check_pipeline(item.metadata, item.name)
+        if item.verb != "update" or item.id is None:
+            continue
+        body = read_value(item.lines[1])
+        update = UpdateRequest.of(item.index, item.id, body)
+        if update.needs_document:
+            item.update = update
+            own_guard = "if_seq_no" in item.metadata
+            item.rounds = 1 if own_guard else max(ROUNDS, int(item.metadata.get("retry_on_conflict") or 0))
+        elif update.body != body:
+            item.lines = [item.lines[0], to_json(update.body)]
+
+
+def _is_final(item: BulkItem, outcome: Outcome | str) -> bool:
+    """Return whether an action is answered without the engine; answer it."""
+    if isinstance(outcome, str):
+        item.refuse(outcome)
+    elif outcome.status == "dropped":
+        item.reply(200, dict(DROPPED))
+    return item.answer is not None
+
+
+def _met_conflict(item: BulkItem) -> bool:
+    return (
+        item.update is not None
+        and item.answer is not None
+        and item.answer[item.verb].get("status") == _CONFLICT
+    )
+
+
+def _routing(item: BulkItem) -> str | None:
+    given = item.metadata.get("routing", item.metadata.get("_routing"))
+    return None if given is None else str(given)
+
+
+def _error_of(body: object) -> Any:  # noqa: ANN401 - JSON
+    return body.get("error", body) if isinstance(body, Mapping) else body
+
+
+def _joined(items: Sequence[BulkItem], first: Any, took: int) -> JSON:  # noqa: ANN401 - JSON
+    answers = [item.answer for item in items]
+    errors = any("error" in next(iter(one.values())) for one in answers if one)
+    return {**first, "took": took, "errors": errors, "items": answers}

@@ -1,0 +1,232 @@
+"""``fold``: a client of opensearch-py or elasticsearch-py whose searches are folded and whose writes are signed."""
+
+import asyncio
+from contextvars import ContextVar
+from functools import cache, partial
+from typing import Any, TypeVar
+
+from shinglefold.api.index_options import IndexOptions
+from shinglefold.engines import open_async_engine, open_blocking_twin, open_engine
+from shinglefold.engines.http.connection import is_async_client, plain_client, product_of_client
+from shinglefold.errors import ShinglefoldError
+from shinglefold.gateway.dialects import Caller, Dialect, ElasticsearchDialect, OpenSearchDialect
+from shinglefold.gateway.interceptor import Interceptor
+from shinglefold.gateway.rest import Send, Steps, Work, operation_of
+from shinglefold.options.validation import expected
+from shinglefold.rerank import AsyncFoldedSearch, FoldedSearch
+from shinglefold.rerank.engine_calls import Call
+from shinglefold.runtime.sans_io import run, run_async
+from shinglefold.settings import load_settings
+
+Client = TypeVar("Client")
+_SEARCH = "search"
+
+
+def fold(client: Client, *, always: bool = False, **options: Any) -> Client:  # noqa: ANN401 - of shinglefold.open
+    """Return a client of the same class whose searches are folded and whose writes are signed.
+
+    Searches with ``ext.dedup`` in the body are folded, as by ``shinglefold.open(client, index).search``. What is
+    written to an index that was set up gets its fingerprint. All else is sent unchanged. The client that was given
+    stays as it is, and shares its connections.
+
+    Args:
+        client: of opensearch-py 3, elasticsearch 8 or 9, blocking or asynchronous.
+        always: fold searches of indices that were set up, also without ``ext.dedup``.
+        options: ``similarity``, ``dedup``, ``cursor_key``, ``seal_key`` and ``on_trouble`` of ``shinglefold.open``.
+
+    Raises:
+        ConfigError: it is no client, or an option is not valid.
+    """
+    if not product_of_client(client):
+        raise expected("client", "a client of opensearch-py or elasticsearch-py", type(client).__name__)
+    given: Any = plain_client(client)
+    kind = _AsyncDoor if is_async_client(given) else _Door
+    made: Client = kind(given, IndexOptions.parse(**options), always=always).client
+    return made
+
+
+def unfold(client: Client) -> Client:
+    """Return the plain client behind one of ``fold``; another one unchanged."""
+    found: Client = plain_client(client)
+    return found
+
+
+#: The caller for whom requests of the engine are sent.
+_caller: ContextVar[Caller] = ContextVar("shinglefold_caller")
+
+
+@cache
+def _transport_class(kind: type) -> type:
+    """Return a subclass of a transport whose requests go through a function.
+
+    Its objects share all state with the transport they are made of: pool, sniffing, dead nodes.
+    """
+
+    def perform_request(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        return self.shinglefold_perform(*args, **kwargs)
+
+    members = {
+        "__slots__": ("shinglefold_door", "shinglefold_perform"),
+        "__module__": kind.__module__,
+        "perform_request": perform_request,
+    }
+    return type(kind.__name__, (kind,), members)
+
+
+def _transport(given: Any, door: Any, perform: Any) -> Any:  # noqa: ANN401 - the clients' own types
+    made = object.__new__(_transport_class(type(given)))
+    made.__dict__ = given.__dict__
+    made.shinglefold_door, made.shinglefold_perform = door, perform
+    return made
+
+
+def _copy(part: Any, replaced: dict[int, Any]) -> Any:  # noqa: ANN401 - the clients' own types
+    """Return a copy of a client, or of a part of one, with the parts that know it copied as well.
+
+    Args:
+        replaced: what is put in place of objects, by their id.
+    """
+    made = replaced[id(part)] = object.__new__(type(part))
+    for name, value in vars(part).items():
+        if id(value) not in replaced and type(value).__module__.partition(".")[0] in (
+            "opensearchpy",
+            "elasticsearch",
+        ):
+            own = getattr(value, "__dict__", {})
+            if any(id(one) in replaced for one in own.values()):
+                _copy(value, replaced)
+        made.__dict__[name] = replaced.get(id(value), value)
+    return made
+
+
+def _with_transport(client: Any, transport: Any) -> Any:  # noqa: ANN401 - the clients' own types
+    """Return a copy of a client that sends through another transport."""
+    return _copy(client, {id(client.transport): transport})
+
+
+class _ClientDoor:
+    """What both kinds of doors have: the folded client, and how requests are read and answered."""
+
+    kind: Any
+    opened: Any
+
+    def __init__(self, given: Any, options: IndexOptions, *, always: bool) -> None:  # noqa: ANN401
+        self.given, self._transport = given, given.transport
+        opensearch = product_of_client(given) == "opensearch"
+        self._dialect: Dialect = OpenSearchDialect() if opensearch else ElasticsearchDialect()
+        self._beneath = _with_transport(given, _transport(self._transport, None, self._perform_for_caller))
+        if hasattr(self._beneath, "_ignore_status"):
+            self._beneath._ignore_status = ()  # noqa: SLF001 - the engine wants to see errors
+        self.engine = type(self).opened(self._beneath)
+        self._interceptor = Interceptor(self.engine, self.kind, options, load_settings(), always=always)
+        self.client = _with_transport(given, _transport(self._transport, self, self.perform))
+
+    def perform(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        """Answer a request in place of the transport."""
+        raise NotImplementedError
+
+    def _perform_for_caller(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        """Send a request of the engine as the caller's own are sent."""
+        raise NotImplementedError
+
+    def plain(self, client: Any) -> Any:  # noqa: ANN401 - the clients' own types
+        """Return the plain client behind a folded one, or behind one with other options."""
+        return self.given if client is self.client else _with_transport(client, self._transport)
+
+    def _begin(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Steps[Any], Caller] | None:
+        """Return the steps that answer a request, and its caller; None if it passes."""
+        method, target = (*args, *(kwargs[name] for name in ("method", "url", "target") if name in kwargs))[
+            :2
+        ]
+        operation = operation_of(method, target.partition("?")[0])
+        if operation is None:
+            return None
+        request, caller = self._dialect.read(self._transport, operation.name == _SEARCH, args, kwargs)
+        steps = self._interceptor.steps(request)
+        return None if steps is None else (steps, caller)
+
+
+class _Door(_ClientDoor):
+    """The door of a blocking client."""
+
+    kind = FoldedSearch
+    opened = staticmethod(open_engine)
+
+    def perform(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - see the base
+        begun = self._begin(args, kwargs)
+        if begun is None:
+            return self._transport.perform_request(*args, **kwargs)
+        steps, caller = begun
+        token = _caller.set(caller)
+        try:
+            answer = run(steps, partial(self._answer, caller))
+        except ShinglefoldError as error:
+            return self._dialect.fail(error, caller)
+        finally:
+            _caller.reset(token)
+        if answer is None:
+            return self._transport.perform_request(*args, **kwargs)
+        return self._dialect.give(answer, caller, self._transport)
+
+    def _answer(self, caller: Caller, request: Any) -> Any:  # noqa: ANN401 - what steps yield
+        if isinstance(request, Work):
+            return request.function()
+        if isinstance(request, Call):
+            return request.on(self.engine)
+        assert isinstance(request, Send)
+        args, kwargs = self._dialect.write(request.request, caller)
+        try:
+            return self._dialect.response(self._transport.perform_request(*args, **kwargs), caller)
+        except self._dialect.errors as error:
+            return self._dialect.refusal(error)
+
+    def _perform_for_caller(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - see the base
+        caller = _caller.get()
+        answer = self._transport.perform_request(*args, **self._dialect.as_caller(kwargs, caller))
+        self._dialect.response(answer, caller)
+        return answer
+
+
+class _AsyncDoor(_ClientDoor):
+    """The door of an asynchronous client."""
+
+    kind = AsyncFoldedSearch
+    opened = staticmethod(open_async_engine)
+
+    async def perform(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - see the base
+        begun = self._begin(args, kwargs)
+        if begun is None:
+            return await self._transport.perform_request(*args, **kwargs)
+        steps, caller = begun
+        token = _caller.set(caller)
+        try:
+            answer = await run_async(steps, partial(self._answer, caller))
+        except ShinglefoldError as error:
+            return self._dialect.fail(error, caller)
+        finally:
+            _caller.reset(token)
+        if answer is None:
+            return await self._transport.perform_request(*args, **kwargs)
+        return self._dialect.give(answer, caller, self._transport)
+
+    async def _answer(self, caller: Caller, request: Any) -> Any:  # noqa: ANN401 - what steps yield
+        if isinstance(request, Work):
+            # Dictionaries and long texts would stop the event loop.
+            return await asyncio.to_thread(request.function)
+        if isinstance(request, Call):
+            if request.method == "tiebreaker":
+                twin = partial(open_blocking_twin, self._beneath, asyncio.get_running_loop())
+                return await asyncio.to_thread(lambda: twin().tiebreaker())
+            return await request.on(self.engine)
+        assert isinstance(request, Send)
+        args, kwargs = self._dialect.write(request.request, caller)
+        try:
+            return self._dialect.response(await self._transport.perform_request(*args, **kwargs), caller)
+        except self._dialect.errors as error:
+            return self._dialect.refusal(error)
+
+    async def _perform_for_caller(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - see the base
+        caller = _caller.get()
+        answer = await self._transport.perform_request(*args, **self._dialect.as_caller(kwargs, caller))
+        self._dialect.response(answer, caller)
+        return answer

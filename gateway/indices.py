@@ -1,0 +1,222 @@
+"""The indices that requests name: which of them carry a recipe, and what signs documents for them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from time import monotonic
+from typing import Any
+
+from shinglefold.api.index_recipe import common_recipe
+from shinglefold.contracts.engine import JSON, Document
+from shinglefold.errors import ConfigError, IndexMissing, PermissionDenied
+from shinglefold.gateway.rest import RestRequest, RestResponse, Send, Steps, path_of, warn
+from shinglefold.ingest import Pipeline
+from shinglefold.ingest.index_mapping import overwrite_refusal
+from shinglefold.ingest.pipeline.field_usage import source_fields
+from shinglefold.ingest.pipeline.pipeline import Outcome
+from shinglefold.ingest.pipeline.steps import METADATA
+from shinglefold.ingest.writing.worker_pool import process_block
+from shinglefold.model.recipe import Recipe, has_recipe, missing_recipe
+from shinglefold.model.seal import Seal, check_sealed
+from shinglefold.model.stored_fingerprint import without_fingerprint
+from shinglefold.registry import check_versions
+from shinglefold.rerank.engine_calls import Call
+from shinglefold.rerank.index_recipes import VALID_SECONDS, index_names
+from shinglefold.runtime.recent import RecentlyUsed
+from shinglefold.settings import Settings
+
+Mappings = Mapping[str, JSON]
+
+
+@dataclass(eq=False)
+class SignedIndex:
+    """An index whose documents get fingerprints by its recipe; threads may share it."""
+
+    name: str
+    recipe: Recipe
+    settings: Settings
+    _lock: Lock = field(default_factory=Lock)
+    _made: Pipeline | None = None
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The pipeline of the recipe.
+
+        Raises:
+            MissingExtra, SchemeMismatch: a language is not installed, or in another version.
+            ConfigError: the settings lack the key of the seal.
+        """
+        if self._made is None:
+            check_versions(self.recipe.scheme.languages)
+            key = self.settings.seal_key
+            seal = Seal.parse(key) if key and self.recipe.sealed else None
+            check_sealed(self.recipe.sealed, seal, f"index {self.name!r}")
+            self._made = Pipeline.from_json(self.recipe.pipeline, self.recipe.scheme, seal=seal)
+        return self._made
+
+    def bare(self, document: Any) -> Any:  # noqa: ANN401 - JSON
+        """Return a document without a fingerprint that its client brought."""
+        return without_fingerprint(document, self.recipe.field)
+
+    def sign(self, documents: Sequence[tuple[str | None, Any]]) -> list[Outcome | str]:
+        """Return what the pipeline makes of documents, each with its id; for one that it can't take the reason.
+
+        Raises:
+            MissingExtra, SchemeMismatch, ConfigError: see ``pipeline``.
+        """
+        reasons = [self._refusal(document) for _, document in documents]
+        block: list[Document] = [
+            {**({} if id_ is None else {"_id": id_}), **self.bare(document)}
+            for (id_, document), reason in zip(documents, reasons, strict=True)
+            if not reason
+        ]
+        with self._lock:
+            outcomes = iter(process_block(self.pipeline, block).outcomes)
+        made: list[Outcome | str] = []
+        for reason in reasons:
+            outcome = reason or next(outcomes)
+            failed = not isinstance(outcome, str) and outcome.status == "failed"
+            made.append(str(outcome.failure) if failed and not isinstance(outcome, str) else outcome)
+        return made
+
+    def touches(self, document: Mapping[str, Any]) -> bool:
+        """Return whether a partial document has a field that the pipeline reads."""
+        with self._lock:
+            steps = self.pipeline.steps
+        read = source_fields(steps)
+        if read is None or any(step.condition is not None for step in steps):
+            return True
+        tops = {name.removeprefix("_source.").partition(".")[0] for name in read}
+        return any(str(name).partition(".")[0] in tops for name in document)
+
+    def _refusal(self, document: Any) -> str:  # noqa: ANN401 - JSON
+        if not isinstance(document, Mapping):
+            return "the document is not an object"
+        for name in METADATA:
+            if name in document:
+                return f"Field [{name}] is a metadata field and cannot be added inside a document."
+        return overwrite_refusal(document, self.recipe.field)
+
+
+class KnownIndices:
+    """The mappings behind names, kept for some seconds, and the indices that documents are signed for."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._mappings: RecentlyUsed[str, tuple[float, Mappings | None]] = RecentlyUsed(256)
+        self._signed: RecentlyUsed[str, SignedIndex] = RecentlyUsed(64)
+        self._targets: RecentlyUsed[str, tuple[float, SignedIndex | None]] = RecentlyUsed(256)
+
+    def recipe(self, index: str) -> Steps[Recipe | None]:
+        """Return the recipe of the indices that a search names, None if none of them has one.
+
+        Of several recipes it is the first one: what does not fit it is told by the search.
+
+        Raises:
+            SchemeMismatch, ConfigError: another version of shinglefold made it.
+        """
+        when, known = self._mappings.get(index) or (0.0, None)
+        if monotonic() - when > VALID_SECONDS:
+            known = yield from self._read(index)
+            self._mappings.put(index, (monotonic(), known))
+        for name, found in (known or {}).items():
+            if has_recipe(found):
+                return Recipe.of(found, name)
+        return None
+
+    def target(self, name: str, headers: Mapping[str, str]) -> Steps[SignedIndex | None]:
+        """Return the index that a write under a name goes to, None if it has no recipe.
+
+        Raises:
+            SchemeMismatch, ConfigError: its recipe can't be read, or the name means several indices of
+                different recipes.
+        """
+        when, known = self._targets.get(name) or (0.0, None)
+        if monotonic() - when <= VALID_SECONDS:
+            return known
+        made: SignedIndex | None = None
+        recipe = yield from self._target_recipe(name, headers)
+        if recipe is not None:
+            made = self._signed.get(name)
+            if made is None or made.recipe != recipe:
+                made = SignedIndex(name, recipe, self._settings)
+                self._signed.put(name, made)
+        # A missing index may be made by the next request.
+        self._targets.put(name, (monotonic(), made))
+        return made
+
+    def _target_recipe(self, name: str, headers: Mapping[str, str]) -> Steps[Recipe | None]:
+        found = yield from self._read(name)
+        if found is None:
+            warn(
+                f"the mappings of {name!r} may not be read: if the index has a recipe, documents are stored "
+                "without fingerprints. Allow the user view_index_metadata, or run `shinglefold backfill` later"
+            )
+            return None
+        if not found:
+            found = yield from self._template(name, headers)
+        if not any(map(has_recipe, found.values())):
+            return None
+        if not all(map(has_recipe, found.values())):
+            found = yield from self._write_index(name, found, headers)
+        if not any(map(has_recipe, found.values())):
+            return None
+        return common_recipe(
+            found,
+            lambda index: missing_recipe(found[index], index),
+            lambda first, other: (
+                f"the indices {first[0]!r} and {other[0]!r} behind {name!r} have different recipes: write to "
+                "one by its own name, or set both up alike"
+            ),
+        )
+
+    def _read(self, index: str) -> Steps[Mappings | None]:
+        """Return the mappings of each index behind a name; None if they may not be read."""
+        found: dict[str, JSON] = {}
+        for name in index_names(index):
+            try:
+                found |= yield Call("all_mappings", (name,))
+            except IndexMissing:
+                continue
+            except PermissionDenied:
+                return None
+        return found
+
+    def _template(self, name: str, headers: Mapping[str, str]) -> Steps[Mappings]:
+        """Return the mappings that a missing index would get from its template."""
+        answer = yield from _ask("POST", path_of("_index_template", "_simulate_index", name), headers)
+        template = {} if answer.failed else answer.body.get("template") or {}
+        return {name: template.get("mappings") or {}}
+
+    def _write_index(self, name: str, found: Mappings, headers: Mapping[str, str]) -> Steps[Mappings]:
+        """Return those of several indices that documents go to."""
+        if all(index.startswith(".ds-") for index in found):
+            newest = max(found, key=lambda index: index.rpartition("-")[2])
+            return {newest: found[newest]}
+        answer = yield from _ask("GET", path_of("_alias", name), headers)
+        aliases = {} if answer.failed else answer.body
+        for index, entry in aliases.items():
+            if (entry.get("aliases") or {}).get(name, {}).get("is_write_index") and index in found:
+                return {index: found[index]}
+        return found
+
+
+def _ask(method: str, path: str, headers: Mapping[str, str]) -> Steps[RestResponse]:
+    """Return the response to a request without a body, under the headers of another one."""
+    kept = {key: value for key, value in headers.items() if key.lower() != "content-type"}
+    answer: RestResponse = yield Send(RestRequest(method, path, headers=kept))
+    return answer
+
+
+def check_document(outcome: Outcome, name: str, id_: str | None) -> None:
+    """Check that a pipeline left a document its index and its id.
+
+    Raises:
+        ConfigError: it changed one of them.
+    """
+    document = outcome.document or {}
+    if document.get("_index", name) != name or document.get("_id", id_) != id_ or "_routing" in document:
+        raise ConfigError(
+            f"the pipeline of {name!r} sets the index, the id or the routing of documents, which a request "
+            "has set already: write them with shinglefold.open(…).index"
+        )

@@ -1,0 +1,59 @@
+"""The interceptor: what becomes of a request of the engines' REST API, as a generator that knows no network."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from shinglefold.api.index_options import IndexOptions
+from shinglefold.gateway.bulk import SignedBulks
+from shinglefold.gateway.indices import KnownIndices
+from shinglefold.gateway.rest import Operation, RestRequest, RestResponse, Steps, operation_of
+from shinglefold.gateway.searches import FoldedSearches
+from shinglefold.gateway.writes import SignedWrites
+from shinglefold.rerank.search_steps import SearchSteps
+from shinglefold.settings import Settings
+
+_Handler = Callable[[Operation, RestRequest], Steps[RestResponse | None]]
+
+
+class Interceptor:
+    """Folds searches and signs writes of indices that carry a recipe; whatever else is asked passes.
+
+    Args:
+        engine: an engine, blocking or awaited, which says what it can; it is not called.
+        kind: ``FoldedSearch`` or ``AsyncFoldedSearch``, as the engine blocks or is awaited.
+        options: as of ``shinglefold.open``.
+        always: fold searches that have no ``ext.dedup``, too.
+    """
+
+    def __init__(
+        self,
+        engine: Any,  # noqa: ANN401 - blocking or awaited
+        kind: type[SearchSteps[Any]],
+        options: IndexOptions,
+        settings: Settings,
+        *,
+        always: bool = False,
+    ) -> None:
+        indices = KnownIndices(settings)
+        searches = FoldedSearches(engine, kind, options, settings, indices, always=always)
+        writes, bulks = SignedWrites(indices), SignedBulks(indices)
+        self._handlers: Mapping[str, _Handler] = {
+            "search": searches.search,
+            "msearch": searches.msearch,
+            "bulk": bulks.bulk,
+            "bulk_stream": bulks.bulk,
+            "index": writes.write,
+            "create": writes.write,
+            "update": writes.update,
+            "update_by_query": writes.unsigned,
+            "reindex": writes.unsigned,
+        }
+
+    def steps(self, request: RestRequest) -> Steps[RestResponse | None] | None:
+        """Return the steps that answer a request; None if it passes.
+
+        The steps yield ``Call`` (to an engine), ``Send`` (a request to forward) and ``Work``. They return the
+        response, or None if the request passes unchanged. Errors of the engine are raised at the ``yield``.
+        """
+        operation = operation_of(request.method, request.path)
+        return None if operation is None else self._handlers[operation.name](operation, request)

@@ -1,0 +1,132 @@
+"""Requests and responses of the engines' REST API, and what an interceptor yields to have them sent."""
+
+import json
+import logging
+import warnings
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import quote, unquote
+
+from shinglefold.contracts.engine import JSON
+
+Result = TypeVar("Result")
+#: Yields ``Call``, ``Send`` and ``Work``, is sent their answers, returns the result.
+Steps = Generator[Any, Any, Result]
+_log = logging.getLogger("shinglefold.gateway")
+
+
+@dataclass(frozen=True, slots=True)
+class RestRequest:
+    """A request: ``path`` is percent-encoded and without parameters.
+
+    ``body``: bytes, or what the client was given for a search; None without one.
+    """
+
+    method: str
+    path: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class RestResponse:
+    """A response: its status and its JSON. ``native``: what the client's transport returned or raised."""
+
+    status: int
+    body: Any
+    native: Any = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether the engine refused the request."""
+        return self.status >= 400 or not isinstance(self.body, Mapping)
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Send a request to the engine; the answer is its ``RestResponse``."""
+
+    request: RestRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Run a function that takes its time, such as one that signs; the answer is what it returns."""
+
+    function: Callable[[], Any]
+
+
+class Operation(NamedTuple):
+    """What a request does: the name of an endpoint, and the index and the id in its path."""
+
+    name: str
+    index: str | None = None
+    id: str | None = None
+
+
+_OF_ALL = {
+    ("_search",): ("search", ("GET", "POST")),
+    ("_msearch",): ("msearch", ("GET", "POST")),
+    ("_bulk",): ("bulk", ("PUT", "POST")),
+    ("_bulk", "stream"): ("bulk_stream", ("PUT", "POST")),
+    ("_reindex",): ("reindex", ("POST",)),
+}
+_OF_INDEX = {
+    **{path: made for path, made in _OF_ALL.items() if path != ("_reindex",)},
+    ("_doc",): ("index", ("POST",)),
+    ("_update_by_query",): ("update_by_query", ("POST",)),
+}
+_OF_DOCUMENT = {
+    "_doc": ("index", ("PUT", "POST")),
+    "_create": ("create", ("PUT", "POST")),
+    "_update": ("update", ("POST",)),
+}
+
+
+def operation_of(method: str, path: str) -> Operation | None:
+    """Return what a request does; None if it is none of the operations that are intercepted."""
+    parts = tuple(unquote(part) for part in path.strip("/").split("/"))
+    index, rest, id_ = None, parts, None
+    found = _OF_ALL.get(parts)
+    if (found is None and parts[0] and not parts[0].startswith("_")) or parts[0] == "_all":
+        index, rest = parts[0], parts[1:]
+        found = _OF_INDEX.get(rest)
+        if found is None and len(rest) == 2:
+            found, id_ = _OF_DOCUMENT.get(rest[0]), rest[1]
+    if found is None or method.upper() not in found[1]:
+        return None
+    return Operation(found[0], index, id_)
+
+
+def path_of(*parts: str) -> str:
+    """Return a path of parts, percent-encoded."""
+    return "/" + "/".join(quote(part, safe=",*") for part in parts)
+
+
+def read_value(given: Any) -> Any:  # noqa: ANN401 - JSON
+    """Return the JSON in bytes or a text; other values unchanged.
+
+    Raises:
+        ValueError: it is not JSON.
+    """
+    return json.loads(given) if isinstance(given, bytes | str) else given
+
+
+def read_lines(body: bytes | str) -> list[bytes]:
+    """Return the lines of a body of several JSON values, without empty ones."""
+    given = body.encode("utf-8", "surrogatepass") if isinstance(body, str) else body
+    return [line for line in given.split(b"\n") if line.strip()]
+
+
+def failure(reason: str, status: int = 400, kind: str = "illegal_argument_exception") -> JSON:
+    """Return the body of a refusal in the engines' shape."""
+    cause = {"type": kind, "reason": reason}
+    return {"error": {"root_cause": [cause], **cause}, "status": status}
+
+
+def warn(message: str) -> None:
+    """Warn that documents are stored without the fingerprint of their text, and log it."""
+    _log.warning("%s", message)
+    warnings.warn(message, UserWarning, stacklevel=2)

@@ -1,0 +1,158 @@
+"""Writes of one document on their way to the engine: each gets the fingerprint of its text."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from shinglefold.documents import to_json
+from shinglefold.gateway.indices import KnownIndices, check_document
+from shinglefold.gateway.rest import (
+    Operation,
+    RestRequest,
+    RestResponse,
+    Send,
+    Steps,
+    Work,
+    failure,
+    path_of,
+    read_value,
+    warn,
+)
+from shinglefold.gateway.updates import ROUNDS, UpdateRequest
+from shinglefold.ingest.pipeline.pipeline import Outcome
+from shinglefold.rerank.engine_calls import Call
+
+#: What an engine answers to a document that a pipeline drops.
+DROPPED = {"_version": -3, "result": "noop", "_shards": {"total": 0, "successful": 0, "failed": 0}}
+_CONFLICT = 409
+
+
+def check_pipeline(parameters: Mapping[str, Any], index: str) -> None:
+    """Warn if a write names a pipeline of the server, which may change texts after they are signed."""
+    if parameters.get("pipeline", "_none") != "_none":
+        warn(
+            f"the pipeline {parameters['pipeline']!r} of the server may change documents of {index!r} after they "
+            f"are signed. If it changes their texts, run `shinglefold backfill {index}`"
+        )
+
+
+class SignedWrites:
+    """Writes of one document to an index with a recipe; to others they pass."""
+
+    def __init__(self, indices: KnownIndices) -> None:
+        self._indices = indices
+
+    def write(self, operation: Operation, request: RestRequest) -> Steps[RestResponse | None]:
+        """Store a document with its fingerprint, and return the engine's response.
+
+        Raises:
+            MissingExtra, SchemeMismatch, ConfigError: no document of the index can be signed here.
+        """
+        name, id_ = str(operation.index), operation.id
+        index = yield from self._indices.target(name, request.headers)
+        if index is None:
+            return None
+        try:
+            document = read_value(request.body)
+        except ValueError:
+            # The engine refuses it in its own words.
+            return None
+        check_pipeline(request.parameters, name)
+        (outcome,) = yield Work(partial(index.sign, [(id_, document)]))
+        answer = _refused(outcome, name, id_)
+        if answer is None:
+            assert isinstance(outcome, Outcome)
+            check_document(outcome, name, id_)
+            answer = yield Send(replace(request, body=source_of(outcome)))
+        return answer
+
+    def update(self, operation: Operation, request: RestRequest) -> Steps[RestResponse | None]:
+        """Update a document with the fingerprint of what it becomes, and return the engine's response.
+
+        Raises:
+            As ``write``. EngineError: the document can't be read.
+        """
+        name, id_ = str(operation.index), str(operation.id)
+        index = yield from self._indices.target(name, request.headers)
+        if index is None:
+            return None
+        try:
+            body = read_value(request.body)
+        except ValueError:
+            return None
+        update = UpdateRequest.of(index, id_, body)
+        if not update.needs_document:
+            return None if update.body == body else (yield Send(replace(request, body=to_json(update.body))))
+        own_guard = "if_seq_no" in request.parameters
+        answer = RestResponse(_CONFLICT, None)
+        for _ in range(
+            1 if own_guard else max(ROUNDS, int(request.parameters.get("retry_on_conflict") or 0))
+        ):
+            answer = yield from self._update_once(update, request, own_guard=own_guard)
+            if answer.status != _CONFLICT:
+                break
+        return answer
+
+    def _update_once(
+        self, update: UpdateRequest, request: RestRequest, *, own_guard: bool
+    ) -> Steps[RestResponse]:
+        index, id_ = update.index, update.id
+        routing = request.parameters.get("routing")
+        (found,) = yield Call("read", (index.name, [id_], (), [routing]))
+        kept = {name: value for name, value in request.parameters.items() if name != "retry_on_conflict"}
+        if found is None:
+            document = update.inserted()
+            if document is None:
+                return (yield Send(replace(request, body=to_json(update.body))))
+            (outcome,) = yield Work(partial(index.sign, [(id_, document)]))
+            refused = _refused(outcome, index.name, id_)
+            if refused is not None:
+                return refused
+            check_document(outcome, index.name, id_)
+            for name in ("_source", "_source_includes", "_source_excludes", "lang"):
+                kept.pop(name, None)
+            path = path_of(index.name, "_create", id_)
+            return (yield Send(replace(request, path=path, parameters=kept, body=source_of(outcome))))
+        (outcome,) = yield Work(partial(index.sign, [(id_, update.merged(found))]))
+        refused = _refused(outcome, index.name, id_)
+        if refused is not None:
+            return refused
+        if not own_guard:
+            kept |= {"if_seq_no": found.guard.seq_no, "if_primary_term": found.guard.primary_term}
+        body = to_json(update.signed(found, outcome))
+        return (yield Send(replace(request, parameters=kept, body=body)))
+
+    def unsigned(self, operation: Operation, request: RestRequest) -> Steps[None]:
+        """Warn that a request writes documents which can't be signed on their way; it passes."""
+        try:
+            body = read_value(request.body) or {}
+        except ValueError:
+            return
+        name = operation.index
+        if operation.name == "reindex":
+            name = str((body.get("dest") or {}).get("index", ""))
+        elif "script" not in body and "pipeline" not in request.parameters:
+            # It writes the documents again as they are.
+            return
+        index = (yield from self._indices.target(name, request.headers)) if name else None
+        if index is not None:
+            warn(
+                f"{operation.name.replace('_', ' ')} writes documents to {name!r} whose fingerprints may be stale "
+                f"or missing. Run `shinglefold backfill {name}`"
+            )
+
+
+def source_of(outcome: Outcome) -> bytes:
+    """Return the source of a signed document as JSON."""
+    document = outcome.document or {}
+    return to_json({name: value for name, value in document.items() if name not in ("_id", "_index")})
+
+
+def _refused(outcome: Outcome | str, index: str, id_: str | None) -> RestResponse | None:
+    """Return the response for a document that is not sent; None for one that is."""
+    if isinstance(outcome, str):
+        return RestResponse(400, failure(outcome))
+    if outcome.status == "dropped":
+        return RestResponse(200, {"_index": index, "_id": id_, **DROPPED})
+    return None

@@ -1,0 +1,390 @@
+"""Folded clients on real servers: every request as the plain client answers it, folded or signed where it should be."""
+
+import asyncio
+import inspect
+import warnings
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import shinglefold
+from shinglefold import fold, unfold
+from shinglefold.examples import articles
+from shinglefold.model.stored_fingerprint import without_fingerprint
+
+FIELD = "_dedup"
+BRIDGE = {"query": {"match": {"title": "мост"}}, "size": 3}
+FOLDED = {**BRIDGE, "ext": {"dedup": {}}}
+TEXT = "Über den Fluss führt seit gestern eine neue Brücke, die Fußgänger und Radfahrer kostenlos nutzen dürfen."
+OTHER = "Im Rathaus wurde am Montag über den Haushalt des kommenden Jahres beraten, und beschlossen wurde nichts."
+MAPPINGS = {"properties": {"title": {"type": "text"}, "body": {"type": "text"}, "views": {"type": "long"}}}
+
+
+def a_client(product: str, url: str, *, awaited: bool) -> Any:
+    if product == "opensearch":
+        from opensearchpy import AsyncOpenSearch, OpenSearch
+
+        return (AsyncOpenSearch if awaited else OpenSearch)(url)
+    from elasticsearch import AsyncElasticsearch, Elasticsearch
+
+    return (AsyncElasticsearch if awaited else Elasticsearch)(url)
+
+
+def errors(product: str) -> SimpleNamespace:
+    if product == "opensearch":
+        import opensearchpy as package
+
+        return SimpleNamespace(missing=package.NotFoundError, broken=package.RequestError)
+    import elasticsearch as package
+
+    return SimpleNamespace(missing=package.NotFoundError, broken=package.BadRequestError)
+
+
+def helpers(product: str) -> Any:
+    if product == "opensearch":
+        from opensearchpy import helpers
+    else:
+        from elasticsearch import helpers
+    return helpers
+
+
+def plain(answer: Any) -> Any:
+    """An answer as JSON, without what differs from one request to the next."""
+    body = getattr(answer, "body", answer)
+    if isinstance(body, dict):
+        return {name: plain(value) for name, value in body.items() if name not in ("took", "_seq_no", "_version")}
+    return [plain(one) for one in body] if isinstance(body, list) else body
+
+
+class Blocking:
+    """An asynchronous client in a loop of its own, called as a blocking one, so that one table serves both."""
+
+    def __init__(self, client: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self._client, self._loop = client, loop
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._client, name)
+        if not callable(found):
+            return Blocking(found, self._loop)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            made = found(*args, **kwargs)
+            return self._loop.run_until_complete(made) if inspect.isawaitable(made) else made
+
+        return call
+
+
+@pytest.fixture(scope="module", params=["blocking", "awaited"])
+def kit(request, server, engine, shared_index):
+    """A folded client, the plain one, and three indices: with articles, to write to, and without a recipe."""
+    product = engine.info()["distribution"]
+    loop = asyncio.new_event_loop()
+    awaited = request.param == "awaited"
+
+    async def make() -> Any:
+        return a_client(product, server.url, awaited=awaited)
+
+    given = loop.run_until_complete(make())
+    own = fold(given)
+    names = SimpleNamespace(read=shared_index(MAPPINGS), written=shared_index(MAPPINGS), bare=shared_index(MAPPINGS))
+    for name in (names.read, names.written):
+        shinglefold.setup(server.url, name, text=["title", "body"])
+    sites = {name: shinglefold.open(server.url, name) for name in (names.read, names.written)}
+    sites[names.read].index(articles())
+    engine.refresh(names.read)
+    wrapped = (lambda client: Blocking(client, loop)) if awaited else (lambda client: client)
+    yield SimpleNamespace(
+        client=wrapped(own), plain=wrapped(given), folded=own, given=given, names=names, sites=sites,
+        product=product, errors=errors(product), awaited=awaited, engine=engine, loop=loop, wrapped=wrapped,
+    )  # fmt: skip
+    for site in sites.values():
+        site.close()
+    wrapped(given).close()
+    loop.close()
+
+
+def search(client: Any, index: str, body: dict[str, Any], **options: Any) -> Any:
+    return plain(client.search(index=index, body=body, **options))
+
+
+def stored(kit: Any, id_: str, index: str = "") -> dict[str, Any]:
+    return dict(kit.engine.get(index or kit.names.written, id_)["_source"])
+
+
+def signed(kit: Any, document: dict[str, Any]) -> dict[str, Any]:
+    """What ``index`` stores of a document."""
+    kit.sites[kit.names.written].index([{"_id": "of-index", **document}])
+    return stored(kit, "of-index")
+
+
+def test_a_folded_client_is_an_instance_of_the_clients_class(kit):
+    assert type(kit.folded) is type(kit.given)
+    assert unfold(kit.folded) is kit.given
+    assert unfold(kit.given) is kit.given
+    assert kit.folded.indices is not kit.given.indices
+    with pytest.raises(shinglefold.ShinglefoldError, match="a client of opensearch-py"):
+        fold("http://localhost:9200")
+
+
+SEARCHES = {
+    "folded": ({"ext": {"dedup": {}}}, True),
+    "options": ({"ext": {"dedup": {"representative": "longest", "members": 1}}}, True),
+    "cursor": ({"ext": {"dedup": {"cursor": True}}}, True),
+    "all counted": ({"ext": {"dedup": {}}, "track_total_hits": True, "from": 1}, True),
+    "no ext": ({}, False),
+    "false": ({"ext": {"dedup": False}}, False),
+    "fold false": ({"ext": {"dedup": {"fold": False}}}, False),
+    "own collapse": ({"collapse": {"field": "host"}}, False),
+}
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_searches_are_those_of_an_open_index_or_the_engines_own(kit, name):
+    more, folds = SEARCHES[name]
+    body = {**BRIDGE, **more}
+    if name == "own collapse":
+        body["collapse"] = {"field": "views"}
+    found = search(kit.client, kit.names.read, body)
+    if folds:
+        expected = plain(kit.sites[kit.names.read].search(body))
+        for page in (found, expected):
+            page["dedup"].pop("cursor", None)
+        assert found == expected
+        assert found["dedup"]["mode"] == "window"
+    else:
+        body.pop("ext", None)
+        assert found == search(kit.plain, kit.names.read, body)
+        assert "dedup" not in found
+
+
+def test_always_folds_what_can_be_folded_and_leaves_the_rest(kit):
+    client = kit.wrapped(fold(kit.given, always=True))
+    names = kit.names
+    assert search(client, names.read, BRIDGE) == plain(kit.sites[names.read].search(BRIDGE))
+    for body in ({**BRIDGE, "ext": {"dedup": False}}, {**BRIDGE, "collapse": {"field": "views"}}):
+        bare = {key: value for key, value in body.items() if key != "ext"}
+        assert search(client, names.read, body) == search(kit.plain, names.read, bare)
+    assert search(client, names.bare, BRIDGE) == search(kit.plain, names.bare, BRIDGE)
+    # An open index takes the folded client, and folds its pages once.
+    if not kit.awaited:
+        with shinglefold.open(fold(kit.given, always=True), names.read) as site:
+            assert plain(site.search(BRIDGE)) == plain(kit.sites[names.read].search(BRIDGE))
+
+
+def test_what_cannot_be_folded_is_told_or_raised(kit):
+    found = search(kit.client, kit.names.bare, FOLDED)
+    assert found["dedup"]["mode"] == "unfolded"
+    assert "recipe" in found["dedup"]["mode_reason"]
+    strict = kit.wrapped(fold(kit.given, on_trouble="raise"))
+    with pytest.raises(shinglefold.ShinglefoldError, match="recipe"):
+        strict.search(index=kit.names.bare, body=FOLDED)
+    with pytest.raises(shinglefold.ShinglefoldError, match="did you mean"):
+        kit.client.search(index=kit.names.read, body={**BRIDGE, "ext": {"dedup": {"memberz": 1}}})
+
+
+def test_errors_are_the_clients_own(kit):
+    for body in (BRIDGE, FOLDED):
+        with pytest.raises(kit.errors.missing):
+            kit.client.search(index="shinglefold-absent", body=body)
+        with pytest.raises(kit.errors.broken):
+            kit.client.search(index=kit.names.read, body={**body, "query": {"nonsense": {}}})
+    with pytest.raises(kit.errors.missing):
+        kit.client.get(index=kit.names.written, id="absent")
+    with pytest.raises(kit.errors.missing):
+        kit.client.update(index=kit.names.written, id="absent", body={"doc": {"title": TEXT}})
+    with pytest.raises(kit.errors.broken):
+        kit.client.index(index=kit.names.written, id="odd", body={"title": TEXT, "views": "many"})
+    with pytest.raises(kit.errors.broken, match="metadata field"):
+        kit.client.index(index=kit.names.written, id="odd", body={"title": TEXT, "_id": "odd"})
+    if kit.product == "opensearch":
+        answer = kit.client.search(index="shinglefold-absent", body=FOLDED, params={"ignore": 404})
+        assert answer["status"] == 404
+    else:
+        answer = kit.wrapped(kit.folded.options(ignore_status=404)).search(index="shinglefold-absent", body=FOLDED)
+        assert answer["status"] == 404
+
+
+def test_several_searches_at_once(kit):
+    names = kit.names
+    lines = [
+        {"index": names.read}, FOLDED,
+        {"index": names.read}, BRIDGE,
+        {"index": names.bare}, BRIDGE,
+        {"index": "shinglefold-absent"}, FOLDED,
+        {"index": names.read}, {**FOLDED, "query": {"nonsense": {}}},
+        {"index": [names.read]}, {**FOLDED, "size": 1},
+    ]  # fmt: skip
+    ask = {"body": lines} if kit.product == "opensearch" else {"searches": lines}
+    found = plain(kit.client.msearch(**ask))["responses"]
+    site = kit.sites[names.read]
+    assert {**plain(site.search(FOLDED)), "status": 200} == found[0]
+    assert {**plain(site.search({**FOLDED, "size": 1})), "status": 200} == found[5]
+    bare = [{key: value for key, value in line.items() if key != "ext"} for line in lines]
+    ask = {"body": bare} if kit.product == "opensearch" else {"searches": bare}
+    assert plain(kit.plain.msearch(**ask))["responses"][1:5] == found[1:5]
+
+
+def test_an_index_without_a_recipe_is_answered_as_by_the_plain_client(kit):
+    def everything(client: Any) -> list[Any]:
+        index = kit.names.bare
+        document = {"title": TEXT, "views": 1, FIELD: {"digest": "x"}}
+        bulk = [{"index": {"_index": index, "_id": "b"}}, document, {"delete": {"_index": index, "_id": "b"}}]
+        ask = {"body": bulk} if kit.product == "opensearch" else {"operations": bulk}
+        client.delete_by_query(index=index, body={"query": {"match_all": {}}}, refresh=True, conflicts="proceed")
+        return [
+            client.index(index=index, id="a", body=document),
+            client.update(index=index, id="a", body={"doc": {"title": OTHER}}, refresh=True),
+            client.get(index=index, id="a"),
+            client.bulk(**ask),
+            client.search(index=index, body={"query": {"match_all": {}}}),
+            client.count(index=index),
+            client.delete(index=index, id="a"),
+        ]
+
+    assert list(map(plain, everything(kit.client))) == list(map(plain, everything(kit.plain)))
+
+
+def test_documents_are_those_of_index(kit):
+    client, index = kit.client, kit.names.written
+    document = {"title": "Brücke", "body": TEXT, "views": 3}
+    forged = {**document, FIELD: {"digest": "forged", "scheme": "sf3"}}
+    expected = signed(kit, document)
+    assert expected[FIELD]["signature"]
+    answer = plain(client.index(index=index, id="one", body=forged))
+    assert (answer["_id"], answer["result"]) == ("one", "created")
+    client.create(index=index, id="two", body=document)
+    made = plain(client.index(index=index, body=document))["_id"]
+    for id_ in ("one", "two", made):
+        assert stored(kit, id_) == expected
+    with pytest.raises(Exception, match="version_conflict|document already exists"):
+        client.create(index=index, id="two", body=document)
+    assert plain(client.delete(index=index, id="one"))["result"] == "deleted"
+
+
+def test_updates_sign_the_merged_document(kit):
+    client, index = kit.client, kit.names.written
+    document = {"title": "Brücke", "body": TEXT, "views": 3}
+    client.index(index=index, id="up", body=document)
+
+    def check(body: dict[str, Any], becomes: dict[str, Any], id_: str = "up", result: str = "updated") -> None:
+        assert plain(client.update(index=index, id=id_, body=body))["result"] == result
+        left = {name: value for name, value in stored(kit, id_)[FIELD].items() if value is not None}
+        assert without_fingerprint(stored(kit, id_), FIELD) == becomes
+        assert left == signed(kit, becomes)[FIELD]
+
+    check({"doc": {"views": 4}}, {**document, "views": 4})
+    check({"doc": {"views": 4}}, {**document, "views": 4}, result="noop")
+    check({"doc": {"body": TEXT}}, {**document, "views": 4}, result="noop")
+    check({"doc": {"body": OTHER, FIELD: {"digest": "forged"}}}, {**document, "views": 4, "body": OTHER})
+    # Too little text for a signature: no part of the old fingerprint is left.
+    check({"doc": {"body": "", "title": "x"}}, {"title": "x", "body": "", "views": 4})
+    check({"doc": {"body": TEXT}, "doc_as_upsert": True}, {"body": TEXT}, "new", "created")
+    check({"doc": {"body": OTHER}, "doc_as_upsert": True}, {"body": OTHER}, "new")
+    check({"doc": {"views": 1}, "upsert": {"title": TEXT}}, {"title": TEXT}, "newer", "created")
+    with pytest.warns(UserWarning, match="shinglefold backfill"):
+        client.update(index=index, id="up", body={"script": {"source": "ctx._source.views = 9"}})
+    assert stored(kit, "up")["views"] == 9
+    for name in ("up", "new", "newer"):
+        client.delete(index=index, id=name)
+
+
+def test_a_bulk_keeps_its_order_and_its_failures(kit):
+    client, index = kit.client, kit.names.written
+    of = {"_index": index}
+    bulk = [
+        {"index": {**of, "_id": "1"}}, {"title": TEXT},
+        {"create": {**of, "_id": "2"}}, {"title": OTHER, FIELD: {"digest": "forged"}},
+        {"create": {**of, "_id": "2"}}, {"title": TEXT},
+        {"update": {**of, "_id": "1"}}, {"doc": {"title": OTHER}},
+        {"update": {**of, "_id": "absent"}}, {"doc": {"title": OTHER}},
+        {"update": {**of, "_id": "3"}}, {"doc": {"title": TEXT}, "doc_as_upsert": True},
+        {"update": {**of, "_id": "3"}}, {"doc": {"title": OTHER}},
+        {"index": {**of, "_id": "4"}}, {"title": TEXT, "views": "many"},
+        {"index": {**of, "_id": "5"}}, {"title": TEXT, "_id": "5"},
+        {"delete": {**of, "_id": "absent"}},
+        {"index": {**of, "_id": "6"}}, {"title": TEXT, FIELD: {"mine": 1}},
+        {"index": {"_index": kit.names.bare, "_id": "7"}}, {"title": TEXT},
+    ]  # fmt: skip
+    ask = {"body": bulk} if kit.product == "opensearch" else {"operations": bulk}
+    answer = plain(client.bulk(**ask, refresh=True))
+    assert answer["errors"]
+    items = [(verb, item["_id"], item["status"]) for one in answer["items"] for verb, item in one.items()]
+    assert items == [
+        ("index", "1", 201), ("create", "2", 201), ("create", "2", 409), ("update", "1", 200),
+        ("update", "absent", 404), ("update", "3", 201), ("update", "3", 200), ("index", "4", 400),
+        ("index", "5", 400), ("delete", "absent", 404), ("index", "6", 400), ("index", "7", 201),
+    ]  # fmt: skip
+    for id_ in ("1", "2", "3"):
+        assert stored(kit, id_)[FIELD] == signed(kit, {"title": OTHER})[FIELD]
+    assert FIELD not in stored(kit, "7", kit.names.bare)
+    for id_ in ("1", "2", "3"):
+        client.delete(index=index, id=id_)
+
+
+def test_the_clients_helpers_work(kit):
+    own, index = helpers(kit.product), kit.names.written
+    actions = [{"_index": index, "_id": f"h{number}", "title": f"{number} {TEXT}"} for number in range(5)]
+    if kit.awaited:
+        done, failed = kit.loop.run_until_complete(own.async_bulk(kit.folded, actions, refresh=True))
+
+        async def scanned() -> list[Any]:
+            return [hit async for hit in own.async_scan(kit.folded, index=index, query={"query": {"prefix": {"_id": "h"}}})]
+    else:
+        done, failed = own.bulk(kit.folded, actions, refresh=True)
+    assert (done, failed) == (5, [])
+    query = {"query": {"ids": {"values": [f"h{number}" for number in range(5)]}}}
+    if kit.awaited:
+
+        async def scan() -> list[Any]:
+            return [hit async for hit in own.async_scan(kit.folded, index=index, query=query)]
+
+        hits = kit.loop.run_until_complete(scan())
+    else:
+        hits = list(own.scan(fold(kit.given, always=True), index=index, query=query))
+    assert len(hits) == 5
+    for hit in hits:
+        assert hit["_source"] == signed(kit, {"title": hit["_source"]["title"]})
+
+
+def test_aliases_templates_and_what_cannot_be_signed(kit, server):
+    client, index = kit.client, kit.names.written
+    alias, templated = f"{index}-alias", f"{index}-of-template"
+    kit.plain.indices.put_alias(index=index, name=alias)
+    client.index(index=alias, id="by-alias", body={"title": TEXT})
+    assert stored(kit, "by-alias") == signed(kit, {"title": TEXT})
+    kit.engine.refresh(index)
+    body = {"query": {"ids": {"values": ["by-alias"]}}, "ext": {"dedup": {}}}
+    assert search(client, alias, body)["dedup"]["groups"] == 1
+    mappings = kit.engine.mappings(index)
+    template = {"index_patterns": [f"{templated}*"], "template": {"mappings": mappings}}
+    kit.plain.indices.put_index_template(name=templated, body=template)
+    try:
+        client.index(index=templated, id="first", body={"title": TEXT})
+        assert stored(kit, "first", templated) == signed(kit, {"title": TEXT})
+        with pytest.warns(UserWarning, match="reindex writes documents"):
+            client.reindex(body={"source": {"index": kit.names.bare}, "dest": {"index": index}})
+        with pytest.warns(UserWarning, match="update by query"):
+            script = {"source": "ctx._source.views = 1"}
+            client.update_by_query(index=templated, body={"script": script}, refresh=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)
+            client.update_by_query(index=templated, body={}, conflicts="proceed")
+    finally:
+        kit.plain.indices.delete_index_template(name=templated)
+        kit.engine.delete_index(templated)
+
+
+def test_concurrent_updates_leave_the_fingerprint_of_the_text(kit):
+    if not kit.awaited:
+        pytest.skip("once is enough")
+    index = kit.names.written
+    kit.client.index(index=index, id="race", body={"title": TEXT})
+
+    async def race() -> None:
+        titles = ({"title": f"{TEXT} {number}"} if number % 2 else {"body": f"{OTHER} {number}"} for number in range(4))
+        await asyncio.gather(*(kit.folded.update(index=index, id="race", body={"doc": doc}) for doc in titles))
+
+    kit.loop.run_until_complete(race())
+    document = stored(kit, "race")
+    assert document[FIELD] == signed(kit, without_fingerprint(document, FIELD))[FIELD]
