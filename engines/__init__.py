@@ -12,7 +12,12 @@ from shinglefold.engines.http import (
     looks_like_server,
     shown,
 )
-from shinglefold.engines.http.connection import WrappedClient, is_async_client, plain_client, product_of_client
+from shinglefold.engines.http.connection import (
+    WrappedClient,
+    is_async_client,
+    plain_client,
+    product_of_client,
+)
 from shinglefold.errors import ConfigError
 from shinglefold.options.validation import check_path
 

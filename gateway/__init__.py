@@ -1,6 +1,6 @@
 """A drop-in for the engines' own clients: searches are folded, and writes are signed, on their way.
 
-``fold`` wraps a client, ``unfold`` returns the plain one. ``Interceptor`` is their core, which knows no network.
+``fold`` wraps a client, ``unfold`` returns the plain one. ``Interceptor`` is their core.
 """
 
 from typing import TYPE_CHECKING

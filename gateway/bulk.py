@@ -1,4 +1,4 @@
-"""Bulk requests on their way to the engine: documents get fingerprints, all else keeps its bytes and its place."""
+"""Bulk requests on their way to the engine: documents get fingerprints, all else keeps its bytes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -6,20 +6,19 @@ from functools import partial
 from typing import Any
 
 from shinglefold.contracts.engine import JSON, VersionedDocument
-from shinglefold.documents import to_json
-from shinglefold.errors import InputError
 from shinglefold.gateway.indices import KnownIndices, SignedIndex, check_document
 from shinglefold.gateway.rest import (
     Operation,
     RestRequest,
     RestResponse,
-    Send,
     Steps,
     Work,
     failure,
     read_lines,
     read_value,
+    send,
     warn,
+    write_value,
 )
 from shinglefold.gateway.updates import ROUNDS, UpdateRequest
 from shinglefold.gateway.writes import DROPPED, check_pipeline, source_of
@@ -68,7 +67,7 @@ class BulkItem:
 
     def send(self, verb: str, metadata: JSON, source: bytes) -> None:
         """Send another action than the one given."""
-        self.lines = [to_json({verb: metadata}), source]
+        self.lines = [write_value({verb: metadata}), source]
 
 
 @dataclass(slots=True)
@@ -106,37 +105,53 @@ class SignedBulks:
         """
         items = _parse(operation, request)
         if items is None:
+            warn("a bulk request can't be read: if the engine takes it, its documents have no fingerprints")
             return None
-        for name in dict.fromkeys(item.name for item in items):
-            index = yield from self._indices.target(name, request.headers)
-            for item in items:
-                item.index = index if item.name == name else item.index
-            if index is not None:
-                check_pipeline(request.parameters, name)
+        yield from self._find_indices(items, request)
         if all(item.index is None for item in items):
             return None
         if operation.name == "bulk_stream":
             warn(
-                "a streamed bulk is not signed: its documents are stored without the fingerprints of their texts. "
-                "Send it by _bulk, or run `shinglefold backfill`"
+                "a streamed bulk is not signed, so its documents are stored without fingerprints: send it by "
+                "_bulk, or run `shinglefold backfill`"
             )
             return None
-        _prepare(items)
+        yield Work(partial(_prepare, items))
         yield from self._sign(items)
+        if all(item.answer is None and item.update is None for item in items):
+            return (yield from send(replace(request, body=_body(items))))
+        # An answer can't be put together of filtered ones.
+        whole = {name: value for name, value in request.parameters.items() if name != "filter_path"}
+        return (yield from self._send_segments(replace(request, parameters=whole), items))
+
+    def _find_indices(self, items: Sequence[BulkItem], request: RestRequest) -> Steps[None]:
+        for name in dict.fromkeys(item.name for item in items):
+            index = yield from self._indices.target(name, request.headers)
+            if index is not None:
+                check_pipeline(request.parameters, name)
+            for item in items:
+                item.index = index if item.name == name else item.index
+
+    def _send_segments(self, request: RestRequest, items: Sequence[BulkItem]) -> Steps[RestResponse]:
+        """Send actions one segment after the other, and return the answers to all in order."""
         segments: list[_Segment] = []
         for item in items:
             if not segments or not segments[-1].takes(item):
                 segments.append(_Segment())
             segments[-1].add(item)
-        first, took = RestResponse(200, {}), 0
-        for place, segment in enumerate(segments):
-            answer = yield from self._send(request, segment.items)
-            if place == 0:
-                first = answer
-                if answer.failed:
-                    return answer
-            took += int(answer.body.get("took") or 0) if isinstance(answer.body, Mapping) else 0
-        return replace(first, status=200, body=_joined(items, first.body, took))
+        answers = []
+        for segment in segments:
+            answers.append((yield from self._send(request, segment.items)))
+            if answers[0].failed:
+                return answers[0]
+        bodies = [answer.body for answer in answers if not answer.failed]
+        body = {
+            **bodies[0],
+            "took": sum(int(one.get("took") or 0) for one in bodies),
+            "errors": any("error" in next(iter(item.answer.values())) for item in items if item.answer),
+            "items": [item.answer for item in items],
+        }
+        return replace(answers[0], status=200, body=body)
 
     def _sign(self, items: Sequence[BulkItem]) -> Steps[None]:
         """Sign the documents of ``index`` and ``create``."""
@@ -164,14 +179,9 @@ class SignedBulks:
             sent = [item for item in waiting if item.answer is None]
             answer = RestResponse(200, {"took": 0, "items": []})
             if sent:
-                body = b"".join(line.rstrip(b"\r\n") + b"\n" for item in sent for line in item.lines)
-                answer = yield Send(replace(request, body=body))
+                answer = yield from send(replace(request, body=_body(sent)))
             first = first or answer
-            if answer.failed or "items" not in answer.body:
-                if first is not answer or request.parameters.get("filter_path"):
-                    raise InputError(
-                        f"the engine answered a part of the bulk only: {answer.status} {answer.body}"
-                    )
+            if answer.failed:
                 for item in sent:
                     item.reply(answer.status, {"error": _error_of(answer.body)})
                 return answer
@@ -215,7 +225,7 @@ class SignedBulks:
                 continue
             if "if_seq_no" not in metadata:
                 metadata |= {"if_seq_no": found.guard.seq_no, "if_primary_term": found.guard.primary_term}
-            item.send("update", metadata, to_json(item.update.signed(found, outcome)))
+            item.send("update", metadata, write_value(item.update.signed(found, outcome)))
 
 
 def _parse(operation: Operation, request: RestRequest) -> list[BulkItem] | None:
@@ -227,7 +237,7 @@ def _parse(operation: Operation, request: RestRequest) -> list[BulkItem] | None:
             ((verb, metadata),) = read_value(line).items()
             given = [line] if verb == "delete" else [line, next(lines)]
             metadata = metadata or {}
-            name = metadata.get("_index", operation.index)
+            name = metadata.get("_index", operation.target)
             if verb not in _VERBS or not isinstance(name, str):
                 return None
             items.append(BulkItem(verb, metadata, name, given))
@@ -253,7 +263,7 @@ def _prepare(items: Sequence[BulkItem]) -> None:
             own_guard = "if_seq_no" in item.metadata
             item.rounds = 1 if own_guard else max(ROUNDS, int(item.metadata.get("retry_on_conflict") or 0))
         elif update.body != body:
-            item.lines = [item.lines[0], to_json(update.body)]
+            item.lines = [item.lines[0], write_value(update.body)]
 
 
 def _is_final(item: BulkItem, outcome: Outcome | str) -> bool:
@@ -282,7 +292,5 @@ def _error_of(body: object) -> Any:  # noqa: ANN401 - JSON
     return body.get("error", body) if isinstance(body, Mapping) else body
 
 
-def _joined(items: Sequence[BulkItem], first: Any, took: int) -> JSON:  # noqa: ANN401 - JSON
-    answers = [item.answer for item in items]
-    errors = any("error" in next(iter(one.values())) for one in answers if one)
-    return {**first, "took": took, "errors": errors, "items": answers}
+def _body(items: Sequence[BulkItem]) -> bytes:
+    return b"".join(line.rstrip(b"\r\n") + b"\n" for item in items for line in item.lines)

@@ -1,8 +1,9 @@
-"""``fold``: a client of opensearch-py or elasticsearch-py whose searches are folded and whose writes are signed."""
+"""``fold``: a client of opensearch-py or elasticsearch-py that folds searches and signs writes."""
 
 import asyncio
+from collections.abc import Mapping
 from contextvars import ContextVar
-from functools import cache, partial
+from functools import partial
 from typing import Any, TypeVar
 
 from shinglefold.api.index_options import IndexOptions
@@ -13,8 +14,9 @@ from shinglefold.gateway.dialects import Caller, Dialect, ElasticsearchDialect, 
 from shinglefold.gateway.interceptor import Interceptor
 from shinglefold.gateway.rest import Send, Steps, Work, operation_of
 from shinglefold.options.validation import expected
-from shinglefold.rerank import AsyncFoldedSearch, FoldedSearch
+from shinglefold.rerank import AsyncFoldedSearch, FoldedSearch, FoldOptions
 from shinglefold.rerank.engine_calls import Call
+from shinglefold.rerank.request.fold_options import OnTrouble
 from shinglefold.runtime.sans_io import run, run_async
 from shinglefold.settings import load_settings
 
@@ -22,17 +24,28 @@ Client = TypeVar("Client")
 _SEARCH = "search"
 
 
-def fold(client: Client, *, always: bool = False, **options: Any) -> Client:  # noqa: ANN401 - of shinglefold.open
+def fold(
+    client: Client,
+    *,
+    always: bool = False,
+    similarity: float | None = None,
+    dedup: FoldOptions | Mapping[str, Any] | None = None,
+    seal_key: str | None = None,
+    cursor_key: bytes | str | None = None,
+    on_trouble: OnTrouble = "unfolded",
+) -> Client:
     """Return a client of the same class whose searches are folded and whose writes are signed.
 
-    Searches with ``ext.dedup`` in the body are folded, as by ``shinglefold.open(client, index).search``. What is
-    written to an index that was set up gets its fingerprint. All else is sent unchanged. The client that was given
-    stays as it is, and shares its connections.
+    Searches with ``ext.dedup`` in the body are folded, as by ``shinglefold.open(client, index).search``.
+    What is written to an index that was set up gets its fingerprint. All else is sent unchanged. The given
+    client stays as it is, and shares its connections.
 
     Args:
         client: of opensearch-py 3, elasticsearch 8 or 9, blocking or asynchronous.
         always: fold searches of indices that were set up, also without ``ext.dedup``.
-        options: ``similarity``, ``dedup``, ``cursor_key``, ``seal_key`` and ``on_trouble`` of ``shinglefold.open``.
+        similarity, dedup, seal_key, cursor_key: as of ``shinglefold.open``.
+        on_trouble: what a search does where hits can't be folded: ``"unfolded"`` returns the engine's own
+            page and says why in ``dedup``, ``"raise"`` raises an error.
 
     Raises:
         ConfigError: it is no client, or an option is not valid.
@@ -41,7 +54,10 @@ def fold(client: Client, *, always: bool = False, **options: Any) -> Client:  # 
         raise expected("client", "a client of opensearch-py or elasticsearch-py", type(client).__name__)
     given: Any = plain_client(client)
     kind = _AsyncDoor if is_async_client(given) else _Door
-    made: Client = kind(given, IndexOptions.parse(**options), always=always).client
+    options = IndexOptions.parse(
+        similarity=similarity, dedup=dedup, seal_key=seal_key, cursor_key=cursor_key, on_trouble=on_trouble
+    )
+    made: Client = kind(given, options, always=always).client
     return made
 
 
@@ -55,7 +71,10 @@ def unfold(client: Client) -> Client:
 _caller: ContextVar[Caller] = ContextVar("shinglefold_caller")
 
 
-@cache
+#: The subclasses of transports, each made once.
+_classes: dict[type, type] = {}
+
+
 def _transport_class(kind: type) -> type:
     """Return a subclass of a transport whose requests go through a function.
 
@@ -70,11 +89,11 @@ def _transport_class(kind: type) -> type:
         "__module__": kind.__module__,
         "perform_request": perform_request,
     }
-    return type(kind.__name__, (kind,), members)
+    return _classes.setdefault(kind, type(kind.__name__, (kind,), members))
 
 
 def _transport(given: Any, door: Any, perform: Any) -> Any:  # noqa: ANN401 - the clients' own types
-    made = object.__new__(_transport_class(type(given)))
+    made: Any = object.__new__(_transport_class(type(given)))
     made.__dict__ = given.__dict__
     made.shinglefold_door, made.shinglefold_perform = door, perform
     return made
@@ -141,7 +160,7 @@ class _ClientDoor:
         operation = operation_of(method, target.partition("?")[0])
         if operation is None:
             return None
-        request, caller = self._dialect.read(self._transport, operation.name == _SEARCH, args, kwargs)
+        request, caller = self._dialect.read(self._transport, args, kwargs, parsed=operation.name == _SEARCH)
         steps = self._interceptor.steps(request)
         return None if steps is None else (steps, caller)
 

@@ -19,7 +19,8 @@ _HOW_ELASTICSEARCH = (*_HOW, "retry_on_status", "retry_on_timeout", "client_meta
 class Caller:
     """What a request says about how it is sent: it holds for all requests that are made in its place.
 
-    ``how``: keywords of the transport. ``ignored``: statuses that are no errors. ``meta``: of the last response.
+    ``how``: keywords of the transport. ``ignored``: statuses that are no errors. ``meta``: of the last
+    response.
     """
 
     headers: dict[str, Any]
@@ -42,12 +43,13 @@ class Dialect(Protocol):
 
     def read(
         self,
-        transport: Any,
-        parsed: bool,
+        transport: Any,  # noqa: ANN401 - the clients' own types
         args: tuple[Any, ...],
-        kwargs: dict[str, Any],  # noqa: ANN401
+        kwargs: dict[str, Any],
+        *,
+        parsed: bool,
     ) -> tuple[RestRequest, Caller]:
-        """Return the request that a call of the transport sends; its body as bytes, unless it is to be ``parsed``."""
+        """Return the request that a call sends; its body as bytes, unless it is to be ``parsed``."""
 
     def write(self, request: RestRequest, caller: Caller) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the arguments of the call that sends a request."""
@@ -80,10 +82,11 @@ class OpenSearchDialect:
 
     def read(
         self,
-        transport: Any,
-        parsed: bool,
+        transport: Any,  # noqa: ANN401 - the clients' own types
         args: tuple[Any, ...],
-        kwargs: dict[str, Any],  # noqa: ANN401
+        kwargs: dict[str, Any],
+        *,
+        parsed: bool,
     ) -> tuple[RestRequest, Caller]:
         """Return the request that a call sends; see ``Dialect``."""
         names = ("method", "url", "params", "body", "timeout", "ignore", "headers")
@@ -153,10 +156,11 @@ class ElasticsearchDialect:
 
     def read(
         self,
-        transport: Any,
-        parsed: bool,
+        transport: Any,  # noqa: ANN401 - the clients' own types
         args: tuple[Any, ...],
-        kwargs: dict[str, Any],  # noqa: ANN401
+        kwargs: dict[str, Any],
+        *,
+        parsed: bool,
     ) -> tuple[RestRequest, Caller]:
         """Return the request that a call sends; see ``Dialect``."""
         given = dict(zip(("method", "target"), args, strict=False)) | kwargs

@@ -6,10 +6,11 @@ from threading import Lock
 from time import monotonic
 from typing import Any
 
+from shinglefold.api.index_options import IndexOptions
 from shinglefold.api.index_recipe import common_recipe
 from shinglefold.contracts.engine import JSON, Document
 from shinglefold.errors import ConfigError, IndexMissing, PermissionDenied
-from shinglefold.gateway.rest import RestRequest, RestResponse, Send, Steps, path_of, warn
+from shinglefold.gateway.rest import RestRequest, RestResponse, Steps, path_of, send, warn
 from shinglefold.ingest import Pipeline
 from shinglefold.ingest.index_mapping import overwrite_refusal
 from shinglefold.ingest.pipeline.field_usage import source_fields
@@ -17,7 +18,7 @@ from shinglefold.ingest.pipeline.pipeline import Outcome
 from shinglefold.ingest.pipeline.steps import METADATA
 from shinglefold.ingest.writing.worker_pool import process_block
 from shinglefold.model.recipe import Recipe, has_recipe, missing_recipe
-from shinglefold.model.seal import Seal, check_sealed
+from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import without_fingerprint
 from shinglefold.registry import check_versions
 from shinglefold.rerank.engine_calls import Call
@@ -34,7 +35,7 @@ class SignedIndex:
 
     name: str
     recipe: Recipe
-    settings: Settings
+    seal: Seal | None
     _lock: Lock = field(default_factory=Lock)
     _made: Pipeline | None = None
 
@@ -44,14 +45,10 @@ class SignedIndex:
 
         Raises:
             MissingExtra, SchemeMismatch: a language is not installed, or in another version.
-            ConfigError: the settings lack the key of the seal.
         """
         if self._made is None:
             check_versions(self.recipe.scheme.languages)
-            key = self.settings.seal_key
-            seal = Seal.parse(key) if key and self.recipe.sealed else None
-            check_sealed(self.recipe.sealed, seal, f"index {self.name!r}")
-            self._made = Pipeline.from_json(self.recipe.pipeline, self.recipe.scheme, seal=seal)
+            self._made = Pipeline.from_json(self.recipe.pipeline, self.recipe.scheme, seal=self.seal)
         return self._made
 
     def bare(self, document: Any) -> Any:  # noqa: ANN401 - JSON
@@ -59,7 +56,7 @@ class SignedIndex:
         return without_fingerprint(document, self.recipe.field)
 
     def sign(self, documents: Sequence[tuple[str | None, Any]]) -> list[Outcome | str]:
-        """Return what the pipeline makes of documents, each with its id; for one that it can't take the reason.
+        """Return what the pipeline makes of documents, each with its id, or why it can't take one.
 
         Raises:
             MissingExtra, SchemeMismatch, ConfigError: see ``pipeline``.
@@ -101,8 +98,8 @@ class SignedIndex:
 class KnownIndices:
     """The mappings behind names, kept for some seconds, and the indices that documents are signed for."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    def __init__(self, options: IndexOptions, settings: Settings) -> None:
+        self._options, self._settings = options, settings
         self._mappings: RecentlyUsed[str, tuple[float, Mappings | None]] = RecentlyUsed(256)
         self._signed: RecentlyUsed[str, SignedIndex] = RecentlyUsed(64)
         self._targets: RecentlyUsed[str, tuple[float, SignedIndex | None]] = RecentlyUsed(256)
@@ -128,8 +125,8 @@ class KnownIndices:
         """Return the index that a write under a name goes to, None if it has no recipe.
 
         Raises:
-            SchemeMismatch, ConfigError: its recipe can't be read, or the name means several indices of
-                different recipes.
+            SchemeMismatch, ConfigError: its recipe can't be read, the key of its seal is missing, or the name
+                means several indices of different recipes.
         """
         when, known = self._targets.get(name) or (0.0, None)
         if monotonic() - when <= VALID_SECONDS:
@@ -139,8 +136,13 @@ class KnownIndices:
         if recipe is not None:
             made = self._signed.get(name)
             if made is None or made.recipe != recipe:
-                made = SignedIndex(name, recipe, self._settings)
+                made = SignedIndex(name, recipe, self._options.seal(recipe, self._settings, name))
                 self._signed.put(name, made)
+                if recipe.groups:
+                    warn(
+                        f"{name!r} numbers groups, and documents of a folded client get no number: run "
+                        f"`shinglefold regroup {name}`, or write them with shinglefold.open(…).index"
+                    )
         # A missing index may be made by the next request.
         self._targets.put(name, (monotonic(), made))
         return made
@@ -149,8 +151,8 @@ class KnownIndices:
         found = yield from self._read(name)
         if found is None:
             warn(
-                f"the mappings of {name!r} may not be read: if the index has a recipe, documents are stored "
-                "without fingerprints. Allow the user view_index_metadata, or run `shinglefold backfill` later"
+                f"the mappings of {name!r} may not be read: if the index has a recipe, documents are "
+                "stored without fingerprints. Let the user read mappings, or run `shinglefold backfill` later"
             )
             return None
         if not found:
@@ -204,8 +206,7 @@ class KnownIndices:
 def _ask(method: str, path: str, headers: Mapping[str, str]) -> Steps[RestResponse]:
     """Return the response to a request without a body, under the headers of another one."""
     kept = {key: value for key, value in headers.items() if key.lower() != "content-type"}
-    answer: RestResponse = yield Send(RestRequest(method, path, headers=kept))
-    return answer
+    return (yield from send(RestRequest(method, path, headers=kept)))
 
 
 def check_document(outcome: Outcome, name: str, id_: str | None) -> None:

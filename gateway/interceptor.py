@@ -1,4 +1,4 @@
-"""The interceptor: what becomes of a request of the engines' REST API, as a generator that knows no network."""
+"""The interceptor: requests of the engines' REST API, answered by generators that know no network."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -34,7 +34,7 @@ class Interceptor:
         *,
         always: bool = False,
     ) -> None:
-        indices = KnownIndices(settings)
+        indices = KnownIndices(options, settings)
         searches = FoldedSearches(engine, kind, options, settings, indices, always=always)
         writes, bulks = SignedWrites(indices), SignedBulks(indices)
         self._handlers: Mapping[str, _Handler] = {

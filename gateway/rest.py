@@ -9,6 +9,8 @@ from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote, unquote
 
 from shinglefold.contracts.engine import JSON
+from shinglefold.documents import to_json
+from shinglefold.engines.http.responses import read_json
 
 Result = TypeVar("Result")
 #: Yields ``Call``, ``Send`` and ``Work``, is sent their answers, returns the result.
@@ -62,7 +64,7 @@ class Operation(NamedTuple):
     """What a request does: the name of an endpoint, and the index and the id in its path."""
 
     name: str
-    index: str | None = None
+    target: str | None = None
     id: str | None = None
 
 
@@ -88,9 +90,8 @@ _OF_DOCUMENT = {
 def operation_of(method: str, path: str) -> Operation | None:
     """Return what a request does; None if it is none of the operations that are intercepted."""
     parts = tuple(unquote(part) for part in path.strip("/").split("/"))
-    index, rest, id_ = None, parts, None
-    found = _OF_ALL.get(parts)
-    if (found is None and parts[0] and not parts[0].startswith("_")) or parts[0] == "_all":
+    index, id_, found = None, None, _OF_ALL.get(parts)
+    if found is None and (parts[0] == "_all" or not parts[0].startswith("_")):
         index, rest = parts[0], parts[1:]
         found = _OF_INDEX.get(rest)
         if found is None and len(rest) == 2:
@@ -111,7 +112,22 @@ def read_value(given: Any) -> Any:  # noqa: ANN401 - JSON
     Raises:
         ValueError: it is not JSON.
     """
-    return json.loads(given) if isinstance(given, bytes | str) else given
+    return read_json(given) if isinstance(given, bytes | str) else given
+
+
+def write_value(value: Any) -> bytes:  # noqa: ANN401 - JSON
+    """Return a value as JSON on one line."""
+    try:
+        return to_json(value)
+    except ValueError:
+        # Half of a surrogate pair, which escapes keep.
+        return json.dumps(value).encode()
+
+
+def send(request: RestRequest) -> Steps[RestResponse]:
+    """Return the response of the engine to a request."""
+    answer: RestResponse = yield Send(request)
+    return answer
 
 
 def read_lines(body: bytes | str) -> list[bytes]:

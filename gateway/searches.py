@@ -6,18 +6,18 @@ from typing import Any
 
 from shinglefold.api.index_options import IndexOptions
 from shinglefold.contracts.engine import JSON
-from shinglefold.documents import to_json
 from shinglefold.errors import ConfigError, EngineError, RecipeMismatch, SchemeMismatch, ShinglefoldError
 from shinglefold.gateway.indices import KnownIndices
 from shinglefold.gateway.rest import (
     Operation,
     RestRequest,
     RestResponse,
-    Send,
     Steps,
     failure,
     read_lines,
     read_value,
+    send,
+    write_value,
 )
 from shinglefold.model.recipe import Recipe
 from shinglefold.rerank.engine_calls import Call, run_together
@@ -83,11 +83,11 @@ class FoldedSearches:
         if wish is None:
             return None
         if wish is False:
-            return (yield Send(replace(request, body=_without_options(body))))
+            return (yield from send(replace(request, body=_without_options(body))))
         try:
             answer = yield from self._page(_index_of(operation, body), body, request.parameters)
         except _Unfolded as trouble:
-            plain: RestResponse = yield Send(replace(request, body=_without_options(body)))
+            plain = yield from send(replace(request, body=_without_options(body)))
             if plain.failed:
                 return plain
             return replace(plain, body=trouble.mark(plain.body, body, request.parameters))
@@ -124,7 +124,9 @@ class FoldedSearches:
         plain = RestResponse(200, {})
         if rest:
             lines = [part for place in rest for part in (pairs[place][0], _without_options(pairs[place][1]))]
-            plain = yield Send(replace(request, body=b"".join(to_json(line) + b"\n" for line in lines)))
+            plain = yield from send(
+                replace(request, body=b"".join(write_value(line) + b"\n" for line in lines))
+            )
             if plain.failed:
                 return plain
             took = int(plain.body.get("took") or 0)
@@ -140,7 +142,7 @@ class FoldedSearches:
         return replace(plain, status=200, body=body)
 
     def _one_of_several(self, operation: Operation, header: JSON, body: JSON, own: JSON) -> Steps[Any]:
-        named = header.get("index", operation.index)
+        named = header.get("index", operation.target)
         index = ",".join(named) if isinstance(named, list) else named
         parameters = {**own, **{name: value for name, value in header.items() if name != "index"}}
         try:
@@ -149,7 +151,10 @@ class FoldedSearches:
             return trouble
 
     def _wish(self, body: Any, parameters: Mapping[str, Any]) -> bool | None:  # noqa: ANN401 - JSON
-        """Return whether a page is to be folded; None if the request passes unchanged, False without options."""
+        """Return whether a page is to be folded; None if the request passes unchanged.
+
+        False: it passes without its options.
+        """
         if not isinstance(body, Mapping):
             return None
         ext = body.get("ext")
@@ -238,4 +243,4 @@ def _without_options(body: JSON) -> JSON:
 
 def _index_of(operation: Operation, body: Mapping[str, Any]) -> str | None:
     """Return the name that a search is for; None if it is under a point in time."""
-    return operation.index or (None if "pit" in body else "_all")
+    return operation.target or (None if "pit" in body else "_all")

@@ -38,7 +38,7 @@ class UpdateRequest:
         }
         if "script" in bare:
             warn(
-                f"a script updates {id_!r} in {index.name!r}: its fingerprint is that of the text before. Run "
+                f"a script updates {id_!r} in {index.name!r}, whose fingerprint stays as it is. Run "
                 f"`shinglefold backfill {index.name}`"
             )
             return cls(index, id_, bare, False)
@@ -74,15 +74,16 @@ class UpdateRequest:
         action = update_action({"_index": "", "_id": self.id, "_source": found.source}, field, new)
         if "doc" not in action:
             warn(
-                f"the fingerprint of {self.id!r} in {self.index.name!r} has dotted keys, which no partial update "
-                f"replaces, so it is that of the text before. Run `shinglefold backfill {self.index.name}`"
+                f"the fingerprint of {self.id!r} in {self.index.name!r} has dotted keys, which no partial "
+                "update replaces, so it is that of the text before. Run "
+                f"`shinglefold backfill {self.index.name}`"
             )
             return {**kept, "doc": doc}
         return {**kept, "doc": _merge(doc, action["doc"])}
 
 
 def _merge(document: Mapping[str, Any], changes: Mapping[str, Any]) -> JSON:
-    """Return a document with a partial one merged into it, as engines do: objects are merged, others replaced."""
+    """Return a document with a partial one merged into it as engines do: value by value in objects."""
     merged = dict(document)
     for name, value in changes.items():
         old = merged.get(name)

@@ -5,19 +5,19 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from shinglefold.documents import to_json
 from shinglefold.gateway.indices import KnownIndices, check_document
 from shinglefold.gateway.rest import (
     Operation,
     RestRequest,
     RestResponse,
-    Send,
     Steps,
     Work,
     failure,
     path_of,
     read_value,
+    send,
     warn,
+    write_value,
 )
 from shinglefold.gateway.updates import ROUNDS, UpdateRequest
 from shinglefold.ingest.pipeline.pipeline import Outcome
@@ -32,8 +32,8 @@ def check_pipeline(parameters: Mapping[str, Any], index: str) -> None:
     """Warn if a write names a pipeline of the server, which may change texts after they are signed."""
     if parameters.get("pipeline", "_none") != "_none":
         warn(
-            f"the pipeline {parameters['pipeline']!r} of the server may change documents of {index!r} after they "
-            f"are signed. If it changes their texts, run `shinglefold backfill {index}`"
+            f"the pipeline {parameters['pipeline']!r} of the server may change documents of {index!r} after "
+            f"they are signed. If it changes their texts, run `shinglefold backfill {index}`"
         )
 
 
@@ -49,14 +49,14 @@ class SignedWrites:
         Raises:
             MissingExtra, SchemeMismatch, ConfigError: no document of the index can be signed here.
         """
-        name, id_ = str(operation.index), operation.id
+        name, id_ = str(operation.target), operation.id
         index = yield from self._indices.target(name, request.headers)
         if index is None:
             return None
         try:
             document = read_value(request.body)
         except ValueError:
-            # The engine refuses it in its own words.
+            warn(f"a document for {name!r} is not JSON: if the engine takes it, it has no fingerprint")
             return None
         check_pipeline(request.parameters, name)
         (outcome,) = yield Work(partial(index.sign, [(id_, document)]))
@@ -64,7 +64,7 @@ class SignedWrites:
         if answer is None:
             assert isinstance(outcome, Outcome)
             check_document(outcome, name, id_)
-            answer = yield Send(replace(request, body=source_of(outcome)))
+            answer = yield from send(replace(request, body=source_of(outcome)))
         return answer
 
     def update(self, operation: Operation, request: RestRequest) -> Steps[RestResponse | None]:
@@ -73,22 +73,23 @@ class SignedWrites:
         Raises:
             As ``write``. EngineError: the document can't be read.
         """
-        name, id_ = str(operation.index), str(operation.id)
+        name, id_ = str(operation.target), str(operation.id)
         index = yield from self._indices.target(name, request.headers)
         if index is None:
             return None
         try:
             body = read_value(request.body)
         except ValueError:
+            warn(f"an update of {name!r} is not JSON: if the engine takes it, the fingerprint is not renewed")
             return None
-        update = UpdateRequest.of(index, id_, body)
+        update = yield Work(partial(UpdateRequest.of, index, id_, body))
         if not update.needs_document:
-            return None if update.body == body else (yield Send(replace(request, body=to_json(update.body))))
+            bare = None if update.body == body else replace(request, body=write_value(update.body))
+            return None if bare is None else (yield from send(bare))
         own_guard = "if_seq_no" in request.parameters
         answer = RestResponse(_CONFLICT, None)
-        for _ in range(
-            1 if own_guard else max(ROUNDS, int(request.parameters.get("retry_on_conflict") or 0))
-        ):
+        rounds = max(ROUNDS, int(request.parameters.get("retry_on_conflict") or 0))
+        for _ in range(1 if own_guard else rounds):
             answer = yield from self._update_once(update, request, own_guard=own_guard)
             if answer.status != _CONFLICT:
                 break
@@ -104,7 +105,7 @@ class SignedWrites:
         if found is None:
             document = update.inserted()
             if document is None:
-                return (yield Send(replace(request, body=to_json(update.body))))
+                return (yield from send(replace(request, body=write_value(update.body))))
             (outcome,) = yield Work(partial(index.sign, [(id_, document)]))
             refused = _refused(outcome, index.name, id_)
             if refused is not None:
@@ -113,15 +114,15 @@ class SignedWrites:
             for name in ("_source", "_source_includes", "_source_excludes", "lang"):
                 kept.pop(name, None)
             path = path_of(index.name, "_create", id_)
-            return (yield Send(replace(request, path=path, parameters=kept, body=source_of(outcome))))
+            return (yield from send(replace(request, path=path, parameters=kept, body=source_of(outcome))))
         (outcome,) = yield Work(partial(index.sign, [(id_, update.merged(found))]))
         refused = _refused(outcome, index.name, id_)
         if refused is not None:
             return refused
         if not own_guard:
             kept |= {"if_seq_no": found.guard.seq_no, "if_primary_term": found.guard.primary_term}
-        body = to_json(update.signed(found, outcome))
-        return (yield Send(replace(request, parameters=kept, body=body)))
+        body = write_value(update.signed(found, outcome))
+        return (yield from send(replace(request, parameters=kept, body=body)))
 
     def unsigned(self, operation: Operation, request: RestRequest) -> Steps[None]:
         """Warn that a request writes documents which can't be signed on their way; it passes."""
@@ -129,7 +130,7 @@ class SignedWrites:
             body = read_value(request.body) or {}
         except ValueError:
             return
-        name = operation.index
+        name = operation.target
         if operation.name == "reindex":
             name = str((body.get("dest") or {}).get("index", ""))
         elif "script" not in body and "pipeline" not in request.parameters:
@@ -138,15 +139,15 @@ class SignedWrites:
         index = (yield from self._indices.target(name, request.headers)) if name else None
         if index is not None:
             warn(
-                f"{operation.name.replace('_', ' ')} writes documents to {name!r} whose fingerprints may be stale "
-                f"or missing. Run `shinglefold backfill {name}`"
+                f"{operation.name.replace('_', ' ')} writes documents to {name!r} whose fingerprints may be "
+                f"stale or missing. Run `shinglefold backfill {name}`"
             )
 
 
 def source_of(outcome: Outcome) -> bytes:
     """Return the source of a signed document as JSON."""
     document = outcome.document or {}
-    return to_json({name: value for name, value in document.items() if name not in ("_id", "_index")})
+    return write_value({name: value for name, value in document.items() if name not in ("_id", "_index")})
 
 
 def _refused(outcome: Outcome | str, index: str, id_: str | None) -> RestResponse | None:

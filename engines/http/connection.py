@@ -339,7 +339,11 @@ def product_of_client(given: object) -> str:
 
 def plain_client(given: Any) -> Any:  # noqa: ANN401 - whatever an engine is opened with
     """Return the client behind one of ``shinglefold.fold``, anything else unchanged."""
-    door = getattr(getattr(given, "transport", None), "shinglefold_door", None) if product_of_client(given) else None
+    door = (
+        getattr(getattr(given, "transport", None), "shinglefold_door", None)
+        if product_of_client(given)
+        else None
+    )
     return given if door is None else door.plain(given)
 
 

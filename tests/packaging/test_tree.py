@@ -23,6 +23,7 @@ SOURCES = (
     "rerank",
     "grouping",
     "api",
+    "gateway",
     "plugins",
     "testing",
     "cli",

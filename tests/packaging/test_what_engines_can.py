@@ -43,6 +43,7 @@ OPENING = {
 OPENERS = {
     "api",
     "cli",
+    "gateway",
     "offline/spark/read_index.py",
     "grouping/gate/gate.py",
     "grouping/gate/processor.py",
