@@ -115,7 +115,8 @@ class KnownIndices:
         when, known = self._mappings.get(index) or (0.0, None)
         if monotonic() - when > VALID_SECONDS:
             known = yield from self._read(index)
-            self._mappings.put(index, (monotonic(), known))
+            if known or known is None:
+                self._mappings.put(index, (monotonic(), known))
         for name, found in (known or {}).items():
             if has_recipe(found):
                 return Recipe.of(found, name)
@@ -131,24 +132,29 @@ class KnownIndices:
         when, known = self._targets.get(name) or (0.0, None)
         if monotonic() - when <= VALID_SECONDS:
             return known
-        made: SignedIndex | None = None
-        recipe = yield from self._target_recipe(name, headers)
-        if recipe is not None:
-            made = self._signed.get(name)
-            if made is None or made.recipe != recipe:
-                made = SignedIndex(name, recipe, self._options.seal(recipe, self._settings, name))
-                self._signed.put(name, made)
-                if recipe.groups:
-                    warn(
-                        f"{name!r} numbers groups, and documents of a folded client get no number: run "
-                        f"`shinglefold regroup {name}`, or write them with shinglefold.open(…).index"
-                    )
-        # A missing index may be made by the next request.
-        self._targets.put(name, (monotonic(), made))
+        found = yield from self._read(name)
+        recipe = yield from self._target_recipe(name, found, headers)
+        made = None if recipe is None else self._signed_index(name, recipe)
+        if found or found is None:
+            # A missing index may be set up by the time of the next request.
+            self._targets.put(name, (monotonic(), made))
         return made
 
-    def _target_recipe(self, name: str, headers: Mapping[str, str]) -> Steps[Recipe | None]:
-        found = yield from self._read(name)
+    def _signed_index(self, name: str, recipe: Recipe) -> SignedIndex:
+        made = self._signed.get(name)
+        if made is None or made.recipe != recipe:
+            made = SignedIndex(name, recipe, self._options.seal(recipe, self._settings, name))
+            self._signed.put(name, made)
+            if recipe.groups:
+                warn(
+                    f"{name!r} numbers groups, and documents of a folded client get no number: run "
+                    f"`shinglefold regroup {name}`, or write them with shinglefold.open(…).index"
+                )
+        return made
+
+    def _target_recipe(
+        self, name: str, found: Mappings | None, headers: Mapping[str, str]
+    ) -> Steps[Recipe | None]:
         if found is None:
             warn(
                 f"the mappings of {name!r} may not be read: if the index has a recipe, documents are "

@@ -1,0 +1,146 @@
+"""The interceptor without a network: which requests concern it, what it asks for, and what it answers."""
+
+import json
+from contextlib import closing
+
+import pytest
+
+import shinglefold
+from shinglefold.api.index_options import IndexOptions
+from shinglefold.contracts.engine import Guard, VersionedDocument
+from shinglefold.errors import PermissionDenied
+from shinglefold.examples import temporary_index
+from shinglefold.gateway import Interceptor
+from shinglefold.gateway.rest import RestRequest, RestResponse, Send, Work, operation_of
+from shinglefold.rerank import FoldedSearch
+from shinglefold.rerank.engine_calls import Call
+from shinglefold.runtime.sans_io import run
+from shinglefold.settings import Settings
+
+OPERATIONS = {
+    ("GET", "/news/_search"): ("search", "news", None),
+    ("POST", "/_search"): ("search", None, None),
+    ("POST", "/_all/_search"): ("search", "_all", None),
+    ("POST", "/a,b*/_msearch"): ("msearch", "a,b*", None),
+    ("POST", "/%3Cnews-%7Bnow%2Fd%7D%3E/_doc"): ("index", "<news-{now/d}>", None),
+    ("PUT", "/news/_doc/a%2Fb"): ("index", "news", "a/b"),
+    ("PUT", "/news/_create/_search"): ("create", "news", "_search"),
+    ("POST", "/news/_update/1"): ("update", "news", "1"),
+    ("POST", "/_bulk"): ("bulk", None, None),
+    ("PUT", "/news/_bulk"): ("bulk", "news", None),
+    ("PUT", "/_bulk/stream"): ("bulk_stream", None, None),
+    ("POST", "/_reindex"): ("reindex", None, None),
+    ("POST", "/news/_update_by_query"): ("update_by_query", "news", None),
+    ("GET", "/news/_doc/1"): None,
+    ("DELETE", "/news/_doc/1"): None,
+    ("HEAD", "/news"): None,
+    ("GET", "/"): None,
+    ("POST", "/_search/scroll"): None,
+    ("PUT", "/news"): None,
+    ("GET", "/_cat/indices"): None,
+    ("POST", "/news/_search/template"): None,
+    ("POST", "/news/_reindex"): None,
+}
+
+
+@pytest.mark.parametrize("given", OPERATIONS)
+def test_operations(given):
+    assert operation_of(*given) == OPERATIONS[given]
+
+
+@pytest.fixture(scope="module")
+def site():
+    with closing(shinglefold.open(temporary_index("site"), "site")) as opened:
+        yield opened
+
+
+class Script:
+    """An engine that knows one index, stores one document, and answers bulks as the test says."""
+
+    def __init__(self, site, *statuses):
+        self.site, self.statuses, self.sent, self.version = site, list(statuses), [], 0
+
+    def __call__(self, request):
+        if isinstance(request, Work):
+            return request.function()
+        if isinstance(request, Call) and request.method == "read":
+            self.version += 1
+            return [
+                VersionedDocument(id_, {"title": f"version {self.version}"}, Guard(self.version, 1))
+                for id_ in request.arguments[1]
+            ]
+        if isinstance(request, Call):
+            return request.on(self.site.engine)
+        assert isinstance(request, Send)
+        self.sent.append(request.request)
+        lines = [json.loads(line) for line in request.request.body.splitlines()]
+        verbs = [verb for line in lines for verb in line if verb in ("index", "update", "delete", "create")]
+        items = [{verb: {"_id": "1", "status": self.statuses.pop(0)}} for verb in verbs]
+        return RestResponse(200, {"took": 1, "errors": False, "items": items})
+
+
+def intercept(site, answer, path, body, *, always=False, **parameters):
+    made = Interceptor(site.engine, FoldedSearch, IndexOptions(), Settings(), always=always)
+    steps = made.steps(RestRequest("POST", path, parameters, {}, body))
+    return None if steps is None else run(steps, answer)
+
+
+def lines(*values):
+    return b"".join(json.dumps(value).encode() + b"\n" for value in values)
+
+
+def test_a_search_is_that_of_an_open_index(site):
+    body = {"query": {"match": {"title": "мост"}}, "size": 3}
+    expected = site.search(body)
+    answer = Script(site)
+    for given, always in ((dict(body, ext={"dedup": {}}), False), (json.dumps(body), True)):
+        found = intercept(site, answer, "/site/_search", given, always=always)
+        assert {**found.body, "took": 0} == {**expected, "took": 0}
+    for passes in (body, dict(body, ext={"other": 1}), b"{", b"[]", None):
+        assert intercept(site, answer, "/site/_search", passes) is None
+    assert not answer.sent
+
+
+def test_a_conflict_is_merged_again_and_alone(site):
+    script = Script(site, 201, 409, 409, 200)
+    body = lines(
+        {"index": {"_id": "2"}}, {"title": "another"}, {"update": {"_id": "1"}}, {"doc": {"body": "text"}}
+    )
+    found = intercept(site, script, "/site/_bulk", body, filter_path="took")
+    assert [next(iter(item.values()))["status"] for item in found.body["items"]] == [201, 200]
+    assert [len(request.body.splitlines()) for request in script.sent] == [4, 2, 2]
+    guards = [json.loads(request.body.splitlines()[-2])["update"]["if_seq_no"] for request in script.sent]
+    assert guards == [1, 2, 3]
+    assert all("filter_path" not in request.parameters for request in script.sent)
+    last = json.loads(script.sent[-1].body.splitlines()[-1])["doc"]
+    (expected,) = site.sign([{"title": "version 3", "body": "text"}])
+    assert last == {"body": "text", "_dedup": expected["_dedup"]}
+
+
+def test_a_conflict_with_the_callers_own_guard_is_the_callers(site):
+    script = Script(site, 409)
+    action = {"update": {"_id": "1", "if_seq_no": 7, "if_primary_term": 1}}
+    found = intercept(site, script, "/site/_bulk", lines(action, {"doc": {"body": "text"}}))
+    assert found.body["items"][0]["update"]["status"] == 409
+    assert json.loads(script.sent[0].body.splitlines()[0]) == action
+
+
+def test_actions_on_one_document_keep_their_order(site):
+    script = Script(site, 200, 200, 200, 200)
+    update = {"update": {"_id": "1"}}, {"doc": {"body": "text"}}
+    body = lines(*update, {"delete": {"_id": "1"}}, {"index": {"_id": "1"}}, {"title": "new"}, *update)
+    found = intercept(site, script, "/site/_bulk", body)
+    assert [next(iter(item)) for item in found.body["items"]] == ["update", "delete", "index", "update"]
+    # The document is read anew after each request that wrote it.
+    assert [len(request.body.splitlines()) for request in script.sent] == [2, 3, 2]
+
+
+def test_a_write_whose_recipe_cannot_be_read_passes_with_a_warning(site):
+    def denied(request):
+        raise PermissionDenied("no")
+
+    for path, body in (("/site/_doc", b"{}"), ("/site/_bulk", lines({"index": {}}, {}))):
+        with pytest.warns(UserWarning, match="may not be read"):
+            assert intercept(site, denied, path, body) is None
+    with pytest.warns(UserWarning, match="can't be read"):
+        assert intercept(site, denied, "/site/_bulk", b"nonsense") is None
