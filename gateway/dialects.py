@@ -40,6 +40,7 @@ class Dialect(Protocol):
     @property
     def errors(self) -> tuple[type[Exception], ...]:
         """The errors of a refused request."""
+        ...
 
     def read(
         self,
@@ -50,24 +51,31 @@ class Dialect(Protocol):
         parsed: bool,
     ) -> tuple[RestRequest, Caller]:
         """Return the request that a call sends; its body as bytes, unless it is to be ``parsed``."""
+        ...
 
     def write(self, request: RestRequest, caller: Caller) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the arguments of the call that sends a request."""
+        ...
 
     def as_caller(self, kwargs: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """Return the keywords of a call, sent with the credentials and the timeouts of a caller."""
+        ...
 
     def response(self, answer: Any, caller: Caller) -> RestResponse:  # noqa: ANN401
         """Return what the transport returned as a response."""
+        ...
 
     def refusal(self, error: Any) -> RestResponse:  # noqa: ANN401
         """Return what the transport raised as a response; raise it if the engine did not answer."""
+        ...
 
     def give(self, response: RestResponse, caller: Caller, transport: Any) -> Any:  # noqa: ANN401
         """Return or raise a response as the transport does."""
+        ...
 
     def fail(self, error: ShinglefoldError, caller: Caller) -> Any:  # noqa: ANN401
         """Return or raise the client's own error behind an error, as the transport does; else raise it."""
+        ...
 
 
 class OpenSearchDialect:

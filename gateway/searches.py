@@ -120,26 +120,25 @@ class FoldedSearches:
             for place in range(len(pairs))
             if outcomes.get(place) is None or isinstance(outcomes[place], _Unfolded | EngineError)
         ]
-        took, answers = 0, dict[int, Any]()
+        answers: dict[int, JSON] = {}
         plain = RestResponse(200, {})
         if rest:
             lines = [part for place in rest for part in (pairs[place][0], _without_options(pairs[place][1]))]
-            plain = yield from send(
-                replace(request, body=b"".join(write_value(line) + b"\n" for line in lines))
-            )
+            # An answer can't be put together of filtered ones.
+            whole = {name: value for name, value in request.parameters.items() if name != "filter_path"}
+            body = b"".join(write_value(line) + b"\n" for line in lines)
+            plain = yield from send(replace(request, parameters=whole, body=body))
             if plain.failed:
                 return plain
-            took = int(plain.body.get("took") or 0)
             answers = dict(zip(rest, plain.body["responses"], strict=True))
         for place, outcome in outcomes.items():
-            if isinstance(outcome, _Unfolded) and "hits" in answers[place]:
-                answers[place] = outcome.mark(answers[place], pairs[place][1], {})
-            elif place not in answers:
-                refused = isinstance(outcome, ShinglefoldError)
-                answers[place] = failure(str(outcome)) if refused else {**outcome, "status": 200}
-            took = max(took, int(answers[place].get("took") or 0))
-        body = {"took": took, "responses": [answers[place] for place in range(len(pairs))]}
-        return replace(plain, status=200, body=body)
+            if place not in answers:
+                answers[place] = _answer_of(outcome)
+            elif outcome is not None and "hits" in answers[place]:
+                answers[place] = _Unfolded(outcome).mark(answers[place], pairs[place][1], {})
+        took = max(int(one.get("took") or 0) for one in answers.values())
+        joined = {"took": took, "responses": [answers[place] for place in range(len(pairs))]}
+        return replace(plain, status=200, body=joined)
 
     def _one_of_several(self, operation: Operation, header: JSON, body: JSON, own: JSON) -> Steps[Any]:
         named = header.get("index", operation.target)
@@ -219,6 +218,11 @@ class FoldedSearches:
         made = _Folding(recipe, steps, fold)
         self._foldings.put(str(index), made)
         return made
+
+
+def _answer_of(outcome: Any) -> JSON:  # noqa: ANN401 - a page or an error
+    """Return the answer to one of several searches."""
+    return failure(str(outcome)) if isinstance(outcome, ShinglefoldError) else {**outcome, "status": 200}
 
 
 class _Unfolded(Exception):
