@@ -9,6 +9,7 @@ from shinglefold.contracts.engine import JSON, VersionedDocument
 from shinglefold.gateway.indices import KnownIndices, SignedIndex, check_document
 from shinglefold.gateway.rest import (
     Operation,
+    Read,
     RestRequest,
     RestResponse,
     Steps,
@@ -23,7 +24,6 @@ from shinglefold.gateway.rest import (
 from shinglefold.gateway.updates import ROUNDS, UpdateRequest
 from shinglefold.gateway.writes import DROPPED, check_pipeline, source_of
 from shinglefold.ingest.pipeline.pipeline import Outcome
-from shinglefold.rerank.engine_calls import Call
 
 _VERBS = ("index", "create", "update", "delete")
 _CONFLICT = 409
@@ -199,7 +199,7 @@ class SignedBulks:
             by_name.setdefault(item.name, []).append(item)
         for name, group in by_name.items():
             routings = [_routing(item) for item in group]
-            found = yield Call("read", (name, [str(item.id) for item in group], (), routings))
+            found = yield Read(name, [str(item.id) for item in group], routings)
             yield from self._merge_found(list(zip(group, found, strict=True)))
 
     def _merge_found(self, pairs: Sequence[tuple[BulkItem, VersionedDocument | None]]) -> Steps[None]:

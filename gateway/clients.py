@@ -12,7 +12,7 @@ from shinglefold.engines.http.connection import is_async_client, plain_client, p
 from shinglefold.errors import ShinglefoldError
 from shinglefold.gateway.dialects import Caller, Dialect, ElasticsearchDialect, OpenSearchDialect
 from shinglefold.gateway.interceptor import Interceptor
-from shinglefold.gateway.rest import Send, Steps, Work, operation_of
+from shinglefold.gateway.rest import Read, Send, Steps, Tiebreaker, Work, operation_of
 from shinglefold.options.validation import expected
 from shinglefold.rerank import AsyncFoldedSearch, FoldedSearch, FoldOptions
 from shinglefold.rerank.engine_calls import Call
@@ -190,7 +190,9 @@ class _Door(_ClientDoor):
     def _answer(self, caller: Caller, request: Any) -> Any:  # noqa: ANN401 - what steps yield
         if isinstance(request, Work):
             return request.function()
-        if isinstance(request, Call):
+        if isinstance(request, Tiebreaker):
+            return self.engine.tiebreaker()
+        if isinstance(request, Call | Read):
             return request.on(self.engine)
         assert isinstance(request, Send)
         args, kwargs = self._dialect.write(request.request, caller)
@@ -232,10 +234,10 @@ class _AsyncDoor(_ClientDoor):
         if isinstance(request, Work):
             # Dictionaries and long texts would stop the event loop.
             return await asyncio.to_thread(request.function)
-        if isinstance(request, Call):
-            if request.method == "tiebreaker":
-                twin = partial(open_blocking_twin, self._beneath, asyncio.get_running_loop())
-                return await asyncio.to_thread(lambda: twin().tiebreaker())
+        if isinstance(request, Tiebreaker):
+            twin = partial(open_blocking_twin, self._beneath, asyncio.get_running_loop())
+            return await asyncio.to_thread(lambda: twin().tiebreaker())
+        if isinstance(request, Call | Read):
             return await request.on(self.engine)
         assert isinstance(request, Send)
         args, kwargs = self._dialect.write(request.request, caller)

@@ -120,8 +120,7 @@ class OpenSearchDialect:
 
     def as_caller(self, kwargs: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """Return the keywords of a call with those of a caller."""
-        headers = {**(kwargs.get("headers") or {}), **caller.own_headers}
-        return {**kwargs, **caller.how, "headers": headers or None}
+        return {**kwargs, **caller.how, "headers": _with_own(kwargs, caller) or None}
 
     def response(self, answer: Any, caller: Caller) -> RestResponse:  # noqa: ANN401
         """Return what the transport returned as a response."""
@@ -191,11 +190,7 @@ class ElasticsearchDialect:
 
     def as_caller(self, kwargs: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """Return the keywords of a call with those of a caller."""
-        own = {name.lower(): value for name, value in caller.own_headers.items()}
-        headers = {
-            name: value for name, value in (kwargs.get("headers") or {}).items() if name.lower() not in own
-        }
-        return {**kwargs, **caller.how, "headers": {**headers, **own}}
+        return {**kwargs, **caller.how, "headers": _with_own(kwargs, caller)}
 
     def response(self, answer: Any, caller: Caller) -> RestResponse:  # noqa: ANN401
         """Return what the transport returned as a response."""
@@ -231,6 +226,13 @@ class ElasticsearchDialect:
         if isinstance(own, ApiError):
             return TransportApiResponse(own.meta, own.body)
         raise own
+
+
+def _with_own(kwargs: dict[str, Any], caller: Caller) -> dict[str, Any]:
+    """Return the headers of a call, with those of a caller in place of equal ones."""
+    own = {name.lower(): value for name, value in caller.own_headers.items()}
+    kept = {name: value for name, value in (kwargs.get("headers") or {}).items() if name.lower() not in own}
+    return {**kept, **own}
 
 
 def _encoded(body: str | bytes) -> bytes:

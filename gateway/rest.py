@@ -3,7 +3,7 @@
 import json
 import logging
 import warnings
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote, unquote
@@ -13,7 +13,7 @@ from shinglefold.documents import to_json
 from shinglefold.engines.http.responses import read_json
 
 Result = TypeVar("Result")
-#: Yields ``Call``, ``Send`` and ``Work``, is sent their answers, returns the result.
+#: Yields ``Call``, ``Read``, ``Send``, ``Work``, ``Tiebreaker``; is sent their answers; returns the result.
 Steps = Generator[Any, Any, Result]
 _log = logging.getLogger("shinglefold.gateway")
 
@@ -58,6 +58,23 @@ class Work:
     """Run a function that takes its time, such as one that signs; the answer is what it returns."""
 
     function: Callable[[], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Read documents of an index; the answer is a ``VersionedDocument`` for each, None for a missing one."""
+
+    index: str
+    ids: Sequence[str]
+    routings: Sequence[str | None]
+
+    def on(self, engine: Any) -> Any:  # noqa: ANN401 - blocking or awaited
+        """Read them by an engine."""
+        return engine.read(self.index, self.ids, (), self.routings)
+
+
+class Tiebreaker(NamedTuple):
+    """Return the sort key of the engine that makes an order total."""
 
 
 class Operation(NamedTuple):

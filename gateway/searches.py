@@ -13,6 +13,7 @@ from shinglefold.gateway.rest import (
     RestRequest,
     RestResponse,
     Steps,
+    Tiebreaker,
     failure,
     read_lines,
     read_value,
@@ -20,7 +21,7 @@ from shinglefold.gateway.rest import (
     write_value,
 )
 from shinglefold.model.recipe import Recipe
-from shinglefold.rerank.engine_calls import Call, run_together
+from shinglefold.rerank.engine_calls import run_together
 from shinglefold.rerank.page.unfolded import unfolded_page
 from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.rerank.search_steps import SearchSteps
@@ -82,6 +83,7 @@ class FoldedSearches:
         wish = self._wish(body, request.parameters)
         if wish is None:
             return None
+        yield from self._find_tiebreaker()
         if wish is False:
             return (yield from send(replace(request, body=_without_options(body))))
         try:
@@ -103,6 +105,7 @@ class FoldedSearches:
             return None
         if not any(wish is not None for wish in wishes):
             return None
+        yield from self._find_tiebreaker()
         own = {name: request.parameters[name] for name in _OF_EACH if name in request.parameters}
         chosen = [place for place, wish in enumerate(wishes) if wish]
         found = yield from run_together(
@@ -187,13 +190,15 @@ class FoldedSearches:
             # The caller of ``fold`` asked for it, not this request.
             raise _Unfolded(error) from error
 
+    def _find_tiebreaker(self) -> Steps[None]:
+        if not self._tiebreaker:
+            self._tiebreaker = [(yield Tiebreaker())]
+
     def _folding(self, index: str | None) -> Steps[_Folding]:
         recipe = None if index is None else (yield from self._indices.recipe(index))
         known = self._foldings.get(str(index))
         if known is not None and known.recipe == recipe:
             return known
-        if not self._tiebreaker:
-            self._tiebreaker = [(yield Call("tiebreaker", ()))]
         options, name = self._options, str(index)
         seal = key = fold = None
         if recipe is None:

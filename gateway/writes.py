@@ -8,6 +8,7 @@ from typing import Any
 from shinglefold.gateway.indices import KnownIndices, check_document
 from shinglefold.gateway.rest import (
     Operation,
+    Read,
     RestRequest,
     RestResponse,
     Steps,
@@ -21,7 +22,6 @@ from shinglefold.gateway.rest import (
 )
 from shinglefold.gateway.updates import ROUNDS, UpdateRequest
 from shinglefold.ingest.pipeline.pipeline import Outcome
-from shinglefold.rerank.engine_calls import Call
 
 #: What an engine answers to a document that a pipeline drops.
 DROPPED = {"_version": -3, "result": "noop", "_shards": {"total": 0, "successful": 0, "failed": 0}}
@@ -100,7 +100,7 @@ class SignedWrites:
     ) -> Steps[RestResponse]:
         index, id_ = update.index, update.id
         routing = request.parameters.get("routing")
-        (found,) = yield Call("read", (index.name, [id_], (), [routing]))
+        (found,) = yield Read(index.name, [id_], [routing])
         kept = {name: value for name, value in request.parameters.items() if name != "retry_on_conflict"}
         if found is None:
             document = update.inserted()

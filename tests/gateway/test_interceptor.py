@@ -11,7 +11,15 @@ from shinglefold.contracts.engine import Guard, VersionedDocument
 from shinglefold.errors import PermissionDenied
 from shinglefold.examples import temporary_index
 from shinglefold.gateway import Interceptor
-from shinglefold.gateway.rest import RestRequest, RestResponse, Send, Work, operation_of
+from shinglefold.gateway.rest import (
+    Read,
+    RestRequest,
+    RestResponse,
+    Send,
+    Tiebreaker,
+    Work,
+    operation_of,
+)
 from shinglefold.rerank import FoldedSearch
 from shinglefold.rerank.engine_calls import Call
 from shinglefold.runtime.sans_io import run
@@ -50,7 +58,8 @@ def test_operations(given):
 
 @pytest.fixture(scope="module")
 def site():
-    with closing(shinglefold.open(temporary_index("site"), "site")) as opened:
+    folder = temporary_index("site")
+    with closing(shinglefold.open(folder, "site")) as opened:
         yield opened
 
 
@@ -63,11 +72,13 @@ class Script:
     def __call__(self, request):
         if isinstance(request, Work):
             return request.function()
-        if isinstance(request, Call) and request.method == "read":
+        if isinstance(request, Tiebreaker):
+            return self.site.engine.tiebreaker()
+        if isinstance(request, Read):
             self.version += 1
             return [
                 VersionedDocument(id_, {"title": f"version {self.version}"}, Guard(self.version, 1))
-                for id_ in request.arguments[1]
+                for id_ in request.ids
             ]
         if isinstance(request, Call):
             return request.on(self.site.engine)
@@ -144,3 +155,23 @@ def test_a_write_whose_recipe_cannot_be_read_passes_with_a_warning(site):
             assert intercept(site, denied, path, body) is None
     with pytest.warns(UserWarning, match="can't be read"):
         assert intercept(site, denied, "/site/_bulk", b"nonsense") is None
+
+
+def test_what_is_asked_in_place_of_a_request_has_its_credentials_and_timeouts():
+    from shinglefold.gateway.dialects import Caller, ElasticsearchDialect, OpenSearchDialect
+
+    headers = {
+        "Authorization": "Bearer of-caller",
+        "Content-Type": "application/x-ndjson",
+        "x-opaque-id": "7",
+    }
+    given = {"headers": {"authorization": "of-client", "content-type": "application/json"}, "body": b""}
+    for dialect, how in ((ElasticsearchDialect(), "request_timeout"), (OpenSearchDialect(), "timeout")):
+        made = dialect.as_caller(dict(given), Caller(headers, {how: 3}))
+        assert made[how] == 3
+        sent = [(name.lower(), value) for name, value in made["headers"].items()]
+        assert sorted(sent) == [
+            ("authorization", "Bearer of-caller"),
+            ("content-type", "application/json"),
+            ("x-opaque-id", "7"),
+        ]
