@@ -221,17 +221,29 @@ def _remove_hidden(page: "LexborHTMLParser", keep_hidden: bool) -> None:
     shown_later = page.css(_HIDDEN_ATTRIBUTE)
     if not keep_hidden:
         hidden += shown_later
-    for node in _to_remove(page, hidden):
-        node.decompose()
+    if hidden:
+        _remove_frame_first(page, hidden)
     if keep_hidden:
         for node in page.css(_HIDDEN_ATTRIBUTE):
             node.insert_before("\n")
             node.insert_after("\n")
 
 
+def _remove_frame_first(page: "LexborHTMLParser", hidden: "list[LexborNode]") -> None:
+    """Remove hidden elements: dialogs and menus first, so that their text does not count as the page's."""
+    named = {node.mem_id for node in page.css(_FRAME)}
+    frame = {node.mem_id: node for node in hidden if node.mem_id in named}
+    marks, in_frame = set(frame), dict[int, bool]()
+    rest = [node for node in hidden if node.mem_id not in frame and not _is_inside(node, marks, in_frame)]
+    for node in frame.values():
+        node.decompose()
+    for node in _to_remove(page, rest):
+        node.decompose()
+
+
 def _to_remove(page: "LexborHTMLParser", hidden: "list[LexborNode]") -> "list[LexborNode]":
     """Return the hidden elements without those that are most of the page's own text."""
-    if not _may_be_most(hidden, len(_text(page))):
+    if not _may_be_most(hidden, len("".join(_text(page).split()))):
         return hidden
     scope = next((node for node in page.css(_OWN_TEXT) if _length(node)), page.body or page.root)
     if scope is None:
@@ -239,12 +251,7 @@ def _to_remove(page: "LexborHTMLParser", hidden: "list[LexborNode]") -> "list[Le
     marks, in_hidden = {node.mem_id for node in hidden}, dict[int, bool]()
     outermost = [node for node in hidden if not _is_inside(node, marks, in_hidden)]
     around, in_scope = set(_ancestors(scope)) | {scope.mem_id}, dict[int, bool]()
-    own = [
-        node
-        for node in outermost
-        if not node.css_matches(_FRAME)
-        and (node.mem_id in around or _is_inside(node, {scope.mem_id}, in_scope))
-    ]
+    own = [node for node in outermost if node.mem_id in around or _is_inside(node, {scope.mem_id}, in_scope)]
     whole = _length(scope)
     inside = sum(whole if node.mem_id in around else _length(node) for node in own)
     if inside < max(_LEAST, whole - inside):
@@ -254,7 +261,11 @@ def _to_remove(page: "LexborHTMLParser", hidden: "list[LexborNode]") -> "list[Le
 
 
 def _may_be_most(hidden: "list[LexborNode]", whole: int) -> bool:
-    """Return whether hidden elements may have half of the text; nested ones count more than once."""
+    """Return whether hidden elements may have half of the text; their spaces and nested ones count, too.
+
+    Args:
+        whole: the characters of the page that are not white space.
+    """
     length = 0
     for node in hidden:
         length += len(node.text_lexbor())
