@@ -117,6 +117,7 @@ def test_a_frame_that_is_not_shown_never_counts(part):
         "<nav>Содержание</nav>",
         f"<dialog>{TEXT}</dialog>",
         "<div role=dialog style=display:none>Ваш город?</div>",
+        f"<div role=dialog hidden>{TEXT * 3}</div>",
     ],
 )
 def test_an_article_that_scripts_show_may_have_a_menu_or_a_dialog_in_it(way, keep_hidden, inner):
