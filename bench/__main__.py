@@ -18,6 +18,7 @@ BENCHMARKS: Mapping[str, str] = {
     "spark": "bench.speed.spark",
     "quality": "bench.quality",
     "quality.edits": "bench.quality.edits",
+    "quality.widths": "bench.quality.widths",
     "quality_schemes": "bench.quality.schemes",
     "ingest": "bench.ingest",
     "long_text": "bench.long_text",
