@@ -125,12 +125,12 @@ def fact_set(text: str, classes: Sequence[str] = ("numbers",)) -> frozenset[str]
 def numbers_of(text: str) -> frozenset[str]:
     """Return the models of a text and its numbers one by one, in groups of three digits, without units."""
     found: set[str] = set()
-    for one in _found(_BY.sub(r"\1×", _plain(text)).casefold(), found):
+    for one in _found(_BY.sub(r"\1×", plain_text(text)).casefold(), found):
         found.update(one.value.split())
     return frozenset(found)
 
 
-def _plain(text: str) -> str:
+def plain_text(text: str) -> str:
     """Return a text without invisible characters, and in compatibility form."""
     # NFKC would turn the sign into letters before the number, and exponents into digits.
     seen = text.replace("№", " ").replace("²", "^2").replace("³", "^3")
@@ -140,7 +140,7 @@ def _plain(text: str) -> str:
 
 
 def _normal_form(text: str, classes: Sequence[str]) -> list[str]:
-    plain = _plain(text)
+    plain = plain_text(text)
     found = set[str]()
     if "numbers" in classes:
         found |= _numbers(plain)

@@ -36,6 +36,12 @@ PAIRS = {
     "equal": (LAW, LAW, True),
     "other endings": (LAW, LAW.replace("работнику", "работникам").replace("договора", "договоров"), True),
     "Latin letters": (LAW, LAW.replace("о", "o").replace("а", "a"), True),
+    "invisible characters in names": (
+        f"Натисніть Параметри Мережі. {text_of(9)}",
+        f"Натисніть Пара\u200bметри Ме\u00adре\u2060жі. {text_of(9)}",
+        True,
+    ),
+    "full width": (f"Press Ctrl. {text_of(9)}", f"Press Ｃｔｒｌ. {text_of(9)}", True),
     "other number": (LAW, LAW.replace("28", "31"), False),
     "other number with its unit": (f"128гб {text_of(7)}", f"256гб {text_of(7)}", False),
     "a name that is a part of a word": (f"the Annual of {text_of(8)}", f"the Ann of {text_of(8)}", False),
