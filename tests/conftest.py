@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-from support.servers.choose import LONG, asked_for, examples, in_full, in_short
+from support.servers.choose import LONG, asked_for, examples, in_full, in_short, is_older
 from support.servers.lines import (
     pytest_configure,
     pytest_sessionfinish,
@@ -95,7 +95,7 @@ def _choose(config: pytest.Config, items: list[pytest.Item]) -> None:
             item.add_marker(_LONG)
         if _needs_server(item):
             item.add_marker("servers")
-            if not asked_for() or _left_to_other_clusters(item):
+            if not asked_for() or _left_to_other_clusters(item) or _left_to_the_newest(item):
                 left_out.append(item)
         item.add_marker(pytest.mark.xdist_group(_together_with(item)))
     if left_out:
@@ -120,6 +120,10 @@ def _needs_server(item: pytest.Item) -> bool:
 def _left_to_other_clusters(item: pytest.Item) -> bool:
     cluster = _parameters(item).get("cluster")
     return cluster is not None and in_short(cluster) and item.get_closest_marker("every_cluster") is None
+
+
+def _left_to_the_newest(item: pytest.Item) -> bool:
+    return is_older(_parameters(item).get("server", "")) and item.get_closest_marker("newest") is not None
 
 
 def _together_with(item: pytest.Item) -> str:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.generated import texts
-from support.servers.choose import examples
+from support.servers.choose import examples, in_full
 
 from shinglefold.canon import Canonicalizer, strip_html, token_hash
 from shinglefold.model.scheme import CanonOptions
@@ -33,10 +33,9 @@ def assert_agreement(canonicalizer: Canonicalizer, batch: Sequence[str]) -> int:
     return len(hashed.hashes)
 
 
-@pytest.mark.parametrize("count", [2_000, pytest.param(10_000, marks=pytest.mark.long)])
-def test_on_generated_texts(canonicalizer, count):
-    parts = [texts(2_000, seed) for seed in range(count // 2_000)]
-    assert sum(assert_agreement(canonicalizer, list(part)) for part in parts) > 5 * count
+def test_on_generated_texts(canonicalizer):
+    parts = [texts(2_000, seed) for seed in range(5 if in_full() else 1)]
+    assert sum(assert_agreement(canonicalizer, list(part)) for part in parts) > 10_000 * len(parts)
 
 
 @pytest.mark.parametrize(
@@ -54,11 +53,21 @@ def test_on_any_unicode(canonicalizer, batch):
 
 @pytest.mark.corpus
 @pytest.mark.parametrize("name", ["libreoffice-ru", "libreoffice-zh-cn", "gnome-uk"])
-def test_on_every_page_of_the_corpora(
+def test_on_every_line_of_the_corpora(
     canonicalizer: Canonicalizer, corpus: Callable[[str], Iterator[dict[str, str]]], name: str
 ):
     pages = [strip_html(p["body"]) if p["format"] == "html" else p["body"] for p in corpus(name)]
-    assert assert_agreement(canonicalizer, pages) > 90_000
+    assert assert_agreement(canonicalizer, list(_without_what_came_before(pages))) > 60_000
+
+
+def _without_what_came_before(pages: Sequence[str]) -> Iterator[str]:
+    """Yield of each page the lines that no page before it has: most pages are revisions of others."""
+    seen: set[str] = set()
+    for page in pages:
+        new = [line for line in page.splitlines(keepends=True) if line not in seen]
+        seen.update(new)
+        if new:
+            yield "".join(new)
 
 
 @given(st.lists(ANY_TEXT, min_size=1, max_size=5))

@@ -16,9 +16,10 @@ import json, sys
 from support.mutation.mutants import sample
 from support.mutation.trial import prepare, try_out
 prepare()
-order = [one for one in sample("passages", 400, 7) if one.path == "passages/shingle_positions.py"]
-for mutant in (None, *order[:2]):
-    print(json.dumps([mutant and mutant.path, try_out(mutant, sys.argv[1:], 2.0).word]))
+order = sample("passages", 2, 7, "passages/shingle_positions.py")
+for name in sys.argv[1:]:
+    words = [[mutant and mutant.path, try_out(mutant, [name], 2.0).word] for mutant in (None, *order)]
+    print(json.dumps(words))
 """
 
 
@@ -78,14 +79,11 @@ def test_tests_of_every_package_pass_without_a_mutant_wherever_trials_are_begun(
 @pytest.mark.long
 def test_tests_that_pass_let_a_mutant_survive_and_those_that_notice_kill_it():
     before = (_ROOT / "passages" / "shingle_positions.py").read_bytes()
-    noticed, missed = _tried("tests/passages/test_shingle_positions.py"), _tried("tests/core/test_errors.py")
+    tests = ["tests/passages/test_shingle_positions.py", "tests/core/test_errors.py"]
+    command = [sys.executable, "-c", _TRY, *tests]
+    done = subprocess.run(command, cwd=_ROOT / "tests", capture_output=True, text=True, check=True)
+    noticed, missed = map(json.loads, done.stdout.splitlines())
     assert (_ROOT / "passages" / "shingle_positions.py").read_bytes() == before
     assert noticed[0] == missed[0] == [None, "survived"]
     assert [word for _, word in noticed[1:]] == ["killed"] * 2
     assert [word for _, word in missed[1:]] == ["survived"] * 2
-
-
-def _tried(tests: str) -> list[list[str | None]]:
-    command = [sys.executable, "-c", _TRY, tests]
-    done = subprocess.run(command, cwd=_ROOT / "tests", capture_output=True, text=True, check=True)
-    return [json.loads(line) for line in done.stdout.splitlines()]

@@ -3,6 +3,7 @@
 import time
 import uuid
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.metadata import version
 from typing import Any, Protocol
 
@@ -22,7 +23,7 @@ _CLIENTS = {"opensearch": "opensearch-py", "elasticsearch": "elasticsearch"}
 
 
 class NewIndex(Protocol):
-    """Make an index for one test; it is deleted afterwards."""
+    """Make an index; it is deleted afterwards."""
 
     def __call__(
         self, mappings: Mapping[str, Any] | None = None, settings: Mapping[str, Any] | None = None
@@ -87,6 +88,20 @@ def engine(server: Server) -> Iterator[Engine]:
 
 @pytest.fixture
 def new_index(engine: Engine) -> Iterator[NewIndex]:
+    """Make an index for one test."""
+    with _indices(engine) as make:
+        yield make
+
+
+@pytest.fixture(scope="module")
+def shared_index(engine: Engine) -> Iterator[NewIndex]:
+    """Make an index that the tests of a module read, and none of them writes to."""
+    with _indices(engine) as make:
+        yield make
+
+
+@contextmanager
+def _indices(engine: Engine) -> Iterator[NewIndex]:
     made: list[str] = []
 
     def make(mappings: Mapping[str, Any] | None = None, settings: Mapping[str, Any] | None = None) -> str:

@@ -60,6 +60,7 @@ def _seeds(server):
     return seeds(1, in_ci=most)
 
 
+@pytest.mark.newest
 def test_one_of_each_class_is_let_in_whoever_is_killed(server, index, pipeline):
     for seed in _seeds(server):
         name, restarts = f"{index}-{seed}", _restarts(server, seed)
@@ -70,6 +71,7 @@ def test_one_of_each_class_is_let_in_whoever_is_killed(server, index, pipeline):
         _delete(server, name)
 
 
+@pytest.mark.newest
 def test_exactly_so_many_of_each_class_are_let_in_as_there_are_places(server, index, pipeline):
     for seed in list(_seeds(server))[:2]:
         name, restarts = f"{index}-{seed}", _restarts(server, seed)

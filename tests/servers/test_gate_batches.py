@@ -79,6 +79,7 @@ def test_a_large_batch_is_decided_in_an_event_loop_as_well(server, index, pipeli
     _check(engine, name, asyncio.run(run()))
 
 
+@pytest.mark.newest
 @pytest.mark.parametrize("failing", [1, 2])
 def test_a_write_whose_answer_was_lost_changes_no_verdict(index, pipeline, monkeypatch, failing):
     engine, name = index

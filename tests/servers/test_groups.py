@@ -30,15 +30,16 @@ def copies(number: int) -> set[str]:
 RICH = max(USUAL, key=lambda number: len(copies(number)))
 
 
-def source(number: int, spec=None) -> dict[str, Any]:
-    stored: dict[str, Any] = fingerprint_of(spec or SPECS[number]).to_field()
+def source(number: int, scheme: str | None = None) -> dict[str, Any]:
+    spec = SPECS[number]
+    stored: dict[str, Any] = fingerprint_of(replace(spec, scheme=scheme or spec.scheme)).to_field()
     host = SPECS[number].host or "none"
     return {"rank": number, "title": "page", "host": host, "_dedup": {**stored, "group": GROUPS[number]}}
 
 
-def fill(engine, index: str, numbers, spec=None) -> None:
+def fill(engine, index: str, numbers, scheme: str | None = None) -> None:
     result = engine.bulk(
-        {"_index": index, "_id": f"p{number}", "_source": source(number, spec)} for number in numbers
+        {"_index": index, "_id": f"p{number}", "_source": source(number, scheme)} for number in numbers
     )
     assert not result.failures
     engine.refresh(index)
@@ -51,9 +52,9 @@ def made(new_index, **settings: Any) -> str:
     return new_index(mappings, {"number_of_shards": 3, "number_of_replicas": 0, **settings})
 
 
-@pytest.fixture
-def index(engine, new_index) -> str:
-    name = made(new_index)
+@pytest.fixture(scope="module")
+def index(engine, shared_index) -> str:
+    name = made(shared_index)
     fill(engine, name, range(COUNT))
     return name
 
@@ -104,11 +105,13 @@ def test_a_keyword_that_everybody_has_brings_the_copies_up_and_is_said(engine, n
     name = made(new_index)
     fill(engine, name, range(COUNT))
     own = fingerprint_of(SPECS[RICH])
+    strangers = []
     for number in range(COUNT, COUNT + 600):
         stranger = fingerprint_of(replace(SPECS[RICH], original=number, digest=f"s{number}"))
         words = (own.supershingles[0], *stranger.supershingles[1:])
         stored = replace(stranger, supershingles=words).to_field()
-        engine.bulk([{"_index": name, "_id": f"s{number}", "_source": {"_dedup": stored}}])
+        strangers.append({"_index": name, "_id": f"s{number}", "_source": {"_dedup": stored}})
+    assert not engine.bulk(strangers).failures
     engine.refresh(name)
     (one,) = SimilarSearch(engine).look_up(name, [own], SimilarOptions(window=100))
     assert not one.complete
@@ -128,13 +131,11 @@ def body(**more: Any) -> dict[str, Any]:
     return {"query": {"range": {"rank": {"gte": 0}}}, "sort": [{"rank": "asc"}], "size": 12, **more}
 
 
-@pytest.fixture
-def grouped(engine, new_index) -> str:
-    name = made(new_index)
-    for number in range(COUNT):
-        engine_spec = replace(SPECS[number], scheme=SCHEME.id)
-        engine.bulk([{"_index": name, "_id": f"p{number}", "_source": source(number, engine_spec)}])
-    engine.refresh(name)
+@pytest.fixture(scope="module")
+def grouped(engine, shared_index) -> str:
+    """All pages, of one scheme."""
+    name = made(shared_index)
+    fill(engine, name, range(COUNT), SCHEME.id)
     return name
 
 

@@ -128,6 +128,7 @@ def _swap(server, alias: str, one: str, other: str) -> None:
     ask(server.url, method, path, json.loads(named))
 
 
+@pytest.mark.newest
 def test_a_new_user_sets_up_searches_reindexes_swaps_and_removes(run, engine, server, live, caplog):
     alias, text = live
     asked, _, err = run("setup", alias)

@@ -94,6 +94,7 @@ def test_a_report_counts_the_groups_of_all_shards(engine, index):
     assert sum(one.documents for one in made.months) == len(USUAL)
 
 
+@pytest.mark.newest
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("linkage", ["leader", "connected"])
 def test_a_run_killed_at_random_moments_ends_as_one_that_was_not(

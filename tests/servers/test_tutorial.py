@@ -2,9 +2,11 @@
 
 import re
 
+import pytest
 from support.tutorial import PAGE, run, steps, write_files
 
 
+@pytest.mark.newest
 def test_the_commands_for_a_server_index_find_and_fold(server, engine, tmp_path):
     write_files(tmp_path)
     run(next(steps()).command, tmp_path)

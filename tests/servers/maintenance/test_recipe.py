@@ -46,6 +46,7 @@ def name(engine) -> Iterator[str]:
         engine.delete_index(info.name)
 
 
+@pytest.mark.newest
 @pytest.mark.parametrize("number", range(len(DEFINITIONS)))
 def test_a_pipeline_of_the_page_goes_through_index_doctor_backfill_and_doctor(
     engine, name, scheme, canonicalizer, number
@@ -58,6 +59,7 @@ def test_a_pipeline_of_the_page_goes_through_index_doctor_backfill_and_doctor(
     assert diagnose(engine, name, pipeline, DoctorOptions(workers=1)).healthy
 
 
+@pytest.mark.newest
 def test_no_command_needs_a_flag_again(run, name):
     made = run("index", "pages.jsonl", "--index", name, "--pipeline", "own.json", "--preset", "classic")
     assert made[0] == 0, made
@@ -74,6 +76,7 @@ def test_no_command_needs_a_flag_again(run, name):
         assert (code, err) == (0, ""), (command, out)
 
 
+@pytest.mark.newest
 def test_what_contradicts_the_index_is_refused_and_the_remedy_works(run, name):
     assert run("index", "pages.jsonl", "--index", name)[0] == 0
     code, _, err = run("backfill", name, "--pipeline", "own.json")
@@ -114,6 +117,7 @@ def test_an_index_to_come_gets_the_recipe_of_its_template(run, server, name):
             ask(server.url, "DELETE", path)
 
 
+@pytest.mark.newest
 def test_commands_that_take_an_id_look_through_an_alias_as_a_search_does(run, engine, server, name):
     text = pages(1)[0]["body"]
     for part, id_, shown in (("a", "one", True), ("b", "two", True), ("b", "hidden", False)):
@@ -134,6 +138,7 @@ def test_commands_that_take_an_id_look_through_an_alias_as_a_search_does(run, en
         assert (code, bool(re.search("no document ('hidden'|of this id)", err))) == (1, True)
 
 
+@pytest.mark.newest
 def test_an_index_set_up_for_groups_later_takes_tagged_documents(run, name):
     assert run("index", "pages.jsonl", "--index", name, "--workers", "1")[0] == 0
     assert run("setup", name, "--groups", "--name", name)[0] in (0, 3)

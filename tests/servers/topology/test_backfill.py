@@ -93,6 +93,7 @@ class Others:
                 return failures
 
 
+@pytest.mark.newest
 def test_what_others_write_meanwhile_stays_and_is_signed(place, pipeline):
     seed = random.randrange(10**6)
     print(f"seed {seed}")

@@ -16,6 +16,9 @@ from shinglefold.grouping.gate.protocol.protocol import decide, publish_settled
 from shinglefold.grouping.rules import Policy
 from shinglefold.ingest import Backoff
 
+#: Variables of a writer's steps that are the same in each of its states, or told by ``_state``.
+_CONSTANT = {"context", "self", "register", "policy", "relation"}
+
 
 @dataclass(frozen=True)
 class Newcomer:
@@ -112,7 +115,12 @@ class Explorer:
     switches: int | None = None
     start: Store = field(default_factory=Store)
     states: int = 0
-    _next: dict[tuple[int, int, str], Place] = field(default_factory=dict)
+    _next: dict[tuple[Any, ...], Place] = field(default_factory=dict)
+    #: Steps that stand at a place, with their register. The first answer goes to them; those of any other are
+    #: made anew, as a generator can't be copied.
+    _standing: dict[tuple[int, int], tuple[Steps[list[Verdict]], SharedRegister]] = field(
+        default_factory=dict
+    )
 
     def walk(self, check: Callable[[Store, list[list[Verdict] | None]], None]) -> int:
         """Call ``check`` with every end: the store, and each writer's verdicts, None where it died."""
@@ -245,18 +253,34 @@ class Explorer:
         """Return a writer after some answers."""
         register = self.writers[number].register()
         steps = self.writers[number].steps(self.policy, self.relation, register)
+        return self._sent(number, answers, steps, register, (None, *answers))
+
+    def _sent(
+        self,
+        number: int,
+        answers: tuple[Any, ...],
+        steps: Steps[list[Verdict]],
+        register: SharedRegister,
+        sent: tuple[Any, ...],
+    ) -> Place:
+        request: Any = None
         try:
-            request: Any = next(steps)
-            for answer in answers:
+            for answer in sent:
                 request = steps.send(answer)
         except StopIteration as end:
             return Place(answers, hash(repr(end.value)), end.value)
-        return Place(answers, hash((_local(steps), _state(register))), request)
+        place = Place(answers, hash((_local(steps), _state(register))), request)
+        self._standing[number, place.key] = steps, register
+        return place
 
     def _answered(self, number: int, place: Place, answer: Any) -> Place:
-        key = (number, place.key, repr(answer))
+        key = (number, place.key, tuple(answer) if isinstance(answer, list) else answer)
         if key not in self._next:
-            self._next[key] = self._replayed(number, (*place.answers, answer))
+            answers = (*place.answers, answer)
+            if standing := self._standing.pop((number, place.key), None):
+                self._next[key] = self._sent(number, answers, *standing, (answer,))
+            else:
+                self._next[key] = self._replayed(number, answers)
         return self._next[key]
 
     def _verdicts(self, number: int, place: Place) -> list[Verdict] | None:
@@ -325,16 +349,29 @@ def _state(register: SharedRegister) -> str:
 
 def _local(steps: Any) -> int:
     """Return a hash of the state of nested generators: their positions and local variables."""
-    told = []
+    told: list[Any] = []
+    met: dict[int, int] = {}
     while (frame := getattr(steps, "gi_frame", None)) is not None:
-        known = {
-            name: value
-            for name, value in frame.f_locals.items()
-            if name not in ("context", "self", "register")
-        }
-        told.append((frame.f_code.co_name, frame.f_lasti, repr(known)))
+        known = [
+            (name, _spelled(value, met)) for name, value in frame.f_locals.items() if name not in _CONSTANT
+        ]
+        told.append((frame.f_code.co_name, frame.f_lasti, *known))
         steps = steps.gi_yieldfrom
     return hash(tuple(told))
+
+
+def _spelled(value: Any, met: dict[int, int]) -> str:
+    """Return the text of a value, in which each member is told once: it is in a dozen variables."""
+    if isinstance(value, Member):
+        if id(value) in met:
+            return f"#{met[id(value)]}"
+        met[id(value)] = len(met)
+        return repr(value)
+    if type(value) in (list, tuple):
+        return f"[{','.join(_spelled(one, met) for one in value)}]"
+    if type(value) is dict:
+        return f"{{{','.join(f'{_spelled(k, met)}:{_spelled(v, met)}' for k, v in value.items())}}}"
+    return repr(value)
 
 
 def _with(places: tuple[Place, ...], number: int, place: Place) -> tuple[Place, ...]:

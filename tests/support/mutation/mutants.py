@@ -56,8 +56,8 @@ class Mutant:
         return ".".join(["shinglefold", *(part for part in parts if part != "__init__")])
 
 
-def sample(package: str, size: int, seed: int) -> list[Mutant]:
-    """Draw places of a package by a seed, and one mutant of each.
+def sample(package: str, size: int, seed: int, file: str = "") -> list[Mutant]:
+    """Draw places of a package, or of a file in it, by a seed, and one mutant of each.
 
     Places are drawn, not mutants: cosmic-ray replaces a ``+`` by eleven other operators and a ``not`` by one,
     so that half of all mutants would be of sums. Each place has a lot of its own, cast by the seed and the
@@ -65,6 +65,8 @@ def sample(package: str, size: int, seed: int) -> list[Mutant]:
     """
     drawn: list[Mutant] = []
     for lot, mutants in sorted(_lots(package, seed)):
+        if file and mutants[0].path != file:
+            continue
         ranked = sorted(mutants, key=lambda one, lot=lot: _lot(f"{lot} {one.operator}"))
         drawn += islice((one for one in ranked if one.mutated()), 1)
         if len(drawn) == size:

@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import pytest
 from packaging.requirements import Requirement
-from support.servers.kinds import Kind, Unavailable, all_kinds, kind
+from support.servers.kinds import Kind, Unavailable, all_kinds, kind, usual_kinds
 from support.servers.local import LocalServer
 from support.servers.server import Given, Server
 
@@ -71,6 +71,14 @@ def clustered(name: str) -> Kind:
 def in_short(cluster: str) -> bool:
     """Tell whether a cluster is here for a few tests alone, as it was not asked for by its name."""
     return cluster == _IN_SHORT and cluster not in os.environ.get(NAMES, "").split(",")
+
+
+def is_older(server: str) -> bool:
+    """Tell whether a server is of an older generation, and was not asked for by its name."""
+    usual = usual_kinds()
+    if server not in usual or server in os.environ.get(NAMES, "").split(","):
+        return False
+    return server != next(name for name, one in usual.items() if one.product == usual[server].product)
 
 
 def need(name: str) -> None:

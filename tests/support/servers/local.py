@@ -24,9 +24,14 @@ from support.servers.waiting import answers, until
 
 #: Servers refuse to run as root; every Unix has this user.
 _USER = "nobody"
-#: Quick to start, as tests want it; benchmarks want it to compile fully: ``SHINGLEFOLD_TEST_JVM="-Xmx1g"``.
-_QUICK = "-XX:TieredStopAtLevel=1"
-_JVM = os.environ.get("SHINGLEFOLD_TEST_JVM", f"-Xms512m -Xmx512m {_QUICK}")
+#: Little work to start, as tests want it.
+_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+_SMALL = f"-Xms512m -Xmx512m -XX:-AlwaysPreTouch -XX:+UseSerialGC {_QUICK}"
+#: Benchmarks want a server as it is shipped: ``SHINGLEFOLD_TEST_JVM="-Xms1g -Xmx1g"``.
+_AS_SHIPPED = os.environ.get("SHINGLEFOLD_TEST_JVM")
+#: Options of the distributions that tests go without: two collectors are refused, and the agent of
+#: OpenSearch 3 rewrites each class that is loaded, a third of the work of a start.
+_LEFT_OUT = ("UseG1GC", "G1ReservePercent", "InitiatingHeapOccupancyPercent", "-javaagent:")
 
 
 class LocalServer:
@@ -143,7 +148,7 @@ class LocalServer:
             "PATH": os.environ["PATH"],
             "HOME": str(self.folder),
             f"{prefix}_JAVA_HOME": str(self._java),
-            f"{prefix}_JAVA_OPTS": _JVM,
+            f"{prefix}_JAVA_OPTS": _SMALL if _AS_SHIPPED is None else _AS_SHIPPED,
             f"{prefix}_PATH_CONF": str(self.folder / "config"),
             f"{prefix}_TMPDIR": str(self.folder / "tmp"),
             # Of the Java that starts Elasticsearch and takes a third of the work of it.
@@ -163,7 +168,15 @@ class LocalServer:
         (config / f"{self.kind.product}.yml").write_text("".join(lines))
         options = config / "jvm.options"
         # The garbage collector's log would go into the distribution's folder, which the server can't write.
-        kept = [line for line in options.read_text().splitlines(keepends=True) if "-Xlog:gc" not in line]
+        left_out = ("-Xlog:gc", *(_LEFT_OUT if _AS_SHIPPED is None else ()))
+        kept = [
+            line
+            for line in options.read_text().splitlines(keepends=True)
+            if not any(option in line for option in left_out)
+        ]
+        # What the agent would bring, without which OpenSearch 3 does not start.
+        agent = self._home.glob("agent/opensearch-agent-bootstrap-*.jar") if _AS_SHIPPED is None else ()
+        kept += [f"-Xbootclasspath/a:{jar}\n" for jar in agent]
         options.write_text("".join(kept))
         if self._security:
             self._security.before_start(self._home, self._environment())
