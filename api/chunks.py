@@ -11,7 +11,7 @@ import numpy as np
 
 from shinglefold.api.index_options import thresholds
 from shinglefold.api.index_recipe import codes_with_any
-from shinglefold.canon.facts import adds_numbers
+from shinglefold.canon.facts import adds_numbers, plain_text
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Fingerprinter
 from shinglefold.model.recipe import FIELD
@@ -326,7 +326,8 @@ class _Compared:
             return True
         if all(map(str.islower, new)):
             return False
-        names = set(_names(text)).difference(_WORD.findall(other))
+        # An invisible character would cut a name in two.
+        names = set(_names(plain_text(text))).difference(_WORD.findall(plain_text(other)))
         # Written otherwise, a name may still have the same canonical tokens.
         tokens = self._canonicalizer.hash_batch([" ".join(names)]).hashes if names else ()
         begin, end = self._batch.offsets[shown : shown + 2]

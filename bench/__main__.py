@@ -23,6 +23,7 @@ BENCHMARKS: Mapping[str, str] = {
     "ingest": "bench.ingest",
     "long_text": "bench.long_text",
     "rerank": "bench.rerank",
+    "retrieval": "bench.retrieval",
     "search": "bench.search",
     "servers": "bench.servers",
     "servers.callers": "bench.server_callers",

@@ -148,12 +148,12 @@ def adds_numbers(text: str, other: str) -> bool:
 def _single_numbers(text: str) -> tuple[set[tuple[str, str]], set[str]]:
     """Return the numbers of a text one by one, each behind its unit, and the models."""
     models = set[str]()
-    folded = _folded(_BY.sub(r"\1×", _in_digits(_plain(text))))
+    folded = _folded(_BY.sub(r"\1×", _in_digits(plain_text(text))))
     found = _with_shared_units(folded, list(_found(folded, models)))
     return {(one.unit, one.value) for one in found}, models
 
 
-def _plain(text: str) -> str:
+def plain_text(text: str) -> str:
     """Return a text without invisible characters, and in compatibility form."""
     # NFKC would turn № into letters before the number, and exponents into digits.
     seen = text if text.isascii() else text.translate(_SIGNS)
@@ -195,7 +195,7 @@ def _han_value(number: str) -> str:
 
 
 def _normal_form(text: str, classes: Sequence[str]) -> list[str]:
-    plain = _plain(text)
+    plain = plain_text(text)
     found = set[str]()
     if "numbers" in classes:
         found |= _numbers(plain)
@@ -415,7 +415,7 @@ def _names(plain: str) -> set[str]:
 
 def _stated(value: str) -> str:
     """Return the value of a field in its normal form: case, width and spaces do not matter."""
-    return f"f:{_BLANK.sub('', _alike(_plain(value)).strip())}"
+    return f"f:{_BLANK.sub('', _alike(plain_text(value)).strip())}"
 
 
 def _alike(text: str) -> str:

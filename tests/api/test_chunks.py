@@ -36,6 +36,12 @@ PAIRS = {
     "equal": (LAW, LAW, True),
     "other endings": (LAW, LAW.replace("работнику", "работникам").replace("договора", "договоров"), True),
     "Latin letters": (LAW, LAW.replace("о", "o").replace("а", "a"), True),
+    "invisible characters in names": (
+        f"Натисніть Параметри Мережі. {text_of(9)}",
+        f"Натисніть Пара\u200bметри Ме\u00adре\u2060жі. {text_of(9)}",
+        True,
+    ),
+    "full width": (f"Press Ctrl. {text_of(9)}", f"Press Ｃｔｒｌ. {text_of(9)}", True),
     "other number": (LAW, LAW.replace("28", "31"), False),
     "another unit": (f"a ban of 5 days {text_of(9)}", f"a ban of 5 years {text_of(9)}", False),
     "another currency": (f"штраф 5 тыс. руб. {text_of(9)}", f"штраф 5 тыс. долл. {text_of(9)}", False),
