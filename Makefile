@@ -44,12 +44,12 @@ site: $(LINKED) ## build the pages and the Python API as a site: build/site/READ
 bench: $(LINKED) ## time and measure every stage; the evidence goes to bench/runs/
 	@$(BIN)/python -m bench $(ARGS)
 
-release: $(LINKED) ## build the distribution, check it, and run the demo from its wheel in a fresh environment
+release: $(LINKED) ## build the distributions, check them, and run the demo from its wheel in a fresh environment
 	@rm -rf dist .cache/release
-	$(BIN)/python -m build --outdir dist .
+	for folder in . integrations/*/; do $(BIN)/python -m build --outdir dist "$$folder" || exit 1; done
 	$(BIN)/twine check --strict dist/*
 	$(PYTHON) -m venv .cache/release
-	.cache/release/bin/python -m pip install --quiet "$$(echo dist/*.whl)[ru,uk,zh,embedded]"
+	.cache/release/bin/python -m pip install --quiet "$$(echo dist/shinglefold-*.whl)[ru,uk,zh,embedded]"
 	cd .cache/release && bin/shinglefold demo >/dev/null && bin/shinglefold --version
 
 dev: $(INSTALLED) ## set up .venv, or link new modules into it

@@ -328,6 +328,10 @@ class Canonicalizer:
             return np.full(len(texts), -1, np.int64)
         if len(languages) != len(texts):
             raise ConfigError(f"{len(languages)} languages for {len(texts)} texts; give one or None for each")
+        return self.declared(languages)
+
+    def declared(self, languages: Sequence[str | None]) -> Int64s:
+        """Return for each declared language its index, int64; −1 for none, or where letters decide."""
         return self._router.indices(languages)
 
     def _look_up(self, segments: Segments, chosen: Int64s) -> LexiconEntries:

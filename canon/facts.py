@@ -13,7 +13,8 @@ import xxhash
 from shinglefold.canon.chunking import Cuttable
 from shinglefold.canon.unicode_tables import INVISIBLE, characters, homoglyph_map
 
-#: The classes of words that can be facts. ``numbers``: numbers with their units, signs and model letters;
+#: The classes of words that can be facts. ``numbers``: numbers with their units, signs and model letters, and
+#: signs that compare words (``>=``, ``≠``);
 #: ``letters``: single Latin capitals and sizes, with plus, minus or # behind them (XL, C++, Rh−);
 #: ``names``: capitalized words within sentences, but for those before models, and what stands before Chinese
 #: words for places.
@@ -65,11 +66,16 @@ _NUMBER = (
     r"(?P<number>(?!0)\d{1,3}(?:[ ,.'’_]\d{3})+(?!\d)(?:[.,]\d{1,2}(?![\d.,]))?"
     r"|\d+(?:[.,]\d+){2,}|\d+(?:[.,]\d+)?)"
 )
+_FRACTION = re.compile(r"(\d{1,6}(?!\d))?\s?([¼-¾⅐-⅞])")
 _BY = re.compile(r"(\d)\s*[xх×*]\s*(?=\d)")
 _DIGITS = re.compile(r"\d+")
 #: What may belong to the digits behind it, and how far before them it may begin.
 _LEAD, _REACH = re.compile(rf"(?:{_LETTER}++-?|[<>≤≥]=?\s*|[$€₽₴¥]\s?)$"), 24
 
+#: Signs that compare what stands beside them; before numbers those of size belong to the number. A lone ``>``
+#: is none, as paths of pages have it (Home > Shoes); to ``<`` its lack is difference enough.
+_RELATION = re.compile(r"(?<![<>=!–—-])(?:(?:[<>]=|[≤≥]|<(?=\s))(?!\s*(?:[$€₽₴¥]\s?)?\d)|!=|≠)(?!=)")
+_SPELLED_OUT = str.maketrans({"≥": ">=", "≤": "<=", "≠": "!="})
 #: What may end a sentence; whether it does, the next letter decides.
 _END = re.compile(r"[。！？；]|[.!?…][\"»”’')\]]*+\s++|\n\s*+")
 #: Numbers before ``г.`` that are years.
@@ -77,12 +83,20 @@ _YEAR = re.compile(r"(?:19|20)\d\d")
 _MINUS, _BEFORE_MINUS = "-−–", re.compile(r"(?:^|[\s(\[:=≈~±<>,;])$")
 #: Between numbers that share the unit of the last: 8/128 ГБ, 10–14 ч, 10 до 14 ч.
 _SHARED = re.compile(rf"[\s,/×+−–—-]{{0,4}}(?:{_LETTER}{{1,3}})?[\s/×+−–—-]{{0,4}}")
-_SIZE = re.compile(r"(?<![^\W_])((?:[2-9]?X{0,5}[SML])|[A-Z])([+#]+|[−–-](?![\w]))?(?![^\W_])")
+_SIZE = re.compile(r"(?<![^\W_])((?:[2-9]?X{0,5}[SML])|A{2,4}|[A-Z])([+#]+|[−–-](?![\w]))?(?![^\W_])")
 #: Cyrillic capitals that people type for sizes; others that look Latin are words of their own.
 _TYPED = str.maketrans("МХ", "MX")
 #: English words of one letter.
 _WORDS = "AI"
 _WORD = re.compile(rf"{_LETTER}++")
+#: Roman numbers up to 39, also in Cyrillic letters; single letters are no numbers.
+_ROMAN = re.compile(r"(?<![^\W_])(?=[IVXІХ]{2})([XХ]{0,3})([IІ][XХ]|[IІ]V|V?[IІ]{0,3})(?![^\W_])")
+_ROMAN_LETTERS = str.maketrans("ІХ", "IX")
+_ONES = {"": 0, "I": 1, "II": 2, "III": 3, "IV": 4, "V": 5, "VI": 6, "VII": 7, "VIII": 8, "IX": 9}
+#: Chinese numbers of two digits and more, and ordinals; a lone digit is often no number (一起).
+_HAN_NUMBER = re.compile(
+    r"第[〇零一二三四五六七八九十百千万]{1,16}|[〇零一二三四五六七八九十两][〇零一二三四五六七八九十百千万]{1,16}"
+)
 #: Behind these a capital begins a value, not a name.
 _BEGINS = ":•·|/–—"
 _MODEL_NEXT = re.compile(rf"\s{_LETTER}{{1,9}}-?\d")
@@ -136,7 +150,37 @@ def _plain(text: str) -> str:
     seen = text.replace("№", " ").replace("²", "^2").replace("³", "^3")
     for one in () if seen.isascii() else _invisible().intersection(seen):
         seen = seen.replace(one, "")
-    return unicodedata.normalize("NFKC", seen)
+    return unicodedata.normalize("NFKC", _FRACTION.sub(_decimal, seen))
+
+
+def _decimal(match: re.Match[str]) -> str:
+    """Return a fraction of one character, and the number before it, as a decimal: ``7½`` is 7.5."""
+    return f"{int(match[1] or 0) + unicodedata.numeric(match[2]):.3f}".rstrip("0")
+
+
+def _in_digits(plain: str) -> str:
+    """Return a text with Roman and Chinese numbers in digits."""
+    return _HAN_NUMBER.sub(lambda match: f" {_han_value(match[0])} ", _ROMAN.sub(_roman_value, plain))
+
+
+def _roman_value(match: re.Match[str]) -> str:
+    return str(10 * len(match[1]) + _ONES[match[2].translate(_ROMAN_LETTERS)])
+
+
+def _han_value(number: str) -> str:
+    digits = number.removeprefix("第").replace("零", "〇").replace("两", "二")
+    if not any(one in "十百千万" for one in digits):
+        return "".join(str(int(unicodedata.numeric(one))) for one in digits)
+    whole = section = digit = 0
+    for one in digits:
+        value = int(unicodedata.numeric(one))
+        if value < 10:
+            digit = value
+        elif value < 10_000:
+            section, digit = section + (digit or 1) * value, 0
+        else:
+            whole, section, digit = (whole + section + digit) * value, 0, 0
+    return str(whole + section + digit)
 
 
 def _normal_form(text: str, classes: Sequence[str]) -> list[str]:
@@ -153,9 +197,9 @@ def _normal_form(text: str, classes: Sequence[str]) -> list[str]:
 
 def _numbers(plain: str) -> set[str]:
     """Return models, and the numbers of each sentence that have one unit, in their order."""
-    plain = _BY.sub(r"\1×", plain)
+    plain = _BY.sub(r"\1×", _in_digits(plain))
     folded = _folded(plain)
-    found: set[str] = set()
+    found = _relations(plain)
     sentence: list[_Found] = []
     for one in _found(folded, found):
         if sentence and _is_end_between(plain, sentence[-1].end, one.start):
@@ -163,6 +207,14 @@ def _numbers(plain: str) -> set[str]:
             sentence = []
         sentence.append(one)
     return found | _runs(folded, sentence)
+
+
+def _relations(plain: str) -> set[str]:
+    """Return the signs of each sentence that compare words, in their order."""
+    if not _RELATION.search(plain):
+        return set()
+    signs = (" ".join(_RELATION.findall(one)).translate(_SPELLED_OUT) for one in _sentences(plain))
+    return {f"c:{one}" for one in signs if one}
 
 
 def _folded(plain: str) -> str:
@@ -217,7 +269,7 @@ def _found(folded: str, models: set[str]) -> Iterator[_Found]:
             models.add(f"m:{match['model'].translate(_latin()).replace('-', '')}")
             continue
         number, unit = match["number"], _unit(match)
-        signs = (match["than"] or "").strip().replace("≥", ">=").replace("≤", "<=")
+        signs = (match["than"] or "").strip().translate(_SPELLED_OUT)
         begin = match.start("number")
         if begin and folded[begin - 1] in _MINUS and _is_sign(folded[max(0, begin - 9) : begin - 1]):
             signs += "-"
@@ -306,7 +358,7 @@ def _letters(plain: str) -> set[str]:
     found = set()
     for match in _SIZE.finditer(plain.translate(_TYPED)):
         letters, sign = match[1], (match[2] or "").replace("−", "-").replace("–", "-")
-        if sign or letters not in _WORDS:
+        if sign or letters not in _WORDS or plain.endswith("-", 0, match.start()):
             found.add(f"l:{letters}{sign}")
     return found
 

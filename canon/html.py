@@ -69,6 +69,10 @@ _NOT_DISPLAYED = re.compile(r"(?:^|;)\s*display\s*:\s*none\b", re.IGNORECASE)
 _CLOSED = "dialog:not([open])"
 #: Hidden parts that are never the page's own text.
 _FRAME = "dialog, nav, [role=dialog], [role=alertdialog], [role=navigation], [aria-modal=true]"
+#: What does not hide from readers of text.
+_UNSEEN = "[aria-hidden], [style*='visibility' i]"
+#: Attributes that say of an element that it is hidden, a dialog or a menu, and how deep a page's text stands.
+_SAID_OF_FRAMES, _LEVELS = ("hidden", "style", "class", "id", "role"), 32
 #: Elements in which a page says that its own text is.
 _OWN_TEXT = "main, article, [role=main], [itemprop=articleBody]"
 #: Fewer characters are a remark or a variant, and no text of a page.
@@ -128,8 +132,33 @@ def main_markup(html: str) -> str:
             node.decompose()
     own = [node for node in page.css("main, [role=main]") if _length(node)] or page.css("article")
     root = own[0] if len(own) == 1 else page.root
-    markup = (root.html if root is not None else "") or ""
-    return _LIST.sub(r"<\1ol", markup)
+    if root is None:
+        return ""
+    _show_own_text(root)
+    return _LIST.sub(r"<\1ol", root.html or "")
+
+
+def _show_own_text(root: "LexborNode") -> None:
+    """Remove attributes by which resiliparse would take a page's own text for hidden, or for its frame.
+
+    An element that has most of the text is neither a dialog nor a menu, whatever its class says.
+    """
+    for node in root.css(_UNSEEN):
+        _remove_attributes(node, ("aria-hidden", "style"))
+    whole, node = _length(root), root
+    for _ in range(_LEVELS):
+        _remove_attributes(node, _SAID_OF_FRAMES)
+        large = (child for child in node.iter() if 2 * len(child.text_lexbor()) > whole)
+        inner = next((child for child in large if 2 * _length(child) > whole), None)
+        if inner is None:
+            return
+        node = inner
+
+
+def _remove_attributes(node: "LexborNode", names: tuple[str, ...]) -> None:
+    for name in names:
+        if name in node.attributes:
+            del node.attrs[name]
 
 
 def parse_html(html: str) -> "LexborHTMLParser":

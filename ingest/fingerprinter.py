@@ -221,9 +221,13 @@ class Fingerprinter:
             for one in self._json(batch, sketches, own)
         ]
 
-    def batch_json(self, batch: TokenBatch) -> list[bytes]:
-        """Return ``Fingerprint.to_field`` of each document of a batch of tokens as JSON."""
-        return self._json(batch, self._sketches(batch))
+    def batch_json(self, batch: TokenBatch, languages: Sequence[str | None]) -> list[bytes]:
+        """Return ``Fingerprint.to_field`` of each document of a batch of tokens as JSON.
+
+        Args:
+            languages: the declared language of each document, or None.
+        """
+        return self._json(batch.declaring(languages, self.languages), self._sketches(batch))
 
     def fingerprint_arrays(
         self,
@@ -292,7 +296,7 @@ class Fingerprinter:
         self._count_characters(texts)
         with self.meter.stage("canon"):
             batch = self.canonicalizer.hash_batch(texts, languages)
-        return batch, self._sketches(batch)
+        return batch.declaring(languages, self.languages), self._sketches(batch)
 
     def _sketches(self, batch: TokenBatch) -> Sketches:
         with self.meter.stage("sketch"):

@@ -59,6 +59,7 @@ _FIRST = (
     "tests/servers/test_secured.py",
     "knn",
     "tests/golden/test_results.py",
+    "tests/packaging/test_wheel.py",
     "tests/mutation/test_mutants.py",
 )
 _LEFT_OUT = (

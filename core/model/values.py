@@ -1,7 +1,7 @@
 """The values that packages exchange: tokens, fingerprints, and their numpy types."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,7 +41,7 @@ class TokenBatch:
 
     ``hashes``: uint64 (T,), the tokens of all documents one after another; never 0.
     ``offsets``: int64 (D + 1,), document d is ``hashes[offsets[d]:offsets[d + 1]]``.
-    ``languages``: D codes, the language of most tokens of the document, or ``und``.
+    ``languages``: D codes, the language of most tokens of the document, or ``und`` without tokens.
     ``repairs``: int32 (D,), how many look-alike letters were replaced and invisible characters deleted. Many
     of them are a sign of spam.
     """
@@ -53,6 +53,15 @@ class TokenBatch:
 
     def __len__(self) -> int:
         return len(self.languages)
+
+    def declaring(self, languages: Sequence[str | None] | None, known: Iterable[str]) -> "TokenBatch":
+        """Return the batch with the languages that documents with tokens declare, those that are known."""
+        if languages is None or not any(languages):
+            return self
+        labels = {code: code for code in known}
+        rows = zip(self.languages, languages, strict=True)
+        own = (main if main == UNDETERMINED else labels.get(code or "", main) for main, code in rows)
+        return replace(self, languages=tuple(own))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,7 +93,7 @@ class Fingerprint:
 
     Attributes:
         scheme: the id of the scheme.
-        lang: the language code, ``und`` if there are no tokens.
+        lang: the declared language, else that of most tokens; ``und`` if there are no tokens.
         shingles: how many shingles the text has, repeats included.
         digest: equal for equal token sequences; empty if there is no shingle at all. If the index has facts
             that never differ, their hash follows (``Qx3…~fG7…``).

@@ -12,7 +12,6 @@ from shinglefold.canon.chunking import HashedBlock
 from shinglefold.canon.compiled_runner import CanonRun
 from shinglefold.ingest.processors.context import Tools
 from shinglefold.ingest.readers.streams import Line
-from shinglefold.model.values import Int64s
 from shinglefold.offline.sign.json_scanner import FieldNames, Scanned, Scanner
 
 #: The number of documents, and of tokens, sketched at a time.
@@ -49,8 +48,7 @@ class FastPath:
         self._target = b',"%b":' % target.encode()
         self._run: CanonRun = tools.canonicalizer.run()
         self._scanner = Scanner(names, max_bytes)
-        self._declared: dict[bytes, int] = {}
-        self._codes = tools.canonicalizer.codes
+        self._declared: dict[bytes, str] = {}
 
     def warm(self) -> None:
         """Load the compiled code, so that workers forked afterwards share it."""
@@ -66,6 +64,7 @@ class FastPath:
         spans: list[tuple[int, int, int]] = []
         prints: list[bytes] = []
         hashed: list[HashedBlock] = []
+        languages: list[str | None] = []
         at, count = begin, 0
         while at < end:
             found = self._scanner.scan(whole, at)
@@ -75,44 +74,46 @@ class FastPath:
                     odd.append(Line(number, data[first:last].rstrip(b"\r"), ""))
                 else:
                     spans.append((number, first, last))
-            hashed.append(self._hashed(found, data))
+            own = self._languages(found, data)
+            hashed.append(self._hashed(found, own))
+            languages += own
             present |= found.present
             declared = declared or bool((found.languages[~found.odd, 0] >= 0).any())
             at, count = found.next, count + len(found.starts)
             if at >= end or _is_enough(hashed):
-                prints += self._made(hashed)
-                hashed = []
+                prints += self._made(hashed, languages)
+                hashed, languages = [], []
         signed = {
             number: (view[first:last], self._target, one, b"}\n")
             for (number, first, last), one in zip(spans, prints, strict=True)
         }
         return FastLines(signed, odd, count, [*present.tolist(), declared])
 
-    def _hashed(self, found: Scanned, data: bytes) -> HashedBlock:
+    def _hashed(self, found: Scanned, languages: list[str | None]) -> HashedBlock:
+        declared = self._tools.canonicalizer.declared(languages)
         with self._tools.meter.stage("canon"):
-            return self._run.hash_codes(found.codes, found.origins, self._languages(found, data))
+            return self._run.hash_codes(found.codes, found.origins, declared)
 
-    def _made(self, hashed: list[HashedBlock]) -> list[bytes]:
+    def _made(self, hashed: list[HashedBlock], languages: list[str | None]) -> list[bytes]:
         batch = self._tools.canonicalizer.batch(hashed)
-        return self._tools.fingerprinter.batch_json(batch)
+        return self._tools.fingerprinter.batch_json(batch, languages)
 
-    def _languages(self, found: Scanned, data: bytes) -> Int64s:
-        """Return the number of the language that each text declares, −1 for none."""
-        languages = found.languages[~found.odd]
-        declared = np.full(len(languages), -1, np.int64)
-        for place in np.flatnonzero(languages[:, 0] >= 0).tolist():
-            first, last = languages[place].tolist()
+    def _languages(self, found: Scanned, data: bytes) -> list[str | None]:
+        """Return the language that each text declares."""
+        places = found.languages[~found.odd]
+        declared: list[str | None] = [None] * len(places)
+        for place in np.flatnonzero(places[:, 0] >= 0).tolist():
+            first, last = places[place].tolist()
             declared[place] = self._language(data[first:last])
         return declared
 
-    def _language(self, name: bytes) -> int:
+    def _language(self, name: bytes) -> str | None:
         known = self._declared.get(name)
         if known is None:
-            code = self._tools.language(name.decode())
-            if code is None:
-                # An unknown language is not cached, because each occurrence is counted.
-                return -1
-            known = self._declared[name] = self._codes.index(code)
+            # An unknown language is not cached, because each occurrence is counted.
+            known = self._tools.language(name.decode())
+            if known is not None:
+                self._declared[name] = known
         return known
 
 

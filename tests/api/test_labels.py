@@ -16,21 +16,31 @@ PAGE = (
     "Apply и OK. Параметр хранится в файле registrymodifications xcu каталога user profile. Для макросов "
     "выберите уровень Macro Security Medium."
 )
-#: Most words are English in the first text, and Russian in the second; both declare Russian.
+#: Most words are English in the first text, and Russian in the second.
 TEXTS = (PAGE, f"{PAGE} Затем перезапустите программу снова.")
 DOCUMENTS = [
-    {"id": name, "lang": "ru", "title": "Обновление связей", "body": text}
-    for name, text in zip("ab", TEXTS, strict=True)
+    {"id": name, "title": "Обновление связей", "body": text} for name, text in zip("ab", TEXTS, strict=True)
 ]
 BODY = {"query": {"match": {"title": "связей"}}}
 
 
-@pytest.fixture(scope="module")
-def manual(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FoldedIndex]:
+#: What the documents declare, by the languages that are recorded then.
+DECLARED: dict[tuple[str, str], list[dict[str, str]]] = {
+    ("en", "ru"): [{}, {}],
+    ("ru", "uk"): [{"lang": "ru_RU"}, {"lang": "uk"}],
+    ("zh", "ru"): [{"lang": "zh-TW"}, {"lang": "Klingon"}],
+}
+
+
+@pytest.fixture(scope="module", params=DECLARED, ids="-".join)
+def manual(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FoldedIndex]:
     made = tmp_path_factory.mktemp("labels")
     shinglefold.setup(made, "manual", text=["title", "body"], groups=True)
+    pages = [page | declared for page, declared in zip(DOCUMENTS, DECLARED[request.param], strict=True)]
     with shinglefold.open(made, "manual") as index:
-        assert index.index([*DOCUMENTS, *islice(articles(), 20)]).failed == 0
+        assert index.index([*pages, *islice(articles(), 20)]).failed == 0
+        stored = [index.stored_hit(name)["_source"]["_dedup"]["lang"] for name in "ab"]
+        assert tuple(stored) == request.param
         yield index
 
 
@@ -62,6 +72,4 @@ WAYS: dict[str, Callable[[FoldedIndex], bool]] = {
 
 @pytest.mark.parametrize("way", WAYS)
 def test_near_copies_of_two_labels_are_one(manual: FoldedIndex, way: str) -> None:
-    stored = [manual.stored_hit(name)["_source"]["_dedup"]["lang"] for name in "ab"]
-    assert stored == ["en", "ru"]
     assert WAYS[way](manual)

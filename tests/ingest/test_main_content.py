@@ -91,3 +91,43 @@ def test_an_article_shorter_than_what_stands_around_it_is_found_where_the_page_s
     article = where.format("<h1>Мост закрыт</h1><p>С девяти до шести.</p>")
     text = run_main_content(f"<html><body>{article}{consent}</div>{FOOT}").document["body"]
     assert text.split() == ["Мост", "закрыт", "С", "девяти", "до", "шести."]
+
+
+#: What is said of the element that has the article: scripts show it, or its name says nothing.
+HIDDEN = [
+    "style='visibility: hidden; opacity: 0'",
+    "style='display:none'",
+    "hidden",
+    "aria-hidden=true",
+    "role=dialog",
+    "class='rich_media invisible'",
+    "class=hidden",
+    "class=modal",
+    "id=sidebar",
+]
+
+
+@pytest.mark.parametrize("said", HIDDEN)
+@pytest.mark.parametrize(
+    "around",
+    [
+        "<div class=page><h1>Газета</h1><div {}>{}</div></div>",
+        "<main><div {}>{}</div></main>",
+        "<article {}>{}</article>",
+        "<body {}><div><div>{}</div></div>",
+    ],
+)
+def test_an_article_that_a_script_shows_is_not_lost(run_main_content, said, around):
+    article = "".join(f"<p>{line}</p>" for line in ARTICLE.splitlines()[2:])
+    text = run_main_content(f"<html>{around.format(said, article)}{FOOT}").document["body"]
+    assert "движение пустят в объезд" in text
+    assert "временному мостику" in text
+
+
+def test_a_dialog_beside_the_article_goes(run_main_content):
+    asks = "<p>Мы используем файлы cookie, чтобы сайт работал.</p><button>Принять</button>"
+    for said in ("class='modal hidden'", "role=dialog style=display:none", "hidden class=popup"):
+        page_ = f"<body><div class=page>{ARTICLE}</div><div {said}>{asks}</div>{FOOT}"
+        text = run_main_content(page_).document["body"]
+        assert "движение пустят в объезд" in text
+        assert "cookie" not in text

@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -90,14 +91,20 @@ def test_one_bad_document_does_not_spoil_its_block(make_pipeline: Make):
 
 
 @pytest.mark.parametrize("declared", ["ru", "ru-RU", "ru_RU", "RU"])
-def test_a_declared_language_is_no_part_of_a_fingerprint(
+def test_a_declared_language_is_recorded_and_changes_nothing_else_of_a_fingerprint(
     run_one: Run, fingerprinter: Fingerprinter, declared: str
 ):
     text = "мова слово текст без знаків"
     step = {"supershingle": {"field": "body", "language_field": "lang"}}
     done = run_one({"body": text, "lang": declared}, step).document
-    assert done["_dedup"] == fingerprinter.fingerprint([text])[0].to_field()
-    assert done["_dedup"]["lang"] == "uk"
+    (alone,) = fingerprinter.fingerprint([text])
+    assert (alone.lang, done["_dedup"]["lang"]) == ("uk", "ru")
+    assert done["_dedup"] == replace(alone, lang="ru").to_field()
+
+
+def test_a_text_without_words_has_no_language_whatever_it_declares(run_one: Run):
+    step = {"supershingle": {"field": "body", "language_field": "lang"}}
+    assert run_one({"body": "!?", "lang": "ru"}, step).document["_dedup"]["lang"] == "und"
 
 
 @pytest.mark.parametrize("declared", ["xx", "Klingon", 5, ["ru"], {"code": "ru"}])

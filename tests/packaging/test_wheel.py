@@ -1,5 +1,6 @@
 """What a stranger installs holds what is in the folders: no module less, no module more."""
 
+import ast
 import os
 import re
 import subprocess
@@ -16,7 +17,7 @@ SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 PACKAGES: dict[str, str] = SETTINGS["tool"]["setuptools"]["package-dir"]
 CARRIED = {".py", ".txt", ".toml", ".json", ".jsonl", ".typed"}
 #: Folders at the top that are no packages.
-APART = {"tests", "bench", "docs", "docker", "build", "dist"}
+APART = {"tests", "bench", "docs", "docker", "build", "dist", "integrations"}
 
 
 @pytest.fixture(scope="module")
@@ -113,3 +114,42 @@ def test_the_command_of_the_tutorial_installs_from_a_clone(source, tmp_path):
     assert ran.stdout.startswith("shinglefold ")
     extras = SETTINGS["project"]["optional-dependencies"]
     assert set(command[2:-1].split(",")) <= extras.keys()
+
+
+def code_lines(path: Path) -> int:
+    """Return how many lines of a module are neither blank, nor a comment, nor a docstring."""
+    text = path.read_text("utf-8")
+    told = {
+        line
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }
+    lines = enumerate(map(str.strip, text.splitlines()), 1)
+    return sum(bool(line) and line[0] != "#" and number not in told for number, line in lines)
+
+
+#: The packages of each distribution in integrations/.
+INTEGRATIONS: dict[str, list[str]] = {
+    path.parent.name: tomllib.loads(path.read_text("utf-8"))["tool"]["setuptools"]["packages"]
+    for path in sorted(ROOT.glob("integrations/*/pyproject.toml"))
+}
+
+
+@pytest.mark.parametrize("name", INTEGRATIONS)
+def test_an_integration_stays_thin(name):
+    folders = [ROOT / "integrations" / name / package.replace(".", "/") for package in INTEGRATIONS[name]]
+    assert 0 < sum(code_lines(path) for folder in folders for path in folder.glob("*.py")) <= 150
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", INTEGRATIONS)
+def test_an_integration_installs_alone_and_passes_its_tests(name, wheel, source, tmp_path):
+    folder, environment = source / "integrations" / name, tmp_path / "environment"
+    # The certificates of the system are those that pip trusts.
+    uv, python = [sys.executable, "-m", "uv", "--quiet", "--native-tls"], environment / "bin" / "python"
+    subprocess.run([*uv, "venv", "--python", sys.executable, environment], check=True)
+    given = [str(wheel.filename), f"{folder}[test]"]
+    subprocess.run([*uv, "pip", "install", "--python", python, *given], check=True)
+    # Not `python -m pytest`, which would import the package from the folder.
+    subprocess.run([environment / "bin" / "pytest", "-q"], cwd=folder, check=True)

@@ -24,6 +24,7 @@ _LINES = [
     '{"body": "тело прежде", "title": "заголовка"}',
     '{"title": "one two", "lang": "uk", "body": "и то и это, три четыре пять"}',
     '{"title": "one two", "lang": "ru-RU", "body": "мова та інша мова, три"}',
+    '{"title": "one two", "lang": "uk", "body": "заводом работали директора и слова книги"}',
     '{"lang": "xx", "body": "no such language is known here"}',
     '{"lang": null, "body": "one two three four five"}',
     '{"lang": "r\\u0075", "body": "one two three four five"}',
