@@ -11,7 +11,7 @@ import numpy as np
 
 from shinglefold.api.index_options import thresholds
 from shinglefold.api.index_recipe import codes_with_any
-from shinglefold.canon.facts import numbers_of
+from shinglefold.canon.facts import adds_numbers, plain_text
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Fingerprinter
 from shinglefold.model.recipe import FIELD
@@ -35,7 +35,8 @@ from shinglefold.sketch.shingles import batch_shingles
 
 #: A chunk: ``text``, and any of ``id``, ``score``, ``metadata``, and a stored fingerprint under ``_dedup``.
 Chunk = Mapping[str, Any]
-_WORD, _DIGIT = re.compile(r"[^\W\d_]+"), re.compile(r"\d")
+#: Words, and what may be a number.
+_WORD, _DIGIT = re.compile(r"[^\W\d_]+"), re.compile(r"[\dIVXІХ¼-¾⅐-⅞❶-➓〇零一二三四五六七八九十百千万两]")
 #: What stands between the end of a sentence and its first word, and ends of sentences and lines.
 _AROUND, _ENDS = " \t\"'«“„(*#>-—–", ".!?:;…\n。！？"
 _MOST = 1_000
@@ -74,7 +75,8 @@ def fold_chunks(
     ``_dedup`` are compared by these alone.
 
     Args:
-        chunks: each with ``text``, best first. Equal ids are one chunk; without ids, equal chunks are.
+        chunks: each with ``text``, best first. Equal texts under one id are one chunk; without ids, equal
+            chunks are.
         k: how many distinct chunks are wanted; by default all.
         fetch_more: called with a number n while there are fewer than k; returns the best n chunks, or those
             behind the ones given so far.
@@ -211,8 +213,9 @@ class _Seen:
             if not isinstance(chunk, Mapping) or not isinstance(chunk.get("text"), str):
                 raise expected(f"{what}[{number}]", 'an object with "text"', chunk)
             own = chunk.get("id")
-            name = json.dumps(own if own is not None else dict(chunk), sort_keys=True, default=str)
-            key = f"{own is None}{name}"
+            # Windows of one document often have its id: only equal texts under it are one chunk.
+            whole = dict(chunk) if own is None else [own, chunk["text"]]
+            key = json.dumps(whole, sort_keys=True, default=str)
             if key not in self._names and len(self.chunks) < self.most:
                 self._names.add(key)
                 self.chunks.append(chunk)
@@ -319,11 +322,12 @@ class _Compared:
         """Return whether a text has a number or a name that the one shown lacks."""
         other = self._texts[shown]
         new = set(text.split()).difference(other.split())
-        if any(map(_DIGIT.search, new)) and not numbers_of(text) <= numbers_of(other):
+        if _DIGIT.search(text) and adds_numbers(text, other):
             return True
         if all(map(str.islower, new)):
             return False
-        names = set(_names(text)).difference(_WORD.findall(other))
+        # An invisible character would cut a name in two.
+        names = set(_names(plain_text(text))).difference(_WORD.findall(plain_text(other)))
         # Written otherwise, a name may still have the same canonical tokens.
         tokens = self._canonicalizer.hash_batch([" ".join(names)]).hashes if names else ()
         begin, end = self._batch.offsets[shown : shown + 2]

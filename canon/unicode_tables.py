@@ -118,7 +118,7 @@ def fold_character(character: str) -> str:
 @cache
 def _shapes() -> Mapping[int, str]:
     """Return the forms of characters that NFKC does not know: radicals, and what stands in circles."""
-    table = {ord(row[0]): row[1] for row in _rows("radicals.txt")}
+    table = {ord(row[0]): row[1] for row in rows("radicals.txt")}
     for code in chain(range(0x2460, 0x3300), range(0x1F100, 0x1F200)):
         name = unicodedata.name(chr(code), "")
         if "CIRCLED" not in name and not name.startswith("NEGATIVE SQUARED LATIN CAPITAL LETTER "):
@@ -200,13 +200,13 @@ def _joining(categories: Mapping[int, str]) -> set[int]:
 def _script_names() -> tuple[dict[str, str], set[str]]:
     names: dict[str, str] = {}
     units: set[str] = set()
-    for name, script, *unit in _rows("scripts.txt"):
+    for name, script, *unit in rows("scripts.txt"):
         names[name] = script
         units |= {script} if unit else set()
     return names, units
 
 
-def _rows(name: str) -> list[list[str]]:
+def rows(name: str) -> list[list[str]]:
     """Return the words of each line of a table."""
     text = files("shinglefold.canon").joinpath(name).read_text("utf-8")
     return [line.split() for line in text.splitlines() if line and not line.startswith("#")]
@@ -249,7 +249,7 @@ def homoglyph_map() -> Mapping[str, Mapping[str, str]]:
     Letters with accents follow from those without: Latin ë is ё in a Cyrillic word, and á is а with a stress.
     """
     columns = {"Cyrl": 1, "Latn": 0, "Grek": 2}
-    plain = {script: _column(_rows("lookalikes.txt"), script, own) for script, own in columns.items()}
+    plain = {script: _column(rows("lookalikes.txt"), script, own) for script, own in columns.items()}
     return {script: {**_accented(table), **table} for script, table in plain.items()}
 
 
@@ -268,10 +268,10 @@ def merged_letters() -> Mapping[int, str]:
     A Latin h stands for н by its capital and for һ by its small form, so these two can't be told apart.
     """
     first: dict[str, str] = {}
-    rows = [row for row in _rows("lookalikes.txt") if "-" not in row[:2] and len(row) == 3]
-    for latin, cyrillic, *_ in rows:
+    pairs = [row for row in rows("lookalikes.txt") if "-" not in row[:2] and len(row) == 3]
+    for latin, cyrillic, *_ in pairs:
         first.setdefault(latin, cyrillic)
-    return {ord(row[1]): first[row[0]] for row in rows if first[row[0]] != row[1]}
+    return {ord(row[1]): first[row[0]] for row in pairs if first[row[0]] != row[1]}
 
 
 def _column(rows: Sequence[Sequence[str]], script: str, own: int) -> dict[str, str]:

@@ -45,7 +45,7 @@ class FieldWatch:
 
     ``language``: the field that should hold the language of documents, empty if none was configured.
     ``sources``: further fields from which steps of the pipeline take text; None if these are unknown.
-    ``stripped``: fields from which steps take the markup.
+    ``stripped``: fields from which steps take the markup. ``facts``: fields whose values keep copies apart.
     """
 
     fields: Sequence[str]
@@ -55,6 +55,7 @@ class FieldWatch:
     language: str = ""
     sources: Sequence[str] | None = ()
     stripped: Sequence[str] = ()
+    facts: Sequence[str] = ()
 
     def watch(self, records: Iterable[_T]) -> Iterator[_T]:
         """Yield records, or plain documents, unchanged, and add each of them."""
@@ -67,7 +68,7 @@ class FieldWatch:
     def add(self, document: Mapping[str, Any]) -> None:
         """Add one document."""
         self.documents += 1
-        for name in (*self.fields, self.language):
+        for name in (*self.fields, *self.facts, self.language):
             if name and get(document, name) not in (MISSING, None):
                 self.present.add(name)
         if len(self.sample) < _SAMPLE:
@@ -83,6 +84,11 @@ class FieldWatch:
     def absent(self) -> tuple[str, ...]:
         """The configured fields that no document has; none before the first document."""
         return tuple(name for name in self.fields if self.documents and name not in self.present)
+
+    @property
+    def without_facts(self) -> tuple[str, ...]:
+        """The fields of facts that no document has, so that they keep none apart."""
+        return tuple(name for name in self.facts if self.documents and name not in self.present)
 
     @property
     def textless(self) -> bool:
@@ -131,6 +137,11 @@ class TextCoverage:
     titles_alone: bool = False
     markup: Mapping[str, int] = field(default_factory=dict)
     cards: bool = False
+
+    @property
+    def without_facts(self) -> tuple[str, ...]:
+        """The fields of facts that no document has, so that they keep none apart."""
+        return tuple(name for name in self.facts if self.documents and name not in self.present)
 
     @property
     def textless(self) -> bool:

@@ -8,6 +8,7 @@ from shinglefold.canon.chunking import Cuttable
 from shinglefold.canon.facts import WordClass, facts_of
 from shinglefold.contracts.engine import Document
 from shinglefold.documents import values_at
+from shinglefold.errors import ConfigError
 from shinglefold.options.validation import check_strings
 
 #: The classes of words that ``never_differ`` may name.
@@ -33,9 +34,11 @@ class NeverDiffer:
         """Read a list of names: classes of words, and fields. ``_source.numbers`` is a field ``numbers``.
 
         Raises:
-            ConfigError: it is no list of names.
+            ConfigError: it is no list of names, or one is nearly that of a class.
         """
         names = check_strings(place, [given] if isinstance(given, str) else given, _MOST)
+        for name in names:
+            _check_name(place, name)
         classes = tuple(sorted({name for name in names if name in WORD_CLASSES}))
         fields = {name.removeprefix(_SOURCE) for name in names if name not in WORD_CLASSES}
         return cls(classes, tuple(sorted(fields)))
@@ -56,6 +59,18 @@ class NeverDiffer:
             [f"{name}={_joined(values_at(document, name))}" for name in self.fields] for document in documents
         ]
         return facts_of(texts, self.classes, stated)
+
+
+def _check_name(place: str, name: str) -> None:
+    """Refuse a name that would protect nothing: a class in another spelling, or nothing at all."""
+    if not name.strip():
+        raise ConfigError(f"{place}: an empty name; classes of words are {', '.join(WORD_CLASSES)}")
+    meant = [one for one in WORD_CLASSES if one != name and one.rstrip("s") == name.casefold().rstrip("s")]
+    if meant:
+        raise ConfigError(
+            f"{place}: {name!r} is no class of words; did you mean {meant[0]!r}? A field of this name is "
+            f"{_SOURCE + name!r}"
+        )
 
 
 def _joined(values: Sequence[object]) -> str:

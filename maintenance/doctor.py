@@ -11,6 +11,7 @@ from shinglefold.contracts.engine import JSON, Document, Engine
 from shinglefold.errors import InputError, PermissionDenied, nearest
 from shinglefold.ingest.field_paths import MISSING, get, without_path
 from shinglefold.ingest.field_statistics import FieldWatch, has_titles_alone, likely_texts
+from shinglefold.ingest.never_differ import NeverDiffer
 from shinglefold.ingest.pipeline.field_usage import raw_fields, source_fields, stripped_fields
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
 from shinglefold.ingest.writing.accounting import Progress
@@ -229,7 +230,13 @@ def _diagnosis(
     sample: list[Document] = []
     empty_count = ungrouped = 0
     read = raw_fields(pipeline.steps, options.field)
-    watch = FieldWatch(read, sources=source_fields(pipeline.steps), stripped=stripped_fields(pipeline.steps))
+    facts = NeverDiffer.parse(never_differ(pipeline.definition, options.field))
+    watch = FieldWatch(
+        read,
+        sources=source_fields(pipeline.steps),
+        stripped=stripped_fields(pipeline.steps),
+        facts=facts.fields,
+    )
     titles_alone = 0
     mappings = engine.mappings(index)
     numbered = _has_group_numbers(mappings)
@@ -256,6 +263,10 @@ def _diagnosis(
         found["hidden"] = sum(found.pop(name, 0) for name in SUSPECT)
         listed["hidden"] = [id_ for name in SUSPECT for id_ in listed.pop(name, ())][:_LISTED]
         sample.clear()
+    remarks += tuple(
+        f"no document has the field {name}, whose values are to keep copies apart (never_differ)"
+        for name in watch.without_facts
+    )
     coverage = watch.coverage()
     return Diagnosis(
         index,
@@ -277,7 +288,7 @@ def _diagnosis(
         titles_alone=titles_alone if coverage.lacking else 0,
         unread=() if visibility.hides_text else coverage.unread,
         markup=coverage.markup,
-        cards=coverage.cards and not never_differ(pipeline.definition, options.field),
+        cards=coverage.cards and not facts,
     )
 
 

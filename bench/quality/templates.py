@@ -101,16 +101,16 @@ _ROWS = 256
 def measure_unrelated(whole: Corpus) -> Iterator[Row]:
     """Compare all pairs by signature, and find pairs as ``groups --pairs`` does, by text."""
     scheme = make_scheme()
-    prints = fingerprinter(scheme).fingerprint_arrays(_drawn(whole))
+    prints = fingerprinter(scheme).fingerprint_arrays(drawn(whole))
     count = _TEXTS * (_TEXTS - 1) // 2
-    folded, highest = _by_signature(prints, scheme)
+    folded, highest = by_signature(prints, scheme)
     note = f"{folded} of {count:,} pairs; the highest estimate is {highest:.2f}"
     yield Row(f"{whole.name}: unrelated texts, by signature", folded / count, "fold", note)
     found = len(pairs(prints, scheme))
     yield Row(f"{whole.name}: unrelated texts, by text", found / count, "fold", f"{found} of {count:,} pairs")
 
 
-def _drawn(whole: Corpus) -> list[str]:
+def drawn(whole: Corpus) -> list[str]:
     """Return texts of 40 to 300 words; Chinese characters count as words."""
     counts = Counter(word for text in whole.texts for word in EditedPassage.of(text).words)
     words, weights = list(counts), np.fromiter(counts.values(), np.float64, len(counts))
@@ -123,7 +123,7 @@ def _drawn(whole: Corpus) -> list[str]:
     return [gap.join(words[at] for at in drawn[a:b]) for a, b in zip(starts, ends, strict=True)]
 
 
-def _by_signature(prints: FingerprintArrays, scheme: Scheme) -> tuple[int, float]:
+def by_signature(prints: FingerprintArrays, scheme: Scheme) -> tuple[int, float]:
     """Return how many of all pairs fold, and the highest estimate of pairs near enough in length."""
     sketch, decision = scheme.sketch, scheme.decision
     planes = bit_planes(prints.signatures, sketch.bits)

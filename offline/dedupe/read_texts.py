@@ -57,7 +57,7 @@ class TextReader:
         self.options = options.reading
         self._shown = shown
         self._signer = Signer(scheme, options)
-        self._watch = FieldWatch(options.fields, language=watched)
+        self._watch = FieldWatch(options.fields, language=watched, facts=options.never_differ.fields)
 
     def warm(self, sources: Sequence[str], lexicon_file: str) -> None:
         """Load dictionaries, known words and compiled code (if it pays): forked workers share them."""

@@ -115,7 +115,8 @@ class Signer:
         self._fast: FastPath | None = None
         self._flat = not any("." in name for name in options.fields)
         usual = options.language_field == LANGUAGE
-        self._watched = options.fields if usual else (*options.fields, options.language_field)
+        named = () if usual else (options.language_field,)
+        self._watched = (*options.fields, *named, *options.never_differ.fields)
 
     def signed_lines(
         self, task: ByteRange | LineRange, tally: SignTally, sample: bool = False

@@ -36,7 +36,22 @@ PAIRS = {
     "equal": (LAW, LAW, True),
     "other endings": (LAW, LAW.replace("работнику", "работникам").replace("договора", "договоров"), True),
     "Latin letters": (LAW, LAW.replace("о", "o").replace("а", "a"), True),
+    "invisible characters in names": (
+        f"Натисніть Параметри Мережі. {text_of(9)}",
+        f"Натисніть Пара\u200bметри Ме\u00adре\u2060жі. {text_of(9)}",
+        True,
+    ),
+    "full width": (f"Press Ctrl. {text_of(9)}", f"Press Ｃｔｒｌ. {text_of(9)}", True),
     "other number": (LAW, LAW.replace("28", "31"), False),
+    "another unit": (f"a ban of 5 days {text_of(9)}", f"a ban of 5 years {text_of(9)}", False),
+    "another currency": (f"штраф 5 тыс. руб. {text_of(9)}", f"штраф 5 тыс. долл. {text_of(9)}", False),
+    "another scale": (f"fined $5 million {text_of(9)}", f"fined $5 {text_of(9)}", False),
+    "another Chinese number": (
+        "罚款三千元，并责令其在三十天内改正" * 3,
+        "罚款五千元，并责令其在三十天内改正" * 3,
+        False,
+    ),
+    "a number at the cut": (f"{text_of(9)} within 5 days", f"{text_of(9)} within 5", True),
     "other number with its unit": (f"128гб {text_of(7)}", f"256гб {text_of(7)}", False),
     "a name that is a part of a word": (f"the Annual of {text_of(8)}", f"the Ann of {text_of(8)}", False),
     "a window that overlaps by nine tenths": (text_of(1, 100), " ".join(text_of(1, 110).split()[10:]), True),
@@ -159,11 +174,17 @@ def test_stored_fingerprints_decide_where_all_chunks_bring_them():
     assert [chunk["id"] for chunk in of_texts.chunks] == [0, 1, 2]
 
 
-def test_an_id_counts_once_and_without_ids_an_equal_chunk_does():
+def test_a_chunk_that_comes_again_counts_once():
     one, other = {"id": 1, "text": LAW}, {"text": LAW, "metadata": {"page": 2}}
-    found = fold_chunks([one, other, {**one, "text": "x"}, dict(other)])
+    found = fold_chunks([one, other, {**one, "score": 0.5}, dict(other)])
     assert found.read == 2
     assert [source["metadata"] for source in found.chunks[0]["sources"]] == [{"page": 2}]
+
+
+def test_other_windows_with_the_id_of_their_document_are_not_lost():
+    windows = [{"id": "a.html", "text": text_of(seed)} for seed in range(3)]
+    found = fold_chunks([*windows, dict(windows[1])])
+    assert ([chunk["text"] for chunk in found.chunks], found.read) == ([one["text"] for one in windows], 3)
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,31 @@ def test_an_index_says_what_never_differs(tmp_path):
         assert groups_of_page(index.search(ALL)) == WANTED["numbers",]
 
 
+@pytest.mark.parametrize("name", ["Numbers", "number", "LETTERS", "name", "", " "])
+def test_a_class_in_another_spelling_is_refused_with_what_was_meant(tmp_path, name):
+    with pytest.raises(ConfigError, match=r"never_differ: .*(did you mean|an empty name)"):
+        shinglefold.setup(tmp_path, "cards", text=["body"], never_differ=[name])
+    if name.strip():
+        shinglefold.setup(tmp_path, "cards", text=["body"], never_differ=[f"_source.{name}"])
+
+
+def test_a_field_that_no_document_has_is_told(tmp_path, capsys):
+    file = tmp_path / "cards.jsonl"
+    file.write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in DOCUMENTS), "utf-8")
+    given = [str(file), "--field", "body", "--never-differ"]
+    where = ["--index", "cards", "--engine", str(tmp_path / "engine")]
+    for name, code in (("clour", 3), ("colour", 0)):
+        for command in (
+            ["index", *given, name, *where, "--recreate"],
+            ["sign", *given, name],
+            ["groups", *given, name],
+        ):
+            assert main(command) == code, command
+            assert ("no document has the field clour" in capsys.readouterr().err) == bool(code)
+        main(["doctor", "cards", *where[2:]])
+        assert ("no document has the field clour" in capsys.readouterr().out) == bool(code)
+
+
 def test_documents_signed_before_are_compared_as_before_until_the_backfill(tmp_path):
     shinglefold.setup(tmp_path, "cards", text=["body"], languages=["ru"])
     with shinglefold.open(tmp_path, "cards") as index:

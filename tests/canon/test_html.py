@@ -109,6 +109,31 @@ def test_a_frame_that_is_not_shown_never_counts(part):
     assert strip_html(f"<body>{part}<h1>Мост</h1><p>Закрыт до осени.") == "Мост\nЗакрыт до осени."
 
 
+@pytest.mark.parametrize("way", HIDES)
+@pytest.mark.parametrize("keep_hidden", [False, True])
+@pytest.mark.parametrize(
+    "inner",
+    [
+        "<nav>Содержание</nav>",
+        f"<dialog>{TEXT}</dialog>",
+        "<div role=dialog style=display:none>Ваш город?</div>",
+        f"<div role=dialog hidden>{TEXT * 3}</div>",
+    ],
+)
+def test_an_article_that_scripts_show_may_have_a_menu_or_a_dialog_in_it(way, keep_hidden, inner):
+    article = f"<div {way}>{inner}<p>{TEXT}</p><p>Закрыт до осени.</p></div>"
+    menu = "Содержание\n" if "<nav>" in inner else ""
+    expected = f"{menu}{TEXT.strip()}\nЗакрыт до осени.\nПортал города"
+    assert strip_html(f"<body>{article}{FRAME}", keep_hidden) == expected
+
+
+@pytest.mark.parametrize("way", HIDES)
+@pytest.mark.parametrize("empty", ["<div></div>", "<!-- x -->\n", "<br>", " ", "<p>&nbsp;"])
+def test_markup_without_text_does_not_count_as_the_rest_of_a_page(way, empty):
+    page = f"<body>{FRAME}{empty * 2000}<div {way}><p>{TEXT}</p></div>"
+    assert strip_html(page) == f"Портал города\n{TEXT.strip()}"
+
+
 def test_a_page_that_says_where_its_text_is_keeps_nothing_hidden_beside_it():
     page = f"<body><div style=display:none>{TEXT * 3}</div><main><p>Мост закрыт.</p></main>"
     assert strip_html(page) == "Мост закрыт."

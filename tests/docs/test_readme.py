@@ -18,9 +18,26 @@ def test_the_python_session_answers_what_it_shows():
     assert outcome.failed == 0
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("[hp]*.md")), ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page",
+    [*sorted((ROOT / "docs").glob("[hp]*.md")), ROOT / "docs" / "retrieval.md"],
+    ids=lambda page: page.name,
+)
 def test_the_python_sessions_of_the_how_tos_answer_what_they_show(page):
     assert doctest.testfile(str(page), module_relative=False, encoding="utf-8").failed == 0
+
+
+def test_the_recipes_of_retrieval_are_the_examples_of_the_integrations():
+    # Their own tests run them, as nobody else has their frameworks.
+    of_readmes = [path.read_text("utf-8") for path in sorted(ROOT.glob("integrations/*/README.md"))]
+    examples = [block for page in of_readmes for block in _python(page)]
+    page = (ROOT / "docs" / "retrieval.md").read_text("utf-8")
+    assert len(examples) == 3
+    assert [block for block in _python(page) if not block.startswith(">>>")] == examples
+
+
+def _python(page: str) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
 
 
 def test_the_page_of_results_is_what_the_demo_prints():

@@ -18,7 +18,7 @@ from shinglefold.ingest import Fingerprinter, Pipeline, default_definition
 #: New inputs each day would make CI fail by chance; the long run takes other seeds.
 SEED = 20261121
 KINDS = (
-    *("jsonl", "csv", "html", "pipelines", "conditions", "bodies", "fingerprints", "cursors"),
+    *("jsonl", "csv", "html", "pages", "pipelines", "conditions", "bodies", "fingerprints", "cursors"),
     "dead letters",
 )
 

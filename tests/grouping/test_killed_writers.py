@@ -20,7 +20,7 @@ def opened(tmp_path, pipeline):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", seeds(3, in_ci=20))
+@pytest.mark.parametrize("seed", seeds(3, in_ci=8))
 def test_one_of_each_class_is_accepted_despite_killed_writers(opened, pipeline, seed):
     kills = {"kills": 4, "windows": WINDOWS}
     trial = Trial(opened, "texts", pipeline, Policy("refuse"), seed, classes=12, copies=8, **kills)

@@ -146,7 +146,8 @@ def test_an_integration_stays_thin(name):
 @pytest.mark.parametrize("name", INTEGRATIONS)
 def test_an_integration_installs_alone_and_passes_its_tests(name, wheel, source, tmp_path):
     folder, environment = source / "integrations" / name, tmp_path / "environment"
-    uv, python = [sys.executable, "-m", "uv", "--quiet"], environment / "bin" / "python"
+    # The certificates of the system are those that pip trusts.
+    uv, python = [sys.executable, "-m", "uv", "--quiet", "--native-tls"], environment / "bin" / "python"
     subprocess.run([*uv, "venv", "--python", sys.executable, environment], check=True)
     given = [str(wheel.filename), f"{folder}[test]"]
     subprocess.run([*uv, "pip", "install", "--python", python, *given], check=True)

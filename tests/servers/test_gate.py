@@ -55,8 +55,8 @@ def _restarts(server, seed):
 
 
 def _seeds(server):
-    """Return the seeds to try: 6 where CI has most time for it, one on the others."""
-    most = 6 if server.kind is not None and server.kind.name == "opensearch-3" else 1
+    """Return the seeds to try: 3 where CI has most time for it, one on the others."""
+    most = 3 if server.kind is not None and server.kind.name == "opensearch-3" else 1
     return seeds(1, in_ci=most)
 
 

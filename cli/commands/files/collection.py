@@ -293,7 +293,8 @@ def _read(
 
     found, pace = SourceStates(spec.sources), ProgressPace("documents")
     stripped = spec.fields if spec.html else ()
-    watch = FieldWatch(spec.fields, language=named_language_field(spec.language_field), stripped=stripped)
+    language, facts = named_language_field(spec.language_field), spec.never_differ.fields
+    watch = FieldWatch(spec.fields, language=language, stripped=stripped, facts=facts)
 
     def progress(fraction: float) -> None:
         bar(fraction, pace.describe(len(table), fraction))

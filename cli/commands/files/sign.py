@@ -280,6 +280,7 @@ def _watch(summary: "Signed", options: "SignOptions") -> "FieldWatch":
         list(summary.sample),
         language,
         stripped=options.fields if options.html else (),
+        facts=options.never_differ.fields,
     )
 
 

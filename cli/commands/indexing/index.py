@@ -159,6 +159,7 @@ def index(
     from shinglefold.engines import open_engine
     from shinglefold.ingest import rebuild
     from shinglefold.ingest.field_statistics import FieldWatch
+    from shinglefold.ingest.never_differ import NeverDiffer
     from shinglefold.ingest.pipeline.field_usage import raw_fields, source_fields, stripped_fields
 
     target = invocation.target(
@@ -196,6 +197,7 @@ def index(
         raw_fields(chosen.steps, recipe.field),
         sources=source_fields(chosen.steps),
         stripped=stripped_fields(chosen.steps),
+        facts=NeverDiffer.parse(recipe.never_differ).fields,
     )
     canonicalizer = chosen.tools.canonicalizer
     load_lexicon(canonicalizer, settings)

@@ -20,8 +20,6 @@ from shinglefold.model.scheme import Scheme
 
 COUNT = 2_500
 SETTINGS = {"number_of_shards": 3, "number_of_replicas": 1}
-#: The nodes that are killed: the only one that is asked, one that has primaries, the one that was elected.
-ROLES = ("asked", "primary", "elected")
 
 
 @pytest.fixture(scope="session")
@@ -58,7 +56,7 @@ def index(admin: Engine, whole: Cluster, scheme: Scheme) -> Iterator[str]:
     admin.create_index(name, made, SETTINGS)
     whole.wait_until_whole()
     yield name
-    whole.wait_until_whole()
+    # Before the node is back: nobody needs its copies.
     admin.delete_index(name)
 
 
@@ -131,7 +129,7 @@ class _Watched:
 
 
 def node_of(cluster: Cluster, role: str, index: str) -> LocalServer:
-    """Return the node of a role."""
+    """Return the node of a role: the only one that is asked, one with primaries, the one that was elected."""
     if role == "elected":
         return cluster.elected()
     if role == "primary":

@@ -41,7 +41,6 @@ def replicated(whole, admin, gate_pipeline):
         return name
 
     yield make
-    whole.wait_until_whole()
     for name in made:
         for one in (name, intents_name(name)):
             admin.delete_index(one)

@@ -11,20 +11,16 @@ from shinglefold.ingest import Backoff, index_documents
 from shinglefold.maintenance import BackfillOptions, backfill, retry
 from shinglefold.rerank import FoldedSearch, FoldOptions
 
-ROLES = ("asked", "primary", "elected")
 BODY = {"query": {"match_all": {}}, "sort": [{"id": "asc"}], "size": 20, "_source": False}
 PATIENCE = 200
 #: As long as a node may take to come back on a busy machine: the only one that is asked is waited for.
 LONG = Backoff(retries=40, first=0.5, most=5.0)
-every_role = pytest.mark.parametrize("role", ROLES)
-#: The same, of which one is run on a cluster of every product.
-every_role_and_cluster = pytest.mark.parametrize(
-    "role",
-    [pytest.param(role, marks=pytest.mark.every_cluster) if role == "primary" else role for role in ROLES],
-)
+#: A write needs each of them. What reads has no use for the one that was elected, and letters are written as
+#: documents are. A node with primaries is killed on a cluster of every product.
+PRIMARY = pytest.param("primary", marks=pytest.mark.every_cluster)
 
 
-@every_role
+@pytest.mark.parametrize("role", ["asked", "primary", "elected"])
 def test_while_documents_are_indexed(mishap, index, pipeline, documents, sound, role):
     disturbed = mishap(role, index)
     summary = index_documents(disturbed.at("bulk"), index, documents, pipeline, workers=1, backoff=LONG)
@@ -34,7 +30,7 @@ def test_while_documents_are_indexed(mishap, index, pipeline, documents, sound, 
     sound(index)
 
 
-@every_role_and_cluster
+@pytest.mark.parametrize("role", ["asked", PRIMARY])
 def test_while_an_index_is_backfilled(mishap, unsigned, pipeline, documents, sound, role):
     disturbed = mishap(role, unsigned)
     summary = backfill(disturbed.at("bulk"), unsigned, pipeline, BackfillOptions(workers=1, backoff=LONG))
@@ -45,9 +41,8 @@ def test_while_an_index_is_backfilled(mishap, unsigned, pipeline, documents, sou
     sound(unsigned)
 
 
-@every_role
-def test_while_letters_are_tried_again(mishap, index, pipeline, documents, letters, sound, role):
-    disturbed = mishap(role, index)
+def test_while_letters_are_tried_again(mishap, index, pipeline, documents, letters, sound):
+    disturbed = mishap("primary", index)
     summary = retry(disturbed.at("bulk"), index, letters, pipeline, workers=1, backoff=LONG)
     assert disturbed.happened.is_set()
     disturbed.over()
@@ -67,7 +62,7 @@ def copies(admin, index, pipeline, documents, scheme) -> list[str]:
     return shown
 
 
-@every_role_and_cluster
+@pytest.mark.parametrize("role", ["asked", PRIMARY])
 def test_while_a_cursor_walks_that_wants_whole_answers(mishap, index, copies, scheme, role):
     disturbed = mishap(role, index)
     search = FoldedSearch(disturbed.at("search", 6), scheme, tiebreaker="id")

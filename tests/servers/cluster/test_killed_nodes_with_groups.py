@@ -32,7 +32,6 @@ def grouped(admin, whole, recipe):
     admin.create_index(name, made, {"number_of_shards": 3, "number_of_replicas": 1})
     whole.wait_until_whole()
     yield name
-    whole.wait_until_whole()
     admin.delete_index(name)
 
 

@@ -8,7 +8,9 @@ from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
+from time import process_time
 
+from support.fuzz.pages import page
 from support.fuzz.spoil import spoil_bytes, spoil_json, spoil_text
 from support.hits import SCHEME, Spec, hits_of
 
@@ -43,6 +45,8 @@ _HTML = (
     "<article><h1>Мост</h1><p>Мост че<b>рез</b> Каменку &amp; закроют&nbsp;<i>на ремонт</i></p></article>"
     "<script>var a = '<p>';</script><table><tr><td>x</table></body></html>"
 )
+#: Seconds of the processor that a page may take, and those for each byte: some thirty times the usual.
+_START, _A_BYTE = 0.5, 1e-6
 _LETTERS = b"".join(
     json.dumps({"reason": "x", "stage": stage, "line": 3, "source": "a.jsonl", **kept}).encode() + b"\n"
     for stage, kept in (
@@ -118,6 +122,7 @@ class Targets:
             "jsonl": lambda chance: self._read("pages.jsonl", LINES, chance),
             "csv": lambda chance: self._read("pages.csv", CSV, chance),
             "html": self._html,
+            "pages": self._page,
             "pipelines": self._pipeline,
             "conditions": self._condition,
             "bodies": self._body,
@@ -138,6 +143,23 @@ class Targets:
         text = strip_html(spoil_text(_HTML, chance))
         text.encode()
         self.pipeline.tools.fingerprinter.fingerprint([text])
+
+    def _page(self, chance: random.Random) -> None:
+        made = page(chance)
+        file = self.folder / "page.html"
+        file.write_bytes(made.raw)
+        begin = process_time()
+        (record,) = read(str(file), ReadOptions())
+        assert record.document, record.reason
+        shown, all_of_it = (strip_html(record.document["body"], keep) for keep in (False, True))
+        assert process_time() - begin < _START + _A_BYTE * len(made.raw), f"{len(made.raw):,} bytes are slow"
+        for text in (shown, all_of_it):
+            joined = "".join(text.split())
+            lost = [one for one in made.paragraphs if "".join(one.split()) not in joined]
+            assert not lost, f"{len(lost)} of {len(made.paragraphs)} paragraphs are lost: {text[:200]!r}"
+        assert made.hidden not in shown, "a dialog that is not open counts"
+        (outcome,) = self.pipeline.run([{**record.document, "format": "html"}])
+        assert outcome.document, outcome
 
     def _pipeline(self, chance: random.Random) -> None:
         with suppress(ConfigError):
