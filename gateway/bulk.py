@@ -9,12 +9,12 @@ from shinglefold.contracts.engine import JSON, VersionedDocument
 from shinglefold.gateway.indices import KnownIndices, SignedIndex, check_document
 from shinglefold.gateway.rest import (
     Operation,
-    Read,
     RestRequest,
     RestResponse,
     Steps,
     Work,
     failure,
+    read_documents,
     read_lines,
     read_value,
     send,
@@ -26,7 +26,7 @@ from shinglefold.gateway.writes import DROPPED, check_pipeline, source_of
 from shinglefold.ingest.pipeline.pipeline import Outcome
 
 _VERBS = ("index", "create", "update", "delete")
-_CONFLICT = 409
+_CONFLICT, _DONE = 409, 200
 
 
 @dataclass(slots=True)
@@ -39,6 +39,7 @@ class BulkItem:
         update: a partial update whose fingerprint depends on the stored document.
         answer: the item of the response.
         rounds: how often a conflict is tried again.
+        missing: whether the document that is updated, and not inserted, was missing.
     """
 
     verb: str
@@ -49,6 +50,7 @@ class BulkItem:
     update: UpdateRequest | None = None
     answer: JSON | None = None
     rounds: int = 0
+    missing: bool = False
 
     @property
     def id(self) -> str | None:
@@ -162,9 +164,9 @@ class SignedBulks:
         for group in by_index.values():
             index = group[0].index
             assert index is not None
-            documents = [(item.id, read_value(item.lines[1])) for item in group]
-            outcomes = yield Work(partial(index.sign, documents))
-            for item, outcome in zip(group, outcomes, strict=True):
+            documents = [(item, document) for item in group if (document := _source(item)) is not None]
+            outcomes = yield Work(partial(index.sign, [(item.id, document) for item, document in documents]))
+            for (item, _), outcome in zip(documents, outcomes, strict=True):
                 if not _is_final(item, outcome):
                     check_document(outcome, item.name, item.id)
                     item.lines = [item.lines[0], source_of(outcome)]
@@ -199,7 +201,7 @@ class SignedBulks:
             by_name.setdefault(item.name, []).append(item)
         for name, group in by_name.items():
             routings = [_routing(item) for item in group]
-            found = yield Read(name, [str(item.id) for item in group], routings)
+            found = yield from read_documents(name, [str(item.id) for item in group], routings)
             yield from self._merge_found(list(zip(group, found, strict=True)))
 
     def _merge_found(self, pairs: Sequence[tuple[BulkItem, VersionedDocument | None]]) -> Steps[None]:
@@ -207,6 +209,7 @@ class SignedBulks:
         for item, found in pairs:
             assert item.update is not None
             document = item.update.inserted() if found is None else item.update.merged(found)
+            item.missing = document is None
             if document is not None:
                 chosen.append((item, found, document))
         if not chosen:
@@ -241,8 +244,6 @@ def _parse(operation: Operation, request: RestRequest) -> list[BulkItem] | None:
             if verb not in _VERBS or not isinstance(name, str):
                 return None
             items.append(BulkItem(verb, metadata, name, given))
-            for source in given[1:]:
-                read_value(source)
     except (ValueError, AttributeError, StopIteration):
         return None
     return items
@@ -254,9 +255,8 @@ def _prepare(items: Sequence[BulkItem]) -> None:
         if item.index is None or item.verb == "delete":
             continue
         check_pipeline(item.metadata, item.name)
-        if item.verb != "update" or item.id is None:
+        if item.verb != "update" or item.id is None or (body := _source(item)) is None:
             continue
-        body = read_value(item.lines[1])
         update = UpdateRequest.of(item.index, item.id, body)
         if update.needs_document:
             item.update = update
@@ -264,6 +264,14 @@ def _prepare(items: Sequence[BulkItem]) -> None:
             item.rounds = 1 if own_guard else max(ROUNDS, int(item.metadata.get("retry_on_conflict") or 0))
         elif update.body != body:
             item.lines = [item.lines[0], write_value(update.body)]
+
+
+def _source(item: BulkItem) -> Any:  # noqa: ANN401 - JSON
+    """Return what is sent with an action; None if it is not JSON, which the engine refuses itself."""
+    try:
+        return read_value(item.lines[1])
+    except ValueError:
+        return None
 
 
 def _is_final(item: BulkItem, outcome: Outcome | str) -> bool:
@@ -276,11 +284,9 @@ def _is_final(item: BulkItem, outcome: Outcome | str) -> bool:
 
 
 def _met_conflict(item: BulkItem) -> bool:
-    return (
-        item.update is not None
-        and item.answer is not None
-        and item.answer[item.verb].get("status") == _CONFLICT
-    )
+    """Return whether an update is to be merged again: its document changed, or was stored meanwhile."""
+    status = (item.answer or {}).get(item.verb, {}).get("status")
+    return item.update is not None and (status == _CONFLICT or (item.missing and status == _DONE))
 
 
 def _routing(item: BulkItem) -> str | None:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote, unquote
 
-from shinglefold.contracts.engine import JSON
+from shinglefold.contracts.engine import JSON, VersionedDocument
 from shinglefold.documents import to_json
 from shinglefold.engines.http.responses import read_json
+from shinglefold.errors import IndexMissing
 
 Result = TypeVar("Result")
 #: Yields ``Call``, ``Read``, ``Send``, ``Work``, ``Tiebreaker``; is sent their answers; returns the result.
@@ -145,6 +146,17 @@ def send(request: RestRequest) -> Steps[RestResponse]:
     """Return the response of the engine to a request."""
     answer: RestResponse = yield Send(request)
     return answer
+
+
+def read_documents(
+    index: str, ids: Sequence[str], routings: Sequence[str | None]
+) -> Steps[list[VersionedDocument | None]]:
+    """Return documents with their versions, None for missing ones, also where the index is missing."""
+    try:
+        return list((yield Read(index, ids, routings)))
+    except IndexMissing:
+        # A template may make it when a document is inserted.
+        return [None] * len(ids)
 
 
 def read_lines(body: bytes | str) -> list[bytes]:

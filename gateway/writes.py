@@ -8,13 +8,13 @@ from typing import Any
 from shinglefold.gateway.indices import KnownIndices, check_document
 from shinglefold.gateway.rest import (
     Operation,
-    Read,
     RestRequest,
     RestResponse,
     Steps,
     Work,
     failure,
     path_of,
+    read_documents,
     read_value,
     send,
     warn,
@@ -100,12 +100,14 @@ class SignedWrites:
     ) -> Steps[RestResponse]:
         index, id_ = update.index, update.id
         routing = request.parameters.get("routing")
-        (found,) = yield Read(index.name, [id_], [routing])
+        (found,) = yield from read_documents(index.name, [id_], [routing])
         kept = {name: value for name, value in request.parameters.items() if name != "retry_on_conflict"}
         if found is None:
             document = update.inserted()
             if document is None:
-                return (yield from send(replace(request, body=write_value(update.body))))
+                answer = yield from send(replace(request, body=write_value(update.body)))
+                # Another writer stored the document meanwhile, and its fingerprint is to be renewed.
+                return answer if answer.failed else replace(answer, status=_CONFLICT)
             (outcome,) = yield Work(partial(index.sign, [(id_, document)]))
             refused = _refused(outcome, index.name, id_)
             if refused is not None:

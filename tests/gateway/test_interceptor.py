@@ -136,6 +136,19 @@ def test_a_conflict_with_the_callers_own_guard_is_the_callers(site):
     assert json.loads(script.sent[0].body.splitlines()[0]) == action
 
 
+def test_a_document_that_others_store_meanwhile_is_merged(site):
+    class Late(Script):
+        def __call__(self, request):
+            found = super().__call__(request)
+            return [None] if isinstance(request, Read) and self.version == 1 else found
+
+    script = Late(site, 200, 200)
+    intercept(site, script, "/site/_bulk", lines({"update": {"_id": "1"}}, {"doc": {"body": "text"}}))
+    sent = [json.loads(request.body.splitlines()[-1])["doc"] for request in script.sent]
+    (expected,) = site.sign([{"title": "version 2", "body": "text"}])
+    assert sent == [{"body": "text"}, {"body": "text", "_dedup": expected["_dedup"]}]
+
+
 def test_actions_on_one_document_keep_their_order(site):
     script = Script(site, 200, 200, 200, 200)
     update = {"update": {"_id": "1"}}, {"doc": {"body": "text"}}

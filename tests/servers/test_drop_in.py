@@ -390,6 +390,11 @@ def test_aliases_templates_and_what_cannot_be_signed(kit):
     try:
         client.index(index=templated, id=kit.of("first"), body={"title": TEXT})
         assert stored(kit, "first", templated) == signed(kit, {"title": TEXT})
+        upsert = {"doc": {"title": OTHER}, "doc_as_upsert": True}
+        update = [{"update": {"_index": f"{templated}-2", "_id": kit.of("first")}}, upsert]
+        ask = {"body": update} if kit.product == "opensearch" else {"operations": update}
+        assert not client.bulk(**ask)["errors"]
+        assert stored(kit, "first", f"{templated}-2") == signed(kit, {"title": OTHER})
         absent = contextlib.suppress(kit.errors.any)
         copy = {"source": {"index": kit.names.bare}, "dest": {"index": index}}
         with pytest.warns(UserWarning, match="reindex writes documents"), absent:
@@ -402,7 +407,8 @@ def test_aliases_templates_and_what_cannot_be_signed(kit):
             client.update_by_query(index=templated)
     finally:
         kit.plain.indices.delete_index_template(name=templated)
-        kit.engine.delete_index(templated)
+        for name in kit.engine.all_mappings(f"{templated}*"):
+            kit.engine.delete_index(name)
 
 
 def test_concurrent_updates_leave_the_fingerprint_of_the_text(kit):
