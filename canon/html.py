@@ -69,8 +69,11 @@ _NOT_DISPLAYED = re.compile(r"(?:^|;)\s*display\s*:\s*none\b", re.IGNORECASE)
 _CLOSED = "dialog:not([open])"
 #: Hidden parts that are never the page's own text.
 _FRAME = "dialog, nav, [role=dialog], [role=alertdialog], [role=navigation], [aria-modal=true]"
-#: What does not hide from readers of text.
-_UNSEEN = "[aria-hidden], [style*='visibility' i]"
+#: What does not hide from readers of text, and headings that fold what they head.
+_UNSEEN = "[hidden], [aria-hidden], [style*='visibility' i]"
+_FOLDED_HEADING = ", ".join(
+    f"{each} button" for each in ("h1", "h2", "h3", "h4", "h5", "h6", "dt", "summary")
+)
 #: Attributes that say of an element that it is hidden, a dialog or a menu, and how deep a page's text stands.
 _SAID_OF_FRAMES, _LEVELS = ("hidden", "style", "class", "id", "role"), 32
 #: Elements in which a page says that its own text is.
@@ -127,10 +130,17 @@ def main_markup(html: str) -> str:
     """
     page = parse_html(html)
     _remove_hidden(page, keep_hidden=True)
+    # resiliparse leaves out the words of these.
+    page.unwrap_tags(["ruby", "rb"])
+    for node in page.css(_FOLDED_HEADING):
+        node.unwrap()
     for node in page.css("ul"):
         if node.css_first("a[href], span[href]") is not None and 2 * _length(node) < _characters(node):
             node.decompose()
-    own = [node for node in page.css("main, [role=main]") if _length(node)] or page.css("article")
+    mains = [(node, length) for node in page.css("main, [role=main]") if (length := _length(node))]
+    # A short one may be what stands there until a script has loaded the text.
+    own = [node for node, length in mains if length >= _LEAST]
+    own = own or page.css("article") or [node for node, _ in mains]
     root = own[0] if len(own) == 1 else page.root
     if root is None:
         return ""
@@ -144,7 +154,7 @@ def _show_own_text(root: "LexborNode") -> None:
     An element that has most of the text is neither a dialog nor a menu, whatever its class says.
     """
     for node in root.css(_UNSEEN):
-        _remove_attributes(node, ("aria-hidden", "style"))
+        _remove_attributes(node, ("hidden", "aria-hidden", "style"))
     whole, node = _length(root), root
     for _ in range(_LEVELS):
         _remove_attributes(node, _SAID_OF_FRAMES)
@@ -242,7 +252,11 @@ def _to_remove(page: "LexborHTMLParser", hidden: "list[LexborNode]") -> "list[Le
     """Return the hidden elements without those that are most of the page's own text."""
     if not _may_be_most(hidden, len("".join(_text(page).split()))):
         return hidden
-    scope = next((node for node in page.css(_OWN_TEXT) if _length(node)), page.body or page.root)
+    said = [(node, length) for node in page.css(_OWN_TEXT) if (length := _length(node))]
+    # What stands there until a script has loaded the text says nothing of where that is.
+    scope = next(
+        (node for node, length in said if length >= _LEAST), said[0][0] if said else page.body or page.root
+    )
     if scope is None:
         return hidden
     marks, in_hidden = {node.mem_id for node in hidden}, dict[int, bool]()

@@ -139,6 +139,15 @@ def test_a_page_that_says_where_its_text_is_keeps_nothing_hidden_beside_it():
     assert strip_html(page) == "Мост закрыт."
 
 
+@pytest.mark.parametrize("way", HIDES)
+@pytest.mark.parametrize("tag", ["main", "article", "div role=main"])
+def test_an_article_counts_that_a_script_shows_in_place_of_a_notice(way, tag):
+    page = (
+        f"<body><{tag}><p>Загрузка…</p></{tag.split()[0]}><div {way}><article><p>{TEXT * 2}</article></div>"
+    )
+    assert TEXT.strip() in strip_html(page)
+
+
 @pytest.mark.parametrize(
     ("html", "text"),
     [

@@ -131,3 +131,26 @@ def test_a_dialog_beside_the_article_goes(run_main_content):
         text = run_main_content(page_).document["body"]
         assert "движение пустят в объезд" in text
         assert "cookie" not in text
+
+
+def test_an_article_that_a_script_shows_in_place_of_a_notice_is_not_lost(run_main_content):
+    shown = f"<main><p>Загрузка…</p></main><div hidden id=S:0><article>{ARTICLE}</article></div>"
+    assert "движение пустят в объезд" in run_main_content(f"<body>{shown}{FOOT}").document["body"]
+
+
+def test_folded_answers_and_their_questions_stay(run_main_content):
+    parts = "".join(
+        f"<h3><button aria-expanded=false>{number}. Когда откроют мост?</button></h3>"
+        f"<div hidden><p>{number}. Его откроют, когда закончат ремонт.</p></div>"
+        for number in range(4)
+    )
+    text = run_main_content(f"<body><main>{ARTICLE}{parts}</main>{FOOT}").document["body"]
+    for number in range(4):
+        assert f"{number}. Когда откроют мост?" in text
+        assert f"{number}. Его откроют" in text
+
+
+def test_words_with_a_reading_above_the_line_stay(run_main_content):
+    word = "<ruby><rb>春</rb><rp>(</rp><rt>chūn</rt><rp>)</rp></ruby>天"
+    text = run_main_content(f"<body><article><h1>季节</h1><p>{word * 30}</p></article>").document["body"]
+    assert "春天" * 30 in text
