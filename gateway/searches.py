@@ -35,7 +35,7 @@ _OF_EACH = ("typed_keys", "rest_total_hits_as_int", "search_type", "ccs_minimize
 
 
 @dataclass(frozen=True, slots=True)
-class _Folding:
+class _IndexFolding:
     """What folds the searches of an index: the steps, and the defaults of ``ext.dedup``."""
 
     recipe: Recipe | None
@@ -66,7 +66,7 @@ class FoldedSearches:
         self._engine, self._kind = engine, kind
         self._options, self._settings, self._indices = options, settings, indices
         self._always = always
-        self._foldings: RecentlyUsed[str, _Folding] = RecentlyUsed(256)
+        self._foldings: RecentlyUsed[str, _IndexFolding] = RecentlyUsed(256)
         self._tiebreaker: list[str | None] = []
 
     def search(self, operation: Operation, request: RestRequest) -> Steps[RestResponse | None]:
@@ -194,7 +194,7 @@ class FoldedSearches:
         if not self._tiebreaker:
             self._tiebreaker = [(yield Tiebreaker())]
 
-    def _folding(self, index: str | None) -> Steps[_Folding]:
+    def _folding(self, index: str | None) -> Steps[_IndexFolding]:
         recipe = None if index is None else (yield from self._indices.recipe(index))
         known = self._foldings.get(str(index))
         if known is not None and known.recipe == recipe:
@@ -220,7 +220,7 @@ class FoldedSearches:
             seal=seal,
             on_trouble=options.on_trouble,
         )
-        made = _Folding(recipe, steps, fold)
+        made = _IndexFolding(recipe, steps, fold)
         self._foldings.put(str(index), made)
         return made
 
