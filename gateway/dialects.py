@@ -99,7 +99,11 @@ class OpenSearchDialect:
         """Return the request that a call sends; see ``Dialect``."""
         names = ("method", "url", "params", "body", "timeout", "ignore", "headers")
         given = dict(zip(names, args, strict=False)) | kwargs
-        parameters = dict(given.get("params") or {})
+        parameters = {
+            # The client has encoded texts.
+            name: value.decode() if isinstance(value, bytes) else value
+            for name, value in (given.get("params") or {}).items()
+        }
         # As the transport itself takes them out of the parameters.
         timeout = given.get("timeout")
         if not timeout:

@@ -136,6 +136,21 @@ def test_a_conflict_with_the_callers_own_guard_is_the_callers(site):
     assert json.loads(script.sent[0].body.splitlines()[0]) == action
 
 
+def test_what_is_not_json_is_left_to_the_engine(site):
+    script = Script(site, 400, 201)
+    broken, whole = b'{"index": {"_id": "1"}}\n{"title":\n', lines({"index": {"_id": "2"}}, {"title": "a"})
+
+    def answer(request):
+        if isinstance(request, Send):
+            sent = request.request.body.splitlines()
+            assert sent[:2] == broken.splitlines()
+            assert "_dedup" in json.loads(sent[3])
+            return RestResponse(200, {"items": script.statuses})
+        return script(request)
+
+    assert intercept(site, answer, "/site/_bulk", broken + whole).body["items"] == [400, 201]
+
+
 def test_a_document_that_others_store_meanwhile_is_merged(site):
     class Late(Script):
         def __call__(self, request):
