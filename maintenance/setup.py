@@ -86,6 +86,14 @@ class SetupRequest:
         return f"{self.name}-{self.recipe.field.replace('.', '-')}"
 
 
+#: Why lines of a change make stored fingerprints useless, by how they begin.
+_OUTDATES = {
+    f"~ _meta.{META_KEY}.pipeline": "are of another pipeline",
+    f"~ _meta.{META_KEY}.sealed": "are sealed with another key, and no search compares them",
+    f"+ _meta.{META_KEY}.sealed": "are not sealed, and no search compares them",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class SetupChange:
     """One change: the ``body`` of the request, and its differences as lines of text."""
@@ -95,6 +103,12 @@ class SetupChange:
     body: JSON
     lines: tuple[str, ...]
     new: bool = False
+
+    @property
+    def outdates(self) -> str:
+        """Why the change makes stored fingerprints useless; "" if it does not."""
+        found = (why for start, why in _OUTDATES.items() for line in self.lines if line.startswith(start))
+        return next(found, "") if self.kind == "mappings" else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +173,9 @@ def make_plan(engine: Engine, request: SetupRequest) -> Plan:
     if not (ready or absent or request.patterns):
         # No index can be set up, so that templates for the same recipe are of no use.
         changes.clear()
-    backfills = {name: count for name in ready if (count := _count_missing(engine, name, request))}
+    outdated = {change.name for change in changes if change.outdates}
+    counts = {name: _count_to_sign(engine, name, request, outdated) for name in ready}
+    backfills = {name: count for name, count in counts.items() if count}
     return Plan(tuple(changes), problems, backfills, tuple(notes))
 
 
@@ -423,9 +439,11 @@ def _additions(missing: Mapping[str, JSON]) -> JSON:
     return body
 
 
-def _count_missing(engine: Engine, index: str, request: SetupRequest) -> int:
-    """Return the number of documents without a fingerprint of the scheme."""
-    query = missing_query(request.recipe.field, request.recipe.scheme.id)
+def _count_to_sign(engine: Engine, index: str, request: SetupRequest, outdated: set[str]) -> int:
+    """Return the number of documents without a fingerprint of the scheme, or of all if these are outdated."""
+    query: JSON = missing_query(request.recipe.field, request.recipe.scheme.id)
+    if index in outdated:
+        query = {"match_all": {}}
     body = {"query": query, "size": 0, "track_total_hits": True, **engine.can.unaltered}
     return int(check_complete(engine.search(index, body))["hits"]["total"]["value"])
 

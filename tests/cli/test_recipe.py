@@ -300,6 +300,9 @@ def test_a_pipeline_that_can_not_run_again_is_told_with_what_to_add(run):
 def test_setup_tells_that_another_pipeline_wants_a_backfill(run, own):
     changed = run("setup", own, "--field", "content")
     assert "~ _meta.shinglefold.pipeline: " in changed.out
-    assert "pages: its fingerprints are of another pipeline; then: shinglefold backfill pages" in changed.out
+    assert (
+        "documents have fingerprints that are of another pipeline; then: shinglefold backfill pages"
+        in changed.out
+    )
     run_hints(run, changed.out)
     assert run("doctor", own, "--workers", 1).out.splitlines()[-1] == "all is well"

@@ -1,7 +1,7 @@
 """``shinglefold setup [INDEX…]``: prepare mappings and templates for fingerprints."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -324,30 +324,12 @@ def _lines(plan: "Plan", fields: Sequence[str], dry_run: bool, hints: "Hints") -
         lines.append(f"fingerprints are made of: {', '.join(fields)}")
     for place, problems in plan.problems.items():
         lines += [f"{place}: {problem}" for problem in problems]
+    why = {change.name: f"fingerprints that {change.outdates}" for change in plan.changes if change.outdates}
     lines += [
-        f"{index}: {count:,} documents have no fingerprint of this scheme; then: "
+        f"{index}: {count:,} documents have {why.get(index, 'no fingerprint of this scheme')}; then: "
         f"{hints.command('backfill', index)}"
         for index, count in plan.backfills.items()
-    ]
-    lines += [
-        f"{change.name}: its fingerprints {reason}; then: {hints.command('backfill', change.name)}"
-        for change in plan.changes
-        if change.kind == "mappings"
-        and change.name not in plan.backfills
-        and (reason := _outdated(change.lines))
     ]
     if not plan.changes:
         return [*lines, "nothing was changed" if plan.problems else "nothing to change"]
     return [*lines, "nothing was changed: this was a dry run" if dry_run else "done"]
-
-
-def _outdated(lines: Iterable[str]) -> str:
-    """Return why a change of the recipe makes stored fingerprints useless; "" if it does not."""
-    from shinglefold.model.recipe import META_KEY
-
-    reasons = {
-        f"~ _meta.{META_KEY}.pipeline": "are of another pipeline",
-        f"~ _meta.{META_KEY}.sealed": "are sealed with another key, and no search compares them",
-        f"+ _meta.{META_KEY}.sealed": "are not sealed, and no search compares them",
-    }
-    return next((reason for start, reason in reasons.items() for line in lines if line.startswith(start)), "")
