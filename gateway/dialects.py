@@ -99,7 +99,7 @@ class OpenSearchDialect:
         """Return the request that a call sends; see ``Dialect``."""
         names = ("method", "url", "params", "body", "timeout", "ignore", "headers")
         given = dict(zip(names, args, strict=False)) | kwargs
-        parameters = {
+        parameters: dict[str, Any] = {
             # The client has encoded texts.
             name: value.decode() if isinstance(value, bytes) else value
             for name, value in (given.get("params") or {}).items()
@@ -108,7 +108,7 @@ class OpenSearchDialect:
         timeout = given.get("timeout")
         if not timeout:
             timeout = parameters.pop("request_timeout", None) or parameters.pop("timeout", None)
-        ignored = given.get("ignore") or parameters.pop("ignore", ())
+        ignored: Any = given.get("ignore") or parameters.pop("ignore", ())
         body = given.get("body")
         if body is not None and not (parsed and isinstance(body, Mapping)):
             body = _encoded(transport.serializer.dumps(body))
