@@ -139,11 +139,6 @@ class TextCoverage:
     cards: bool = False
 
     @property
-    def without_facts(self) -> tuple[str, ...]:
-        """The fields of facts that no document has, so that they keep none apart."""
-        return tuple(name for name in self.facts if self.documents and name not in self.present)
-
-    @property
     def textless(self) -> bool:
         """Whether no document has text in the fields that are read."""
         return bool(self.documents and self.lacking) and not self.read

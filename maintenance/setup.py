@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from shinglefold.contracts.engine import JSON, Engine, Templates
 from shinglefold.contracts.shard_failures import check_complete
@@ -106,9 +106,11 @@ class SetupChange:
 
     @property
     def outdates(self) -> str:
-        """Why the change makes stored fingerprints useless; "" if it does not."""
-        found = (why for start, why in _OUTDATES.items() for line in self.lines if line.startswith(start))
-        return next(found, "") if self.kind == "mappings" else ""
+        """Why the change of an index makes its stored fingerprints useless; "" if it does not."""
+        lines = self.lines if self.kind == "mappings" else ()
+        return next(
+            (_OUTDATES[start] for start in _OUTDATES if any(one.startswith(start) for one in lines)), ""
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +118,7 @@ class Plan:
     """The changes that setting up will make.
 
     ``problems``: messages on what can't be done in place, by index or template. ``backfills``: number of
-    documents without a fingerprint of the scheme, by index. ``notes``: what stays as it is, and what to do
-    about it.
+    documents to be signed, by index. ``notes``: what stays as it is, and what to do about it.
     """
 
     changes: tuple[SetupChange, ...] = ()
@@ -174,8 +175,7 @@ def make_plan(engine: Engine, request: SetupRequest) -> Plan:
         # No index can be set up, so that templates for the same recipe are of no use.
         changes.clear()
     outdated = {change.name for change in changes if change.outdates}
-    counts = {name: _count_to_sign(engine, name, request, outdated) for name in ready}
-    backfills = {name: count for name, count in counts.items() if count}
+    backfills = {name: count for name in ready if (count := _count_to_sign(engine, name, request, outdated))}
     return Plan(tuple(changes), problems, backfills, tuple(notes))
 
 
@@ -441,14 +441,12 @@ def _additions(missing: Mapping[str, JSON]) -> JSON:
 
 def _count_to_sign(engine: Engine, index: str, request: SetupRequest, outdated: set[str]) -> int:
     """Return the number of documents without a fingerprint of the scheme, or of all if these are outdated."""
-    query: JSON = missing_query(request.recipe.field, request.recipe.scheme.id)
-    if index in outdated:
-        query = {"match_all": {}}
+    missing = missing_query(request.recipe.field, request.recipe.scheme.id)
+    query = {"match_all": {}} if index in outdated else missing
     body = {"query": query, "size": 0, "track_total_hits": True, **engine.can.unaltered}
     return int(check_complete(engine.search(index, body))["hits"]["total"]["value"])
 
 
 def _plain(value: Mapping[str, Any]) -> JSON:
     """Return a value with JSON's types: lists instead of tuples."""
-    plain: JSON = json.loads(json.dumps(value))
-    return plain
+    return cast("JSON", json.loads(json.dumps(value)))
