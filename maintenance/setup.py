@@ -107,10 +107,8 @@ class SetupChange:
     @property
     def outdates(self) -> str:
         """Why the change of an index makes its stored fingerprints useless; "" if it does not."""
-        lines = self.lines if self.kind == "mappings" else ()
-        return next(
-            (_OUTDATES[start] for start in _OUTDATES if any(one.startswith(start) for one in lines)), ""
-        )
+        begun = " ".join(self.lines) if self.kind == "mappings" else ""
+        return next((why for start, why in _OUTDATES.items() if start in begun), "")
 
 
 @dataclass(frozen=True, slots=True)
