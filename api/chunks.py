@@ -36,7 +36,10 @@ from shinglefold.sketch.shingles import batch_shingles
 #: A chunk: ``text``, and any of ``id``, ``score``, ``metadata``, and a stored fingerprint under ``_dedup``.
 Chunk = Mapping[str, Any]
 #: Words, and what may be a number.
-_WORD, _DIGIT = re.compile(r"[^\W\d_]+"), re.compile(r"[\dIVXІХ¼-¾⅐-⅞❶-➓〇零一二三四五六七八九十百千万两]")
+_WORD, _DIGIT = (
+    re.compile(r"[^\W\d_]+"),
+    re.compile(r"[\d²³¹IVXІХ¼-¾⅐-⅞①-⑳❶-➓〇零一二三四五六七八九十百千万两]"),
+)
 #: What stands between the end of a sentence and its first word, and ends of sentences and lines.
 _AROUND, _ENDS = " \t\"'«“„(*#>-—–", ".!?:;…\n。！？"
 _MOST = 1_000

@@ -1,18 +1,17 @@
 """The facts of a text that copies must have in common: numbers with their units, sizes and single letters."""
 
 import re
-import unicodedata
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Iterator, Sequence
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from functools import cache
 from typing import Literal, NamedTuple
 
-import numpy as np
 import xxhash
 
 from shinglefold.canon.chunking import Cuttable
-from shinglefold.canon.unicode_tables import INVISIBLE, characters, homoglyph_map, rows
+from shinglefold.canon.unicode_tables import homoglyph_map, rows
+from shinglefold.canon.written_numbers import HAN, LETTER, NEAR, in_digits, plain_text
 
 #: The classes of words that can be facts. ``numbers``: numbers with their units, signs and model letters, and
 #: signs that compare words (``>=``, ``≠``);
@@ -21,24 +20,19 @@ from shinglefold.canon.unicode_tables import INVISIBLE, characters, homoglyph_ma
 #: words for places.
 WordClass = Literal["numbers", "letters", "names"]
 
-_HAN = r"\u3400-\u9fff"
-_LETTER = rf"[^\W\d_\u3040-\u30ff{_HAN}]"
-#: What stands for a letter or a digit, but no Chinese character: those are written without spaces.
-_NEAR = rf"[^\W_{_HAN}]"
 #: A match starts at the first letter, so long runs of letters take no time.
-_MODEL = rf"(?P<model>(?<!{_NEAR}){_LETTER}++-?\d+(?:{_LETTER}++|\++(?!\d))?)"
+_MODEL = rf"(?P<model>(?<!{NEAR}){LETTER}++-?\d+(?:{LETTER}++|\++(?!\d))?)"
 #: Groups of three digits belong together, whatever separates them; several points or commas make a date or
 #: a list, one makes a fraction.
 _NUMBER = (
-    r"(?P<than>[<>≤≥±]=?\s*)?(?P<money>[$€₽₴¥]\s?)?"
+    r"(?P<than>[<>≤≥±]=?\s*)?(?P<money>[$€£₽₴¥]\s?)?"
     r"(?P<number>(?!0)\d{1,3}(?:[ ,.'’_]\d{3})+(?!\d)(?:[.,]\d{1,2}(?![\d.,]))?"
     r"|\d+(?:[.,]\d+){2,}|\d+(?:[.,]\d+)?)"
 )
-_FRACTION = re.compile(r"(\d{1,6}(?!\d))?\s?([¼-¾⅐-⅞])")
 _BY = re.compile(r"(\d)\s*[xх×*]\s*(?=\d)")
 _DIGITS = re.compile(r"\d+")
 #: What may belong to the digits behind it, and how far before them it may begin.
-_LEAD, _REACH = re.compile(rf"(?:{_LETTER}++-?|[<>≤≥±]=?\s*|[$€₽₴¥]\s?)$"), 24
+_LEAD, _REACH = re.compile(rf"(?:{LETTER}++-?|[<>≤≥±]=?\s*|[$€£₽₴¥]\s?)$"), 24
 
 #: Signs that compare what stands beside them; before numbers those of size belong to the number. A lone ``>``
 #: is none, as paths of pages have it (Home > Shoes); to ``<`` its lack is difference enough.
@@ -47,61 +41,50 @@ _SPELLED_OUT = str.maketrans({"≥": ">=", "≤": "<=", "≠": "!="})
 #: What may end a sentence; whether it does, the next letter decides.
 _END = re.compile(r"[。！？；]|[.!?…][\"»”’')\]]*+\s++|\n\s*+")
 #: Numbers before ``г.`` that are years.
-_YEAR = re.compile(r"(?:19|20)\d\d")
-_MINUS, _BEFORE_MINUS = "-−–", re.compile(r"(?:^|[\s(\[:=≈~±<>,;])$")
+_YEARS = {
+    "g": re.compile(r"(?:.*[.,])?(?:19|20)\d\d"),
+    "y": re.compile(r"(?:.*[.,])?(?:1\d|20)\d\d"),
+}
+_MINUS, _BEFORE_MINUS = "-−–", re.compile(r"(?:^|[\s(\[:=≈~±<>,;]|\.\.)$")
 #: Between numbers that share the unit of the last: 8/128 ГБ, 10–14 ч, 10 до 14 ч.
-_SHARED = re.compile(rf"[\s,/×+−–—-]{{0,4}}(?:{_LETTER}{{1,3}})?[\s/×+−–—-]{{0,4}}")
-_SIZE = re.compile(rf"(?<!{_NEAR})((?:[2-9]?X{{0,5}}[SML])|A{{2,4}}|Rh|[A-Z])([+#]+|[−–-](?!\w))?(?!{_NEAR})")
-#: Letters that are units behind a number.
-_MEASURES = "LWVA"
+_SHARED = re.compile(rf"[\s,/×+−–—-]{{0,4}}(?:{LETTER}{{1,3}})?[\s/×+−–—-]{{0,4}}")
+_SIZE = re.compile(rf"(?<!{NEAR})((?:[2-9]?X{{0,5}}[SML])|A{{2,4}}|Rh|[A-Z])([+#]+|[−–-](?!\w))?(?!{NEAR})")
+#: Letters that are units behind a number, or times.
+_MEASURES = "LWVAX"
 #: Cyrillic capitals that people type for sizes; others that look Latin are words of their own.
 _TYPED = str.maketrans("МХ", "MX")
 #: English words of one letter.
 _WORDS = "AI"
-_WORD = re.compile(rf"{_LETTER}++")
-#: Roman numbers up to 39, also in Cyrillic letters; single letters are no numbers.
-_ROMAN = re.compile(r"(?<![^\W_])(?=[IVXІХ]{2})([XХ]{0,3})([IІ][XХ]|[IІ]V|V?[IІ]{0,3})(?![^\W_])")
-_ROMAN_LETTERS = str.maketrans("ІХ", "IX")
-_ONES = {"": 0, "I": 1, "II": 2, "III": 3, "IV": 4, "V": 5, "VI": 6, "VII": 7, "VIII": 8, "IX": 9}
-#: Chinese numbers of two digits and more, and ordinals; a lone digit is often no number (一起).
-_HAN_NUMBER = re.compile(
-    r"第[〇零一二三四五六七八九十百千万]{1,16}|[〇零一二三四五六七八九十两][〇零一二三四五六七八九十百千万]{1,16}"
-)
+_WORD = re.compile(rf"{LETTER}++")
 #: Behind these a capital begins a value, not a name.
 _BEGINS = ":•·|/–—"
-_MODEL_NEXT = re.compile(rf"\s{_LETTER}{{1,9}}-?\d")
-_PLACE = re.compile(rf"[{_HAN}]{{2}}(?=[路街区區县縣市镇鎮村])")
+_MODEL_NEXT = re.compile(rf"\s{LETTER}{{1,9}}-?\d")
+_PLACE = re.compile(rf"[{HAN}]{{2}}(?=[路街区區县縣市镇鎮村])")
 #: The shortest name, and the letters of one that count: the others may be an ending.
 _SHORTEST, _STEM = 3, 5
-#: Behind numbers: volts and amperes in capitals, as в and а are words.
-_ELECTRIC = re.compile(rf"(?<=\d)\s?([ВV]|[АA])(?!{_NEAR})(?!\.\s?[A-ZА-Я])")
-#: Words before numbers that bound them.
-_AT_MOST = re.compile(
-    r"(?:\b(?:не\s+(?:более|больше|більше)|(?:not|no) more than|at most)\b|不超过|至多|最多)(?=\s*\d)",
-    re.I,
-)
-_AT_LEAST = re.compile(
-    r"(?:\b(?:не\s+(?:менее|меньше|менше)|(?:not|no) less than|at least)\b|不少于|至少)(?=\s*\d)",
-    re.I,
-)
-#: What multiplies a number, by its beginning.
-_SCALES = {"тыс": 3, "тис": 3, "thous": 3, "万": 4, "млн": 6, "милл": 6, "міль": 6, "mill": 6, "mln": 6}
-_SCALES |= {"亿": 8, "млрд": 9, "миллиа": 9, "мілья": 9, "bill": 9, "bn": 9}
+#: What multiplies a number, by the beginnings of its powers of ten.
+_SCALES = {
+    name: power
+    for power, names in (
+        (3, "тыс тис thous 千"),
+        (4, "万"),
+        (6, "млн милл міль mill mln 百万"),
+        (7, "千万"),
+        (8, "亿"),
+        (9, "млрд миллиа мілья bill bn"),
+        (12, "трлн tril"),
+    )
+    for name in names.split()
+}
 _SCALE = (
-    r"(?P<scale>(?:тыс|тис|млн|млрд|mln|bn)(?!\w)\.?|[万亿]"
-    r"|(?:тысяч|тисяч|миллион|миллиард|мільйон|мільярд|thousand|million|billion)[^\W\d]*)"
+    r"(?P<scale>(?:тыс|тис|млн|млрд|трлн|mln|bn)(?!\w)\.?|百万|千万|千(?![克米瓦])|[万亿]"
+    r"|(?:тысяч|тисяч|миллион|миллиард|мільйон|мільярд|thousand|million|billion|trillion)[^\W\d]*)"
 )
-_DASH = re.compile(rf"(?<={_LETTER})[‐–](?=\d)")
-_BROKEN = re.compile(rf"(?<={_LETTER})-\n\s*(?={_LETTER})")
-#: What would become another digit in compatibility form, or none, and letters with a stress mark.
-_SIGNS = str.maketrans(
-    {"№": " ", "ѐ": "е", "ѝ": "и"}
-    | {exponent: f"^{number}" for number, exponent in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")}
-    | {chr(code): str(int(unicodedata.numeric(chr(code)))) for code in range(0x2776, 0x2794)}
-)
+#: Numbers that are multiplied: of fewer digits than a decimal holds.
+_DECIMAL, _LONGEST = re.compile(r"[<>=-]{0,3}[\d ]+(?:\.\d+)?"), 20
+_BROKEN = re.compile(rf"(?<={LETTER})-\n\s*(?={LETTER})")
 #: Spaces that do not part two numbers.
-_BLANK = re.compile(r"(?<!\d)\s+|\s+(?!\d)")
-_STRESS = str.maketrans("", "", "\u0300\u0301")
+_BLANK = re.compile(r"(?<!\d) | (?!\d)")
 
 
 class _Found(NamedTuple):
@@ -138,60 +121,34 @@ def fact_set(text: str, classes: Sequence[str] = ("numbers",)) -> frozenset[str]
 def adds_numbers(text: str, other: str) -> bool:
     """Return whether a text has a number, with its unit, or a model that the other one lacks.
 
-    A number without a unit is in a text that has it with one.
+    A number without a unit is in a text that has it with one. Dates and telephone numbers, which are written
+    in many ways, are in a text that has all their parts.
     """
     own, models = _single_numbers(text)
     known, others = _single_numbers(other)
-    return not (models <= others and own <= known | {("", value) for _, value in known})
+    bare = [value.split() for unit, value in known if not unit]
+    parts = {part for value in bare for part in value}
+    listed = {part for value in bare if _is_list(value) for part in value}
+
+    def is_known(unit: str, value: str) -> bool:
+        if (unit, value) in known or (not unit and any(value == one for _, one in known)):
+            return True
+        return not unit and set(value.split()) <= (parts if _is_list(value.split()) else listed)
+
+    return not (models <= others and all(is_known(unit, value) for unit, value in own))
+
+
+def _is_list(parts: Sequence[str]) -> bool:
+    """Return whether groups of digits are a date or a telephone number, and not one large number."""
+    return len(parts) > 2 and "000" not in parts
 
 
 def _single_numbers(text: str) -> tuple[set[tuple[str, str]], set[str]]:
     """Return the numbers of a text one by one, each behind its unit, and the models."""
     models = set[str]()
-    folded = _folded(_BY.sub(r"\1×", _in_digits(plain_text(text))))
+    folded = _folded(_BY.sub(r"\1×", in_digits(plain_text(text))))
     found = _with_shared_units(folded, list(_found(folded, models)))
     return {(one.unit, one.value) for one in found}, models
-
-
-def plain_text(text: str) -> str:
-    """Return a text without invisible characters, and in compatibility form."""
-    # NFKC would turn № into letters before the number, and exponents into digits.
-    seen = text if text.isascii() else text.translate(_SIGNS)
-    for one in () if seen.isascii() else _invisible().intersection(seen):
-        seen = seen.replace(one, "")
-    return unicodedata.normalize("NFKC", _FRACTION.sub(_decimal, seen)).translate(_STRESS)
-
-
-def _decimal(match: re.Match[str]) -> str:
-    """Return a fraction of one character, and the number before it, as a decimal: ``7½`` is 7.5."""
-    return f"{int(match[1] or 0) + unicodedata.numeric(match[2]):.3f}".rstrip("0")
-
-
-def _in_digits(plain: str) -> str:
-    """Return a text with Roman and Chinese numbers in digits, and what is said of numbers in signs."""
-    digits = _HAN_NUMBER.sub(lambda match: f" {_han_value(match[0])} ", _ROMAN.sub(_roman_value, plain))
-    signs = _AT_LEAST.sub(">=", _AT_MOST.sub("<=", _DASH.sub("-", digits)))
-    return _ELECTRIC.sub(lambda match: " вольт" if match[1] in "ВV" else " ампер", signs)
-
-
-def _roman_value(match: re.Match[str]) -> str:
-    return str(10 * len(match[1]) + _ONES[match[2].translate(_ROMAN_LETTERS)])
-
-
-def _han_value(number: str) -> str:
-    digits = number.removeprefix("第").replace("零", "〇").replace("两", "二")
-    if not any(one in "十百千万" for one in digits):
-        return "".join(str(int(unicodedata.numeric(one))) for one in digits)
-    whole = section = digit = 0
-    for one in digits:
-        value = int(unicodedata.numeric(one))
-        if value < 10:
-            digit = value
-        elif value < 10_000:
-            section, digit = section + (digit or 1) * value, 0
-        else:
-            whole, section, digit = (whole + section + digit) * value, 0, 0
-    return str(whole + section + digit)
 
 
 def _normal_form(text: str, classes: Sequence[str]) -> list[str]:
@@ -208,7 +165,7 @@ def _normal_form(text: str, classes: Sequence[str]) -> list[str]:
 
 def _numbers(plain: str) -> set[str]:
     """Return models, and the numbers of each sentence that have one unit, in their order."""
-    plain = _BY.sub(r"\1×", _in_digits(plain))
+    plain = _BY.sub(r"\1×", in_digits(plain))
     folded = _folded(plain)
     found = _relations(plain)
     sentence: list[_Found] = []
@@ -285,7 +242,7 @@ def _found(folded: str, models: set[str]) -> Iterator[_Found]:
         begin = match.start("number")
         if begin and folded[begin - 1] in _MINUS and _is_sign(folded[max(0, begin - 9) : begin - 1]):
             signs += "-"
-        if unit in {"g", "y"} and _YEAR.fullmatch(number):
+        if unit in {"g", "y"} and _YEARS[unit].fullmatch(number):
             unit = ""
         yield _Found(signs + value, unit, match.start(), at)
 
@@ -326,23 +283,31 @@ def _value(number: str) -> str:
 def _scaled(value: str, scale: str) -> str:
     """Return a value in its normal form times a thousand, a million and so on."""
     power = max((name for name in _SCALES if scale.startswith(name)), key=len)
-    try:
-        times = Decimal(value.replace(" ", "")) * 10 ** _SCALES[power]
-    except InvalidOperation:
+    if len(value) > _LONGEST or not _DECIMAL.fullmatch(value):
         return f"{value} {power}"
+    times = Decimal(value.replace(" ", "")) * 10 ** _SCALES[power]
     return _value(f"{times:f}".rstrip("0").rstrip(".") if times % 1 else f"{times:.0f}")
 
 
 def _unit(match: re.Match[str]) -> str:
     """Return the unit of a number in its normal form, "" without one."""
+    if money := (match["money"] or "").strip():
+        return _spelled()[0].get(money, "")
     if match["unit"] is None:
-        money = (match["money"] or "").strip()
-        return _spelled()[0].get(money, "") if money else match["suffix"] or ""
+        return match["suffix"] or ""
     unit = _normal_unit(match["unit"])
     power = match["power"] or {"к": "2", "s": "2", "平": "2", "п": "2"}.get((match["square"] or "")[:1], "")
     if (match["square"] or "").startswith(("куб", "cu", "立")):
         power = "3"
-    return unit + power + (f"/{_normal_unit(match['per'])}" if match["per"] else "")
+    return (
+        unit
+        + power
+        + (
+            f"/{_normal_unit(match['per'].replace('с', 'сек') if match['per'] == 'с' else match['per'])}"
+            if match["per"]
+            else ""
+        )
+    )
 
 
 def _normal_unit(word: str) -> str:
@@ -368,12 +333,15 @@ def _pattern() -> re.Pattern[str]:
     begun = "|".join(map(re.escape, sorted(stems, key=len, reverse=True)))
     signs = "|".join(map(re.escape, others))
     square = (
-        r"(?P<square>(?:кв|куб|sq|cu)\.?\s*|(?:квадратн|кубическ|кубічн|square|cubic)\w*\s+|平方|立方|平)?"
+        r"(?P<square>(?:кв|куб|sq|cu)\.?\s*"
+        r"|(?:квадратн|кубическ|кубічн|square|cubic)[^\W\d_]*+\s++|平方|立方|平)?"
     )
-    unit = rf"(?P<unit>(?:{letters})(?=\^?[23](?!\d))|(?:{letters})(?!{_LETTER})|(?:{begun})\w*|{signs})"
-    per = rf"(?:\s?/\s?(?P<per>{letters})(?!{_LETTER}))?"
+    unit = rf"(?P<unit>(?:{letters})(?=\^?[23](?!\d))|(?:{letters})(?!{LETTER})|(?:{begun})\w*|{signs})"
+    per = rf"(?:\.?\s?/\s?(?P<per>{letters}|с)(?!{LETTER}))?"
     power = r"(?:\^?(?P<power>[23])(?!\d))?"
-    measured = rf"(?:\s?-?\s?{square}{unit}{power}{per}|(?P<suffix>[a-z]{{1,2}})(?!{_NEAR}))?"
+    measured = (
+        rf"(?:(?!-[мг](?!{LETTER}))\s?-?\s?{square}{unit}{power}{per}|(?P<suffix>[a-z]{{1,2}})(?!{NEAR}))?"
+    )
     return re.compile(rf"{_MODEL}|{_NUMBER}(?:\s?{_SCALE})?{measured}")
 
 
@@ -415,7 +383,8 @@ def _names(plain: str) -> set[str]:
 
 def _stated(value: str) -> str:
     """Return the value of a field in its normal form: case, width and spaces do not matter."""
-    return f"f:{_BLANK.sub('', _alike(plain_text(value)).strip())}"
+    words = " ".join(plain_text(value).split())
+    return f"f:{_BLANK.sub('', _alike(words))}"
 
 
 def _alike(text: str) -> str:
@@ -426,11 +395,6 @@ def _alike(text: str) -> str:
 @cache
 def _latin() -> dict[int, str]:
     return str.maketrans(dict(homoglyph_map()["Latn"]))
-
-
-@cache
-def _invisible() -> frozenset[str]:
-    return frozenset(map(chr, np.flatnonzero(characters().kind == INVISIBLE).tolist()))
 
 
 def _hash(facts: Sequence[str]) -> str:

@@ -133,19 +133,30 @@ def main_markup(html: str) -> str:
     # resiliparse leaves out the words of these.
     page.unwrap_tags(["ruby", "rb"])
     for node in page.css(_FOLDED_HEADING):
-        node.unwrap()
+        if node.parent is not None and 2 * _characters(node) > _characters(node.parent):
+            node.unwrap()
     for node in page.css("ul"):
         if node.css_first("a[href], span[href]") is not None and 2 * _length(node) < _characters(node):
             node.decompose()
     mains = [(node, length) for node in page.css("main, [role=main]") if (length := _length(node))]
     # A short one may be what stands there until a script has loaded the text.
     own = [node for node, length in mains if length >= _LEAST]
-    own = own or page.css("article") or [node for node, _ in mains]
+    if not own:
+        own = [node for node in page.css("article") if not mains or _is_article(node)]
+        own = own if len(own) == 1 or not mains else [node for node, _ in mains]
     root = own[0] if len(own) == 1 else page.root
     if root is None:
         return ""
     _show_own_text(root)
     return _LIST.sub(r"<\1ol", root.html or "")
+
+
+def _is_article(node: "LexborNode") -> bool:
+    """Return whether an element has the text of a page, and is no teaser."""
+    above = node.parent
+    while above is not None and above.tag not in ("aside", "nav", "footer"):
+        above = above.parent
+    return above is None and _length(node) >= _LEAST
 
 
 def _show_own_text(root: "LexborNode") -> None:
@@ -237,7 +248,9 @@ def _remove_hidden(page: "LexborHTMLParser", keep_hidden: bool) -> None:
     # Dialogs and menus first, so that their text does not count as the page's.
     frame = {node.mem_id: node for node in hidden if node.mem_id in named}
     marks, in_frame = set(frame), dict[int, bool]()
-    rest = [node for node in hidden if node.mem_id not in frame and not _is_inside(node, marks, in_frame)]
+    # An element hidden in two ways counts once.
+    once = {node.mem_id: node for node in hidden if node.mem_id not in frame}
+    rest = [node for node in once.values() if not _is_inside(node, marks, in_frame)]
     for node in frame.values():
         node.decompose()
     for node in _to_remove(page, rest) if rest else rest:
@@ -252,11 +265,7 @@ def _to_remove(page: "LexborHTMLParser", hidden: "list[LexborNode]") -> "list[Le
     """Return the hidden elements without those that are most of the page's own text."""
     if not _may_be_most(hidden, len("".join(_text(page).split()))):
         return hidden
-    said = [(node, length) for node in page.css(_OWN_TEXT) if (length := _length(node))]
-    # What stands there until a script has loaded the text says nothing of where that is.
-    scope = next(
-        (node for node, length in said if length >= _LEAST), said[0][0] if said else page.body or page.root
-    )
+    scope = _said_place(page)
     if scope is None:
         return hidden
     marks, in_hidden = {node.mem_id for node in hidden}, dict[int, bool]()
@@ -269,6 +278,20 @@ def _to_remove(page: "LexborHTMLParser", hidden: "list[LexborNode]") -> "list[Le
         return hidden
     kept, in_kept = {node.mem_id for node in own}, dict[int, bool]()
     return [node for node in hidden if node.mem_id not in kept and not _is_inside(node, kept, in_kept)]
+
+
+def _said_place(page: "LexborHTMLParser") -> "LexborNode | None":
+    """Return the element in which a page says that its text is, else all of the page."""
+    first = page.body or page.root
+    found = False
+    for node in page.css(_OWN_TEXT):
+        length = _length(node)
+        # What stands there until a script has loaded the text says nothing of where that is.
+        if length >= _LEAST:
+            return node
+        if length and not found:
+            first, found = node, True
+    return first
 
 
 def _may_be_most(hidden: "list[LexborNode]", whole: int) -> bool:

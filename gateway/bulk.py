@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from shinglefold.contracts.engine import JSON, VersionedDocument
+from shinglefold.errors import PermissionDenied
 from shinglefold.gateway.indices import KnownIndices, SignedIndex, check_document
 from shinglefold.gateway.rest import (
     Operation,
@@ -19,6 +20,8 @@ from shinglefold.gateway.rest import (
     read_value,
     send,
     warn,
+    warn_stale,
+    whole_number,
     write_value,
 )
 from shinglefold.gateway.updates import ROUNDS, UpdateRequest
@@ -40,6 +43,7 @@ class BulkItem:
         answer: the item of the response.
         rounds: how often a conflict is tried again.
         missing: whether the document that is updated, and not inserted, was missing.
+        routing: that of the request.
     """
 
     verb: str
@@ -51,6 +55,7 @@ class BulkItem:
     answer: JSON | None = None
     rounds: int = 0
     missing: bool = False
+    routing: str | None = None
 
     @property
     def id(self) -> str | None:
@@ -141,9 +146,9 @@ class SignedBulks:
             if not segments or not segments[-1].takes(item):
                 segments.append(_Segment())
             segments[-1].add(item)
-        answers = []
+        answers: list[RestResponse] = []
         for segment in segments:
-            answers.append((yield from self._send(request, segment.items)))
+            answers.append((yield from self._send(request, segment.items, begun=bool(answers))))
             if answers[0].failed:
                 return answers[0]
         bodies = [answer.body for answer in answers if not answer.failed]
@@ -171,27 +176,50 @@ class SignedBulks:
                     check_document(outcome, item.name, item.id)
                     item.lines = [item.lines[0], source_of(outcome)]
 
-    def _send(self, request: RestRequest, items: Sequence[BulkItem]) -> Steps[RestResponse]:
-        """Send actions, those that met a conflict again; return the response to the first request."""
+    def _send(self, request: RestRequest, items: Sequence[BulkItem], *, begun: bool) -> Steps[RestResponse]:
+        """Send actions, those that met a conflict again; return the response to the first request.
+
+        Args:
+            begun: other actions of the bulk were sent before, so that an error is told by item.
+        """
+        nothing = RestResponse(200, {"took": 0, "items": []})
         first: RestResponse | None = None
         waiting = [item for item in items if item.answer is None]
         rounds = 0
         while waiting:
-            yield from self._merge([item for item in waiting if item.update is not None])
-            sent = [item for item in waiting if item.answer is None]
-            answer = RestResponse(200, {"took": 0, "items": []})
-            if sent:
-                answer = yield from send(replace(request, body=_body(sent)))
+            try:
+                answer = yield from self._send_once(request, waiting)
+            except Exception as error:
+                if first is None and not begun:
+                    raise
+                # Whoever sends a bulk again because of an error would store its documents twice.
+                for item in waiting:
+                    item.reply(503, {"error": {"type": type(error).__name__, "reason": str(error)}})
+                return first or nothing
             first = first or answer
             if answer.failed:
-                for item in sent:
-                    item.reply(answer.status, {"error": _error_of(answer.body)})
-                return answer
-            for item, found in zip(sent, answer.body["items"], strict=True):
-                item.answer = {item.verb: next(iter(found.values()))}
+                return first
             rounds += 1
-            waiting = [item for item in sent if _met_conflict(item) and rounds < item.rounds]
-        return first or RestResponse(200, {"took": 0, "items": []})
+            waiting = [item for item in waiting if _met_conflict(item) and rounds < item.rounds]
+        for item in items:
+            if item.missing and _status(item) == _DONE:
+                warn_stale(item.name, item.id, "it is stored, and can't be found")
+        return first or nothing
+
+    def _send_once(self, request: RestRequest, items: Sequence[BulkItem]) -> Steps[RestResponse]:
+        """Merge updates, send actions, and note the answer to each."""
+        yield from self._merge([item for item in items if item.update is not None])
+        sent = [item for item in items if item.answer is None]
+        if not sent:
+            return RestResponse(200, {"took": 0, "items": []})
+        answer: RestResponse = yield from send(replace(request, body=_body(sent)))
+        if answer.failed:
+            for item in sent:
+                item.reply(answer.status, {"error": _error_of(answer.body)})
+            return answer
+        for item, found in zip(sent, answer.body["items"], strict=True):
+            item.answer = {item.verb: next(iter(found.values()))}
+        return answer
 
     def _merge(self, items: Sequence[BulkItem]) -> Steps[None]:
         """Read the documents that are updated, and sign what they become."""
@@ -200,8 +228,17 @@ class SignedBulks:
             item.answer = None
             by_name.setdefault(item.name, []).append(item)
         for name, group in by_name.items():
+            index = group[0].index
+            assert index is not None
             routings = [_routing(item) for item in group]
-            found = yield from read_documents(name, [str(item.id) for item in group], routings)
+            try:
+                found = yield from read_documents(index.stored_in, [str(item.id) for item in group], routings)
+            except PermissionDenied:
+                for item in group:
+                    assert item.update is not None
+                    warn_stale(name, item.id, "the user may not read it")
+                    item.lines, item.update = [item.lines[0], write_value(item.update.body)], None
+                continue
             yield from self._merge_found(list(zip(group, found, strict=True)))
 
     def _merge_found(self, pairs: Sequence[tuple[BulkItem, VersionedDocument | None]]) -> Steps[None]:
@@ -243,7 +280,7 @@ def _parse(operation: Operation, request: RestRequest) -> list[BulkItem] | None:
             name = metadata.get("_index", operation.target)
             if verb not in _VERBS or not isinstance(name, str):
                 return None
-            items.append(BulkItem(verb, metadata, name, given))
+            items.append(BulkItem(verb, metadata, name, given, routing=request.parameters.get("routing")))
     except (ValueError, AttributeError, StopIteration):
         return None
     return items
@@ -254,6 +291,8 @@ def _prepare(items: Sequence[BulkItem]) -> None:
     for item in items:
         if item.index is None or item.verb == "delete":
             continue
+        # What can't be signed here is told before anything is sent.
+        _ = item.index.pipeline
         check_pipeline(item.metadata, item.name)
         if item.verb != "update" or item.id is None or (body := _source(item)) is None:
             continue
@@ -261,7 +300,8 @@ def _prepare(items: Sequence[BulkItem]) -> None:
         if update.needs_document:
             item.update = update
             own_guard = "if_seq_no" in item.metadata
-            item.rounds = 1 if own_guard else max(ROUNDS, int(item.metadata.get("retry_on_conflict") or 0))
+            wanted = whole_number(item.metadata.get("retry_on_conflict"))
+            item.rounds = 1 if own_guard else max(ROUNDS, wanted)
         elif update.body != body:
             item.lines = [item.lines[0], write_value(update.body)]
 
@@ -285,12 +325,16 @@ def _is_final(item: BulkItem, outcome: Outcome | str) -> bool:
 
 def _met_conflict(item: BulkItem) -> bool:
     """Return whether an update is to be merged again: its document changed, or was stored meanwhile."""
-    status = (item.answer or {}).get(item.verb, {}).get("status")
+    status = _status(item)
     return item.update is not None and (status == _CONFLICT or (item.missing and status == _DONE))
 
 
+def _status(item: BulkItem) -> Any:  # noqa: ANN401 - JSON
+    return (item.answer or {}).get(item.verb, {}).get("status")
+
+
 def _routing(item: BulkItem) -> str | None:
-    given = item.metadata.get("routing", item.metadata.get("_routing"))
+    given = item.metadata.get("routing", item.metadata.get("_routing", item.routing))
     return None if given is None else str(given)
 
 

@@ -153,7 +153,10 @@ class _ClientDoor:
         return self.given if client is self.client else _with_transport(client, self._transport)
 
     def _begin(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Steps[Any], Caller] | None:
-        """Return the steps that answer a request, and its caller; None if it passes."""
+        """Return the steps that answer a request, and its caller; None if it passes.
+
+        A body that can be read only once is replaced in ``kwargs`` by what was read.
+        """
         method, target = (*args, *(kwargs[name] for name in ("method", "url", "target") if name in kwargs))[
             :2
         ]
@@ -161,6 +164,8 @@ class _ClientDoor:
         if operation is None:
             return None
         request, caller = self._dialect.read(self._transport, args, kwargs, parsed=operation.name == _SEARCH)
+        if isinstance(request.body, bytes) and not isinstance(kwargs.get("body"), None | str | bytes | dict):
+            kwargs["body"] = request.body
         steps = self._interceptor.steps(request)
         return None if steps is None else (steps, caller)
 

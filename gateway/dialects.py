@@ -113,7 +113,9 @@ class OpenSearchDialect:
         if body is not None and not (parsed and isinstance(body, Mapping)):
             body = _encoded(transport.serializer.dumps(body))
         headers = dict(given.get("headers") or {})
-        request = RestRequest(given["method"], given["url"], parameters, headers, body)
+        path, _, query = given["url"].partition("?")
+        parameters = dict(parse_qsl(query, keep_blank_values=True)) | parameters
+        request = RestRequest(given["method"], path, parameters, headers, body)
         ignored = (ignored,) if isinstance(ignored, int) else ignored
         return request, Caller(headers, {"timeout": timeout} if timeout else {}, ignored)
 
@@ -145,7 +147,9 @@ class OpenSearchDialect:
         from opensearchpy.exceptions import HTTP_EXCEPTIONS, TransportError
 
         error = HTTP_EXCEPTIONS.get(response.status, TransportError)
-        raise error(response.status, response.body["error"]["type"], response.body)
+        found = response.body.get("error") if isinstance(response.body, Mapping) else None
+        kind = found.get("type", "") if isinstance(found, Mapping) else str(found or "")
+        raise error(response.status, kind, response.body)
 
     def fail(self, error: ShinglefoldError, caller: Caller) -> Any:  # noqa: ANN401
         """Return or raise the client's own error behind an error; else raise it."""

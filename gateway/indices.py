@@ -31,11 +31,15 @@ Mappings = Mapping[str, JSON]
 
 @dataclass(eq=False)
 class SignedIndex:
-    """An index whose documents get fingerprints by its recipe; threads may share it."""
+    """An index whose documents get fingerprints by its recipe; threads may share it.
+
+    ``stored_in``: the name to read documents by; a name of several indices can't be read by.
+    """
 
     name: str
     recipe: Recipe
     seal: Seal | None
+    stored_in: str
     _lock: Lock = field(default_factory=Lock)
     _made: Pipeline | None = None
 
@@ -115,7 +119,8 @@ class KnownIndices:
         when, known = self._mappings.get(index) or (0.0, None)
         if monotonic() - when > VALID_SECONDS:
             known = yield from self._read(index)
-            if known or known is None:
+            # One caller may not be allowed to read them, and another one may.
+            if known:
                 self._mappings.put(index, (monotonic(), known))
         for name, found in (known or {}).items():
             if has_recipe(found):
@@ -133,17 +138,20 @@ class KnownIndices:
         if monotonic() - when <= VALID_SECONDS:
             return known
         found = yield from self._read(name)
-        recipe = yield from self._target_recipe(name, found, headers)
-        made = None if recipe is None else self._signed_index(name, recipe)
-        if found or found is None:
+        own = yield from self._written_mappings(name, found, headers)
+        recipe = self._common_recipe(name, own)
+        several = len(found or ()) > 1 or name.startswith("<")
+        stored_in = next(iter(own)) if several and len(own) == 1 else name
+        made = None if recipe is None else self._signed_index(name, recipe, stored_in)
+        if found:
             # A missing index may be set up by the time of the next request.
             self._targets.put(name, (monotonic(), made))
         return made
 
-    def _signed_index(self, name: str, recipe: Recipe) -> SignedIndex:
+    def _signed_index(self, name: str, recipe: Recipe, stored_in: str) -> SignedIndex:
         made = self._signed.get(name)
-        if made is None or made.recipe != recipe:
-            made = SignedIndex(name, recipe, self._options.seal(recipe, self._settings, name))
+        if made is None or (made.recipe, made.stored_in) != (recipe, stored_in):
+            made = SignedIndex(name, recipe, self._options.seal(recipe, self._settings, name), stored_in)
             self._signed.put(name, made)
             if recipe.groups:
                 warn(
@@ -152,21 +160,23 @@ class KnownIndices:
                 )
         return made
 
-    def _target_recipe(
+    def _written_mappings(
         self, name: str, found: Mappings | None, headers: Mapping[str, str]
-    ) -> Steps[Recipe | None]:
+    ) -> Steps[Mappings]:
+        """Return the mappings of the indices that a write may go to."""
         if found is None:
             warn(
                 f"the mappings of {name!r} may not be read: if the index has a recipe, documents are "
                 "stored without fingerprints. Let the user read mappings, or run `shinglefold backfill` later"
             )
-            return None
+            return {}
         if not found:
             found = yield from self._template(name, headers)
-        if not any(map(has_recipe, found.values())):
-            return None
-        if not all(map(has_recipe, found.values())):
+        if len(found) > 1 and any(map(has_recipe, found.values())):
             found = yield from self._write_index(name, found, headers)
+        return found
+
+    def _common_recipe(self, name: str, found: Mappings) -> Recipe | None:
         if not any(map(has_recipe, found.values())):
             return None
         return common_recipe(
@@ -193,13 +203,19 @@ class KnownIndices:
     def _template(self, name: str, headers: Mapping[str, str]) -> Steps[Mappings]:
         """Return the mappings that a missing index would get from its template."""
         answer = yield from _ask("POST", path_of("_index_template", "_simulate_index", name), headers)
+        if name.startswith("<") or answer.status in (401, 403):
+            warn(
+                f"{name!r} is made by this write, and its template can't be looked at: if that has a recipe, "
+                "the first documents are stored without fingerprints. Then run `shinglefold backfill`"
+            )
         template = {} if answer.failed else answer.body.get("template") or {}
         return {name: template.get("mappings") or {}}
 
     def _write_index(self, name: str, found: Mappings, headers: Mapping[str, str]) -> Steps[Mappings]:
         """Return those of several indices that documents go to."""
-        if all(index.startswith(".ds-") for index in found):
-            newest = max(found, key=lambda index: index.rpartition("-")[2])
+        if streams := [index for index in found if index.startswith(".ds-")]:
+            # Older ones may have been shrunk, or moved into snapshots, under names of their own.
+            newest = max(streams, key=lambda index: index.rpartition("-")[2])
             return {newest: found[newest]}
         answer = yield from _ask("GET", path_of("_alias", name), headers)
         aliases = {} if answer.failed else answer.body

@@ -151,7 +151,11 @@ def send(request: RestRequest) -> Steps[RestResponse]:
 def read_documents(
     index: str, ids: Sequence[str], routings: Sequence[str | None]
 ) -> Steps[list[VersionedDocument | None]]:
-    """Return documents with their versions, None for missing ones, also where the index is missing."""
+    """Return documents with their versions, None for missing ones, also where the index is missing.
+
+    Raises:
+        PermissionDenied: the user may not read them.
+    """
     try:
         return list((yield Read(index, ids, routings)))
     except IndexMissing:
@@ -169,6 +173,22 @@ def failure(reason: str, status: int = 400, kind: str = "illegal_argument_except
     """Return the body of a refusal in the engines' shape."""
     cause = {"type": kind, "reason": reason}
     return {"error": {"root_cause": [cause], **cause}, "status": status}
+
+
+def whole_number(value: Any) -> int:  # noqa: ANN401 - a parameter
+    """Return a parameter as a number; 0 for what the engine has to refuse."""
+    try:
+        return int(value or 0)
+    except (TypeError, ValueError):
+        return 0
+
+
+def warn_stale(index: str, id_: str | None, why: str) -> None:
+    """Warn that a document was updated, and its fingerprint was not."""
+    warn(
+        f"the fingerprint of {id_!r} in {index!r} is that of its text before: {why}. "
+        f"Run `shinglefold backfill {index}`"
+    )
 
 
 def warn(message: str) -> None:

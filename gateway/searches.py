@@ -31,7 +31,14 @@ from shinglefold.settings import Settings
 #: Why an index can't be folded, though its engine can search it.
 _TROUBLE = (ConfigError, SchemeMismatch, RecipeMismatch)
 #: Parameters of an ``_msearch`` that hold for each of its searches.
-_OF_EACH = ("typed_keys", "rest_total_hits_as_int", "search_type", "ccs_minimize_roundtrips", "filter_path")
+_OF_EACH = (
+    *("typed_keys", "rest_total_hits_as_int", "search_type", "ccs_minimize_roundtrips", "filter_path"),
+    *("routing", "ignore_unavailable", "allow_no_indices", "expand_wildcards", "ignore_throttled"),
+    *("max_concurrent_shard_requests", "pre_filter_shard_size", "include_named_queries_score"),
+)
+
+
+_NAMES = ("index", "indices")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +46,7 @@ class _IndexFolding:
     """What folds the searches of an index: the steps, and the defaults of ``ext.dedup``."""
 
     recipe: Recipe | None
+    tiebreaker: str | None
     steps: SearchSteps[Any]
     options: FoldOptions | None
 
@@ -67,7 +75,7 @@ class FoldedSearches:
         self._options, self._settings, self._indices = options, settings, indices
         self._always = always
         self._foldings: RecentlyUsed[str, _IndexFolding] = RecentlyUsed(256)
-        self._tiebreaker: list[str | None] = []
+        self._tiebreaker: str | None = None
 
     def search(self, operation: Operation, request: RestRequest) -> Steps[RestResponse | None]:
         """Return a folded page, or None if the request is to pass unchanged.
@@ -85,11 +93,11 @@ class FoldedSearches:
             return None
         yield from self._find_tiebreaker()
         if wish is False:
-            return (yield from send(replace(request, body=_without_options(body))))
+            return (yield from send(replace(request, body=_without_options(body) or None)))
         try:
             answer = yield from self._page(_index_of(operation, body), body, request.parameters)
         except _Unfolded as trouble:
-            plain = yield from send(replace(request, body=_without_options(body)))
+            plain = yield from send(replace(request, body=_without_options(body) or None))
             if plain.failed:
                 return plain
             return replace(plain, body=trouble.mark(plain.body, body, request.parameters))
@@ -100,8 +108,8 @@ class FoldedSearches:
         try:
             values = [read_value(line) for line in read_lines(request.body or b"")]
             pairs = list(zip(values[::2], values[1::2], strict=True))
-            wishes = [self._wish(body, header) for header, body in pairs]
-        except (ValueError, AttributeError):
+            wishes = [self._wish(body, {**request.parameters, **header}) for header, body in pairs]
+        except (ValueError, TypeError, AttributeError):
             return None
         if not any(wish is not None for wish in wishes):
             return None
@@ -144,9 +152,9 @@ class FoldedSearches:
         return replace(plain, status=200, body=joined)
 
     def _one_of_several(self, operation: Operation, header: JSON, body: JSON, own: JSON) -> Steps[Any]:
-        named = header.get("index", operation.target)
+        named = header.get("index", header.get("indices", operation.target))
         index = ",".join(named) if isinstance(named, list) else named
-        parameters = {**own, **{name: value for name, value in header.items() if name != "index"}}
+        parameters = {**own, **{name: value for name, value in header.items() if name not in _NAMES}}
         try:
             return (yield from self._page(_index_of(Operation("search", index), body), body, parameters))
         except _Unfolded as trouble:
@@ -191,13 +199,14 @@ class FoldedSearches:
             raise _Unfolded(error) from error
 
     def _find_tiebreaker(self) -> Steps[None]:
-        if not self._tiebreaker:
-            self._tiebreaker = [(yield Tiebreaker())]
+        # One caller may not be allowed to ask for it, and another one may.
+        if self._tiebreaker is None:
+            self._tiebreaker = yield Tiebreaker()
 
     def _folding(self, index: str | None) -> Steps[_IndexFolding]:
         recipe = None if index is None else (yield from self._indices.recipe(index))
         known = self._foldings.get(str(index))
-        if known is not None and known.recipe == recipe:
+        if known is not None and (known.recipe, known.tiebreaker) == (recipe, self._tiebreaker):
             return known
         options, name = self._options, str(index)
         seal = key = fold = None
@@ -215,12 +224,12 @@ class FoldedSearches:
             self._engine,
             options.scheme,
             None,
-            self._tiebreaker[0],
+            self._tiebreaker,
             cursor_key=key or options.cursor_key,
             seal=seal,
             on_trouble=options.on_trouble,
         )
-        made = _IndexFolding(recipe, steps, fold)
+        made = _IndexFolding(recipe, self._tiebreaker, steps, fold)
         self._foldings.put(str(index), made)
         return made
 
@@ -235,6 +244,8 @@ class _Unfolded(Exception):
 
     def mark(self, answer: JSON, body: JSON, parameters: Mapping[str, Any]) -> JSON:
         """Return the engine's own page, in the shape of folded ones, with the reason in ``dedup``."""
+        if "filter_path" in parameters:
+            return {**answer, "dedup": {"mode": "unfolded", "mode_reason": str(self.args[0])}}
         bounds = {
             name: int(one[name]) for one in (body, parameters) for name in ("from", "size") if name in one
         }

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from shinglefold.errors import PermissionDenied
 from shinglefold.gateway.indices import KnownIndices, check_document
 from shinglefold.gateway.rest import (
     Operation,
@@ -18,6 +19,8 @@ from shinglefold.gateway.rest import (
     read_value,
     send,
     warn,
+    warn_stale,
+    whole_number,
     write_value,
 )
 from shinglefold.gateway.updates import ROUNDS, UpdateRequest
@@ -87,44 +90,52 @@ class SignedWrites:
             bare = None if update.body == body else replace(request, body=write_value(update.body))
             return None if bare is None else (yield from send(bare))
         own_guard = "if_seq_no" in request.parameters
-        answer = RestResponse(_CONFLICT, None)
-        rounds = max(ROUNDS, int(request.parameters.get("retry_on_conflict") or 0))
+        answer, again = RestResponse(_CONFLICT, None), True
+        rounds = max(ROUNDS, whole_number(request.parameters.get("retry_on_conflict")))
         for _ in range(1 if own_guard else rounds):
-            answer = yield from self._update_once(update, request, own_guard=own_guard)
-            if answer.status != _CONFLICT:
+            answer, again = yield from self._update_once(update, request, own_guard=own_guard)
+            if not again:
                 break
+        if again and not answer.failed:
+            warn_stale(name, id_, "it is stored, and can't be found")
         return answer
 
     def _update_once(
         self, update: UpdateRequest, request: RestRequest, *, own_guard: bool
-    ) -> Steps[RestResponse]:
+    ) -> Steps[tuple[RestResponse, bool]]:
+        """Return the response, and whether the document has to be merged again."""
         index, id_ = update.index, update.id
         routing = request.parameters.get("routing")
-        (found,) = yield from read_documents(index.name, [id_], [routing])
+        try:
+            (found,) = yield from read_documents(index.stored_in, [id_], [routing])
+        except PermissionDenied:
+            warn_stale(index.name, id_, "the user may not read it")
+            return (yield from send(replace(request, body=write_value(update.body)))), False
         kept = {name: value for name, value in request.parameters.items() if name != "retry_on_conflict"}
         if found is None:
             document = update.inserted()
             if document is None:
                 answer = yield from send(replace(request, body=write_value(update.body)))
                 # Another writer stored the document meanwhile, and its fingerprint is to be renewed.
-                return answer if answer.failed else replace(answer, status=_CONFLICT)
+                return answer, not answer.failed
             (outcome,) = yield Work(partial(index.sign, [(id_, document)]))
             refused = _refused(outcome, index.name, id_)
             if refused is not None:
-                return refused
+                return refused, False
             check_document(outcome, index.name, id_)
             for name in ("_source", "_source_includes", "_source_excludes", "lang"):
                 kept.pop(name, None)
             path = path_of(index.name, "_create", id_)
-            return (yield from send(replace(request, path=path, parameters=kept, body=source_of(outcome))))
+            made = replace(request, path=path, parameters=kept, body=source_of(outcome))
+            return (yield from _sent(made))
         (outcome,) = yield Work(partial(index.sign, [(id_, update.merged(found))]))
         refused = _refused(outcome, index.name, id_)
         if refused is not None:
-            return refused
+            return refused, False
         if not own_guard:
             kept |= {"if_seq_no": found.guard.seq_no, "if_primary_term": found.guard.primary_term}
         body = write_value(update.signed(found, outcome))
-        return (yield from send(replace(request, parameters=kept, body=body)))
+        return (yield from _sent(replace(request, parameters=kept, body=body)))
 
     def unsigned(self, operation: Operation, request: RestRequest) -> Steps[None]:
         """Warn that a request writes documents which can't be signed on their way; it passes."""
@@ -144,6 +155,11 @@ class SignedWrites:
                 f"{operation.name.replace('_', ' ')} writes documents to {name!r} whose fingerprints may be "
                 f"stale or missing. Run `shinglefold backfill {name}`"
             )
+
+
+def _sent(request: RestRequest) -> Steps[tuple[RestResponse, bool]]:
+    answer = yield from send(request)
+    return answer, answer.status == _CONFLICT
 
 
 def source_of(outcome: Outcome) -> bytes:

@@ -49,7 +49,7 @@ class NeverDiffer:
     @property
     def names(self) -> list[str]:
         """The names that ``parse`` reads."""
-        return [*self.classes, *(f"{_SOURCE}{one}" if one in WORD_CLASSES else one for one in self.fields)]
+        return [*self.classes, *(f"{_SOURCE}{one}" if _class_meant(one) else one for one in self.fields)]
 
     def facts(self, texts: Sequence[Cuttable], documents: Sequence[Document]) -> list[str] | None:
         """Return the facts of documents as a fingerprint stores them; None if nothing is named."""
@@ -65,12 +65,17 @@ def _check_name(place: str, name: str) -> None:
     """Refuse a name that would protect nothing: a class in another spelling, or nothing at all."""
     if not name.strip():
         raise ConfigError(f"{place}: an empty name; classes of words are {', '.join(WORD_CLASSES)}")
-    meant = [one for one in WORD_CLASSES if one != name and one.rstrip("s") == name.casefold().rstrip("s")]
-    if meant:
+    meant = _class_meant(name)
+    if meant and meant != name:
         raise ConfigError(
-            f"{place}: {name!r} is no class of words; did you mean {meant[0]!r}? A field of this name is "
+            f"{place}: {name!r} is no class of words; did you mean {meant!r}? A field of this name is "
             f"{_SOURCE + name!r}"
         )
+
+
+def _class_meant(name: str) -> str:
+    """Return the class of words that a name is, in any spelling; "" if it is none."""
+    return next((one for one in WORD_CLASSES if one.rstrip("s") == name.casefold().rstrip("s")), "")
 
 
 def _joined(values: Sequence[object]) -> str:

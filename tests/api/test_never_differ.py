@@ -103,6 +103,9 @@ def test_a_class_in_another_spelling_is_refused_with_what_was_meant(tmp_path, na
         shinglefold.setup(tmp_path, "cards", text=["body"], never_differ=[name])
     if name.strip():
         shinglefold.setup(tmp_path, "cards", text=["body"], never_differ=[f"_source.{name}"])
+        with shinglefold.open(tmp_path, "cards") as index:
+            assert index.index([{**one, name: one["colour"]} for one in DOCUMENTS]).indexed == 4
+            assert groups_of_page(index.search({**ALL, "sort": ["_doc"]})) == WANTED["colour",]
 
 
 def test_a_field_that_no_document_has_is_told(tmp_path, capsys):

@@ -54,6 +54,23 @@ SAME = [
     ("ХІХ век", "XIX век"),
     ("XX–XXI века", "20–21 века"),
     ("第三册", "第3册"),
+    ("第十册", "第10册"),
+    ("两万五千元", "25000元"),
+    ("两万五", "25000"),
+    ("5百万元", "5000000元"),
+    ("两三天", "三四天"),
+    ("10 000½", "10 000,5"),
+    ("26.11.2026 г.", "26.11.2026"),
+    ("в 1812 году", "в 1812"),
+    ("на 5-м этаже", "на 5 этаже"),
+    ("500 руб./кг", "500 руб/кг"),
+    ("£5m", "£ 5"),
+    ("12:30 В Киеве", "12:30 в Киеве"),
+    ("Погода на 2026\nВ Москве", "Погода на 2026\nв Москве"),
+    ("Chapter 5\nA new day", "Chapter 5\na new day"),
+    ("минус 5 градусов", "-5 °"),
+    ("не более чем 5 кг", "не более 5 кг"),
+    ("5 м/с", "5 м/сек"),
     ("第二十五届", "第 25 届"),
     ("一百二十元", "120 元"),
     ("两千零二十六人", "2026人"),
@@ -202,8 +219,16 @@ def test_a_hash_covers_words_and_stated_values():
     assert {len(one) for one in made} == {11}
     alike = ["size=1 м", "size=1м", "size=1М", "size=1\u200b м", "size=1 M"]
     assert len(set(facts_of(["a"] * 5, [], [[one] for one in alike]))) == 1
+    assert len(set(facts_of(["a"] * 2, [], [["size=10  20"], ["size=10\t20"]]))) == 1
     others = ["size=2 м", "size=12", "size=1 2", "size=чёрный", "size=черная"]
     assert len(set(facts_of(["a"] * 5, [], [[one] for one in others]))) == 5
+
+
+@pytest.mark.parametrize(
+    "number", ["1" * 30 + " тыс", "一" + "万" * 20, "万" * 99, "第十", "1" * 5000, "½" * 9, "1.2.3 млн"]
+)
+def test_no_number_is_a_failure(number):
+    assert len(facts_of([number], ["numbers", "letters", "names"])) == 1
 
 
 @pytest.mark.parametrize(

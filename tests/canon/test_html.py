@@ -134,6 +134,11 @@ def test_markup_without_text_does_not_count_as_the_rest_of_a_page(way, empty):
     assert strip_html(page) == f"Портал города\n{TEXT.strip()}"
 
 
+def test_what_is_hidden_in_two_ways_counts_once():
+    page = f"<body><p>{TEXT * 2}</p><div hidden style=display:none>{TEXT}</div>"
+    assert strip_html(page) == " ".join((TEXT * 2).split())
+
+
 def test_a_page_that_says_where_its_text_is_keeps_nothing_hidden_beside_it():
     page = f"<body><div style=display:none>{TEXT * 3}</div><main><p>Мост закрыт.</p></main>"
     assert strip_html(page) == "Мост закрыт."

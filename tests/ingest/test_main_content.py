@@ -154,3 +154,13 @@ def test_words_with_a_reading_above_the_line_stay(run_main_content):
     word = "<ruby><rb>春</rb><rp>(</rp><rt>chūn</rt><rp>)</rp></ruby>天"
     text = run_main_content(f"<body><article><h1>季节</h1><p>{word * 30}</p></article>").document["body"]
     assert "春天" * 30 in text
+
+
+@pytest.mark.parametrize("beside", ["aside", "footer", "nav"])
+def test_a_short_notice_is_not_lost_for_a_teaser(run_main_content, beside):
+    notice = "<main><h1>Объявление</h1><p>Мост закрыт до пяти часов утра понедельника.</p></main>"
+    text = run_main_content(f"<body>{notice}<{beside}><article>{ARTICLE}</article></{beside}>").document[
+        "body"
+    ]
+    assert "до пяти часов утра" in text
+    assert "движение пустят" not in text

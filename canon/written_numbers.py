@@ -1,0 +1,109 @@
+"""Numbers as they are written: in Roman or Chinese, as fractions, with words and signs before them."""
+
+import re
+import unicodedata
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+
+from shinglefold.canon.unicode_tables import INVISIBLE, characters
+
+HAN = r"\u3400-\u9fff"
+LETTER = rf"[^\W\d_\u3040-\u30ff{HAN}]"
+#: What stands for a letter or a digit, but no Chinese character: those are written without spaces.
+NEAR = rf"[^\W_{HAN}]"
+_FRACTION = re.compile(r"((?:\d{1,3}(?: \d{3})+|\d{1,9})(?!\d))?\s?([¼-¾⅐-⅞])")
+#: Roman numbers up to 39, also in Cyrillic letters; single letters are no numbers.
+_ROMAN = re.compile(r"(?<![^\W_])(?=[IVXІХ]{2})([XХ]{0,3})([IІ][XХ]|[IІ]V|V?[IІ]{0,3})(?![^\W_])")
+_ROMAN_LETTERS = str.maketrans("ІХ", "IX")
+_ONES = {"": 0, "I": 1, "II": 2, "III": 3, "IV": 4, "V": 5, "VI": 6, "VII": 7, "VIII": 8, "IX": 9}
+#: Chinese numbers of two digits and more, and ordinals; a lone digit is often no number (一起).
+_HAN_NUMBER = re.compile(
+    r"第[〇零一二三四五六七八九十百千万]{1,16}|[〇零一二三四五六七八九十两][〇零一二三四五六七八九十百千万]{1,16}"
+)
+#: Behind numbers: volts and amperes in capitals, as в and а are words.
+_ELECTRIC = re.compile(rf"(?<=\d)(?<![:.]\d\d)(?: ?([ВV])| ([АA]))(?!{NEAR})(?!\.?\s+[A-ZА-ЯЁІЇЄҐ])")
+#: What is said before a number, by its sign.
+_SAID = {
+    sign: re.compile(rf"(?:\b(?:{words})|{han})\s*(?=[$€£₽₴¥]?\s?\d)", re.IGNORECASE)
+    for sign, words, han in (
+        (
+            "<=",
+            r"не\s+(?:более|больше|більше)(?:\s+(?:чем|ніж))?|(?:not|no) more than|at most",
+            "不超过|至多|最多",
+        ),
+        (
+            ">=",
+            r"не\s+(?:менее|меньше|менше)(?:\s+(?:чем|ніж))?|(?:not|no) less than|at least",
+            "不少于|至少",
+        ),
+        (">", r"(?:более|больше|більше)(?:\s+(?:чем|ніж))?|свыше|понад|more than|over", "超过|多于"),
+        ("<", r"(?:менее|меньше|менше)(?:\s+(?:чем|ніж))?|less than|under", "少于|不到"),
+        ("-", "минус|мінус|minus", "零下"),
+    )
+}
+_DASH = re.compile(rf"(?<={LETTER})[‐–](?=\d)")
+#: What would become another digit in compatibility form, or none, and letters with a stress mark.
+_SIGNS = str.maketrans(
+    {"№": " ", "ѐ": "е", "ѝ": "и"}
+    | {exponent: f"^{number}" for number, exponent in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")}
+    | {chr(code): str(int(unicodedata.numeric(chr(code)))) for code in range(0x2776, 0x2794)}
+)
+_STRESS = str.maketrans("", "", "\u0300\u0301")
+
+
+def plain_text(text: str) -> str:
+    """Return a text without invisible characters, and in compatibility form."""
+    # NFKC would turn № into letters before the number, and exponents into digits.
+    seen = text if text.isascii() else text.translate(_SIGNS)
+    for one in () if seen.isascii() else _invisible().intersection(seen):
+        seen = seen.replace(one, "")
+    return unicodedata.normalize("NFKC", _FRACTION.sub(_decimal, seen)).translate(_STRESS)
+
+
+def _decimal(match: re.Match[str]) -> str:
+    """Return a fraction of one character, and the number before it, as a decimal: ``7½`` is 7.5."""
+    return f"{int((match[1] or '0').replace(' ', '')) + unicodedata.numeric(match[2]):.3f}".rstrip("0")
+
+
+def in_digits(plain: str) -> str:
+    """Return a text with Roman and Chinese numbers in digits, and what is said of numbers in signs."""
+    digits = _HAN_NUMBER.sub(_han_value, _ROMAN.sub(_roman_value, plain))
+    signs = _DASH.sub("-", digits)
+    for sign, said in _SAID.items():
+        signs = said.sub(sign, signs)
+    return _ELECTRIC.sub(lambda match: " вольт" if match[1] else " ампер", signs)
+
+
+def _roman_value(match: re.Match[str]) -> str:
+    return str(10 * len(match[1]) + _ONES[match[2].translate(_ROMAN_LETTERS)])
+
+
+def _han_value(match: re.Match[str]) -> str:
+    """Return a Chinese number in digits; two or three digits without a multiplier are no number (两三天)."""
+    ordinal = match[0].startswith("第")
+    digits = match[0].removeprefix("第").replace("零", "〇").replace("两", "二")
+    values = [int(unicodedata.numeric(one)) for one in digits]
+    if max(values) < 10:
+        certain = ordinal or len(digits) == 4
+        return f" {''.join(map(str, values))} " if certain else match[0]
+    if any(one < 10 and other < 10 and one for one, other in pairwise(values)):
+        return match[0]
+    # 两万五 is 25,000: the last digit is of the next lower place.
+    if len(values) > 1 and values[-1] < 10 < values[-2]:
+        values.append(values[-2] // 10)
+    whole = section = digit = 0
+    for value in values:
+        if value < 10:
+            digit = value
+        elif value < 10_000:
+            section, digit = section + (digit or 1) * value, 0
+        else:
+            whole, section, digit = (whole + section + digit) * value, 0, 0
+    return f" {whole + section + digit} "
+
+
+@cache
+def _invisible() -> frozenset[str]:
+    return frozenset(map(chr, np.flatnonzero(characters().kind == INVISIBLE).tolist()))
