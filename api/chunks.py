@@ -11,7 +11,8 @@ import numpy as np
 
 from shinglefold.api.index_options import thresholds
 from shinglefold.api.index_recipe import codes_with_any
-from shinglefold.canon.facts import adds_numbers, plain_text
+from shinglefold.canon.facts import adds_numbers
+from shinglefold.canon.written_numbers import plain_text
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Fingerprinter
 from shinglefold.model.recipe import FIELD

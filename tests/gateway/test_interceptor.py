@@ -8,7 +8,7 @@ import pytest
 import shinglefold
 from shinglefold.api.index_options import IndexOptions
 from shinglefold.contracts.engine import Guard, VersionedDocument
-from shinglefold.errors import PermissionDenied
+from shinglefold.errors import EngineUnavailable, PermissionDenied
 from shinglefold.examples import temporary_index
 from shinglefold.gateway import Interceptor
 from shinglefold.gateway.rest import (
@@ -172,6 +172,122 @@ def test_actions_on_one_document_keep_their_order(site):
     assert [next(iter(item)) for item in found.body["items"]] == ["update", "delete", "index", "update"]
     # The document is read anew after each request that wrote it.
     assert [len(request.body.splitlines()) for request in script.sent] == [2, 3, 2]
+
+
+@pytest.mark.parametrize("failure", [RestResponse(429, {"error": "busy"}), ConnectionError("lost")])
+@pytest.mark.parametrize("by_conflict", [True, False])
+def test_what_was_stored_is_told_when_a_later_request_fails(site, failure, by_conflict):
+    """Whoever sends a bulk again because of an error would store its documents twice."""
+
+    class Failing(Script):
+        def __call__(self, request):
+            if isinstance(request, Send) and self.sent:
+                if isinstance(failure, Exception):
+                    raise failure
+                return failure
+            return super().__call__(request)
+
+    update = {"update": {"_id": "1"}}, {"doc": {"body": "text"}}
+    first = lines({"index": {}}, {"title": "new"})
+    body = first + lines(*update) if by_conflict else first + lines(*update, *update)
+    script = Failing(site, 201, 409 if by_conflict else 200)
+    found = intercept(site, script, "/site/_bulk", body)
+    answered = [next(iter(item.values())) for item in found.body["items"]]
+    assert found.status == 200
+    assert found.body["errors"] is True
+    assert answered[0]["status"] == 201
+    assert answered[-1]["status"] in (429, 503)
+    assert answered[-1]["error"]
+
+
+def test_the_routing_of_a_bulk_holds_for_what_is_read(site):
+    routings = []
+
+    class Watched(Script):
+        def __call__(self, request):
+            if isinstance(request, Read):
+                routings.extend(request.routings)
+            return super().__call__(request)
+
+    body = lines(
+        *({"update": {"_id": "1"}}, {"doc": {"body": "text"}}),
+        *({"update": {"_id": "2", "routing": "own"}}, {"doc": {"body": "text"}}),
+    )
+    intercept(site, Watched(site, 200, 200), "/site/_bulk", body, routing="all")
+    assert routings == ["all", "own"]
+
+
+def test_who_may_not_read_documents_updates_them_with_a_warning(site):
+    class Denied(Script):
+        def __call__(self, request):
+            if isinstance(request, Read):
+                raise PermissionDenied("no")
+            return super().__call__(request)
+
+    update = lines({"update": {"_id": "1"}}, {"doc": {"body": "text"}})
+    for path, body in (("/site/_bulk", update), ("/site/_update/1", update.split(b"\n")[1])):
+        script = Denied(site, 200)
+        with pytest.warns(UserWarning, match="may not read"):
+            intercept(site, script, path, body)
+        assert json.loads(script.sent[0].body.splitlines()[-1]) == {"doc": {"body": "text"}}
+
+
+def test_parameters_in_a_url_of_opensearch_are_read():
+    from shinglefold.gateway.dialects import OpenSearchDialect
+
+    call = {
+        "method": "POST",
+        "url": "/news/_update/1?refresh=true&routing=a%20b",
+        "params": {"pretty": b"true"},
+    }
+    request, _ = OpenSearchDialect().read(None, (), call, parsed=False)
+    assert (request.path, request.parameters) == (
+        "/news/_update/1",
+        {"refresh": "true", "routing": "a b", "pretty": "true"},
+    )
+
+
+def test_each_search_of_several_has_the_routing_of_all(site):
+    asked = []
+
+    def answer(request):
+        if isinstance(request, Tiebreaker):
+            return site.engine.tiebreaker()
+        if isinstance(request, Call) and "routing" in repr(request):
+            asked.append(request)
+            raise EngineUnavailable("seen")
+        if isinstance(request, Send):
+            return RestResponse(200, {"responses": [{"took": 1, "error": "seen"}]})
+        return request.on(site.engine)
+
+    header, body = {"indices": "site"}, {"query": {"match_all": {}}, "ext": {"dedup": {}}}
+    intercept(site, answer, "/_msearch", lines(header, body), routing="u1")
+    assert asked
+
+
+def test_one_callers_missing_right_is_not_anothers(site):
+    interceptor = Interceptor(site.engine, FoldedSearch, IndexOptions(), Settings())
+
+    def denied(request):
+        raise PermissionDenied("no")
+
+    def write(answer):
+        steps = interceptor.steps(RestRequest("POST", "/site/_doc/1", {}, {}, b'{"title": "a"}'))
+        return run(steps, answer)
+
+    with pytest.warns(UserWarning, match="may not be read"):
+        assert write(denied) is None
+
+    sent = []
+
+    def allowed(request):
+        if isinstance(request, Send):
+            sent.append(request.request)
+            return RestResponse(201, {})
+        return request.function() if isinstance(request, Work) else request.on(site.engine)
+
+    write(allowed)
+    assert "_dedup" in json.loads(sent[0].body)
 
 
 def test_a_write_whose_recipe_cannot_be_read_passes_with_a_warning(site):
