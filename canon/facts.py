@@ -299,15 +299,9 @@ def _unit(match: re.Match[str]) -> str:
     power = match["power"] or {"к": "2", "s": "2", "平": "2", "п": "2"}.get((match["square"] or "")[:1], "")
     if (match["square"] or "").startswith(("куб", "cu", "立")):
         power = "3"
-    return (
-        unit
-        + power
-        + (
-            f"/{_normal_unit(match['per'].replace('с', 'сек') if match['per'] == 'с' else match['per'])}"
-            if match["per"]
-            else ""
-        )
-    )
+    if per := match["per"]:
+        power += f"/{_normal_unit('сек' if per == 'с' else per)}"
+    return unit + power
 
 
 def _normal_unit(word: str) -> str:
@@ -354,11 +348,8 @@ def _letters(plain: str) -> set[str]:
     found = set()
     for match in _SIZE.finditer(plain.translate(_TYPED)):
         letters, sign = match[1], (match[2] or "").replace("−", "-").replace("–", "-")
-        if (
-            letters in _MEASURES
-            and not sign
-            and plain[max(0, match.start() - 2) : match.start()].strip().isdigit()
-        ):
+        before = plain[max(0, match.start() - 2) : match.start()]
+        if letters in _MEASURES and not sign and before.strip().isdigit():
             continue
         if sign or letters not in _WORDS or plain.endswith("-", 0, match.start()):
             found.add(f"l:{letters}{sign}")

@@ -50,16 +50,20 @@ _SIGNS = str.maketrans(
     | {exponent: f"^{number}" for number, exponent in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")}
     | {chr(code): str(int(unicodedata.numeric(chr(code)))) for code in range(0x2776, 0x2794)}
 )
-_STRESS = str.maketrans("", "", "\u0300\u0301")
+#: Most texts have none of them, and a search is quicker than a translation.
+_SPECIAL = re.compile("[№ѐѝ⁰¹²³⁴-⁹❶-➓¼-¾⅐-⅞]")
 
 
 def plain_text(text: str) -> str:
     """Return a text without invisible characters, and in compatibility form."""
     # NFKC would turn № into letters before the number, and exponents into digits.
-    seen = text if text.isascii() else text.translate(_SIGNS)
+    special = _SPECIAL.search(text)
+    seen = text.translate(_SIGNS) if special else text
     for one in () if seen.isascii() else _invisible().intersection(seen):
         seen = seen.replace(one, "")
-    return unicodedata.normalize("NFKC", _FRACTION.sub(_decimal, seen)).translate(_STRESS)
+    if special:
+        seen = _FRACTION.sub(_decimal, seen)
+    return unicodedata.normalize("NFKC", seen).replace("\u0300", "").replace("\u0301", "")
 
 
 def _decimal(match: re.Match[str]) -> str:

@@ -192,7 +192,7 @@ class SignedBulks:
             except Exception as error:
                 if first is None and not begun:
                     raise
-                # Whoever sends a bulk again because of an error would store its documents twice.
+                # An error would make clients send the whole bulk again, and store its documents twice.
                 for item in waiting:
                     item.reply(503, {"error": {"type": type(error).__name__, "reason": str(error)}})
                 return first or nothing

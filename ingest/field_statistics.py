@@ -86,9 +86,13 @@ class FieldWatch:
         return tuple(name for name in self.fields if self.documents and name not in self.present)
 
     @property
-    def without_facts(self) -> tuple[str, ...]:
-        """The fields of facts that no document has, so that they keep none apart."""
-        return tuple(name for name in self.facts if self.documents and name not in self.present)
+    def missing_facts(self) -> tuple[str, ...]:
+        """A sentence for each field of facts that no document has, so that it keeps none apart."""
+        return tuple(
+            f"no document has the field {name}, whose values are to keep copies apart (never_differ)"
+            for name in self.facts
+            if self.documents and name not in self.present
+        )
 
     @property
     def textless(self) -> bool:

@@ -263,10 +263,7 @@ def _diagnosis(
         found["hidden"] = sum(found.pop(name, 0) for name in SUSPECT)
         listed["hidden"] = [id_ for name in SUSPECT for id_ in listed.pop(name, ())][:_LISTED]
         sample.clear()
-    remarks += tuple(
-        f"no document has the field {name}, whose values are to keep copies apart (never_differ)"
-        for name in watch.without_facts
-    )
+    remarks += watch.missing_facts
     coverage = watch.coverage()
     return Diagnosis(
         index,

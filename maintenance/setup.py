@@ -107,8 +107,8 @@ class SetupChange:
     @property
     def outdates(self) -> str:
         """Why the change of an index makes its stored fingerprints useless; "" if it does not."""
-        begun = " ".join(self.lines) if self.kind == "mappings" else ""
-        return next((why for start, why in _OUTDATES.items() if start in begun), "")
+        lines = "\n".join(("", *self.lines)) if self.kind == "mappings" else ""
+        return next((why for start, why in _OUTDATES.items() if f"\n{start}" in lines), "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -196,7 +196,7 @@ def lacks_text(watch: "FieldWatch", *, named: bool) -> bool:
     Args:
         named: the user named the fields, so that each of them is expected.
     """
-    lacking = watch.textless or watch.undeclared or watch.without_facts
+    lacking = watch.textless or watch.undeclared or watch.missing_facts
     return bool(lacking or (named and watch.absent) or watch.coverage().misread)
 
 
@@ -224,8 +224,7 @@ def text_warnings(
         return
     if watch.undeclared:
         yield f"no document has the field {watch.undeclared}, which languages are to come from"
-    for name in watch.without_facts:
-        yield f"no document has the field {name}, whose values are to keep copies apart (never_differ)"
+    yield from watch.missing_facts
     absent = watch.absent
     if absent and (named or len(absent) == len(watch.fields)):
         yield f"no document has the field{'s' if len(absent) > 1 else ''} {', '.join(absent)}"

@@ -89,7 +89,7 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """The fingerprint of a document, stored in one object field (by default ``dedup``).
+    """The fingerprint of a document, stored in one object field (by default ``_dedup``).
 
     Attributes:
         scheme: the id of the scheme.

@@ -53,6 +53,7 @@ PAIRS = {
     ),
     "a date written otherwise": (f"law of 26.11.2026 {text_of(9)}", f"law of 26/11/2026 {text_of(9)}", True),
     "a telephone written otherwise": (f"8 800 555 35 35 {text_of(9)}", f"8-800-555-35-35 {text_of(9)}", True),
+    "a unit of two words": (f"54 кв. м {text_of(9)}", f"54 кв. см {text_of(9)}", False),
     "a part of a number": (f"1500 people {text_of(9)}", f"500 people {text_of(9)}", False),
     "an exponent": (f"x² {text_of(9)}", f"x³ {text_of(9)}", False),
     "a number at the cut": (f"{text_of(9)} within 5 days", f"{text_of(9)} within 5", True),

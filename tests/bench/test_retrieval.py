@@ -1,4 +1,4 @@
-"""The peers of folding choose as they are said to."""
+"""MMR and the embedding filter choose by their definitions."""
 
 import numpy as np
 

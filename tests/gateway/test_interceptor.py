@@ -177,7 +177,7 @@ def test_actions_on_one_document_keep_their_order(site):
 @pytest.mark.parametrize("failure", [RestResponse(429, {"error": "busy"}), ConnectionError("lost")])
 @pytest.mark.parametrize("by_conflict", [True, False])
 def test_what_was_stored_is_told_when_a_later_request_fails(site, failure, by_conflict):
-    """Whoever sends a bulk again because of an error would store its documents twice."""
+    """An error would make clients send the whole bulk again, and store its documents twice."""
 
     class Failing(Script):
         def __call__(self, request):
