@@ -183,8 +183,8 @@ def test_huge_and_deep_pages_take_linear_time(part):
         return time.process_time() - begin
 
     seconds(10)
-    # Twice the page in twice the time, and some room for a busy machine; it was four times, and minutes.
-    assert seconds(40_000) < 4 * max(seconds(20_000), 0.2)
+    # Four times the page in four times the time; it was sixteen, and minutes. A busy machine may stretch one measurement of three.
+    assert any(seconds(40_000) < 8 * max(seconds(10_000), 0.2) for _ in range(3))
 
 
 @given(
