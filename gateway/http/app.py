@@ -233,7 +233,8 @@ class GatewayApp:
         headers = forwarded(response.raw_headers)
         if response.status in _NO_BODY:
             headers = [pair for pair in headers if pair[0].lower() != b"content-length"]
-        if warnings:
+        # What the engine refuses is not stored without a fingerprint.
+        if warnings and response.status < 400:
             headers.append((b"warning", warning_header(warnings)))
         await send({"type": "http.response.start", "status": response.status, "headers": headers})
         if method != "HEAD" and response.status not in _NO_BODY:
