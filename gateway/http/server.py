@@ -106,7 +106,7 @@ def _bind(options: ListenOptions) -> socket.socket:
 
 @contextmanager
 def _stopped_by_signals(server: uvicorn.Server) -> Iterator[None]:
-    """Let signals stop a server also before it handles them itself, and as it raises them again afterwards."""
+    """Let signals stop a server before it handles them itself, and when it raises them again."""
 
     def stop(_number: int, _frame: object) -> None:
         server.should_exit = True
