@@ -9,15 +9,15 @@ from typing import Any
 from shinglefold.api.index_options import IndexOptions
 from shinglefold.api.index_recipe import common_recipe
 from shinglefold.contracts.engine import JSON, Document
-from shinglefold.errors import ConfigError, IndexMissing, PermissionDenied
-from shinglefold.gateway.rest import RestRequest, RestResponse, Steps, path_of, send, warn
+from shinglefold.errors import ConfigError, EngineError, IndexMissing, PermissionDenied
+from shinglefold.gateway.rest import RestRequest, RestResponse, Steps, log, path_of, send, warn
 from shinglefold.ingest import Pipeline
 from shinglefold.ingest.index_mapping import overwrite_refusal
 from shinglefold.ingest.pipeline.field_usage import source_fields
 from shinglefold.ingest.pipeline.pipeline import Outcome
 from shinglefold.ingest.pipeline.steps import METADATA
 from shinglefold.ingest.writing.worker_pool import process_block
-from shinglefold.model.recipe import Recipe, has_recipe, missing_recipe
+from shinglefold.model.recipe import Recipe, has_recipe, missing_recipe, stored_recipe
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import without_fingerprint
 from shinglefold.registry import check_versions
@@ -27,6 +27,8 @@ from shinglefold.runtime.recent import RecentlyUsed
 from shinglefold.settings import Settings
 
 Mappings = Mapping[str, JSON]
+#: Headers that say nothing about who sends a request.
+_OF_REQUEST = ("accept", "content-type", "content-length", "x-opaque-id", "traceparent", "tracestate")
 
 
 @dataclass(eq=False)
@@ -104,7 +106,8 @@ class KnownIndices:
 
     def __init__(self, options: IndexOptions, settings: Settings) -> None:
         self._options, self._settings = options, settings
-        self._mappings: RecentlyUsed[str, tuple[float, Mappings | None]] = RecentlyUsed(256)
+        self._mappings: RecentlyUsed[str, tuple[float, Mappings]] = RecentlyUsed(256)
+        self._unread: RecentlyUsed[tuple[str, frozenset[tuple[str, str]]], float] = RecentlyUsed(256)
         self._signed: RecentlyUsed[str, SignedIndex] = RecentlyUsed(64)
         self._targets: RecentlyUsed[str, tuple[float, SignedIndex | None]] = RecentlyUsed(256)
 
@@ -116,16 +119,41 @@ class KnownIndices:
         Raises:
             SchemeMismatch, ConfigError: another version of shinglefold made it.
         """
-        when, known = self._mappings.get(index) or (0.0, None)
-        if monotonic() - when > VALID_SECONDS:
-            known = yield from self._read(index)
-            # One caller may not be allowed to read them, and another one may.
-            if known:
-                self._mappings.put(index, (monotonic(), known))
-        for name, found in (known or {}).items():
+        for name, found in (yield from self._searched(index)).items():
             if has_recipe(found):
                 return Recipe.of(found, name)
         return None
+
+    def folds(self, index: str, headers: Mapping[str, str]) -> Steps[bool]:
+        """Return whether all of the indices that have a recipe note that searches are folded unasked."""
+        caller = (
+            index,
+            frozenset(
+                (name.lower(), one) for name, one in headers.items() if name.lower() not in _OF_REQUEST
+            ),
+        )
+        if monotonic() - (self._unread.get(caller) or float("-inf")) < VALID_SECONDS:
+            return False
+        try:
+            found = yield from self._searched(index)
+        except EngineError as error:
+            # The engine answers the search, or says itself what is wrong.
+            log.warning("the mappings of %r can't be read, so a search is not folded: %s", index, error)
+            return False
+        if not found:
+            # Else each search of a user who may not read them would take two requests.
+            self._unread.put(caller, monotonic())
+        noted = [one for mappings in found.values() if (one := stored_recipe(mappings)) is not None]
+        return bool(noted) and all(one.get("fold") is True for one in noted)
+
+    def _searched(self, index: str) -> Steps[Mappings]:
+        when, known = self._mappings.get(index) or (0.0, {})
+        if monotonic() - when > VALID_SECONDS:
+            known = (yield from self._read(index)) or {}
+            # One caller may not be allowed to read them, and another one may.
+            if known:
+                self._mappings.put(index, (monotonic(), known))
+        return known
 
     def target(self, name: str, headers: Mapping[str, str]) -> Steps[SignedIndex | None]:
         """Return the index that a write under a name goes to, None if it has no recipe.

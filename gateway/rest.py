@@ -16,7 +16,7 @@ from shinglefold.errors import IndexMissing
 Result = TypeVar("Result")
 #: Yields ``Call``, ``Read``, ``Send``, ``Work``, ``Tiebreaker``; is sent their answers; returns the result.
 Steps = Generator[Any, Any, Result]
-_log = logging.getLogger("shinglefold.gateway")
+log = logging.getLogger("shinglefold.gateway")
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,5 +193,5 @@ def warn_stale(index: str, id_: str | None, why: str) -> None:
 
 def warn(message: str) -> None:
     """Warn that documents are stored without the fingerprint of their text, and log it."""
-    _log.warning("%s", message)
+    log.warning("%s", message)
     warnings.warn(message, UserWarning, stacklevel=2)

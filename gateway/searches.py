@@ -88,14 +88,15 @@ class FoldedSearches:
             body = read_value(request.body) or {}
         except ValueError:
             return None
-        wish = self._wish(body, request.parameters)
+        index = _index_of(operation, body)
+        wish = yield from self._wish(index, body, request.parameters, request.headers)
         if wish is None:
             return None
         yield from self._find_tiebreaker()
         if wish is False:
             return (yield from send(replace(request, body=_without_options(body) or None)))
         try:
-            answer = yield from self._page(_index_of(operation, body), body, request.parameters)
+            answer = yield from self._page(index, body, request.parameters)
         except _Unfolded as trouble:
             plain = yield from send(replace(request, body=_without_options(body) or None))
             if plain.failed:
@@ -108,16 +109,20 @@ class FoldedSearches:
         try:
             values = [read_value(line) for line in read_lines(request.body or b"")]
             pairs = list(zip(values[::2], values[1::2], strict=True))
-            wishes = [self._wish(body, {**request.parameters, **header}) for header, body in pairs]
+            names = [_index_of_header(operation, header, body) for header, body in pairs]
         except (ValueError, TypeError, AttributeError):
             return None
+        wishes = []
+        for index, (header, body) in zip(names, pairs, strict=True):
+            parameters = {**request.parameters, **header}
+            wishes.append((yield from self._wish(index, body, parameters, request.headers)))
         if not any(wish is not None for wish in wishes):
             return None
         yield from self._find_tiebreaker()
         own = {name: request.parameters[name] for name in _OF_EACH if name in request.parameters}
         chosen = [place for place, wish in enumerate(wishes) if wish]
         found = yield from run_together(
-            [self._one_of_several(operation, *pairs[place], own) for place in chosen]
+            [self._one_of_several(names[place], *pairs[place], own) for place in chosen]
         )
         outcomes = dict(zip(chosen, found, strict=True))
         return (yield from self._joined(request, pairs, outcomes))
@@ -151,16 +156,20 @@ class FoldedSearches:
         joined = {"took": took, "responses": [answers[place] for place in range(len(pairs))]}
         return replace(plain, status=200, body=joined)
 
-    def _one_of_several(self, operation: Operation, header: JSON, body: JSON, own: JSON) -> Steps[Any]:
-        named = header.get("index", header.get("indices", operation.target))
-        index = ",".join(named) if isinstance(named, list) else named
+    def _one_of_several(self, index: str | None, header: JSON, body: JSON, own: JSON) -> Steps[Any]:
         parameters = {**own, **{name: value for name, value in header.items() if name not in _NAMES}}
         try:
-            return (yield from self._page(_index_of(Operation("search", index), body), body, parameters))
+            return (yield from self._page(index, body, parameters))
         except _Unfolded as trouble:
             return trouble
 
-    def _wish(self, body: Any, parameters: Mapping[str, Any]) -> bool | None:  # noqa: ANN401 - JSON
+    def _wish(
+        self,
+        index: str | None,
+        body: Any,  # noqa: ANN401 - JSON
+        parameters: Mapping[str, Any],
+        headers: Mapping[str, str],
+    ) -> Steps[bool | None]:
         """Return whether a page is to be folded; None if the request passes unchanged.
 
         False: it passes without its options.
@@ -171,9 +180,9 @@ class FoldedSearches:
         if isinstance(ext, Mapping) and "dedup" in ext:
             given = ext["dedup"]
             return not (given is False or (isinstance(given, Mapping) and given.get("fold") is False))
-        if not self._always or "collapse" in body or parameters.keys() & {"scroll", "source", "filter_path"}:
+        if index is None or "collapse" in body or parameters.keys() & {"scroll", "source", "filter_path"}:
             return None
-        return True
+        return True if self._always or (yield from self._indices.folds(index, headers)) else None
 
     def _page(self, index: str | None, body: JSON, parameters: Mapping[str, Any]) -> Steps[JSON | None]:
         """Return a folded page; None if no index has a recipe and the request does not ask for folding.
@@ -261,6 +270,13 @@ def _without_options(body: JSON) -> JSON:
     return {**rest, "ext": ext} if ext else rest
 
 
-def _index_of(operation: Operation, body: Mapping[str, Any]) -> str | None:
+def _index_of(operation: Operation, body: Any) -> str | None:  # noqa: ANN401 - JSON
     """Return the name that a search is for; None if it is under a point in time."""
-    return operation.target or (None if "pit" in body else "_all")
+    return operation.target or (None if isinstance(body, Mapping) and "pit" in body else "_all")
+
+
+def _index_of_header(operation: Operation, header: JSON, body: Any) -> str | None:  # noqa: ANN401 - JSON
+    """Return the name that one of several searches is for."""
+    named = header.get("index", header.get("indices", operation.target))
+    index = ",".join(named) if isinstance(named, list) else named
+    return _index_of(Operation("search", index), body)

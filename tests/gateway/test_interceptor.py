@@ -112,6 +112,63 @@ def test_a_search_is_that_of_an_open_index(site):
     assert not answer.sent
 
 
+FOLDING = {
+    "all say so": ({"a": True, "b": True}, True),
+    "one has no recipe": ({"a": True, "b": None}, True),
+    "one says no": ({"a": True, "b": False}, False),
+    "one says nothing": ({"a": True, "b": ""}, False),
+    "none has a recipe": ({"a": None}, False),
+}
+
+
+@pytest.mark.parametrize("name", FOLDING)
+def test_indices_say_whether_searches_are_folded_unasked(site, name):
+    noted, folds = FOLDING[name]
+    mappings = site.engine.mappings("site")
+
+    def with_note(fold):
+        recipe = mappings["_meta"]["shinglefold"] | ({} if fold == "" else {"fold": fold})
+        return {} if fold is None else {**mappings, "_meta": {"shinglefold": recipe}}
+
+    class Noted(Script):
+        def __call__(self, request):
+            if isinstance(request, Call) and request.method == "all_mappings":
+                return {index: with_note(fold) for index, fold in noted.items()}
+            return super().__call__(request)
+
+    answer = Noted(site)
+    found = intercept(site, answer, "/site/_search", {"query": {"match": {"title": "мост"}}})
+    assert found is None if not folds else "dedup" in found.body
+    for body in ({"collapse": {"field": "host"}}, {"pit": {"id": "x"}}):
+        assert intercept(site, answer, "/site/_search" if "collapse" in body else "/_search", body) is None
+    for parameters in ({"scroll": "1m"}, {"filter_path": "hits"}):
+        assert intercept(site, answer, "/site/_search", {}, **parameters) is None
+    several = lines({"index": "site"}, {"size": 2}, {"index": "site"}, {"ext": {"dedup": False}})
+
+    def last(request):
+        if isinstance(request, Send):
+            sent = len(request.request.body.splitlines()) // 2
+            return RestResponse(200, {"responses": [{"took": 1, "hits": {}}] * sent})
+        return answer(request)
+
+    found = intercept(site, last, "/_msearch", several)
+    assert ["dedup" in one for one in found.body["responses"]] == [folds, False]
+
+
+def test_searches_of_who_may_not_read_mappings_pass_with_one_question(site):
+    interceptor = Interceptor(site.engine, FoldedSearch, IndexOptions(), Settings())
+    asked = []
+
+    def denied(request):
+        asked.append(request)
+        raise PermissionDenied("no")
+
+    for who in ("one", "one", "other"):
+        headers = {"Authorization": who, "X-Opaque-Id": str(len(asked))}
+        assert run(interceptor.steps(RestRequest("POST", "/site/_search", {}, headers, {})), denied) is None
+    assert len(asked) == 2
+
+
 def test_a_conflict_is_merged_again_and_alone(site):
     script = Script(site, 201, 409, 409, 200)
     body = lines(

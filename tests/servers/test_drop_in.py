@@ -203,6 +203,27 @@ def test_always_folds_what_can_be_folded_and_leaves_the_rest(kit):
             assert plain(site.search(BRIDGE)) == plain(kit.sites[names.read].search(BRIDGE))
 
 
+def test_an_index_says_that_searches_are_folded_unasked(kit, server):
+    client, names = kit.wrapped(fold(kit.given)), kit.names
+    assert "dedup" not in search(client, names.read, BRIDGE)
+    try:
+        shinglefold.setup(server.url, names.read, text=["title", "body"], fold=True)
+        client = kit.wrapped(fold(kit.given))
+        expected = plain(kit.sites[names.read].search(BRIDGE))
+        assert search(client, names.read, BRIDGE) == expected
+        assert search(client, f"{names.read},{names.bare}", BRIDGE)["dedup"]["folded"] > 0
+        for body in ({**BRIDGE, "ext": {"dedup": False}}, {**BRIDGE, "collapse": {"field": "views"}}):
+            bare = {key: value for key, value in body.items() if key != "ext"}
+            assert search(client, names.read, body) == search(kit.plain, names.read, bare)
+        several = f"{names.read},{names.written}"
+        assert search(client, several, BRIDGE) == search(kit.plain, several, BRIDGE)
+        lines = [{"index": names.read}, BRIDGE, {"index": names.written}, BRIDGE]
+        ask = {"body": lines} if kit.product == "opensearch" else {"searches": lines}
+        assert ["dedup" in one for one in plain(client.msearch(**ask))["responses"]] == [True, False]
+    finally:
+        shinglefold.setup(server.url, names.read, text=["title", "body"], fold=False)
+
+
 def test_what_cannot_be_folded_is_told_or_raised(kit):
     found = search(kit.client, kit.names.bare, FOLDED)
     assert found["dedup"]["mode"] == "unfolded"
