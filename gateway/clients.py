@@ -11,6 +11,7 @@ from shinglefold.engines import open_async_engine, open_blocking_twin, open_engi
 from shinglefold.engines.http.connection import is_async_client, plain_client, product_of_client
 from shinglefold.errors import ShinglefoldError
 from shinglefold.gateway.dialects import Caller, Dialect, ElasticsearchDialect, OpenSearchDialect
+from shinglefold.gateway.gates import Admit, OpenGates
 from shinglefold.gateway.interceptor import Interceptor
 from shinglefold.gateway.rest import Read, Send, Steps, Tiebreaker, Work, operation_of
 from shinglefold.options.validation import expected
@@ -137,6 +138,7 @@ class _ClientDoor:
         if hasattr(self._beneath, "_ignore_status"):
             self._beneath._ignore_status = ()  # noqa: SLF001 - the engine wants to see errors
         self.engine = type(self).opened(self._beneath)
+        self._gates = OpenGates()
         self._interceptor = Interceptor(self.engine, self.kind, options, load_settings(), always=always)
         self.client = _with_transport(given, _transport(self._transport, self, self.perform))
 
@@ -197,6 +199,8 @@ class _Door(_ClientDoor):
             return request.function()
         if isinstance(request, Tiebreaker):
             return self.engine.tiebreaker()
+        if isinstance(request, Admit):
+            return self._gates.admit(self.engine, request)
         if isinstance(request, Call | Read):
             return request.on(self.engine)
         assert isinstance(request, Send)
@@ -218,6 +222,14 @@ class _AsyncDoor(_ClientDoor):
 
     kind = AsyncFoldedSearch
     opened = staticmethod(open_async_engine)
+    #: The blocking engine of threads, and the event loop in which it sends.
+    _opened_twin: tuple[asyncio.AbstractEventLoop, Any] | None = None
+
+    def _twin(self) -> Any:  # noqa: ANN401 - an engine
+        loop = asyncio.get_running_loop()
+        if self._opened_twin is None or self._opened_twin[0] is not loop:
+            self._opened_twin = loop, open_blocking_twin(self._beneath, loop)
+        return self._opened_twin[1]
 
     async def perform(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - see the base
         begun = self._begin(args, kwargs)
@@ -240,8 +252,11 @@ class _AsyncDoor(_ClientDoor):
             # Dictionaries and long texts would stop the event loop.
             return await asyncio.to_thread(request.function)
         if isinstance(request, Tiebreaker):
-            twin = partial(open_blocking_twin, self._beneath, asyncio.get_running_loop())
-            return await asyncio.to_thread(lambda: twin().tiebreaker())
+            twin = self._twin()
+            return await asyncio.to_thread(twin.tiebreaker)
+        if isinstance(request, Admit):
+            # A gate has a thread of its own, so that it goes on when its caller is cancelled.
+            return await asyncio.to_thread(self._gates.admit, self._twin(), request)
         if isinstance(request, Call | Read):
             return await request.on(self.engine)
         assert isinstance(request, Send)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from time import monotonic
-from typing import Any
+from typing import Any, get_args
 
 from shinglefold.api.index_options import IndexOptions
 from shinglefold.api.index_recipe import common_recipe
@@ -17,7 +17,7 @@ from shinglefold.ingest.pipeline.field_usage import source_fields
 from shinglefold.ingest.pipeline.pipeline import Outcome
 from shinglefold.ingest.pipeline.steps import METADATA
 from shinglefold.ingest.writing.worker_pool import process_block
-from shinglefold.model.recipe import Recipe, has_recipe, missing_recipe, stored_recipe
+from shinglefold.model.recipe import GateNote, Recipe, has_recipe, missing_recipe, stored_recipe
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import without_fingerprint
 from shinglefold.registry import check_versions
@@ -82,6 +82,16 @@ class SignedIndex:
             made.append(str(outcome.failure) if failed and not isinstance(outcome, str) else outcome)
         return made
 
+    @property
+    def gated(self) -> bool:
+        """Whether a gate decides about new documents."""
+        return self.recipe.gate == "refuse"
+
+    @property
+    def unchecked(self) -> str:
+        """What a warning about a write adds that no gate decides about; "" where none would."""
+        return f", and the gate of {self.name!r} does not decide about it" if self.gated else ""
+
     def touches(self, document: Mapping[str, Any]) -> bool:
         """Return whether a partial document has a field that the pipeline reads."""
         with self._lock:
@@ -126,12 +136,7 @@ class KnownIndices:
 
     def folds(self, index: str, headers: Mapping[str, str]) -> Steps[bool]:
         """Return whether all of the indices that have a recipe note that searches are folded unasked."""
-        caller = (
-            index,
-            frozenset(
-                (name.lower(), one) for name, one in headers.items() if name.lower() not in _OF_REQUEST
-            ),
-        )
+        caller = index, credentials(headers)
         if monotonic() - (self._unread.get(caller) or float("-inf")) < VALID_SECONDS:
             return False
         try:
@@ -178,10 +183,15 @@ class KnownIndices:
 
     def _signed_index(self, name: str, recipe: Recipe, stored_in: str) -> SignedIndex:
         made = self._signed.get(name)
+        if recipe.gate not in (None, *get_args(GateNote)):
+            raise ConfigError(
+                f"{name!r} notes the gate {recipe.gate!r}, which only a later version of shinglefold has: "
+                "upgrade to it"
+            )
         if made is None or (made.recipe, made.stored_in) != (recipe, stored_in):
             made = SignedIndex(name, recipe, self._options.seal(recipe, self._settings, name), stored_in)
             self._signed.put(name, made)
-            if recipe.groups:
+            if recipe.groups and not made.gated:
                 warn(
                     f"{name!r} numbers groups, and documents of a folded client get no number: run "
                     f"`shinglefold regroup {name}`, or write them with shinglefold.open(…).index"
@@ -230,7 +240,7 @@ class KnownIndices:
 
     def _template(self, name: str, headers: Mapping[str, str]) -> Steps[Mappings]:
         """Return the mappings that a missing index would get from its template."""
-        answer = yield from _ask("POST", path_of("_index_template", "_simulate_index", name), headers)
+        answer = yield from ask("POST", path_of("_index_template", "_simulate_index", name), headers)
         if name.startswith("<") or answer.status in (401, 403):
             warn(
                 f"{name!r} is made by this write, and its template can't be looked at: if that has a recipe, "
@@ -245,7 +255,7 @@ class KnownIndices:
             # Older ones may have been shrunk, or moved into snapshots, under names of their own.
             newest = max(streams, key=lambda index: index.rpartition("-")[2])
             return {newest: found[newest]}
-        answer = yield from _ask("GET", path_of("_alias", name), headers)
+        answer = yield from ask("GET", path_of("_alias", name), headers)
         aliases = {} if answer.failed else answer.body
         for index, entry in aliases.items():
             if (entry.get("aliases") or {}).get(name, {}).get("is_write_index") and index in found:
@@ -253,10 +263,15 @@ class KnownIndices:
         return found
 
 
-def _ask(method: str, path: str, headers: Mapping[str, str]) -> Steps[RestResponse]:
+def ask(method: str, path: str, headers: Mapping[str, str]) -> Steps[RestResponse]:
     """Return the response to a request without a body, under the headers of another one."""
     kept = {key: value for key, value in headers.items() if key.lower() != "content-type"}
     return (yield from send(RestRequest(method, path, headers=kept)))
+
+
+def credentials(headers: Mapping[str, str]) -> frozenset[tuple[str, str]]:
+    """Return what headers say about who sends a request."""
+    return frozenset((name.lower(), one) for name, one in headers.items() if name.lower() not in _OF_REQUEST)
 
 
 def check_document(outcome: Outcome, name: str, id_: str | None) -> None:

@@ -38,13 +38,17 @@ class UpdateRequest:
         }
         if "script" in bare:
             warn(
-                f"a script updates {id_!r} in {index.name!r}, whose fingerprint stays as it is. Run "
+                f"a script updates {id_!r} in {index.name!r}, whose fingerprint stays as it is"
+                f"{index.unchecked}. Run "
                 f"`shinglefold backfill {index.name}`"
             )
             return cls(index, id_, bare, False)
         doc = bare.get("doc")
         inserts = bool(bare.get("doc_as_upsert")) or "upsert" in bare
-        return cls(index, id_, bare, isinstance(doc, Mapping) and (inserts or index.touches(doc)))
+        touches = isinstance(doc, Mapping) and index.touches(doc)
+        if touches and index.gated:
+            warn(f"an update of {id_!r} changes what its fingerprint is made of{index.unchecked}")
+        return cls(index, id_, bare, touches or (inserts and isinstance(doc, Mapping)))
 
     def inserted(self) -> Any:  # noqa: ANN401 - JSON
         """Return the document that an update of a missing one stores; None if it stores none."""

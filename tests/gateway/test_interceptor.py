@@ -1,6 +1,7 @@
 """The interceptor without a network: which requests concern it, what it asks for, and what it answers."""
 
 import json
+import warnings
 from contextlib import closing
 
 import pytest
@@ -8,9 +9,10 @@ import pytest
 import shinglefold
 from shinglefold.api.index_options import IndexOptions
 from shinglefold.contracts.engine import Guard, VersionedDocument
-from shinglefold.errors import EngineUnavailable, PermissionDenied
+from shinglefold.errors import ConfigError, EngineUnavailable, PermissionDenied
 from shinglefold.examples import temporary_index
 from shinglefold.gateway import Interceptor
+from shinglefold.gateway.gates import Admit
 from shinglefold.gateway.rest import (
     Read,
     RestRequest,
@@ -20,6 +22,8 @@ from shinglefold.gateway.rest import (
     Work,
     operation_of,
 )
+from shinglefold.grouping import Verdict
+from shinglefold.grouping.gate.protocol.member import SimilarDocument
 from shinglefold.rerank import FoldedSearch
 from shinglefold.rerank.engine_calls import Call
 from shinglefold.runtime.sans_io import run
@@ -61,6 +65,11 @@ def site():
     folder = temporary_index("site")
     with closing(shinglefold.open(folder, "site")) as opened:
         yield opened
+
+
+def with_note(site, **note):
+    mappings = site.engine.mappings("site")
+    return {**mappings, "_meta": {"shinglefold": mappings["_meta"]["shinglefold"] | note}}
 
 
 class Script:
@@ -124,16 +133,14 @@ FOLDING = {
 @pytest.mark.parametrize("name", FOLDING)
 def test_indices_say_whether_searches_are_folded_unasked(site, name):
     noted, folds = FOLDING[name]
-    mappings = site.engine.mappings("site")
-
-    def with_note(fold):
-        recipe = mappings["_meta"]["shinglefold"] | ({} if fold == "" else {"fold": fold})
-        return {} if fold is None else {**mappings, "_meta": {"shinglefold": recipe}}
 
     class Noted(Script):
         def __call__(self, request):
             if isinstance(request, Call) and request.method == "all_mappings":
-                return {index: with_note(fold) for index, fold in noted.items()}
+                return {
+                    index: {} if fold is None else with_note(site, **({} if fold == "" else {"fold": fold}))
+                    for index, fold in noted.items()
+                }
             return super().__call__(request)
 
     answer = Noted(site)
@@ -191,6 +198,76 @@ def test_a_conflict_with_the_callers_own_guard_is_the_callers(site):
     found = intercept(site, script, "/site/_bulk", lines(action, {"doc": {"body": "text"}}))
     assert found.body["items"][0]["update"]["status"] == 409
     assert json.loads(script.sent[0].body.splitlines()[0]) == action
+
+
+def test_a_gate_decides_in_place_of_the_engine(site):
+    asked = []
+
+    class Gated(Script):
+        gate, failing = "refuse", False
+
+        def __call__(self, request):
+            if isinstance(request, Call) and request.method == "all_mappings":
+                return {"site": with_note(site, gate=self.gate)}
+            if isinstance(request, Admit):
+                asked.append(request)
+                if self.failing:
+                    raise EngineUnavailable("lost")
+                like = SimilarDocument("old", 0.9, Guard(1, 1), similarity=0.95)
+                ids = [one["_id"] for one in request.documents]
+                return [Verdict("refused", ids[0], like=like, reason="it resembles 'old'")] + [
+                    Verdict("accepted", id_) for id_ in ids[1:]
+                ]
+            if isinstance(request, Send) and request.request.path.endswith("_mget"):
+                assert request.request.headers == {"Content-Type": "application/json"}
+                asked.append(json.loads(request.request.body))
+                return RestResponse(404, {"error": "no"})
+            return super().__call__(request)
+
+    headers = {"Content-Type": "application/x-ndjson"}
+    interceptor = Interceptor(site.engine, FoldedSearch, IndexOptions(), Settings())
+
+    def bulk(answer, body, **parameters):
+        return run(interceptor.steps(RestRequest("POST", "/site/_bulk", parameters, headers, body)), answer)
+
+    script = Gated(site, 200)
+    new = lines({"index": {"_id": "1"}}, {"title": "a"}, {"create": {"routing": "r"}}, {"title": "b"})
+    found = bulk(script, new + lines({"delete": {"_id": "1"}})).body
+    refused, stored, deleted = (next(iter(item.values())) for item in found["items"])
+    assert (refused["status"], refused["error"]["like"]) == (
+        409,
+        {"_index": "site", "_id": "old", "resemblance": 0.9, "similarity": 0.95},
+    )
+    assert (stored["status"], stored["_seq_no"], deleted["status"], found["errors"]) == (201, -2, 200, True)
+    admit, versions = asked
+    assert [(one.get("_op_type"), one.get("_routing"), "_dedup" in one) for one in admit.documents] == [
+        (None, None, True),
+        ("create", "r", True),
+    ]
+    assert versions["docs"] == [{"_id": admit.documents[1]["_id"], "_source": False, "routing": "r"}]
+    assert len(script.sent) == 1
+    # What a gate can't keep is refused by name, and nothing is sent.
+    for action, parameters, name in (
+        ({"if_seq_no": 1, "if_primary_term": 1}, {}, "if_seq_no"),
+        ({"pipeline": "p"}, {}, "pipeline"),
+        ({}, {"pipeline": "p"}, "pipeline"),
+        ({}, {"wait_for_active_shards": "2"}, "wait_for_active_shards"),
+    ):
+        with warnings.catch_warnings(action="ignore"):
+            answer = bulk(script, lines({"index": action}, {"title": "a"}), **parameters)
+        (item,) = answer.body["items"]
+        assert (item["index"]["status"], f"[{name}]" in item["index"]["error"]["reason"]) == (400, True)
+    assert len(script.sent) == 1
+    # A gate that fails is told by item once something was stored, else by an error.
+    script = Gated(site, 200)
+    script.failing = True
+    late = bulk(script, lines({"delete": {"_id": "1"}}) + new).body["items"]
+    assert [next(iter(item.values()))["status"] for item in late] == [200, 503, 503]
+    with pytest.raises(EngineUnavailable):
+        bulk(script, new)
+    script.gate, interceptor = "cap", Interceptor(site.engine, FoldedSearch, IndexOptions(), Settings())
+    with pytest.raises(ConfigError, match="later version"):
+        bulk(script, new)
 
 
 def test_what_is_not_json_is_left_to_the_engine(site):

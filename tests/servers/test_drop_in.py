@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import inspect
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
@@ -211,7 +212,7 @@ def test_an_index_says_that_searches_are_folded_unasked(kit, server):
         client = kit.wrapped(fold(kit.given))
         expected = plain(kit.sites[names.read].search(BRIDGE))
         assert search(client, names.read, BRIDGE) == expected
-        assert search(client, f"{names.read},{names.bare}", BRIDGE)["dedup"]["folded"] > 0
+        assert search(client, f"{names.read},{names.bare}", BRIDGE)["dedup"]["mode"]
         for body in ({**BRIDGE, "ext": {"dedup": False}}, {**BRIDGE, "collapse": {"field": "views"}}):
             bare = {key: value for key, value in body.items() if key != "ext"}
             assert search(client, names.read, body) == search(kit.plain, names.read, bare)
@@ -380,6 +381,108 @@ def test_a_bulk_keeps_its_order_and_its_failures(kit):
     assert FIELD not in stored(kit, "7", kit.names.bare)
     for id_ in ("1", "2", "3"):
         client.delete(index=index, id=kit.of(id_))
+
+
+def test_the_gate_of_an_index_decides_about_what_is_written(kit, server, new_index):
+    index = new_index(MAPPINGS)
+    shinglefold.setup(server.url, index, text=["title", "body"], languages=[], gate="refuse")
+    client, other = kit.client, kit.names.bare
+    third = "Am Freitag öffnet das Hallenbad, und der Eintritt ist für Kinder bis zum Ende der Ferien frei."
+
+    def refused(write: Any) -> tuple[int, dict[str, Any]]:
+        with pytest.raises(kit.errors.any) as caught:
+            write()
+        error = caught.value
+        body = error.info if kit.product == "opensearch" else error.body
+        return (error.status_code if kit.product == "opensearch" else error.meta.status), body["error"]
+
+    made = plain(client.index(index=index, id="1", body={"title": TEXT}, refresh=True))
+    assert (made["result"], made["_index"], made["_primary_term"]) == ("created", index, 1)
+    assert search(client, index, {"query": {"match_all": {}}})["hits"]["total"]["value"] == 1
+    again = plain(client.index(index=index, id="1", body={"title": TEXT, "views": 2}))
+    assert again["result"] == "updated"
+    for write in (
+        lambda: client.index(index=index, body={"title": f"{TEXT} Heute."}),
+        lambda: client.create(index=index, id="2", body={"title": f"Heute: {TEXT}"}),
+        lambda: client.index(index=index, id="2", body={"title": f"{TEXT} Heute."}, routing="a"),
+    ):
+        status, error = refused(write)
+        assert (status, error["type"]) == (409, "near_duplicate_exception")
+        assert (error["like"]["_index"], error["like"]["_id"]) == (index, "1")
+        assert 0.5 < error["like"]["resemblance"] <= 1
+    status, error = refused(lambda: client.create(index=index, id="1", body={"title": OTHER}))
+    assert (status, error["type"]) == (409, "version_conflict_engine_exception")
+    status, error = refused(
+        lambda: client.index(index=index, id="1", body={"title": OTHER}, if_seq_no=1, if_primary_term=1)
+    )
+    assert (status, "setup" in error["reason"]) == (400, True)
+    status, error = refused(
+        lambda: client.update(index=index, id="9", body={"doc": {}, "upsert": {"title": OTHER}})
+    )
+    assert (status, "upsert" in error["reason"]) == (400, True)
+    bulk = [
+        {"index": {"_index": index}}, {"title": f"{TEXT} Ja."},
+        {"create": {"_index": index, "_id": "3"}}, {"title": OTHER},
+        {"create": {"_index": index, "_id": "3"}}, {"title": third},
+        {"index": {"_index": other, "_id": kit.of("4")}}, {"title": OTHER},
+        {"index": {"_index": index, "_id": "5"}}, {"title": f"{OTHER} Nein."},
+        {"index": {"_index": index, "_id": "6", "version": 7, "version_type": "external"}}, {"title": third},
+        {"index": {"_index": index, "_id": "7", "routing": "a"}}, {"title": third},
+        {"index": {"_index": index, "_id": "7", "routing": "a"}}, {"title": third, "views": "many"},
+        {"delete": {"_index": index, "_id": "3"}},
+        {"index": {"_index": index, "_id": "8"}}, {"title": f"{OTHER} Nein."},
+        {"update": {"_index": index, "_id": "8"}}, {"doc": {"views": 3}},
+        {"update": {"_index": index, "_id": "9"}}, {"doc": {"title": OTHER}, "doc_as_upsert": True},
+    ]  # fmt: skip
+    ask = {"body": bulk} if kit.product == "opensearch" else {"operations": bulk}
+    with pytest.warns(UserWarning, match="the gate of"):
+        answer = plain(client.bulk(**ask, refresh=True))
+    items = [(verb, one["_id"], one["status"]) for item in answer["items"] for verb, one in item.items()]
+    assert answer["errors"] is True
+    assert items[0][0::2] == ("index", 409)
+    assert items[1:] == [
+        ("create", "3", 201), ("create", "3", 409), ("index", kit.of("4"), 201), ("index", "5", 409),
+        ("index", "6", 400), ("index", "7", 201), ("index", "7", 400), ("delete", "3", 200),
+        ("index", "8", 201), ("update", "8", 200), ("update", "9", 400),
+    ]  # fmt: skip
+    likes = [
+        next(iter(item.values()))["error"].get("like", {}).get("_id")
+        for item in answer["items"]
+        if "error" in next(iter(item.values()))
+    ]
+    assert likes == ["1", None, "3", None, None, None]
+    hits = search(client, index, {"query": {"match_all": {}}})["hits"]["hits"]
+    assert sorted(hit["_id"] for hit in hits) == ["1", "7", "8"]
+    shinglefold.setup(server.url, index, text=["title", "body"], gate="none")
+    free = kit.wrapped(fold(kit.given))
+    assert plain(free.index(index=index, id="2", body={"title": TEXT}))["result"] == "created"
+
+
+def test_of_near_copies_written_at_once_one_is_stored(kit, server, new_index):
+    index = new_index(MAPPINGS)
+    shinglefold.setup(server.url, index, text=["title"], languages=[], gate="refuse")
+    texts = [f"{TEXT} {number}" for number in range(6)]
+
+    def write(text: str) -> int:
+        try:
+            kit.client.index(index=index, body={"title": text})
+        except kit.errors.any as error:
+            return error.status_code if kit.product == "opensearch" else error.meta.status
+        return 201
+
+    if kit.awaited:
+
+        async def each() -> list[Any]:
+            made = (kit.folded.index(index=index, body={"title": text}) for text in texts)
+            return await asyncio.gather(*made, return_exceptions=True)
+
+        found = kit.loop.run_until_complete(each())
+        statuses = [409 if isinstance(one, kit.errors.any) else 201 for one in found]
+        assert all(not isinstance(one, Exception) or isinstance(one, kit.errors.any) for one in found), found
+    else:
+        with ThreadPoolExecutor(6) as pool:
+            statuses = list(pool.map(write, texts))
+    assert sorted(statuses) == [201, 409, 409, 409, 409, 409]
 
 
 def test_the_clients_helpers_work(kit):
