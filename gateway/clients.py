@@ -22,7 +22,8 @@ from shinglefold.runtime.sans_io import run, run_async
 from shinglefold.settings import load_settings
 
 Client = TypeVar("Client")
-_SEARCH = "search"
+#: Operations whose bodies are read as they were given.
+_SEARCHES = ("search", "search_template")
 
 
 def fold(
@@ -165,7 +166,9 @@ class _ClientDoor:
         operation = operation_of(method, target.partition("?")[0])
         if operation is None:
             return None
-        request, caller = self._dialect.read(self._transport, args, kwargs, parsed=operation.name == _SEARCH)
+        request, caller = self._dialect.read(
+            self._transport, args, kwargs, parsed=operation.name in _SEARCHES
+        )
         if isinstance(request.body, bytes) and not isinstance(kwargs.get("body"), None | str | bytes | dict):
             kwargs["body"] = request.body
         steps = self._interceptor.steps(request)

@@ -134,6 +134,13 @@ class KnownIndices:
                 return Recipe.of(found, name)
         return None
 
+    def known(self, index: str) -> Steps[bool]:
+        """Return whether one of the indices that a search names is known to have a recipe."""
+        try:
+            return any(map(has_recipe, (yield from self._searched(index)).values()))
+        except EngineError:
+            return False
+
     def folds(self, index: str, headers: Mapping[str, str]) -> Steps[bool]:
         """Return whether all of the indices that have a recipe note that searches are folded unasked."""
         caller = index, credentials(headers)

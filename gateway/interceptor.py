@@ -39,7 +39,9 @@ class Interceptor:
         writes, bulks = SignedWrites(indices), SignedBulks(indices)
         self._handlers: Mapping[str, _Handler] = {
             "search": searches.search,
+            "search_template": searches.search_template,
             "msearch": searches.msearch,
+            "msearch_template": searches.msearch,
             "bulk": bulks.bulk,
             "bulk_stream": bulks.bulk,
             "index": writes.write,

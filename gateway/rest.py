@@ -88,7 +88,9 @@ class Operation(NamedTuple):
 
 _OF_ALL = {
     ("_search",): ("search", ("GET", "POST")),
+    ("_search", "template"): ("search_template", ("GET", "POST")),
     ("_msearch",): ("msearch", ("GET", "POST")),
+    ("_msearch", "template"): ("msearch_template", ("GET", "POST")),
     ("_bulk",): ("bulk", ("PUT", "POST")),
     ("_bulk", "stream"): ("bulk_stream", ("PUT", "POST")),
     ("_reindex",): ("reindex", ("POST",)),

@@ -50,7 +50,10 @@ OPERATIONS = {
     ("POST", "/_search/scroll"): None,
     ("PUT", "/news"): None,
     ("GET", "/_cat/indices"): None,
-    ("POST", "/news/_search/template"): None,
+    ("POST", "/news/_search/template"): ("search_template", "news", None),
+    ("GET", "/_msearch/template"): ("msearch_template", None, None),
+    ("POST", "/_render/template"): None,
+    ("POST", "/_async_search"): None,
     ("POST", "/news/_reindex"): None,
 }
 

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import inspect
+import json
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
@@ -223,6 +224,86 @@ def test_an_index_says_that_searches_are_folded_unasked(kit, server):
         assert ["dedup" in one for one in plain(client.msearch(**ask))["responses"]] == [True, False]
     finally:
         shinglefold.setup(server.url, names.read, text=["title", "body"], fold=False)
+
+
+TEMPLATE = {"query": {"match": {"title": "{{word}}"}}, "size": 3}
+TEMPLATES = {
+    "asked in the request": ({}, {"ext": {"dedup": {}}}, True),
+    "asked in the template": ({"ext": {"dedup": {"members": "{{members}}"}}}, {}, True),
+    "not asked": ({}, {}, False),
+    "refused in the request": ({"ext": {"dedup": {}}}, {"ext": {"dedup": False}}, False),
+    "refused in the template": ({"ext": {"dedup": False}}, {}, False),
+}
+
+
+@pytest.fixture(scope="module")
+def rendered(kit):
+    """Skip where a server has no templates."""
+    try:
+        kit.plain.render_search_template(body={"source": {"size": 1}})
+    except kit.errors.any as error:
+        pytest.skip(f"no templates: {error}")
+
+
+def answer_of(client: Any, index: str, template: dict[str, Any]) -> Any:
+    """The answer to a template, without the status that one engine puts into it."""
+    found = plain(client.search_template(index=index, body=template))
+    return {name: value for name, value in found.items() if name != "status"}
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_templates_are_folded_as_the_searches_in_them(kit, rendered, name):
+    inside, beside, folds = TEMPLATES[name]
+    source = {**TEMPLATE, **inside}
+    if name == "asked in the template":
+        source = json.dumps(source).replace('"{{members}}"', "{{members}}")
+    body = {"source": source, "params": {"word": "мост", "members": 1}, **beside}
+    site, names = kit.sites[kit.names.read], kit.names
+    options = {"members": 1} if name == "asked in the template" else {}
+    expected = plain(site.search({**BRIDGE, "ext": {"dedup": options}}))
+    if not folds:
+        expected = search(kit.plain, names.read, BRIDGE)
+    assert answer_of(kit.client, names.read, body) == expected
+    always = kit.wrapped(fold(kit.given, always=True))
+    if name == "not asked":
+        assert answer_of(always, names.read, body) == plain(site.search(BRIDGE))
+        assert answer_of(always, names.bare, body) == search(kit.plain, names.bare, BRIDGE)
+    lines = [
+        {"index": names.read},
+        body,
+        {"index": names.read},
+        {"source": TEMPLATE, "params": {"word": "мост"}},
+    ]
+    ask = {"body": lines} if kit.product == "opensearch" else {"search_templates": lines}
+    found = plain(kit.client.msearch_template(**ask))["responses"]
+    unfolded = {**search(kit.plain, names.read, BRIDGE), "status": 200}
+    assert found == [{**expected, "status": 200}, unfolded]
+
+
+def test_templates_that_cannot_be_rendered_are_answered_by_the_engine(kit, rendered):
+    names, asked = kit.names, {"ext": {"dedup": {}}}
+    for broken in ({"id": "shinglefold-absent"}, {"source": '{"query": {{#toJson}}', "params": {}}):
+        for more in ({}, asked):
+            with pytest.raises(kit.errors.any) as caught:
+                kit.client.search_template(index=names.read, body={**broken, **more})
+            with pytest.raises(type(caught.value)):
+                kit.plain.search_template(index=names.read, body=broken)
+    lines = [
+        *({"index": names.read}, {"id": "shinglefold-absent", **asked}),
+        *({"index": names.read}, {"source": TEMPLATE, "params": {"word": "мост"}, **asked}),
+        *({"index": names.bare}, {"source": {**TEMPLATE, **asked}, "params": {"word": "мост"}}),
+    ]
+    ask = {"body": lines} if kit.product == "opensearch" else {"search_templates": lines}
+    found = plain(kit.client.msearch_template(**ask))["responses"]
+    assert ["error" in one for one in found] == [True, False, False]
+    assert [one.get("dedup", {}).get("mode") for one in found] == [None, "window", "unfolded"]
+    kit.plain.put_script(id="shinglefold-test", body={"script": {"lang": "mustache", "source": TEMPLATE}})
+    try:
+        body = {"id": "shinglefold-test", "params": {"word": "мост"}, **asked}
+        found = plain(kit.client.search_template(index=names.read, body=body))
+        assert found == plain(kit.sites[names.read].search(FOLDED))
+    finally:
+        kit.plain.delete_script(id="shinglefold-test")
 
 
 def test_what_cannot_be_folded_is_told_or_raised(kit):
