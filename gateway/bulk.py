@@ -25,7 +25,7 @@ from shinglefold.gateway.rest import (
     whole_number,
     write_value,
 )
-from shinglefold.gateway.updates import ROUNDS, UpdateRequest
+from shinglefold.gateway.updates import ROUNDS, WRITTEN, UpdateRequest, sign_again, with_version
 from shinglefold.gateway.writes import DROPPED, check_pipeline, inserted, source_of
 from shinglefold.ingest.pipeline.pipeline import Outcome
 
@@ -45,6 +45,7 @@ class BulkItem:
         rounds: how often a conflict is tried again.
         missing: whether the document that is updated, and not inserted, was missing.
         routing: that of the request.
+        script: whether a script updates the document, so that its fingerprint is renewed afterwards.
         admitted: the document that a gate decides about.
     """
 
@@ -58,6 +59,7 @@ class BulkItem:
     rounds: int = 0
     missing: bool = False
     routing: str | None = None
+    script: bool = False
     admitted: Document | None = None
 
     @property
@@ -139,7 +141,7 @@ class SignedBulks:
             return None
         yield Work(partial(_prepare, items))
         yield from self._sign(items, request.parameters)
-        if not any(item.answer or item.update or item.gate for item in items):
+        if not any(item.answer or item.update or item.gate or item.script for item in items):
             return (yield from send(replace(request, body=_body(items))))
         # An answer can't be put together of filtered ones.
         whole = {name: value for name, value in request.parameters.items() if name != "filter_path"}
@@ -166,6 +168,7 @@ class SignedBulks:
             answers.append((yield from deliver(request, segment.items, begun=bool(answers))))
             if answers[0].failed:
                 return answers[0]
+        yield from _sign_again(request, [item for item in items if item.script])
         bodies = [answer.body for answer in answers if not answer.failed]
         body = {
             **bodies[0],
@@ -341,6 +344,7 @@ def _prepare(items: Sequence[BulkItem]) -> None:
         if item.verb != "update" or item.id is None or (body := _source(item)) is None:
             continue
         update = UpdateRequest.of(item.index, item.id, body)
+        item.script = update.script
         if update.needs_document:
             item.update = update
             own_guard = "if_seq_no" in item.metadata
@@ -348,6 +352,23 @@ def _prepare(items: Sequence[BulkItem]) -> None:
             item.rounds = 1 if own_guard else max(ROUNDS, wanted)
         elif update.body != body:
             item.lines = [item.lines[0], write_value(update.body)]
+
+
+def _sign_again(request: RestRequest, items: Sequence[BulkItem]) -> Steps[None]:
+    """Renew the fingerprints of documents that scripts updated."""
+    by_index: dict[int, list[BulkItem]] = {}
+    for item in items:
+        if (item.answer or {}).get(item.verb, {}).get("result") in WRITTEN:
+            by_index.setdefault(id(item.index), []).append(item)
+    for group in by_index.values():
+        index = group[0].index
+        assert index is not None
+        # Several scripts may update one document.
+        last = {(str(item.id), _routing(item)): item for item in group}
+        renewed = yield from sign_again(index, list(last), request)
+        for item, answer in zip(last.values(), renewed, strict=True):
+            assert item.answer is not None
+            item.answer = {item.verb: with_version(item.answer[item.verb], answer)}
 
 
 def _source(item: BulkItem) -> Any:  # noqa: ANN401 - JSON

@@ -17,9 +17,10 @@ from shinglefold.ingest.pipeline.field_usage import source_fields
 from shinglefold.ingest.pipeline.pipeline import Outcome
 from shinglefold.ingest.pipeline.steps import METADATA
 from shinglefold.ingest.writing.worker_pool import process_block
+from shinglefold.maintenance.reconcile import as_stored, new_fingerprint, stored_fingerprint, update_action
 from shinglefold.model.recipe import GateNote, Recipe, has_recipe, missing_recipe, stored_recipe
 from shinglefold.model.seal import Seal
-from shinglefold.model.stored_fingerprint import without_fingerprint
+from shinglefold.model.stored_fingerprint import is_placeholder, without_fingerprint
 from shinglefold.registry import check_versions
 from shinglefold.rerank.engine_calls import Call
 from shinglefold.rerank.index_recipes import VALID_SECONDS, index_names
@@ -81,6 +82,24 @@ class SignedIndex:
             failed = not isinstance(outcome, str) and outcome.status == "failed"
             made.append(str(outcome.failure) if failed and not isinstance(outcome, str) else outcome)
         return made
+
+    def renew(self, hits: Sequence[JSON]) -> list[JSON | str | None]:
+        """Return the action that renews the fingerprint of each stored document.
+
+        None for one whose fingerprint is that of its text; why, for one that can't be signed.
+        """
+        field = self.recipe.field
+        made = self.sign([(hit["_id"], hit["_source"]) for hit in hits])
+        renewed: list[JSON | str | None] = [one if isinstance(one, str) else None for one in made]
+        for place, (hit, outcome) in enumerate(zip(hits, made, strict=True)):
+            if isinstance(outcome, str) or outcome.document is None or is_placeholder(hit["_source"], field):
+                continue
+            with self._lock:
+                (settled,) = as_stored(self.pipeline, [hit], [outcome], field)
+            new = new_fingerprint(settled, field) or {}
+            if new != stored_fingerprint(hit["_source"], field):
+                renewed[place] = update_action(hit, field, new)
+        return renewed
 
     @property
     def gated(self) -> bool:

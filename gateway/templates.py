@@ -55,11 +55,8 @@ def render(request: RestRequest, body: JSON) -> Steps[Template]:
     answer = yield from send(replace(rendering, body=write_value(wanted)))
     found = None if answer.failed else answer.body.get("template_output")
     if not isinstance(found, dict):
-        error = (
-            None
-            if answer.status in _DENIED or not answer.failed
-            else {**answer.body, "status": answer.status}
-        )
+        told = answer.failed and answer.status not in _DENIED and isinstance(answer.body, Mapping)
+        error = {**answer.body, "status": answer.status} if told else None
         why = f"the engine does not render the template (status {answer.status})"
         return Template(bare, asked, why=why, error=error)
     search = found | {name: bare[name] for name in _OF_SEARCH if name in bare}

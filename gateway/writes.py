@@ -24,7 +24,7 @@ from shinglefold.gateway.rest import (
     whole_number,
     write_value,
 )
-from shinglefold.gateway.updates import ROUNDS, UpdateRequest
+from shinglefold.gateway.updates import ROUNDS, WRITTEN, UpdateRequest, sign_again, with_version
 from shinglefold.ingest.pipeline.pipeline import Outcome
 
 #: What an engine answers to a document that a pipeline drops.
@@ -90,6 +90,8 @@ class SignedWrites:
             warn(f"an update of {name!r} is not JSON: if the engine takes it, the fingerprint is not renewed")
             return None
         update = yield Work(partial(UpdateRequest.of, index, id_, body))
+        if update.script:
+            return (yield from _update_by_script(update, request))
         if not update.needs_document:
             bare = None if update.body == body else replace(request, body=write_value(update.body))
             return None if bare is None else (yield from send(bare))
@@ -159,6 +161,17 @@ class SignedWrites:
                 f"{operation.name.replace('_', ' ')} writes documents to {name!r} whose fingerprints may be "
                 f"stale or missing{index.unchecked}. Run `shinglefold backfill {name}`"
             )
+
+
+def _update_by_script(update: UpdateRequest, request: RestRequest) -> Steps[RestResponse]:
+    """Send an update by a script, and renew the fingerprint of the document that it leaves."""
+    answer = yield from send(replace(request, body=write_value(update.body)))
+    if answer.failed or answer.body.get("result", "updated") not in WRITTEN:
+        return answer
+    routing = request.parameters.get("routing")
+    documents = [(update.id, None if routing is None else str(routing))]
+    renewed = yield from sign_again(update.index, documents, request)
+    return replace(answer, body=with_version(answer.body, renewed[0])) if renewed[0] else answer
 
 
 def inserted(index: SignedIndex, documents: Sequence[tuple[str | None, Any]]) -> list[Outcome | str]:

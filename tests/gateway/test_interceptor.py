@@ -273,6 +273,66 @@ def test_a_gate_decides_in_place_of_the_engine(site):
         bulk(script, new)
 
 
+AFTER_SCRIPTS = {
+    "renewed": ([200], 1, ""),
+    "renewed after conflicts": ([409, 409, 200], 3, ""),
+    "changed by others all the time": ([409] * 5, 5, "others change it"),
+    "refused": ([400], 1, "no room"),
+    "not sent": (ConnectionError("lost"), 1, "lost"),
+    "not read": (PermissionDenied("not yours"), 0, "not yours"),
+    "deleted": ([404], 1, ""),
+}
+
+
+@pytest.mark.parametrize("name", AFTER_SCRIPTS)
+@pytest.mark.parametrize("in_bulk", [False, True], ids=["single", "bulk"])
+def test_fingerprints_are_renewed_after_scripts_or_the_update_succeeds_with_a_warning(site, name, in_bulk):
+    statuses, tries, why = AFTER_SCRIPTS[name]
+    script = {"script": {"source": "ctx._source.title = 'new'"}}
+    sent = []
+
+    def answer(request):
+        if isinstance(request, Read) and isinstance(statuses, PermissionDenied):
+            raise statuses
+        if not isinstance(request, Send):
+            return Script.__call__(reader, request)
+        asked = request.request
+        if b"script" in asked.body:
+            done = {"_id": "1", "result": "updated", "_seq_no": 5}
+            items = {"took": 1, "items": [{"update": {**done, "status": 200}}]}
+            return RestResponse(200, items if in_bulk else done)
+        sent.append(asked)
+        assert (asked.path, asked.parameters) == ("/_bulk", {"refresh": "true"})
+        if isinstance(statuses, Exception):
+            raise statuses
+        told = {"_id": "1", "status": statuses[len(sent) - 1], "_seq_no": 6}
+        if told["status"] >= 400:
+            told = {**told, "error": {"type": "x", "reason": "no room"}}
+        return RestResponse(200, {"items": [{"update": told}]})
+
+    reader = Script(site)
+    path, body = ("/site/_bulk", lines({"update": {"_id": "1"}}, script)) if in_bulk else (
+        "/site/_update/1", json.dumps(script).encode(),
+    )  # fmt: skip
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = intercept(site, answer, path, body, refresh="true").body
+    if in_bulk:
+        assert found["errors"] is False
+        found = found["items"][0]["update"]
+    assert (found["result"], found["_seq_no"]) == (
+        "updated",
+        6 if statuses in ([200], [409, 409, 200]) else 5,
+    )
+    told = [str(one.message) for one in caught if "fingerprint of" in str(one.message)]
+    assert [why in one for one in told] == ([True] if why else [])
+    assert len(sent) == tries
+    for number, one in enumerate(sent, 1):
+        action, doc = map(json.loads, one.body.splitlines())
+        (expected,) = site.sign([{"title": f"version {number}"}])
+        assert (action["update"]["if_seq_no"], doc["doc"]["_dedup"]) == (number, expected["_dedup"])
+
+
 def test_what_is_not_json_is_left_to_the_engine(site):
     script = Script(site, 400, 201)
     broken, whole = b'{"index": {"_id": "1"}}\n{"title":\n', lines({"index": {"_id": "2"}}, {"title": "a"})

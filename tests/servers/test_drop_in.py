@@ -420,10 +420,56 @@ def test_updates_sign_the_merged_document(kit):
     check({"doc": {"body": TEXT}, "doc_as_upsert": True}, {"body": TEXT}, "new", "created")
     check({"doc": {"body": OTHER}, "doc_as_upsert": True}, {"body": OTHER}, "new")
     check({"doc": {"views": 1}, "upsert": {"title": TEXT}}, {"title": TEXT}, "newer", "created")
-    # Not all servers that tests start have scripts.
-    with pytest.warns(UserWarning, match="shinglefold backfill"), contextlib.suppress(kit.errors.any):
-        client.update(index=index, id=kit.of("up"), body={"script": {"source": "ctx._source.views = 9"}})
     for name in ("up", "new", "newer"):
+        client.delete(index=index, id=kit.of(name))
+
+
+def test_fingerprints_are_renewed_after_scripts(kit):
+    client, index = kit.client, kit.names.written
+    document = {"title": TEXT, "views": 3}
+    for name in ("s1", "s2"):
+        client.index(index=index, id=kit.of(name), body=document, routing="r" if name == "s2" else None)
+
+    def script(source: str, **params: Any) -> dict[str, Any]:
+        return {"script": {"source": source, "lang": "painless", "params": params}}
+
+    try:
+        answer = plain(client.update(index=index, id=kit.of("s1"), body=script("ctx._source.views = 9")))
+    except kit.errors.any as error:
+        pytest.skip(f"no scripts: {error}")
+    # Its text is that of before, so nothing is written after the script.
+    assert answer["result"] == "updated"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        new = script("ctx._source.title = params.title", title=OTHER)
+        client.update(index=index, id=kit.of("s1"), body=new, refresh=True)
+        found = kit.plain.search(index=index, body={"query": {"ids": {"values": [kit.of("s1")]}}})
+        assert found["hits"]["hits"][0]["_source"] == signed(kit, {"title": OTHER, "views": 9})
+        version = kit.plain.get(index=index, id=kit.of("s1"))
+        again = client.update(
+            index=index, id=kit.of("s1"), body=script("ctx._source.title = params.t", t=TEXT)
+        )
+        stored_as = kit.plain.get(index=index, id=kit.of("s1"))
+        assert stored_as["_version"] == version["_version"] + 2
+        assert [again[name] for name in ("_version", "_seq_no")] == [
+            stored_as[name] for name in ("_version", "_seq_no")
+        ]
+        of = {"_index": index}
+        lines = [
+            {"update": {**of, "_id": kit.of("s1")}}, new,
+            {"update": {**of, "_id": kit.of("s2"), "routing": "r"}}, new,
+            {"update": {**of, "_id": kit.of("s3")}}, {**new, "upsert": {"title": TEXT}},
+            {"update": {**of, "_id": kit.of("s1")}}, {"doc": {"views": 1}},
+            {"update": {**of, "_id": kit.of("absent")}}, new,
+            {"update": {**of, "_id": kit.of("s2"), "routing": "r"}}, script("ctx.op = 'delete'"),
+            {"update": {**of, "_id": kit.of("s3")}}, script("ctx.op = 'none'"),
+        ]  # fmt: skip
+        ask = {"body": lines} if kit.product == "opensearch" else {"operations": lines}
+        items = plain(client.bulk(**ask, refresh=True))["items"]
+    assert [one["update"]["status"] for one in items] == [200, 200, 201, 200, 404, 200, 200]
+    assert stored(kit, "s1") == signed(kit, {"title": OTHER, "views": 1})
+    assert stored(kit, "s3") == signed(kit, {"title": TEXT})
+    for name in ("s1", "s3"):
         client.delete(index=index, id=kit.of(name))
 
 
