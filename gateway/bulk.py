@@ -139,7 +139,6 @@ class SignedBulks:
                 "_bulk, or run `shinglefold backfill`"
             )
             return None
-        yield Work(partial(_prepare, items))
         yield from self._sign(items, request.parameters)
         if not any(item.answer or item.update or item.gate or item.script for item in items):
             return (yield from send(replace(request, body=_body(items))))
@@ -178,8 +177,17 @@ class SignedBulks:
         }
         return replace(answers[0], status=200, body=body)
 
+    def prepare(self, items: Sequence[BulkItem], request: RestRequest) -> Steps[None]:
+        """Sign the documents of ``index`` and ``create``, and find the updates that need stored ones.
+
+        Raises:
+            As ``bulk``.
+        """
+        yield from self._find_indices(items, request)
+        yield from self._sign(items, request.parameters)
+
     def _sign(self, items: Sequence[BulkItem], parameters: Mapping[str, Any]) -> Steps[None]:
-        """Sign the documents of ``index`` and ``create``."""
+        yield Work(partial(_prepare, items))
         by_index: dict[int, list[BulkItem]] = {}
         for item in items:
             if item.index is not None and item.verb in ("index", "create"):

@@ -140,7 +140,7 @@ class _ClientDoor:
             self._beneath._ignore_status = ()  # noqa: SLF001 - the engine wants to see errors
         self.engine = type(self).opened(self._beneath)
         self._gates = OpenGates()
-        self._interceptor = Interceptor(self.engine, self.kind, options, load_settings(), always=always)
+        self.interceptor = Interceptor(self.engine, self.kind, options, load_settings(), always=always)
         self.client = _with_transport(given, _transport(self._transport, self, self.perform))
 
     def perform(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
@@ -150,6 +150,16 @@ class _ClientDoor:
     def _perform_for_caller(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         """Send a request of the engine as the caller's own are sent."""
         raise NotImplementedError
+
+    @property
+    def awaited(self) -> bool:
+        """Whether the client is asynchronous."""
+        return self.kind is AsyncFoldedSearch
+
+    @staticmethod
+    def headers(client: Any) -> dict[str, Any]:  # noqa: ANN401 - the clients' own types
+        """Return the headers that a client sends with all requests, such as its credentials."""
+        return dict(getattr(client, "_headers", None) or {})
 
     def plain(self, client: Any) -> Any:  # noqa: ANN401 - the clients' own types
         """Return the plain client behind a folded one, or behind one with other options."""
@@ -171,7 +181,7 @@ class _ClientDoor:
         )
         if isinstance(request.body, bytes) and not isinstance(kwargs.get("body"), None | str | bytes | dict):
             kwargs["body"] = request.body
-        steps = self._interceptor.steps(request)
+        steps = self.interceptor.steps(request)
         return None if steps is None else (steps, caller)
 
 
@@ -196,6 +206,15 @@ class _Door(_ClientDoor):
         if answer is None:
             return self._transport.perform_request(*args, **kwargs)
         return self._dialect.give(answer, caller, self._transport)
+
+    def drive(self, client: Any, steps: Steps[Any]) -> Any:  # noqa: ANN401 - the clients' own types
+        """Run steps for a client, not for a request."""
+        caller = Caller(self.headers(client))
+        token = _caller.set(caller)
+        try:
+            return run(steps, partial(self._answer, caller))
+        finally:
+            _caller.reset(token)
 
     def _answer(self, caller: Caller, request: Any) -> Any:  # noqa: ANN401 - what steps yield
         if isinstance(request, Work):
@@ -249,6 +268,15 @@ class _AsyncDoor(_ClientDoor):
         if answer is None:
             return await self._transport.perform_request(*args, **kwargs)
         return self._dialect.give(answer, caller, self._transport)
+
+    async def drive(self, client: Any, steps: Steps[Any]) -> Any:  # noqa: ANN401 - the clients' own types
+        """Run steps for a client, not for a request."""
+        caller = Caller(self.headers(client))
+        token = _caller.set(caller)
+        try:
+            return await run_async(steps, partial(self._answer, caller))
+        finally:
+            _caller.reset(token)
 
     async def _answer(self, caller: Caller, request: Any) -> Any:  # noqa: ANN401 - what steps yield
         if isinstance(request, Work):

@@ -15,12 +15,12 @@ from shinglefold.gateway.rest import (
     Steps,
     Tiebreaker,
     failure,
+    path_of,
     read_lines,
     read_value,
     send,
     write_value,
 )
-from shinglefold.gateway.templates import Template, names_options, render
 from shinglefold.model.recipe import Recipe
 from shinglefold.rerank.engine_calls import run_together
 from shinglefold.rerank.page.unfolded import unfolded_page
@@ -40,6 +40,29 @@ _OF_EACH = (
 
 
 _NAMES = ("index", "indices")
+#: Options of a template that are those of the search in it.
+_OF_TEMPLATE = ("explain", "profile")
+#: Statuses of a user who may not render templates, and may search by them.
+_DENIED = (401, 403)
+
+
+@dataclass(frozen=True, slots=True)
+class _Template:
+    """A search by a template.
+
+    Attributes:
+        bare: the template as engines take it, without ``ext``.
+        asked: whether it has an ``ext.dedup`` of its own.
+        search: the search in it, with that ``ext.dedup``; None if it was not rendered.
+        why: why it could not be rendered.
+        error: the engine's refusal of it, as of one of several searches; None if it may still search by it.
+    """
+
+    bare: JSON
+    asked: bool
+    search: JSON | None = None
+    why: str = ""
+    error: JSON | None = None
 
 
 @dataclass(slots=True)
@@ -53,7 +76,7 @@ class _Search:
     body: Any
     index: str | None
     wish: bool | None = None
-    template: Template | None = None
+    template: _Template | None = None
 
     @property
     def parameters(self) -> JSON:
@@ -178,7 +201,7 @@ class FoldedSearches:
             if operation.name == "msearch_template" and isinstance(one.body, dict):
                 one.template = yield from self._rendered(one.index, request, one.body)
                 if one.template is None or one.template.search is None:
-                    one.template = one.template or Template(one.body, False)
+                    one.template = one.template or _Template(one.body, False)
                     if one.template.error is not None:
                         outcomes[place] = one.template.error
                     elif one.template.asked:
@@ -197,11 +220,11 @@ class FoldedSearches:
         outcomes |= zip(chosen, found, strict=True)
         return (yield from self._joined(request, searches, outcomes))
 
-    def _rendered(self, index: str | None, request: RestRequest, body: JSON) -> Steps[Template | None]:
+    def _rendered(self, index: str | None, request: RestRequest, body: JSON) -> Steps[_Template | None]:
         """Return a template with its search; None if it passes unchanged, whatever is in it."""
-        if not names_options(body) and index is not None and not (yield from self._indices.known(index)):
+        if not _names_options(body) and index is not None and not (yield from self._indices.known(index)):
             return None
-        return (yield from render(request, body))
+        return (yield from _render(request, body))
 
     def _joined(
         self, request: RestRequest, searches: Sequence[_Search], outcomes: Mapping[int, Any]
@@ -319,6 +342,39 @@ class FoldedSearches:
         made = _IndexFolding(recipe, self._tiebreaker, steps, fold)
         self._foldings.put(str(index), made)
         return made
+
+
+def _names_options(body: Mapping[str, Any]) -> bool:
+    """Return whether a template may say how its search is folded, as far as the request shows."""
+    return "ext" in body or "dedup" in str(body.get("source", ""))
+
+
+def _render(request: RestRequest, body: JSON) -> Steps[_Template]:
+    """Return a template with the search in it, as the engine renders it for the caller of a request."""
+    own = body.get("ext")
+    asked = isinstance(own, Mapping) and "dedup" in own
+    bare = {name: value for name, value in body.items() if name != "ext"} if asked else body
+    if isinstance(own, Mapping) and asked and own.keys() - {"dedup"}:
+        bare["ext"] = {name: value for name, value in own.items() if name != "dedup"}
+    headers = {
+        name: one.replace("x-ndjson", "json") if name.lower() == "content-type" else one
+        for name, one in request.headers.items()
+    }
+    wanted = {name: bare[name] for name in ("source", "id", "params") if name in bare}
+    rendering = replace(
+        request, method="POST", path=path_of("_render", "template"), parameters={}, headers=headers
+    )
+    answer = yield from send(replace(rendering, body=write_value(wanted)))
+    found = None if answer.failed else answer.body.get("template_output")
+    if not isinstance(found, dict):
+        told = answer.failed and answer.status not in _DENIED and isinstance(answer.body, Mapping)
+        error = {**answer.body, "status": answer.status} if told else None
+        why = f"the engine does not render the template (status {answer.status})"
+        return _Template(bare, asked, why=why, error=error)
+    search = found | {name: bare[name] for name in _OF_TEMPLATE if name in bare}
+    if asked and isinstance(own, Mapping):
+        search["ext"] = {**(search.get("ext") or {}), "dedup": own["dedup"]}
+    return _Template(bare, asked, search)
 
 
 def _answer_of(outcome: Any) -> JSON:  # noqa: ANN401 - a page or an error

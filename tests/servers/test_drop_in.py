@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import inspect
+import itertools
 import json
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -633,6 +634,69 @@ def test_the_clients_helpers_work(kit):
     assert len(hits) == 5
     for hit in hits:
         assert hit["_source"] == signed(kit, {"title": hit["_source"]["title"]})
+
+
+def test_signed_actions_are_sent_by_other_means(kit):
+    index, bare = kit.names.written, kit.names.bare
+    actions = [
+        {"_index": index, "_id": kit.of("a1"), "title": TEXT, FIELD: {"digest": "forged"}},
+        {
+            "_op_type": "create",
+            "_index": index,
+            "_id": kit.of("a2"),
+            "_routing": "r",
+            "_source": {"title": OTHER},
+        },
+        {"_index": bare, "_id": kit.of("a3"), "title": TEXT},
+        {
+            "_op_type": "update",
+            "_index": index,
+            "_id": kit.of("a1"),
+            "doc": {"views": 1, FIELD: {"digest": "x"}},
+        },
+        {"_op_type": "delete", "_index": bare, "_id": kit.of("a3")},
+        {"_id": kit.of("a4"), "title": OTHER},
+    ]
+
+    def make(given: Any) -> list[Any]:
+        made = shinglefold.signed(kit.folded, given, index)
+        if not kit.awaited:
+            return list(made)
+
+        async def collect() -> list[Any]:
+            return [one async for one in made]
+
+        return kit.loop.run_until_complete(collect())
+
+    made = make(iter(actions))
+    assert [made[2], made[4]] == [actions[2], actions[4]]
+    own = helpers(kit.product)
+    if kit.awaited:
+        done, failed = kit.loop.run_until_complete(own.async_bulk(kit.given, made, refresh=True))
+    else:
+        done, failed = own.bulk(kit.given, made, refresh=True)
+    assert (done, failed) == (6, [])
+    assert stored(kit, "a1") == signed(kit, {"title": TEXT, "views": 1}) | {"views": 1}
+    assert kit.plain.get(index=index, id=kit.of("a2"), routing="r")["_source"] == signed(
+        kit, {"title": OTHER}
+    )
+    assert stored(kit, "a4") == signed(kit, {"title": OTHER})
+    with pytest.warns(UserWarning, match="send updates by the folded client"):
+        (update,) = make(
+            [{"_op_type": "update", "_index": index, "_id": kit.of("a1"), "doc": {"title": OTHER}}]
+        )
+    assert update["doc"] == {"title": OTHER}
+    with pytest.raises(shinglefold.errors.InputError, match="metadata field"):
+        make([{"_index": index, "_id": "b", "_source": {"title": TEXT, "_id": "b"}}])
+    with pytest.raises(shinglefold.errors.ConfigError, match="fold"):
+        shinglefold.signed(kit.given, actions)
+    # Actions are read as they are needed.
+    if not kit.awaited:
+        endless = ({"_index": index, "title": f"{TEXT} {number}"} for number in itertools.count())
+        first = next(iter(shinglefold.signed(kit.folded, endless)))
+        assert first["_source"] == signed(kit, {"title": f"{TEXT} 0"})
+    for name in ("a1", "a4"):
+        kit.client.delete(index=index, id=kit.of(name))
 
 
 def test_aliases_templates_and_what_cannot_be_signed(kit):
