@@ -16,7 +16,7 @@ from shinglefold.errors import IndexMissing
 Result = TypeVar("Result")
 #: Yields ``Call``, ``Read``, ``Send``, ``Work``, ``Tiebreaker``; is sent their answers; returns the result.
 Steps = Generator[Any, Any, Result]
-_log = logging.getLogger("shinglefold.gateway")
+log = logging.getLogger("shinglefold.gateway")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,9 @@ class Operation(NamedTuple):
 
 _OF_ALL = {
     ("_search",): ("search", ("GET", "POST")),
+    ("_search", "template"): ("search_template", ("GET", "POST")),
     ("_msearch",): ("msearch", ("GET", "POST")),
+    ("_msearch", "template"): ("msearch_template", ("GET", "POST")),
     ("_bulk",): ("bulk", ("PUT", "POST")),
     ("_bulk", "stream"): ("bulk_stream", ("PUT", "POST")),
     ("_reindex",): ("reindex", ("POST",)),
@@ -193,5 +195,5 @@ def warn_stale(index: str, id_: str | None, why: str) -> None:
 
 def warn(message: str) -> None:
     """Warn that documents are stored without the fingerprint of their text, and log it."""
-    _log.warning("%s", message)
+    log.warning("%s", message)
     warnings.warn(message, UserWarning, stacklevel=2)
