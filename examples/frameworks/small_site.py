@@ -1,0 +1,52 @@
+"""A small site on this machine for the example of Scrapy, with what sites have: every page stands under many addresses.
+
+The site is at 127.0.0.1 and its mirror at localhost. Articles of the site have a canonical link and a printer
+version. The mirror has a menu and a cookie banner of its own, and no canonical links. All links bear a session id.
+"""
+
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from zlib import crc32
+
+from shinglefold.examples import articles
+
+ARTICLES = {a["id"]: a for a in articles() if a["id"] in ("en-main-elm-1", "en-starter-feed-1", "en-fog-monday-1")}
+
+
+class Page(BaseHTTPRequestHandler):
+    """Answers with the home page, ``/ID``, or ``/print/ID``."""
+
+    def do_GET(self) -> None:  # noqa: N802
+        """Send one page."""
+        folder, _, name = self.path.partition("?")[0].strip("/").rpartition("/")
+        mirrored = self.headers["Host"].startswith("localhost")
+        # Another session for each page that links here.
+        session = f"?sid={crc32(f'{folder}/{name}'.encode()):08x}"
+        menu = "".join(f'<li><a href="/{one}{session}">{ARTICLES[one]["title"]}</a></li>' for one in ARTICLES)
+        article = ARTICLES.get(name, {"title": "Home", "body": ""})
+        head = f"<title>{article['title']}</title>"
+        main = f"<main><h1>{article['title']}</h1><p>{article['body']}</p></main>" if name else ""
+        if mirrored:
+            banner = "<div id='cookies'>We value your privacy. <button>Accept all cookies</button></div>"
+            page = f"{banner}<header>The Mirror of Towns</header>{main}<ul>{menu}</ul>"
+        elif folder == "print":
+            page = f"{main}<footer>Printed from our site</footer>"
+        else:
+            head += f'<link rel="canonical" href="/{name}">'
+            page = f'<ul>{menu}</ul>{main}<a href="/print/{name}{session}">Print</a>' if name else f"<ul>{menu}</ul>"
+        sent = f"<!DOCTYPE html><html><head>{head}</head><body>{page}</body></html>".encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(sent)))
+        self.end_headers()
+        self.wfile.write(sent)
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
+
+
+def start() -> list[str]:
+    """Serve the site until the program ends; return the addresses of the home pages of the site and its mirror."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Page)
+    Thread(target=server.serve_forever, daemon=True).start()
+    return [f"http://{host}:{server.server_port}/" for host in ("127.0.0.1", "localhost")]
