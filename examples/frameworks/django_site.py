@@ -10,7 +10,7 @@ settings.configure(
     INSTALLED_APPS=["django.contrib.contenttypes", "modelsearch", "news"],
     DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}},
     MODELSEARCH_BACKENDS={
-        "default": {"BACKEND": "news.folded_backend", "URLS": [sys.argv[1]], "INDEX_PREFIX": "django-site-"}
+        "default": {"BACKEND": "news.folded_backend", "URLS": [sys.argv[1]], "INDEX_PREFIX": "example-"}
     },
 )
 
@@ -37,8 +37,9 @@ def main() -> None:
     found = Article.objects.search("water")
     print(found.count(), "articles")
     for article in found[:20]:
-        copies = Article.objects.filter(pk__in=article.copies).order_by("host")
-        print(article.title, f"({article.host})", *(copy.host for copy in copies), sep="\n    ")
+        print(f"{article.title} ({article.host})")
+        for copy in Article.objects.filter(pk__in=article.copies).order_by("host"):
+            print("   ", copy.host)
 
 
 if __name__ == "__main__":

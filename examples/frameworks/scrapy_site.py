@@ -1,4 +1,4 @@
-"""Scrapy crawls a small site into a folded index of OpenSearch: python scrapy_site.py http://localhost:9200"""
+"""Scrapy crawls a small site and its mirror into a folded index: python scrapy_site.py http://localhost:9200"""
 
 import sys
 from collections.abc import Iterator
@@ -9,11 +9,12 @@ import small_site
 from opensearchpy import OpenSearch, helpers
 from scrapy.crawler import Crawler, CrawlerProcess
 from scrapy.http import TextResponse
+from scrapy.settings import Settings
 
 from shinglefold import fold, setup
 from shinglefold.ingest import Pipeline
 
-SERVER, INDEX = sys.argv[1], "crawled-pages"
+SERVER, INDEX = sys.argv[1], "example-pages"
 
 
 class SiteSpider(scrapy.Spider):
@@ -33,15 +34,15 @@ class SiteSpider(scrapy.Spider):
 class FoldedIndexPipeline:
     """Writes the articles of pages, each with its fingerprint. This class is what to copy."""
 
-    def __init__(self, server: str, index: str) -> None:
-        self.index, self.actions = index, []
+    def __init__(self, settings: Settings) -> None:
+        self.index, self.actions = settings["OPENSEARCH_INDEX"], []
         self.article = Pipeline.from_json({"processors": [{"main_content": {"field": "body"}}]})
-        self.client = fold(OpenSearch(server))
+        self.client = fold(OpenSearch(settings["OPENSEARCH_URL"]))
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Take the address and the index from the settings."""
-        return cls(crawler.settings["OPENSEARCH_URL"], crawler.settings["OPENSEARCH_INDEX"])
+        """Return the pipeline for a crawl."""
+        return cls(crawler.settings)
 
     def open_spider(self) -> None:
         """Set the index up; a second time this changes nothing."""
@@ -60,24 +61,31 @@ class FoldedIndexPipeline:
 
     def write(self) -> None:
         """Leave each page its article, without menus, banners and footers, and write the pages."""
-        for action, outcome in zip(self.actions, self.article.run([a["_source"] for a in self.actions]), strict=True):
+        outcomes = self.article.run([action["_source"] for action in self.actions])
+        for action, outcome in zip(self.actions, outcomes, strict=True):
             action["_source"] = outcome.document
         helpers.bulk(self.client, self.actions)
         self.actions = []
 
 
 if __name__ == "__main__":
+    # The site is at another port each time.
+    client = fold(OpenSearch(SERVER))
+    client.indices.delete(index=INDEX, ignore_unavailable=True)
     pipelines = {FoldedIndexPipeline: 300}
     settings = {"ITEM_PIPELINES": pipelines, "OPENSEARCH_URL": SERVER, "OPENSEARCH_INDEX": INDEX}
     process = CrawlerProcess({**settings, "LOG_LEVEL": "WARNING", "TELNETCONSOLE_ENABLED": False})
     process.crawl(SiteSpider, start_urls=small_site.start())
     process.start()
 
-    client = fold(OpenSearch(SERVER))
     client.indices.refresh(index=INDEX)
     dedup = {"representative": "shortest_url", "members": 20}
     body = {"query": {"match": {"body": "street water fog flour"}}, "ext": {"dedup": dedup}}
     page = client.search(index=INDEX, body=body)
     print(page["hits"]["total"]["value"], "pages,", len(page["hits"]["hits"]), "different ones")
     for hit in page["hits"]["hits"]:
-        print(hit["_source"]["title"], *(m["_id"] for m in hit["inner_hits"]["duplicates"]["hits"]["hits"]), sep="\n    ")
+        print(
+            hit["_source"]["title"],
+            *(m["_id"] for m in hit["inner_hits"]["duplicates"]["hits"]["hits"]),
+            sep="\n    ",
+        )

@@ -1,7 +1,8 @@
-"""A small site on this machine for the example of Scrapy, with what sites have: every page stands under many addresses.
+"""A small site on this machine for the example of Scrapy: each article has many addresses.
 
 The site is at 127.0.0.1 and its mirror at localhost. Articles of the site have a canonical link and a printer
-version. The mirror has a menu and a cookie banner of its own, and no canonical links. All links bear a session id.
+version. The mirror has a header and a cookie banner of its own, and no canonical links. All links have a
+session id.
 """
 
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -10,13 +11,15 @@ from zlib import crc32
 
 from shinglefold.examples import articles
 
-ARTICLES = {a["id"]: a for a in articles() if a["id"] in ("en-main-elm-1", "en-starter-feed-1", "en-fog-monday-1")}
+ARTICLES = {
+    a["id"]: a for a in articles() if a["id"] in ("en-main-elm-1", "en-starter-feed-1", "en-fog-monday-1")
+}
 
 
 class Page(BaseHTTPRequestHandler):
     """Answers with the home page, ``/ID``, or ``/print/ID``."""
 
-    def do_GET(self) -> None:  # noqa: N802
+    def do_GET(self) -> None:
         """Send one page."""
         folder, _, name = self.path.partition("?")[0].strip("/").rpartition("/")
         mirrored = self.headers["Host"].startswith("localhost")
@@ -33,7 +36,11 @@ class Page(BaseHTTPRequestHandler):
             page = f"{main}<footer>Printed from our site</footer>"
         else:
             head += f'<link rel="canonical" href="/{name}">'
-            page = f'<ul>{menu}</ul>{main}<a href="/print/{name}{session}">Print</a>' if name else f"<ul>{menu}</ul>"
+            page = (
+                f'<ul>{menu}</ul>{main}<a href="/print/{name}{session}">Print</a>'
+                if name
+                else f"<ul>{menu}</ul>"
+            )
         sent = f"<!DOCTYPE html><html><head>{head}</head><body>{page}</body></html>".encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/html; charset=utf-8")
@@ -46,7 +53,7 @@ class Page(BaseHTTPRequestHandler):
 
 
 def start() -> list[str]:
-    """Serve the site until the program ends; return the addresses of the home pages of the site and its mirror."""
+    """Serve the site until the program ends; return the home pages of the site and its mirror."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Page)
     Thread(target=server.serve_forever, daemon=True).start()
     return [f"http://{host}:{server.server_port}/" for host in ("127.0.0.1", "localhost")]

@@ -1,13 +1,17 @@
-"""A backend of django-modelsearch with folded searches; MODELSEARCH_BACKENDS names it. This file is what to copy.
+"""A backend of django-modelsearch with folded searches. MODELSEARCH_BACKENDS names it.
 
-A slice of a result, such as a page of a Paginator, has one object of each group of copies; the object has the keys
-of the others as ``copies``. ``count()``, and results read without a slice, are the engine's own.
+A slice of at most 100 results has one object of each group of copies; its ``copies`` are the keys of the
+others. ``count()``, and results read without a slice, are the engine's own.
 """
 
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from modelsearch.backends.opensearch3 import OpenSearch3Index, OpenSearch3SearchBackend, OpenSearch3SearchResults
+from modelsearch.backends.opensearch3 import (
+    OpenSearch3Index,
+    OpenSearch3SearchBackend,
+    OpenSearch3SearchResults,
+)
 
 from shinglefold import fold, setup
 
@@ -31,7 +35,9 @@ class FoldedResults(OpenSearch3SearchResults):
     """Notes the copies of each object."""
 
     def _get_results_from_hits(self, hits: Iterable[dict[str, Any]]) -> Iterator[Any]:
-        groups = {hit["_id"]: hit["inner_hits"]["duplicates"]["hits"]["hits"] for hit in hits if "inner_hits" in hit}
+        groups = {
+            hit["_id"]: hit["inner_hits"]["duplicates"]["hits"]["hits"] for hit in hits if "inner_hits" in hit
+        }
         for found in super()._get_results_from_hits(hits):
             found.copies = [member["_id"] for member in groups.get(str(found.pk), [])[1:]]
             yield found
