@@ -15,6 +15,12 @@ ARTICLES = {
     a["id"]: a for a in articles() if a["id"] in ("en-main-elm-1", "en-starter-feed-1", "en-fog-monday-1")
 }
 
+COOKIES = """<div id="cookies">We and our 214 partners store information on your device, such as cookies,
+and read it, to show personal advertisements and content, to measure them, and to learn about audiences. You
+may accept all of it, or choose in the settings what we may do, and change your mind at any time by the link
+at the end of each page. Some partners ask for no consent and rely on legitimate interests, to which you may
+object there. <button>Accept all</button> <button>Settings</button></div>"""
+
 
 class Page(BaseHTTPRequestHandler):
     """Answers with the home page, ``/ID``, or ``/print/ID``."""
@@ -30,8 +36,7 @@ class Page(BaseHTTPRequestHandler):
         head = f"<title>{article['title']}</title>"
         main = f"<main><h1>{article['title']}</h1><p>{article['body']}</p></main>" if name else ""
         if mirrored:
-            banner = "<div id='cookies'>We value your privacy. <button>Accept all cookies</button></div>"
-            page = f"{banner}<header>The Mirror of Towns</header>{main}<ul>{menu}</ul>"
+            page = f"{COOKIES}<header>The Mirror of Towns</header>{main}<ul>{menu}</ul>"
         elif folder == "print":
             page = f"{main}<footer>Printed from our site</footer>"
         else:
