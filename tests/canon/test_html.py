@@ -183,7 +183,8 @@ def test_huge_and_deep_pages_take_linear_time(part):
         return time.process_time() - begin
 
     seconds(10)
-    # Four times the page in four times the time; it was sixteen, and minutes. A busy machine may stretch one measurement of three.
+    # Four times the page in four times the time; it was sixteen, and minutes. A busy machine may stretch
+    # one measurement of three.
     assert any(seconds(40_000) < 8 * max(seconds(10_000), 0.2) for _ in range(3))
 
 
