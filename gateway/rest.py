@@ -18,7 +18,7 @@ from shinglefold.errors import IndexMissing
 Result = TypeVar("Result")
 #: Yields ``Call``, ``Read``, ``Send``, ``Work``, ``Tiebreaker``; is sent their answers; returns the result.
 Steps = Generator[Any, Any, Result]
-_log = logging.getLogger("shinglefold.gateway")
+log = logging.getLogger("shinglefold.gateway")
 _collected: ContextVar[list[str] | None] = ContextVar("shinglefold_warnings", default=None)
 
 
@@ -91,7 +91,9 @@ class Operation(NamedTuple):
 
 _OF_ALL = {
     ("_search",): ("search", ("GET", "POST")),
+    ("_search", "template"): ("search_template", ("GET", "POST")),
     ("_msearch",): ("msearch", ("GET", "POST")),
+    ("_msearch", "template"): ("msearch_template", ("GET", "POST")),
     ("_bulk",): ("bulk", ("PUT", "POST")),
     ("_bulk", "stream"): ("bulk_stream", ("PUT", "POST")),
     ("_reindex",): ("reindex", ("POST",)),
@@ -206,7 +208,7 @@ def collect_warnings(messages: list[str]) -> Iterator[None]:
 
 def warn(message: str) -> None:
     """Warn that documents are stored without the fingerprint of their text, and log it."""
-    _log.warning("%s", message)
+    log.warning("%s", message)
     collected = _collected.get()
     if collected is None:
         warnings.warn(message, UserWarning, stacklevel=2)

@@ -1,13 +1,14 @@
 """An engine whose requests are sent upstream with the credentials of the caller they are made for."""
 
 import re
+from asyncio import AbstractEventLoop, get_running_loop
 from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from shinglefold.contracts.engine import AsyncEngine
-from shinglefold.engines import open_async_engine
+from shinglefold.engines import open_async_engine, open_blocking_twin
 from shinglefold.engines.http.product_detection import Detected, detect
 from shinglefold.errors import EngineUnavailable
 from shinglefold.gateway.clients import through_function, with_transport
@@ -20,7 +21,9 @@ from shinglefold.gateway.rest import RestRequest, RestResponse
 CALLER: ContextVar[HttpCaller] = ContextVar("shinglefold_gateway_caller")
 #: Media types of Elasticsearch's client name its generation, and a server of another one refuses them.
 _VENDOR = re.compile(r"application/vnd\.elasticsearch\+(x-ndjson|json)\s*;\s*compatible-with=\d+")
-#: Requests of the engine only read, so its client sends as many at a time as there are callers.
+#: The last parts of paths whose requests read, by whatever method.
+_READING = ("_search", "_msearch", "_mget", "_count", "point_in_time", "_pit")
+#: Its client sends as many at a time as there are callers.
 _CONNECTIONS = 10_000
 
 
@@ -72,7 +75,16 @@ class CallerEngine:
         given = _client(product, list(upstream.connection.urls))
         self._transport = given.transport
         self._client = with_transport(given, through_function(given.transport, None, self._perform))
-        self.engine: AsyncEngine = open_async_engine(self._client)
+        self.awaited: AsyncEngine = open_async_engine(self._client)
+        self._blocking: tuple[AbstractEventLoop, Any] | None = None
+
+    @property
+    def blocking(self) -> Any:  # noqa: ANN401 - an engine
+        """The engine for threads other than that of the running loop, in which it sends."""
+        loop = get_running_loop()
+        if self._blocking is None or self._blocking[0] is not loop:
+            self._blocking = loop, open_blocking_twin(self._client, loop)
+        return self._blocking[1]
 
     async def _perform(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - the clients' own types
         request, call = self._dialect.read(self._transport, args, kwargs, parsed=False)
@@ -81,9 +93,10 @@ class CallerEngine:
             name.lower(): _VENDOR.sub(r"application/\1", str(value)) for name, value in call.headers.items()
         }
         own = {name: value for name, value in caller.headers.items() if name not in headers}
+        safe = request.method in ("GET", "HEAD") or request.path.rpartition("/")[2] in _READING
         try:
             reply = await self._upstream.ask(
-                request.method, target_of(request), caller, {**own, **headers}, request.body, safe=True
+                request.method, target_of(request), caller, {**own, **headers}, request.body, safe=safe
             )
         except UpstreamFailure as failure:
             raise EngineUnavailable(f"{failure}.") from failure

@@ -10,7 +10,7 @@ from shinglefold.gateway.rest import RestRequest, read_lines, read_value, write_
 def with_folding(operation: str, request: RestRequest, *, fold: bool | None) -> RestRequest:
     """Return a search that asks for the engine's own answer (False), or says nothing about folding (None)."""
     try:
-        if operation == "search":
+        if operation in ("search", "search_template"):
             return replace(request, body=_changed(read_value(request.body) or {}, fold))
         lines = [read_value(line) for line in read_lines(request.body or b"")]
     except ValueError:

@@ -3,7 +3,8 @@
 import asyncio
 import contextvars
 import logging
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,6 +12,7 @@ from typing import Any
 
 from shinglefold.api.index_options import IndexOptions
 from shinglefold.errors import ConfigError, EngineUnavailable, MissingExtra, ShinglefoldError
+from shinglefold.gateway.gates import Admit, OpenGates
 from shinglefold.gateway.http.caller_engine import CALLER, CallerEngine, Product, detect_product, target_of
 from shinglefold.gateway.http.folding_wish import with_folding
 from shinglefold.gateway.http.messages import (
@@ -47,9 +49,11 @@ from shinglefold.settings import Settings
 
 _log = logging.getLogger("shinglefold.gateway")
 #: The operations that fail open: the engine answers them as well.
-SEARCHES = ("search", "msearch")
+SEARCHES = ("search", "msearch", "search_template", "msearch_template")
 #: Bodies up to this size are parsed in the event loop, which takes less time than a change of threads.
 _SMALL = 16_384
+#: How many answers to a gate are kept, to find the one that refused.
+_ANSWERS_OF_GATE = 16
 #: Headers of upstream that hold for an answer of the gateway, too.
 _KEPT = frozenset((b"x-opensearch-version", b"x-elastic-product", b"x-opaque-id"))
 
@@ -73,7 +77,7 @@ class _Behind:
     """The engine behind the gateway, and its interceptors: of all searches, and of those that ask."""
 
     product: Product
-    engine: Any
+    engine: CallerEngine
     always: Interceptor
     asked: Interceptor
     indices: KnownIndices
@@ -109,6 +113,7 @@ class Interception:
         self._metrics, self._signers, self._searching = parts.metrics, parts.signers, parts.searching
         self._always = always
         self._behind: _Behind | None = None
+        self._gates = OpenGates()
 
     @property
     def product(self) -> str:
@@ -192,9 +197,9 @@ class Interception:
         if isinstance(found, RestResponse):
             return found
         if self._behind is None:
-            engine = CallerEngine(self._upstream, found.name).engine
+            engine = CallerEngine(self._upstream, found.name)
             always, asked = (
-                Interceptor(engine, AsyncFoldedSearch, self._options, self._settings, always=always)
+                Interceptor(engine.awaited, AsyncFoldedSearch, self._options, self._settings, always=always)
                 for always in (True, False)
             )
             self._behind = _Behind(found, engine, always, asked, KnownIndices(self._options, self._settings))
@@ -233,9 +238,23 @@ class Interception:
                 return await self._signers.run(request.function)
         with self._metrics.stage("engine"):
             if isinstance(request, Call | Read):
-                return await request.on(self._behind.engine)
+                return await request.on(self._behind.engine.awaited)
+            if isinstance(request, Admit):
+                return await self._admit(request, given.caller)
             assert isinstance(request, Send)
             return await self._send(request.request, given)
+
+    async def _admit(self, request: Admit, caller: HttpCaller) -> Any:  # noqa: ANN401 - verdicts
+        assert self._behind is not None
+        # What a gate sends later goes with the credentials of its first caller, and answers nobody.
+        of_gate = HttpCaller(caller.headers, deque(maxlen=_ANSWERS_OF_GATE))
+        token = CALLER.set(of_gate)
+        try:
+            twin = self._behind.engine.blocking
+            return await _in_thread(self._signers.threads, partial(self._gates.admit, twin, request))
+        finally:
+            CALLER.reset(token)
+            caller.replies.extend(of_gate.replies)
 
     async def _send(self, request: RestRequest, given: Intercepted) -> RestResponse:
         target = target_of(request)
@@ -277,7 +296,11 @@ class Interception:
         self._metrics.unfolded(operation)
         self._metrics.failed("unfolded")
         body = response.native.content
-        if not response.failed and operation == "search" and "hits" in response.body.get("hits", ()):
+        if (
+            not response.failed
+            and operation in ("search", "search_template")
+            and "hits" in response.body.get("hits", ())
+        ):
             body = unfolded_page(response.body, {}, "", reason)
         outcome = f"unfolded; reason={header_text(reason)}"
         return Answer(response.status, body, _whole(response.native), given.caller.warnings, outcome)
@@ -338,7 +361,7 @@ def _encoded(body: Any) -> bytes | None:  # noqa: ANN401 - JSON, or bytes of it
     return write_value(body)
 
 
-def _kept_headers(replies: list[Reply]) -> Headers:
+def _kept_headers(replies: Sequence[Reply]) -> Headers:
     """Return the headers of upstream that hold for an answer made of several."""
     if not replies:
         return ()

@@ -4,7 +4,7 @@ import gzip
 import json
 import re
 import zlib
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
@@ -98,7 +98,7 @@ class HttpCaller:
     """
 
     headers: Mapping[str, str]
-    replies: list[Reply] = field(default_factory=list)
+    replies: MutableSequence[Reply] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
 

@@ -10,6 +10,7 @@ from support.gate.store import Source, Store
 from support.servers.choose import in_full
 
 from shinglefold.grouping.gate.protocol.intents import WRITERS
+from shinglefold.grouping.gate.protocol.member import EXISTS
 from shinglefold.grouping.rules import Policy
 
 #: How often a writer of three is interrupted that could go on: each more takes some six times as long.
@@ -170,6 +171,30 @@ def test_one_of_two_changes_to_a_document_and_a_similar_one_is_accepted():
     assert explorer.walk(_check_changed) > 20
 
 
+@pytest.mark.parametrize("creates", [(True, True), (True, False)], ids=["both", "one"])
+def test_a_document_that_is_only_to_be_created_replaces_none(creates):
+    writers = [
+        Newcomer(f"w{number}", (("d0", text),), creates=one)
+        for number, (text, one) in enumerate(zip("xy", creates, strict=True))
+    ]
+
+    def check(store, ended):
+        there = {id_: source["_dedup"]["digest"] for id_, source in accepted(store).items()}
+        told = [verdict for verdicts in ended for verdict in verdicts or ()]
+        if None in ended:
+            return
+        assert told[0].status == "accepted" or told[0].reason == EXISTS
+        assert not (told[0].status == "accepted" and told[0].replaced), "it replaced the other one"
+        if all(creates):
+            assert sorted(one.status for one in told) == ["accepted", "failed"]
+            assert there == {"d0": "x" if told[0].status == "accepted" else "y"}
+        else:
+            # The other one may come first, or replace it.
+            assert there == {"d0": "y"}
+
+    assert Explorer(writers, _REFUSE, Relation(), crashes=1).walk(check) > 20
+
+
 def _check_changed(store, ended):
     there = accepted(store)
     assert _texts(store).count("a") <= 1, "both were let in"
@@ -207,6 +232,11 @@ def test_matching_texts_found_no_two_groups(texts, crashes):
 def test_a_capped_group_never_exceeds_its_limit(most, crashes):
     writers = _writers(["a"], ["a"], ["a"])
     explorer = Explorer(
-        writers, Policy("cap", most=most), Relation(), crashes, late=False, switches=_SWITCHES - crashes
+        writers,
+        Policy("cap", most=most),
+        Relation(),
+        crashes,
+        late=False,
+        switches=max(0, _SWITCHES - 1 - crashes),
     )
     assert explorer.walk(_check_capped(explorer)) > 5
