@@ -92,7 +92,8 @@ def _transport_class(kind: type) -> type:
     return _classes.setdefault(kind, type(kind.__name__, (kind,), members))
 
 
-def _transport(given: Any, door: Any, perform: Any) -> Any:  # noqa: ANN401 - the clients' own types
+def through_function(given: Any, door: Any, perform: Any) -> Any:  # noqa: ANN401 - the clients' own types
+    """Return a transport that sends by ``perform`` and shares all else with the given one."""
     made: Any = object.__new__(_transport_class(type(given)))
     made.__dict__ = given.__dict__
     made.shinglefold_door, made.shinglefold_perform = door, perform
@@ -118,7 +119,7 @@ def _copy(part: Any, replaced: dict[int, Any]) -> Any:  # noqa: ANN401 - the cli
     return made
 
 
-def _with_transport(client: Any, transport: Any) -> Any:  # noqa: ANN401 - the clients' own types
+def with_transport(client: Any, transport: Any) -> Any:  # noqa: ANN401 - the clients' own types
     """Return a copy of a client that sends through another transport."""
     return _copy(client, {id(client.transport): transport})
 
@@ -133,12 +134,14 @@ class _ClientDoor:
         self.given, self._transport = given, given.transport
         opensearch = product_of_client(given) == "opensearch"
         self._dialect: Dialect = OpenSearchDialect() if opensearch else ElasticsearchDialect()
-        self._beneath = _with_transport(given, _transport(self._transport, None, self._perform_for_caller))
+        self._beneath = with_transport(
+            given, through_function(self._transport, None, self._perform_for_caller)
+        )
         if hasattr(self._beneath, "_ignore_status"):
             self._beneath._ignore_status = ()  # noqa: SLF001 - the engine wants to see errors
         self.engine = type(self).opened(self._beneath)
         self._interceptor = Interceptor(self.engine, self.kind, options, load_settings(), always=always)
-        self.client = _with_transport(given, _transport(self._transport, self, self.perform))
+        self.client = with_transport(given, through_function(self._transport, self, self.perform))
 
     def perform(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         """Answer a request in place of the transport."""
@@ -150,7 +153,7 @@ class _ClientDoor:
 
     def plain(self, client: Any) -> Any:  # noqa: ANN401 - the clients' own types
         """Return the plain client behind a folded one, or behind one with other options."""
-        return self.given if client is self.client else _with_transport(client, self._transport)
+        return self.given if client is self.client else with_transport(client, self._transport)
 
     def _begin(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Steps[Any], Caller] | None:
         """Return the steps that answer a request, and its caller; None if it passes.
