@@ -14,6 +14,7 @@ from shinglefold.gateway.rest import (
     RestResponse,
     Steps,
     Work,
+    ends_with_newline,
     failure,
     read_documents,
     read_lines,
@@ -171,10 +172,10 @@ class SignedBulks:
             assert index is not None
             documents = [(item, document) for item in group if (document := _source(item)) is not None]
             outcomes = yield Work(partial(index.sign, [(item.id, document) for item, document in documents]))
-            for (item, _), outcome in zip(documents, outcomes, strict=True):
+            for (item, document), outcome in zip(documents, outcomes, strict=True):
                 if not _is_final(item, outcome):
                     check_document(outcome, item.name, item.id)
-                    item.lines = [item.lines[0], source_of(outcome)]
+                    item.lines = [item.lines[0], source_of(outcome, item.lines[1], document)]
 
     def _send(self, request: RestRequest, items: Sequence[BulkItem], *, begun: bool) -> Steps[RestResponse]:
         """Send actions, those that met a conflict again; return the response to the first request.
@@ -273,6 +274,8 @@ def _parse(operation: Operation, request: RestRequest) -> list[BulkItem] | None:
     items: list[BulkItem] = []
     try:
         lines = iter(read_lines(request.body or b""))
+        if not ends_with_newline(request.body):
+            return None
         for line in lines:
             ((verb, metadata),) = read_value(line).items()
             given = [line] if verb == "delete" else [line, next(lines)]
@@ -307,11 +310,12 @@ def _prepare(items: Sequence[BulkItem]) -> None:
 
 
 def _source(item: BulkItem) -> Any:  # noqa: ANN401 - JSON
-    """Return what is sent with an action; None if it is not JSON, which the engine refuses itself."""
+    """Return what is sent with an action; None if it is no JSON object, which the engine refuses itself."""
     try:
-        return read_value(item.lines[1])
+        found = read_value(item.lines[1])
     except ValueError:
         return None
+    return found if isinstance(found, Mapping) else None
 
 
 def _is_final(item: BulkItem, outcome: Outcome | str) -> bool:

@@ -14,6 +14,7 @@ from shinglefold.gateway.rest import (
     RestResponse,
     Steps,
     Tiebreaker,
+    ends_with_newline,
     failure,
     read_lines,
     read_value,
@@ -111,7 +112,7 @@ class FoldedSearches:
             wishes = [self._wish(body, {**request.parameters, **header}) for header, body in pairs]
         except (ValueError, TypeError, AttributeError):
             return None
-        if not any(wish is not None for wish in wishes):
+        if not any(wish is not None for wish in wishes) or not ends_with_newline(request.body):
             return None
         yield from self._find_tiebreaker()
         own = {name: request.parameters[name] for name in _OF_EACH if name in request.parameters}

@@ -13,17 +13,39 @@ from urllib.parse import quote, urlencode
 
 import pytest
 from support.distinct import index_documents_that_differ
-from support.gateway.raw import Connection, Request
-from support.gateway.reads import FORMS, OPERATIONS, Row
-from support.gateway.running import gateway_before
-from support.gateway.sameness import unlike
-from support.gateway.writes import BULKS, DOCUMENTS
+from support.gateway import running_gateway
+from support.rest.raw import Connection, Request
+from support.rest.reads import FORMS, OPERATIONS, Row
+from support.rest.sameness import unlike
+from support.rest.writes import BULKS, DOCUMENTS
 from support.servers.admin import ask
 
 import shinglefold
 
-#: What is not the same, and why; docs/gateway.md tells it. By the row: a part of what is told of it.
-DIFFERENCES: Mapping[str, tuple[str, str]] = MappingProxyType({})
+#: The gateway says what it did not sign.
+_WARNED = "header warning: None became '299 shinglefold"
+#: The gateway refuses a document itself, in the engine's shape, and without what only the engine knows.
+_REFUSED = ("illegal_argument_exception", "header x-opensearch-version")
+#: What is not the same where an index has a recipe, and why; docs/gateway.md has the same list. By the row:
+#: parts of what is told of it. Where no index has one, nothing differs.
+DIFFERENCES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        # Answers to signed writes are read, so they are in JSON; those that name a format keep it.
+        "document: accept yaml": ("application/yaml", "body '---"),
+        # Half of a surrogate pair is no character: it is stored as U+FFFD, as by `shinglefold index`.
+        "document: half a pair": ("\\ud83d",),
+        "document: a metadata field": _REFUSED,
+        # What the server changes, or makes of a script, has another text than the one that was signed.
+        "document: a missing pipeline": (_WARNED,),
+        "document: update by a script": (_WARNED,),
+        "document: reindex": (_WARNED,),
+        "bulk: a missing pipeline": (_WARNED,),
+        "bulk: a script": (_WARNED,),
+        # The answer to updates is put together of several ones, for which all of each is needed.
+        "bulk: filter_path": ('body \'{"errors"',),
+        "bulk: filter_path of ids": ('body \'{"items"',),
+    }
+)
 READS = {**{f"form: {name}": row for name, row in FORMS.items()}, **OPERATIONS}
 WRITES = {
     **{f"document: {name}": row for name, row in DOCUMENTS.items()},
@@ -47,8 +69,9 @@ class Places:
 
 
 @pytest.fixture(scope="module")
-def gateway(server) -> Iterator[str]:
-    with gateway_before(server.url) as running:
+def gateway(server, tmp_path_factory) -> Iterator[str]:
+    log = tmp_path_factory.mktemp("gateway") / "log"
+    with running_gateway(log, server.url, options=("--workers", "1")) as running:
         yield running.url
 
 

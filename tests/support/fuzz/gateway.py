@@ -10,7 +10,7 @@ from itertools import count
 from urllib.parse import urlsplit
 
 from support.fuzz.hostile_requests import KINDS
-from support.gateway.raw import Connection, Request
+from support.rest.raw import Connection, Request
 
 #: Seconds that a connection may stay open once nothing more is sent.
 _PATIENCE = 20.0

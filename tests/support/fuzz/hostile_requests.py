@@ -14,9 +14,9 @@ from functools import cache
 from typing import NamedTuple
 
 from support.fuzz.spoil import spoil_bytes, spoil_json
-from support.gateway.raw import Request
-from support.gateway.reads import FORMS, OPERATIONS
-from support.gateway.writes import BULKS, DOCUMENTS, PAGE
+from support.rest.raw import Request
+from support.rest.reads import FORMS, OPERATIONS
+from support.rest.writes import BULKS, DOCUMENTS, PAGE
 
 _HOST = "gateway"
 _HEAD = b"Host: gateway\r\nContent-Type: application/json\r\n"

@@ -9,7 +9,7 @@ takes a value of the answer before it for those behind it, such as the id of a s
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from support.gateway.raw import Request
+from support.rest.raw import Request
 
 Step = Request | tuple[str, str]
 Row = Request | Sequence[Step]

@@ -5,8 +5,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from support.gateway.raw import Request
-from support.gateway.reads import Row, get, headers, post
+from support.rest.raw import Request
+from support.rest.reads import Row, get, headers, post
 
 TEXT = "The ferry to the island leaves at noon and at six, and from May on it runs on Sundays, too, said the port."
 OTHER = "The town hall was painted yellow last week, which some of its neighbours like, and others do not like at all."

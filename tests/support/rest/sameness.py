@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from support.gateway.raw import Answer
+from support.rest.raw import Answer
 
 #: Numbers and names that differ from one request to the next, as JSON and as YAML.
 _NOISE = tuple(
@@ -63,7 +63,11 @@ def unlike(
         if one != other and not name.startswith(_OWN):
             yield f"header {name}: {one!r} became {other!r}"
     # A document has a fingerprint more.
-    if method == "HEAD" and exact and direct.headers.get("content-length") != through.headers.get("content-length"):
+    if (
+        method == "HEAD"
+        and exact
+        and direct.headers.get("content-length") != through.headers.get("content-length")
+    ):
         yield f"length {direct.headers.get('content-length')} became {through.headers.get('content-length')}"
     one, other = without_noise(direct.text, names[0]), without_noise(through.text, names[1])
     if one != other and (exact or _read(one) != _read(other)):
