@@ -4,13 +4,19 @@ import random
 import socket
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from http.client import HTTPException
 from itertools import count
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from support.fuzz.hostile_requests import KINDS
+from support.gateway import running_gateway
 from support.rest.raw import Connection, Request
+from support.servers.admin import ask
+
+import shinglefold
 
 #: Seconds that a connection may stay open once nothing more is sent.
 _PATIENCE = 20.0
@@ -109,6 +115,33 @@ class GatewayTarget:
             time.sleep(0.01)
         if connection is not None:
             connection.close()
+
+
+@contextmanager
+def hostile_requests(server: str, log: Path) -> Iterator[GatewayTarget]:
+    """Run a gateway in front of a server with an index, to throw requests at; in the end it must be well."""
+    index = "shinglefold-test-fuzz"
+    closed = {"persistent": {"action.auto_create_index": "false"}}
+    ask(server, "DELETE", f"/{index}?ignore_unavailable=true")
+    ask(
+        server,
+        "PUT",
+        f"/{index}",
+        {"mappings": {"properties": {"title": {"type": "text"}, "body": {"type": "text"}}}},
+    )
+    shinglefold.setup(server, index, text=["title", "body"], languages=[])
+    # Names made by chance are not to become indices.
+    ask(server, "PUT", "/_cluster/settings", closed)
+    try:
+        with running_gateway(log, server, options=("--workers", "1")) as gateway:
+            target = GatewayTarget(gateway.url, index)
+            yield target
+            target.end()
+            assert gateway.stop() == 0
+            assert "Traceback" not in log.read_text()
+    finally:
+        ask(server, "PUT", "/_cluster/settings", {"persistent": {"action.auto_create_index": None}})
+        ask(server, "DELETE", f"/{index}?ignore_unavailable=true")
 
 
 def _around(received: bytes, fault: bytes) -> bytes:
