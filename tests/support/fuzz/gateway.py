@@ -21,7 +21,7 @@ import shinglefold
 #: Seconds that a connection may stay open once nothing more is sent.
 _PATIENCE = 20.0
 #: Seconds that a whole request may wait for an answer before its connection is ended.
-_WAITED = 0.3
+_WAITED = 0.1
 _SECRET = "secret-of-another-caller"
 _FAULTS = (b"Traceback", b"in the gateway", _SECRET.encode(), b"\r\n\r\nInternal Server Error")
 
@@ -85,7 +85,8 @@ class GatewayTarget:
                     with suppress(TimeoutError):
                         received += connection.recv(1 << 20)
                     connection.settimeout(_PATIENCE)
-                connection.shutdown(socket.SHUT_WR)
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_WR)
                 begun = time.monotonic()
                 while part := connection.recv(1 << 20):
                     received += part
