@@ -359,6 +359,29 @@ def test_always_and_the_prefix_of_the_gateway(kit, tmp_path):
         assert "secret" not in gateway.log.read_text()
 
 
+def test_the_gate_of_an_index_and_its_wish_to_be_folded_hold(kit, gateway, new_index):
+    if kit.awaited:
+        return
+    index = new_index(MAPPINGS)
+    shinglefold.setup(kit.server.url, index, text=["title", "body"], languages=[], gate="refuse", fold=True)
+    url = f"{gateway.url}/{index}"
+    status, _, answer = ask(f"{url}/_doc/1?refresh=true", "PUT", {"title": TEXT})
+    assert (status, json.loads(answer)["result"]) == (201, "created")
+    status, _, answer = ask(f"{url}/_doc", "POST", {"title": f"{TEXT} Heute."})
+    error = json.loads(answer)["error"]
+    assert (status, error["type"], error["like"]["_id"]) == (409, "near_duplicate_exception", "1")
+    lines = [{"index": {}}, {"title": f"{TEXT} Ja."}, {"create": {"_id": "2"}}, {"title": OTHER}]
+    bulk = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+    _, _, answer = ask(f"{url}/_bulk?refresh=true", "POST", bulk)
+    items = [next(iter(item.values())) for item in json.loads(answer)["items"]]
+    assert [item["status"] for item in items] == [409, 201]
+    _, headers, answer = ask(f"{url}/_search", "POST", {"query": {"match_all": {}}})
+    assert (headers["x-shinglefold"], json.loads(answer)["dedup"]["groups"]) == ("folded", 2)
+    _, headers, answer = ask(f"{url}/_search", "POST", {"size": 1}, x_shinglefold_fold="false")
+    assert "x-shinglefold" not in headers
+    assert "dedup" not in json.loads(answer)
+
+
 def test_callers_at_the_same_time_get_their_own_answers(kit, gateway):
     if kit.awaited:
         return
