@@ -23,7 +23,7 @@ from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import is_placeholder, without_fingerprint
 from shinglefold.registry import check_versions
 from shinglefold.rerank.engine_calls import Call
-from shinglefold.rerank.index_recipes import VALID_SECONDS, index_names
+from shinglefold.rerank.index_recipes import index_names, is_valid
 from shinglefold.runtime.recent import RecentlyUsed
 from shinglefold.settings import Settings
 
@@ -163,7 +163,7 @@ class KnownIndices:
     def folds(self, index: str, headers: Mapping[str, str]) -> Steps[bool]:
         """Return whether all of the indices that have a recipe note that searches are folded unasked."""
         caller = index, credentials(headers)
-        if monotonic() - (self._unread.get(caller) or float("-inf")) < VALID_SECONDS:
+        if is_valid(self._unread.get(caller) or 0.0):
             return False
         try:
             found = yield from self._searched(index)
@@ -179,11 +179,12 @@ class KnownIndices:
 
     def _searched(self, index: str) -> Steps[Mappings]:
         when, known = self._mappings.get(index) or (0.0, {})
-        if monotonic() - when > VALID_SECONDS:
+        if not is_valid(when):
+            when = monotonic()
             known = (yield from self._read(index)) or {}
             # One caller may not be allowed to read them, and another one may.
             if known:
-                self._mappings.put(index, (monotonic(), known))
+                self._mappings.put(index, (when, known))
         return known
 
     def target(self, name: str, headers: Mapping[str, str]) -> Steps[SignedIndex | None]:
@@ -194,8 +195,9 @@ class KnownIndices:
                 means several indices of different recipes.
         """
         when, known = self._targets.get(name) or (0.0, None)
-        if monotonic() - when <= VALID_SECONDS:
+        if is_valid(when):
             return known
+        when = monotonic()
         found = yield from self._read(name)
         own = yield from self._written_mappings(name, found, headers)
         recipe = self._common_recipe(name, own)
@@ -204,7 +206,7 @@ class KnownIndices:
         made = None if recipe is None else self._signed_index(name, recipe, stored_in)
         if found:
             # A missing index may be set up by the time of the next request.
-            self._targets.put(name, (monotonic(), made))
+            self._targets.put(name, (when, made))
         return made
 
     def _signed_index(self, name: str, recipe: Recipe, stored_in: str) -> SignedIndex:

@@ -26,7 +26,7 @@ from shinglefold.rerank.explanation import PassageTexts, shown_fields
 from shinglefold.rerank.fold.clustering import folding_of
 from shinglefold.rerank.fold.leader_groups import GroupByLeader, leader_groups
 from shinglefold.rerank.index_knowledge import IndexFacts, IndexKnowledge, Outdated, Unfoldable
-from shinglefold.rerank.index_recipes import VALID_SECONDS, SchemeOf
+from shinglefold.rerank.index_recipes import SchemeOf, is_valid
 from shinglefold.rerank.page.native import GroupCoverage, NativeTarget, native_page
 from shinglefold.rerank.page.response import KEY, answer_page
 from shinglefold.rerank.page.strategies import WindowStrategies, begin_cursor, read_page
@@ -247,7 +247,7 @@ class SearchSteps(Generic[Driven]):
         definition = facts.pipeline if given is None else given
         if isinstance(given, str):
             when, known = self._pipelines.get(given) or (0.0, None)
-            if known is None or monotonic() - when > VALID_SECONDS:
+            if known is None or not is_valid(when):
                 known = yield Call("search_pipeline", ("", given))
                 self._pipelines.put(given, (monotonic(), known))
             definition = known

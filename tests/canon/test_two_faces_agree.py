@@ -34,7 +34,7 @@ def assert_agreement(canonicalizer: Canonicalizer, batch: Sequence[str]) -> int:
 
 
 def test_on_generated_texts(canonicalizer):
-    parts = [texts(2_000, seed) for seed in range(5 if in_full() else 1)]
+    parts = [texts(2_000, seed) for seed in range(2 if in_full() else 1)]
     assert sum(assert_agreement(canonicalizer, list(part)) for part in parts) > 10_000 * len(parts)
 
 
@@ -53,11 +53,11 @@ def test_on_any_unicode(canonicalizer, batch):
 
 @pytest.mark.corpus
 @pytest.mark.parametrize("name", ["libreoffice-ru", "libreoffice-zh-cn", "gnome-uk"])
-def test_on_every_line_of_the_corpora(
+def test_on_a_third_of_the_corpora(
     canonicalizer: Canonicalizer, corpus: Callable[[str], Iterator[dict[str, str]]], name: str
 ):
     pages = [strip_html(p["body"]) if p["format"] == "html" else p["body"] for p in corpus(name)]
-    assert assert_agreement(canonicalizer, list(_without_what_came_before(pages))) > 60_000
+    assert assert_agreement(canonicalizer, list(_without_what_came_before(pages[::3]))) > 20_000
 
 
 def _without_what_came_before(pages: Sequence[str]) -> Iterator[str]:

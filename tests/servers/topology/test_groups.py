@@ -19,6 +19,9 @@ from shinglefold.grouping.report import make_report
 from shinglefold.rerank import FoldedSearch, FoldOptions
 from shinglefold.rerank.similar import SimilarOptions, SimilarSearch
 
+# On all servers the layouts are those of test_trials.
+pytestmark = pytest.mark.newest
+
 #: Pages of the scheme, as auto mode wants them.
 PAGES = [SPECS[number] for number in USUAL]
 COUNT = len(PAGES)

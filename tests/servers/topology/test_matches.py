@@ -15,6 +15,9 @@ from shinglefold.ingest.writing.worker_pool import process_block
 from shinglefold.registry import make_scheme
 from shinglefold.rerank.matching import MatchOptions, MatchSearch
 
+# On all servers the layouts are those of test_trials.
+pytestmark = pytest.mark.newest
+
 COPIED = make()
 IDS = list(COPIED.documents)
 ALL = MatchOptions(size=100)
