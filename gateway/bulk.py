@@ -15,6 +15,7 @@ from shinglefold.gateway.rest import (
     RestResponse,
     Steps,
     Work,
+    ends_with_newline,
     failure,
     read_documents,
     read_lines,
@@ -197,13 +198,13 @@ class SignedBulks:
             assert index is not None
             documents = [(item, document) for item in group if (document := _source(item)) is not None]
             outcomes = yield Work(partial(index.sign, [(item.id, document) for item, document in documents]))
-            for (item, _), outcome in zip(documents, outcomes, strict=True):
+            for (item, document), outcome in zip(documents, outcomes, strict=True):
                 if _is_final(item, outcome):
                     continue
                 assert isinstance(outcome, Outcome)
                 check_document(outcome, item.name, item.id)
                 if not index.gated:
-                    item.lines = [item.lines[0], source_of(outcome)]
+                    item.lines = [item.lines[0], source_of(outcome, item.lines[1], document)]
                 elif why := unkept(index, item.metadata, parameters):
                     item.refuse(why)
                 else:
@@ -328,6 +329,8 @@ def _parse(operation: Operation, request: RestRequest) -> list[BulkItem] | None:
     items: list[BulkItem] = []
     try:
         lines = iter(read_lines(request.body or b""))
+        if not ends_with_newline(request.body):
+            return None
         for line in lines:
             ((verb, metadata),) = read_value(line).items()
             given = [line] if verb == "delete" else [line, next(lines)]
@@ -380,11 +383,12 @@ def _sign_again(request: RestRequest, items: Sequence[BulkItem]) -> Steps[None]:
 
 
 def _source(item: BulkItem) -> Any:  # noqa: ANN401 - JSON
-    """Return what is sent with an action; None if it is not JSON, which the engine refuses itself."""
+    """Return what is sent with an action; None if it is no JSON object, which the engine refuses itself."""
     try:
-        return read_value(item.lines[1])
+        found = read_value(item.lines[1])
     except ValueError:
         return None
+    return found if isinstance(found, Mapping) else None
 
 
 def _broken(item: BulkItem, error: Exception) -> JSON:

@@ -174,6 +174,11 @@ def read_lines(body: bytes | str) -> list[bytes]:
     return [line for line in given.split(b"\n") if line.strip()]
 
 
+def ends_with_newline(body: Any) -> bool:  # noqa: ANN401 - as it came
+    """Return whether a body of several JSON values is complete; engines refuse one that may be cut off."""
+    return not isinstance(body, bytes | str) or body[-1:] in (b"\n", "\n")
+
+
 def failure(reason: str, status: int = 400, kind: str = "illegal_argument_exception") -> JSON:
     """Return the body of a refusal in the engines' shape."""
     cause = {"type": kind, "reason": reason}

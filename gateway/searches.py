@@ -14,6 +14,7 @@ from shinglefold.gateway.rest import (
     RestResponse,
     Steps,
     Tiebreaker,
+    ends_with_newline,
     failure,
     path_of,
     read_lines,
@@ -212,7 +213,7 @@ class FoldedSearches:
             parameters = {**request.parameters, **one.header}
             one.wish = yield from self._wish(one.index, one.body, parameters, request.headers)
         chosen = [place for place, one in enumerate(searches) if one.wish]
-        if not any(one.changes for one in searches):
+        if not any(one.changes for one in searches) or not ends_with_newline(request.body):
             return None
         yield from self._find_tiebreaker()
         own = {name: request.parameters[name] for name in _OF_EACH if name in request.parameters}

@@ -62,6 +62,9 @@ class SignedWrites:
         except ValueError:
             warn(f"a document for {name!r} is not JSON: if the engine takes it, it has no fingerprint")
             return None
+        if not isinstance(document, Mapping):
+            # The engine refuses it in its own words.
+            return None
         check_pipeline(request.parameters, name)
         (outcome,) = yield Work(partial(index.sign, [(id_, document)]))
         answer = _refused(outcome, name, id_)
@@ -71,7 +74,7 @@ class SignedWrites:
             if index.gated:
                 answer = yield from _admitted(index, operation, request, outcome)
             else:
-                answer = yield from send(replace(request, body=source_of(outcome)))
+                answer = yield from send(replace(request, body=source_of(outcome, request.body, document)))
         return answer
 
     def update(self, operation: Operation, request: RestRequest) -> Steps[RestResponse | None]:
@@ -204,10 +207,27 @@ def _sent(request: RestRequest) -> Steps[tuple[RestResponse, bool]]:
     return answer, answer.status == _CONFLICT
 
 
-def source_of(outcome: Outcome) -> bytes:
-    """Return the source of a signed document as JSON."""
+def source_of(outcome: Outcome, given: Any = None, parsed: Any = None) -> bytes:  # noqa: ANN401 - JSON
+    """Return the source of a signed document as JSON.
+
+    A document to which only the fingerprint was added keeps its bytes. So the engine sees what a parser
+    loses: keys that are there twice, which it refuses, and how numbers are written.
+
+    Args:
+        given, parsed: the document as it came, and what was read of it.
+    """
     document = outcome.document or {}
-    return write_value({name: value for name, value in document.items() if name not in ("_id", "_index")})
+    source = {name: value for name, value in document.items() if name not in ("_id", "_index")}
+    if isinstance(given, bytes) and isinstance(parsed, Mapping) and parsed:
+        added = {name: value for name, value in source.items() if name not in parsed}
+        kept = len(source) == len(parsed) + len(added) and all(
+            source[name] == parsed[name] for name in parsed
+        )
+        text = given.strip()
+        # Others are in UTF-16, or begin with a byte order mark.
+        if added and kept and text[:1] + text[-1:] == b"{}" and b"\0" not in text:
+            return text[:-1] + b"," + write_value(added)[1:]
+    return write_value(source)
 
 
 def _refused(outcome: Outcome | str, index: str, id_: str | None) -> RestResponse | None:

@@ -13,7 +13,7 @@ def with_folding(operation: str, request: RestRequest, *, fold: bool | None) -> 
         if operation in ("search", "search_template"):
             return replace(request, body=_changed(read_value(request.body) or {}, fold))
         lines = [read_value(line) for line in read_lines(request.body or b"")]
-    except ValueError:
+    except (ValueError, RecursionError):
         return request
     changed = [_changed(line, fold) if place % 2 else line for place, line in enumerate(lines)]
     return replace(request, body=b"".join(write_value(line) + b"\n" for line in changed))

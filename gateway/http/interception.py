@@ -140,6 +140,9 @@ class Interception:
         refused, reason = None, str(error)
         if isinstance(error, ShinglefoldError):
             refused = _refused(error, given)
+        elif isinstance(error, RecursionError):
+            reason = "the JSON is nested too deeply for the gateway: send it flatter"
+            refused = None if operation in SEARCHES else refusal(400, reason)
         else:
             _log.error("a fault in the gateway", exc_info=error, extra={"fields": {"operation": operation}})
             reason = f"a fault in the gateway ({type(error).__name__}), which its log shows"

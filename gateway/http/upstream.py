@@ -24,6 +24,9 @@ except ModuleNotFoundError as _error:
 _DOWN_SECONDS = 5.0
 #: Bytes of a line of headers: engines send long warnings.
 _LONGEST_HEADER = 65_536
+#: Bytes of a first line and of headers that engines always take; their limits are 4096 and 8192 or more. To a
+#: longer head they answer 400, and then read nothing more on that connection, which others would wait for.
+_SHORT_LINE, _SHORT_HEAD = 3_000, 6_000
 #: Headers that aiohttp would add.
 _AUTOMATIC = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
 
@@ -92,16 +95,21 @@ class Upstream:
         self._timeout = aiohttp.ClientTimeout(
             total=None, sock_connect=connect_seconds, sock_read=read_seconds
         )
-        self._session: aiohttp.ClientSession | None = None
+        self._sessions: dict[bool, aiohttp.ClientSession] = {}
 
-    @property
-    def session(self) -> aiohttp.ClientSession:
-        """The open session; it is made at first use, in the loop that uses it."""
-        if self._session is None or self._session.closed:
+    def _session(self, *, reuses: bool) -> aiohttp.ClientSession:
+        """Return the open session; it is made at first use, in the loop that uses it.
+
+        Args:
+            reuses: whether its connections serve one request after the other.
+        """
+        found = self._sessions.get(reuses)
+        if found is None or found.closed:
             tls = any(url.startswith("https:") for url in self.connection.urls)
-            self._session = aiohttp.ClientSession(
+            kept: dict[str, Any] = {"keepalive_timeout": 15} if reuses else {"force_close": True}
+            found = self._sessions[reuses] = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(
-                    limit=0, ssl=tls_context(self.connection) if tls else True, keepalive_timeout=15
+                    limit=0, ssl=tls_context(self.connection) if tls else True, **kept
                 ),
                 # Cookies of one caller must not go with the requests of another.
                 cookie_jar=aiohttp.DummyCookieJar(),
@@ -112,12 +120,12 @@ class Upstream:
                 max_line_size=_LONGEST_HEADER,
                 max_field_size=_LONGEST_HEADER,
             )
-        return self._session
+        return found
 
     async def close(self) -> None:
         """Close the connections."""
-        if self._session is not None:
-            await self._session.close()
+        for session in self._sessions.values():
+            await session.close()
 
     async def open(
         self,
@@ -199,14 +207,16 @@ class Upstream:
         *,
         again: bool,
     ) -> aiohttp.ClientResponse:
+        head = sum(len(name) + len(value) for name, value in headers.items())
+        session = self._session(reuses=len(str(url)) <= _SHORT_LINE and head <= _SHORT_HEAD)
         try:
-            return await self.session.request(method, url, headers=headers, data=data, allow_redirects=False)
+            return await session.request(method, url, headers=headers, data=data, allow_redirects=False)
         except aiohttp.ServerDisconnectedError:
             # An idle connection was closed at the other end in the very moment.
             if not again:
                 raise
             await asyncio.sleep(0)
-            return await self.session.request(method, url, headers=headers, data=data, allow_redirects=False)
+            return await session.request(method, url, headers=headers, data=data, allow_redirects=False)
 
     def _in_turn(self) -> Iterator[_Node]:
         """Yield the addresses, beginning with another one each time; those that are down come last."""
