@@ -62,8 +62,7 @@ def kit(request, server, engine, places):
     own = fold(given)
     yield SimpleNamespace(
         client=wrapped(own), plain=wrapped(given), folded=own, given=given, names=places, sites=places.sites,
-        product=product, errors=errors(product), awaited=awaited, url=server.url,
-        engine=engine, loop=loop, wrapped=wrapped,
+        product=product, errors=errors(product), awaited=awaited, engine=engine, loop=loop, wrapped=wrapped,
         of=lambda name: f"{request.param}-{name}",
     )  # fmt: skip
     wrapped(given).close()
@@ -321,25 +320,6 @@ def test_an_index_without_a_recipe_is_answered_as_by_the_plain_client(kit):
         ]
 
     assert list(map(plain, everything(kit.client))) == list(map(plain, everything(kit.plain)))
-
-
-def test_a_setup_and_a_removal_hold_at_once(kit, new_index):
-    # Where a framework makes its index with the first write, the client knows it without a recipe.
-    name = new_index(MAPPINGS)
-
-    def write() -> tuple[bool, bool]:
-        document = {"title": TEXT, "body": TEXT}
-        kit.client.index(index=name, id="a", body=document, refresh=True)
-        kit.client.bulk(body=[{"index": {"_index": name, "_id": "b"}}, document], refresh=True)
-        page = search(kit.client, name, {"query": {"match_all": {}}, "ext": {"dedup": {}}})
-        sources = [kit.engine.get(name, one)["_source"] for one in "ab"]
-        return all(FIELD in source for source in sources), page["dedup"]["mode"] == "window"
-
-    assert write() == (False, False)
-    shinglefold.setup(kit.folded if not kit.awaited else kit.url, name, text=["title", "body"], languages=[])
-    assert write() == (True, True)
-    shinglefold.remove(kit.url, name)
-    assert write() == (False, False)
 
 
 def test_documents_are_those_of_index(kit):
