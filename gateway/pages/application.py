@@ -19,11 +19,11 @@ from starlette.routing import Route
 
 from shinglefold.api import FoldedIndex
 from shinglefold.errors import ConfigError, EngineError, IndexMissing, InputError, ShinglefoldError
+from shinglefold.gateway.pages import adviser_page, compare_page, groups_page, recipe_page, search_page
 from shinglefold.gateway.pages.guard import LOOPBACK, Guard
 from shinglefold.gateway.pages.messages import LANGUAGES, Messages, chosen_language
 from shinglefold.gateway.pages.parameters import Parameters, address
-from shinglefold.gateway.pages.search_page import PARAMETERS as SEARCH
-from shinglefold.gateway.pages.search_page import search_json
+from shinglefold.gateway.pages.shared import Shared, without_backquotes
 
 _LOGGER = logging.getLogger(__name__)
 _MEDIA = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
@@ -43,17 +43,29 @@ class _Page:
 
     name: str
     parameters: tuple[str, ...]
-    make: Callable[[FoldedIndex, Parameters], dict[str, Any]]
+    make: Callable[[Shared, Parameters], dict[str, Any]]
 
     @property
     def path(self) -> str:
         return "/" if self.name == "search" else f"/{self.name}"
 
 
-_PAGES = (_Page("search", SEARCH, search_json),)
+_PAGES = (
+    _Page("search", search_page.PARAMETERS, search_page.search_json),
+    _Page("groups", groups_page.PARAMETERS, groups_page.groups_json),
+    _Page("compare", compare_page.PARAMETERS, compare_page.compare_json),
+    _Page("adviser", adviser_page.PARAMETERS, adviser_page.adviser_json),
+    _Page("recipe", recipe_page.PARAMETERS, recipe_page.recipe_json),
+)
 
 
-def pages_app(index: FoldedIndex, *, hosts: Collection[str] | None = LOOPBACK, token: str = "") -> Starlette:
+def pages_app(
+    index: FoldedIndex,
+    *,
+    hosts: Collection[str] | None = LOOPBACK,
+    token: str = "",
+    complete: Callable[[str], str] = without_backquotes,
+) -> Starlette:
     """Return an ASGI application with the pages of an index; mount it under any prefix.
 
     Args:
@@ -61,8 +73,9 @@ def pages_app(index: FoldedIndex, *, hosts: Collection[str] | None = LOOPBACK, t
         hosts: the names that a request may be addressed to, without a port; None for any.
         token: what a browser must give as a password; "" for none. Without one, whoever reaches the
             application reads every document of the index.
+        complete: completes the commands in a message, which stand between backquotes there.
     """
-    site = _Site(index)
+    site = _Site(index, complete)
     routes = [Route(page.path, partial(site.answer, page), methods=["GET"]) for page in _PAGES]
     return Starlette(
         routes=[*routes, Route("/static/{name}", site.static_file, methods=["GET"])],
@@ -74,8 +87,8 @@ def pages_app(index: FoldedIndex, *, hosts: Collection[str] | None = LOOPBACK, t
 class _Site:
     """The pages of one index."""
 
-    def __init__(self, index: FoldedIndex) -> None:
-        self._index = index
+    def __init__(self, index: FoldedIndex, complete: Callable[[str], str]) -> None:
+        self._shared = Shared(index, complete)
         self._files = {
             one.name: one.read_bytes()
             for one in files(__package__).joinpath("static").iterdir()
@@ -99,7 +112,7 @@ class _Site:
         """Answer a request for a page."""
         try:
             given = Parameters(request.query_params, page.parameters)
-            made = {"index": self._index.name, **page.make(self._index, given)}
+            made = {"index": self._shared.index.name, **page.make(self._shared, given)}
             return self._written(request, page.name, made)
         except ShinglefoldError as error:
             status = next(status for kind, status in _STATUS if isinstance(error, kind))
@@ -127,8 +140,8 @@ class _Site:
         return self._error(request, "", status, "NotFound", message)
 
     def _error(self, request: Request, page: str, status: int, kind: str, message: str) -> Response:
-        error = {"type": kind, "message": message}
-        return self._written(request, page, {"index": self._index.name, "error": error}, status)
+        error = {"type": kind, "message": self._shared.complete(message)}
+        return self._written(request, page, {"index": self._shared.index.name, "error": error}, status)
 
     def _written(self, request: Request, page: str, made: Mapping[str, Any], status: int = 200) -> Response:
         """Return what a page shows as JSON or HTML, as the request asks for it."""

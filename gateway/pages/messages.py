@@ -28,7 +28,9 @@ class Messages:
             return str(value)
         if isinstance(value, int):
             return self._localized(f"{value:,}")
-        return self._localized(f"{value:.2f}" if abs(value) >= 0.01 or not value else f"{value:.2g}")
+        size = abs(value)
+        form = ",.0f" if size >= 10 else ".2f" if size >= 0.01 or not value else ".2g"
+        return self._localized(f"{value:{form}}")
 
     def percent(self, share: float) -> str:
         """Return a share as a percentage."""
@@ -43,7 +45,7 @@ class Messages:
 @cache
 def catalogue() -> Mapping[str, Mapping[str, str]]:
     """Return all messages: by key, and then by language."""
-    found = tomllib.loads(files(__package__).joinpath("messages.toml").read_text("utf-8"))
+    found = tomllib.loads(files(__package__).joinpath("templates", "messages.toml").read_text("utf-8"))
     return {f"{page}.{name}": texts for page, messages in found.items() for name, texts in messages.items()}
 
 

@@ -7,6 +7,7 @@ from shinglefold.api import FoldedIndex
 from shinglefold.api.text_query import default_fields, search_body
 from shinglefold.gateway.pages.documents import FOUND, document_json, passage_pieces, snippet
 from shinglefold.gateway.pages.parameters import Parameters
+from shinglefold.gateway.pages.shared import Shared
 from shinglefold.rerank import duplicates, matched_passages
 from shinglefold.rerank.hits import identity
 
@@ -21,7 +22,7 @@ _MEMBERS, _PASSAGES, _LEAST = 5, 2, 10
 Hit = Mapping[str, Any]
 
 
-def search_json(index: FoldedIndex, given: Parameters) -> dict[str, Any]:
+def search_json(shared: Shared, given: Parameters) -> dict[str, Any]:
     """Return a search before and after folding; ``answer`` is None without words to search for.
 
     Raises:
@@ -41,7 +42,7 @@ def search_json(index: FoldedIndex, given: Parameters) -> dict[str, Any]:
         "from": start,
         "size": size,
         "options": options,
-        "answer": _answer(index, words, start, size, options) if words else None,
+        "answer": _answer(shared.index, words, start, size, options) if words else None,
     }
 
 
@@ -85,7 +86,7 @@ class _Comparison:
         """Return both orders, and the totals of both."""
         shown = self._after["hits"]["hits"]
         dedup = self._after["dedup"]
-        places = {}
+        places: dict[Any, tuple[int, bool]] = {}
         for place, hit in enumerate(shown, start + 1):
             places |= {identity(one): (place, False) for one in _members(hit)}
             places[identity(hit)] = (place, True)

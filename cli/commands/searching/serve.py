@@ -99,7 +99,9 @@ def serve(
             flush_output()
             if open_it:
                 Timer(_SOON, webbrowser.open, (address,)).start()
-            _run(pages_app(opened, hosts=LOOPBACK if is_local else None, token=admin_token), listening)
+            hosts = LOOPBACK if is_local else None
+            complete = target.hints.complete
+            _run(pages_app(opened, hosts=hosts, token=admin_token, complete=complete), listening)
     return DONE
 
 
