@@ -411,7 +411,14 @@ def _index_of(operation: Operation, body: Any) -> str | None:  # noqa: ANN401 - 
 
 
 def _index_of_header(operation: Operation, header: JSON, body: Any) -> str | None:  # noqa: ANN401 - JSON
-    """Return the name that one of several searches is for."""
+    """Return the name that one of several searches is for.
+
+    Raises:
+        ValueError, TypeError: it is no name, which the engine has to refuse.
+    """
     named = header.get("index", header.get("indices", operation.target))
     index = ",".join(named) if isinstance(named, list) else named
+    if index is not None:
+        # Half of a surrogate pair is in no path.
+        str.encode(index)
     return _index_of(Operation("search", index), body)

@@ -516,3 +516,40 @@ def test_what_is_asked_in_place_of_a_request_has_its_credentials_and_timeouts():
             ("content-type", "application/json"),
             ("x-opaque-id", "7"),
         ]
+
+
+FOLDED = {"query": {"match_all": {}}, "ext": {"dedup": {}}}
+#: What the engine refuses, each by its path: it is sent on as it came.
+REFUSED = {
+    **{
+        f"a name that is none: {name!r}": ("/_msearch", lines({"index": name}, FOLDED))
+        for name in (1, True, {}, [[]], "\ud800")
+    },
+    "searches without their last newline": ("/_msearch", lines({"index": "site"}, FOLDED)[:-1]),
+    "a bulk without its last newline": ("/site/_bulk", lines({"index": {"_id": "1"}}, {"title": "a"})[:-1]),
+    "a document that is a list": ("/site/_doc/1", b"[1]"),
+    "no document": ("/site/_doc/1", b""),
+}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_the_engine_refuses_passes(site, name):
+    assert intercept(site, Script(site), *REFUSED[name]) is None
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("text", [b'{"title": "a", "title": "b"}', b'{"title": "a", "n": 1.0e2}'])
+def test_a_signed_document_keeps_its_bytes(site, text):
+    for path, body in (("/site/_doc/1", text), ("/site/_bulk", b'{"index": {"_id": "1"}}\n' + text + b"\n")):
+        sent = []
+        answer = Script(site)
+
+        def noted(request, answer=answer, sent=sent):
+            if isinstance(request, Send):
+                sent.append(request.request.body)
+                return RestResponse(200, {"items": [{"index": {"status": 201}}]})
+            return answer(request)
+
+        intercept(site, noted, path, body)
+        assert text[:-1] + b',"_dedup":{' in sent[0]

@@ -4,16 +4,20 @@ import multiprocessing
 import random
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
+from http.client import HTTPException
 from pathlib import Path
 
 import pytest
+from support.gateway import running_gateway
 from support.maintenance import FIELDS, adds_up, pages, store, stored, wrongly_signed
+from support.rest.raw import Request, ask
 from support.servers.choose import excused, wanted
 from support.servers.kinds import kind
-from support.servers.local import LocalServer
+from support.servers.local import LocalServer, free_port
 
 from shinglefold.contracts.engine import Engine
 from shinglefold.engines import open_engine
@@ -150,3 +154,54 @@ def test_a_backfill_killed_at_ten_moments_goes_on_each_time(mortal, engine, inde
     # Updates made before a kill and not yet noted are met again; nobody else has changed anything.
     assert summary.counts.changed == []
     assert all_signed(engine, index, pipeline)
+
+
+def test_bulks_through_a_gateway_outlive_its_death_and_the_servers(
+    mortal, engine, index, pipeline, tmp_path: Path
+):
+    url = f"http://127.0.0.1:{(port := free_port())}"
+    options = ("--listen", f"127.0.0.1:{port}", "--workers", "1")
+    documents = pages(900)
+    answers: Counter[int] = Counter()
+
+    def send(batch: list[dict]) -> None:
+        """Send a batch until all of it is there, as loaders with ids of their own do."""
+        lines = [line for one in batch for line in ({"create": {"_index": index, "_id": one["id"]}}, one)]
+        while batch:
+            try:
+                answer = ask(url, Request("POST", "/_bulk", lines))
+            except (OSError, HTTPException):
+                answers[0] += 1
+                time.sleep(0.05)
+                continue
+            items = answer.json["items"] if answer.status == 200 else []
+            statuses = {item["create"]["status"] for item in items}
+            answers.update(statuses or {answer.status})
+            if statuses and statuses <= {201, 409}:
+                return
+            time.sleep(0.05)
+
+    sender = threading.Thread(
+        target=lambda: [send(documents[at : at + 15]) for at in range(0, len(documents), 15)]
+    )
+    sender.start()
+    chance = random.Random(9)
+    for number in range(4):
+        # It is killed when the block ends.
+        with running_gateway(tmp_path / f"log{number}", mortal.url, options=options):
+            before = answers[201]
+            while answers[201] < before + 3 and sender.is_alive():
+                time.sleep(0.01)
+            time.sleep(chance.uniform(0, 0.05))
+            if number == 2:
+                mortal.kill()
+                mortal.start()
+            if number == 3:
+                sender.join()
+    # Some batches met their own documents, as the answer to those had died with the gateway.
+    assert answers[0] > 0
+    assert set(answers) <= {0, 201, 409, 502, 503, 504}, answers
+    assert all_signed(engine, index, pipeline, len(documents))
+    # No document was written a second time.
+    versions = engine.search(index, {"query": {"match_all": {}}, "size": 10_000, "version": True})
+    assert {hit["_version"] for hit in versions["hits"]["hits"]} == {1}
