@@ -25,6 +25,8 @@ _VENDOR = re.compile(r"application/vnd\.elasticsearch\+(x-ndjson|json)\s*;\s*com
 _READING = ("_search", "_msearch", "_mget", "_count", "point_in_time", "_pit")
 #: Its client sends as many at a time as there are callers.
 _CONNECTIONS = 10_000
+#: What an answer to HEAD says.
+_EXISTS = {200: True, 404: False}
 
 
 class Product(NamedTuple):
@@ -100,6 +102,13 @@ class CallerEngine:
             )
         except UpstreamFailure as failure:
             raise EngineUnavailable(f"{failure}.") from failure
+        if (
+            request.method == "HEAD"
+            and isinstance(self._dialect, OpenSearchDialect)
+            and reply.status in _EXISTS
+        ):
+            # The transport of OpenSearch's client returns no more than this.
+            return _EXISTS[reply.status]
         return self._dialect.give(RestResponse(reply.status, reply.value), call, self._transport)
 
 

@@ -81,9 +81,10 @@ def serve(app: GatewayApp, options: ListenOptions, started: Callable[[str], None
     scheme = "https" if options.certificate else "http"
     host, port = listener.getsockname()[:2]
     address = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
-    with listener, _json_logs(), _signals_taken():
+    server = uvicorn.Server(config)
+    with listener, _json_logs(), _stopped_by_signals(server):
         started(address)
-        uvicorn.Server(config).run(sockets=[listener])
+        server.run(sockets=[listener])
 
 
 def _bind(options: ListenOptions) -> socket.socket:
@@ -104,18 +105,18 @@ def _bind(options: ListenOptions) -> socket.socket:
 
 
 @contextmanager
-def _signals_taken() -> Iterator[None]:
-    """Ignore the signal that uvicorn raises again after it stopped: stopping was no failure."""
-    before = {number: signal.signal(number, _ignore) for number in (signal.SIGTERM, signal.SIGINT)}
+def _stopped_by_signals(server: uvicorn.Server) -> Iterator[None]:
+    """Let signals stop a server before it handles them itself, and when it raises them again."""
+
+    def stop(_number: int, _frame: object) -> None:
+        server.should_exit = True
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _ignore(_number: int, _frame: object) -> None:
-    pass
 
 
 @contextmanager

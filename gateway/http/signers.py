@@ -71,7 +71,11 @@ class Signers:
         """End the threads and the processes."""
         self.threads.shutdown(wait=False, cancel_futures=True)
         if self._pool is not None:
+            # They have nothing to clean up, and one that has just started would be waited for.
+            processes = list((self._pool._processes or {}).values())  # noqa: SLF001 - there is no other way
             self._pool.shutdown(wait=False, cancel_futures=True)
+            for process in processes:
+                process.kill()
 
 
 def _job_of(function: Callable[[], Any]) -> tuple[bytes, _Documents] | None:

@@ -238,10 +238,8 @@ def test_headers_say_what_became_of_a_request(kit, gateway):
     assert (status, got["x-shinglefold"].partition(";")[0]) == (200, "unfolded")
     # Not all servers that tests start have scripts, and what is refused leaves nothing unsigned.
     script = {"script": {"source": "ctx._source.views = 9"}}
-    for path, told in (("_update/x", "a script updates"), ("_update_by_query", "update by query writes")):
-        url = f"{gateway.url}/{names.written}/{path}"
-        status, got, _ = ask(url, "POST", {**script, "upsert": {"views": 1}} if "x" in path else script)
-        assert (f'299 shinglefold "{told}' in got.get("warning", "")) == (status < 400)
+    status, got, _ = ask(f"{gateway.url}/{names.written}/_update_by_query", "POST", script)
+    assert ('299 shinglefold "update by query writes' in got.get("warning", "")) == (status < 400)
     # Nothing else is marked.
     _, got, _ = ask(f"{gateway.url}/{names.written}/_doc/w", "PUT", {"title": TEXT})
     assert got.keys().isdisjoint({"warning", "x-shinglefold"})
@@ -357,6 +355,29 @@ def test_always_and_the_prefix_of_the_gateway(kit, tmp_path):
         client.close()
         assert gateway.stop() == 0
         assert "secret" not in gateway.log.read_text()
+
+
+def test_the_gate_of_an_index_and_its_wish_to_be_folded_hold(kit, gateway, new_index):
+    if kit.awaited:
+        return
+    index = new_index(MAPPINGS)
+    shinglefold.setup(kit.server.url, index, text=["title", "body"], languages=[], gate="refuse", fold=True)
+    url = f"{gateway.url}/{index}"
+    status, _, answer = ask(f"{url}/_doc/1?refresh=true", "PUT", {"title": TEXT})
+    assert (status, json.loads(answer)["result"]) == (201, "created")
+    status, _, answer = ask(f"{url}/_doc", "POST", {"title": f"{TEXT} Heute."})
+    error = json.loads(answer)["error"]
+    assert (status, error["type"], error["like"]["_id"]) == (409, "near_duplicate_exception", "1")
+    lines = [{"index": {}}, {"title": f"{TEXT} Ja."}, {"create": {"_id": "2"}}, {"title": OTHER}]
+    bulk = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+    _, _, answer = ask(f"{url}/_bulk?refresh=true", "POST", bulk)
+    items = [next(iter(item.values())) for item in json.loads(answer)["items"]]
+    assert [item["status"] for item in items] == [409, 201]
+    _, headers, answer = ask(f"{url}/_search", "POST", {"query": {"match_all": {}}})
+    assert (headers["x-shinglefold"], json.loads(answer)["dedup"]["groups"]) == ("folded", 2)
+    _, headers, answer = ask(f"{url}/_search", "POST", {"size": 1}, x_shinglefold_fold="false")
+    assert "x-shinglefold" not in headers
+    assert "dedup" not in json.loads(answer)
 
 
 def test_callers_at_the_same_time_get_their_own_answers(kit, gateway):
