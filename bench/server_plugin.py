@@ -125,7 +125,9 @@ def _one_caller(engine: Engine) -> list[Row]:
     ]
     middle = {name: float(np.median(taken)) for name, taken in seconds.items()}
     return rows + [
-        Row(f"{_PLUGIN} ÷ {name}, p50", middle[_PLUGIN] / middle[name], "", note) for name in middle
+        Row(f"{_PLUGIN} ÷ {name}, p50", middle[_PLUGIN] / middle[name], "", note)
+        for name in middle
+        if name != _PLUGIN
     ]
 
 
