@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 from shinglefold.api.index_recipe import (
     MOST_NAMES,
@@ -32,6 +32,7 @@ from shinglefold.maintenance import (
 )
 from shinglefold.model.profiles import profile_of
 from shinglefold.model.recipe import (
+    GateNote,
     Recipe,
     fingerprint_field,
     has_recipe,
@@ -41,9 +42,10 @@ from shinglefold.model.recipe import (
 )
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
-from shinglefold.options.validation import check_bool, check_strings
+from shinglefold.options.validation import check_bool, check_choice, check_strings
 from shinglefold.registry import make_scheme
 from shinglefold.rerank.index_fields import check_fields
+from shinglefold.rerank.index_recipes import recipes_changed
 from shinglefold.settings import Settings, load_settings
 
 
@@ -59,6 +61,8 @@ def setup(
     passages: bool = False,
     profile: str | None = None,
     never_differ: Sequence[str] | None = None,
+    fold: bool | None = None,
+    gate: GateNote | None = None,
     seal_key: str | None = None,
     properties: Mapping[str, Any] | None = None,
 ) -> Plan:
@@ -81,6 +85,9 @@ def setup(
             it needs (docs/pipelines.md). By default that of the index.
         never_differ: what documents must have in common to fold: ``"numbers"``, ``"letters"`` and ``"names"``
             of their texts, and fields such as ``"size"``; by default that of the profile, else of the index.
+        fold: whether folded clients fold searches that do not ask for it; by default unchanged.
+        gate: ``"refuse"``: folded clients refuse new documents that resemble stored ones; ``"none"``: they
+            do not. By default unchanged.
         seal_key: seals fingerprints; for a new index by default that of the settings.
         properties: the types of further fields of a new index, as in its mappings.
 
@@ -91,6 +98,10 @@ def setup(
     """
     check_bool("groups", groups)
     check_bool("passages", passages)
+    if fold is not None:
+        check_bool("fold", fold)
+    if gate is not None:
+        check_choice("gate", gate, get_args(GateNote))
     chosen = profile_of(profile or "")
     if never_differ is None and profile is not None:
         never_differ = chosen.never_differ
@@ -107,7 +118,7 @@ def setup(
         key = seal_key or (settings.seal_key if before is None or before.sealed else "")
         recipe = _recipe(scheme, target, fields, Seal.parse(key) if key else None, before)
         recipe = replace(recipe, groups=groups or bool(before and before.groups))
-        recipe = replace(recipe, profile=profile or (before.profile if before else ""))
+        recipe = replace(recipe, profile=profile or (before.profile if before else ""), fold=fold, gate=gate)
         if passages:
             recipe = replace(recipe, pipeline=with_passages(recipe.pipeline, recipe.field))
         if never_differ is None and before is not None:
@@ -121,7 +132,10 @@ def setup(
             raise ConfigError(f"index {index!r} can't be set up in place: {'; '.join(found_problems)}")
         known = usual_properties(recipe) if engine.templates is None else {}
         plan = _with_properties(plan, {**known, **(properties or {})})
-        carry_out(engine, plan)
+        try:
+            carry_out(engine, plan)
+        finally:
+            recipes_changed()
     return plan
 
 
@@ -155,7 +169,10 @@ def remove(
         names = dict.fromkeys([index, *engine.all_mappings(index)])
         plan = plan_removal(engine, index, [*map(intents_name, names)])
         if not dry_run:
-            counts = carry_out_removal(engine, plan, requests_per_second=requests_per_second)
+            try:
+                counts = carry_out_removal(engine, plan, requests_per_second=requests_per_second)
+            finally:
+                recipes_changed()
             if counts.left:
                 id_, reason = next(iter(counts.reasons.items()))
                 raise EngineError(

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from shinglefold.options.validation import check_str
@@ -138,17 +139,28 @@ def main_markup(html: str) -> str:
     for node in page.css("ul"):
         if node.css_first("a[href], span[href]") is not None and 2 * _length(node) < _characters(node):
             node.decompose()
-    mains = [(node, length) for node in page.css("main, [role=main]") if (length := _length(node))]
+    mains = [(node, length) for node, length in _lengths(page.css("main, [role=main]")) if length]
     # A short one may be what stands there until a script has loaded the text.
     own = [node for node, length in mains if length >= _LEAST]
     if not own:
-        own = [node for node in page.css("article") if not mains or _is_article(node)]
+        articles = (node for node in page.css("article") if not mains or _is_article(node))
+        # One counts, if it is the only one.
+        own = list(islice(articles, 2))
         own = own if len(own) == 1 or not mains else [node for node, _ in mains]
     root = own[0] if len(own) == 1 else page.root
     if root is None:
         return ""
     _show_own_text(root)
     return _LIST.sub(r"<\1ol", root.html or "")
+
+
+def _lengths(nodes: "list[LexborNode]") -> "Iterator[tuple[LexborNode, int]]":
+    """Yield the outermost of elements in document order, with their lengths: hundreds may be nested."""
+    seen, inside = set[int](), dict[int, bool]()
+    for node in nodes:
+        if not _is_inside(node, seen, inside):
+            seen.add(node.mem_id)
+            yield node, _length(node)
 
 
 def _is_article(node: "LexborNode") -> bool:
@@ -284,8 +296,7 @@ def _said_place(page: "LexborHTMLParser") -> "LexborNode | None":
     """Return the element in which a page says that its text is, else all of the page."""
     first = page.body or page.root
     found = False
-    for node in page.css(_OWN_TEXT):
-        length = _length(node)
+    for node, length in _lengths(page.css(_OWN_TEXT)):
         # What stands there until a script has loaded the text says nothing of where that is.
         if length >= _LEAST:
             return node

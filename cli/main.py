@@ -47,6 +47,7 @@ _COMMANDS = {
     "stats": "inspecting",
     "delete": "indexing",
     "info": "inspecting",
+    "gateway": "serving",
 }
 #: The variable by which a shell asks for completions.
 _COMPLETE = "_SHINGLEFOLD_COMPLETE"

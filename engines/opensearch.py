@@ -57,6 +57,14 @@ class OpenSearchSerializer(JSONSerializer):
             raise SerializationError(s, error) from error
 
 
+def tiebreaker_of(version: str) -> str | None:
+    """Return the sort key that makes an order total on a server of a version; None if it has none."""
+    if not version:
+        return None
+    major, minor = (int(part) for part in version.split(".")[:2])
+    return "_shard_doc" if (major, minor) >= _SHARD_DOC_SINCE else None
+
+
 def _translate(error: Exception, who: str) -> EngineError:
     if isinstance(error, NoConnection):
         # Its own text repeats the client's class names; the cause says what happened.
@@ -150,11 +158,7 @@ class OpenSearchEngine(_OpenSearchRequests, AdminEngine):
 
         None before 3.3, where ``_doc`` is not unique across shards, and if the version is not known.
         """
-        version = self.info()["version"]
-        if not version:
-            return None
-        major, minor = (int(part) for part in version.split(".")[:2])
-        return "_shard_doc" if (major, minor) >= _SHARD_DOC_SINCE else None
+        return tiebreaker_of(self.info()["version"])
 
     def search_pipeline(self, index: str, name: str | None) -> JSON:
         """Return the definition of a search pipeline, by default that of an index.

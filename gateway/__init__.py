@@ -1,6 +1,7 @@
 """A drop-in for the engines' own clients: searches are folded, and writes are signed, on their way.
 
-``fold`` wraps a client, ``unfold`` returns the plain one. ``Interceptor`` is their core.
+``fold`` wraps a client, ``unfold`` returns the plain one, ``signed`` signs actions of bulks that others send.
+``Interceptor`` is their core.
 """
 
 from typing import TYPE_CHECKING
@@ -8,16 +9,18 @@ from typing import TYPE_CHECKING
 from shinglefold.runtime.optional_imports import lazy_attributes
 
 if TYPE_CHECKING:
+    from shinglefold.gateway.actions import signed
     from shinglefold.gateway.clients import fold, unfold
     from shinglefold.gateway.interceptor import Interceptor
 
-__all__ = ["Interceptor", "fold", "unfold"]
+__all__ = ["Interceptor", "fold", "signed", "unfold"]
 
 __getattr__ = lazy_attributes(
     __name__,
     {
         "Interceptor": "shinglefold.gateway.interceptor",
         "fold": "shinglefold.gateway.clients",
+        "signed": "shinglefold.gateway.actions",
         "unfold": "shinglefold.gateway.clients",
     },
 )

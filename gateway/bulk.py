@@ -5,8 +5,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from shinglefold.contracts.engine import JSON, VersionedDocument
+from shinglefold.contracts.engine import JSON, Document, VersionedDocument
 from shinglefold.errors import PermissionDenied
+from shinglefold.gateway.gates import Admit, admit, admitted, refresh, unkept
 from shinglefold.gateway.indices import KnownIndices, SignedIndex, check_document
 from shinglefold.gateway.rest import (
     Operation,
@@ -14,6 +15,7 @@ from shinglefold.gateway.rest import (
     RestResponse,
     Steps,
     Work,
+    ends_with_newline,
     failure,
     read_documents,
     read_lines,
@@ -24,8 +26,8 @@ from shinglefold.gateway.rest import (
     whole_number,
     write_value,
 )
-from shinglefold.gateway.updates import ROUNDS, UpdateRequest
-from shinglefold.gateway.writes import DROPPED, check_pipeline, source_of
+from shinglefold.gateway.updates import ROUNDS, WRITTEN, UpdateRequest, sign_again, with_version
+from shinglefold.gateway.writes import DROPPED, check_pipeline, inserted, source_of
 from shinglefold.ingest.pipeline.pipeline import Outcome
 
 _VERBS = ("index", "create", "update", "delete")
@@ -44,6 +46,8 @@ class BulkItem:
         rounds: how often a conflict is tried again.
         missing: whether the document that is updated, and not inserted, was missing.
         routing: that of the request.
+        script: whether a script updates the document, so that its fingerprint is renewed afterwards.
+        admitted: the document that a gate decides about.
     """
 
     verb: str
@@ -56,6 +60,13 @@ class BulkItem:
     rounds: int = 0
     missing: bool = False
     routing: str | None = None
+    script: bool = False
+    admitted: Document | None = None
+
+    @property
+    def gate(self) -> SignedIndex | None:
+        """The index whose gate decides about the document."""
+        return self.index if self.admitted is not None else None
 
     @property
     def id(self) -> str | None:
@@ -79,14 +90,20 @@ class BulkItem:
 
 @dataclass(slots=True)
 class _Segment:
-    """Actions that one request sends: none of them depends on what another one of them writes."""
+    """Actions that one request sends: none of them depends on what another one of them writes.
 
+    ``gate``: the index whose gate decides about all of them, instead of a request.
+    """
+
+    gate: SignedIndex | None
     items: list[BulkItem] = field(default_factory=list)
     ids: set[str] = field(default_factory=set)
     merged: set[str] = field(default_factory=set)
 
     def takes(self, item: BulkItem) -> bool:
         """Return whether an action may go with the others."""
+        if item.gate is not self.gate:
+            return False
         return item.id not in (self.merged if item.update is None else self.ids)
 
     def add(self, item: BulkItem) -> None:
@@ -123,9 +140,8 @@ class SignedBulks:
                 "_bulk, or run `shinglefold backfill`"
             )
             return None
-        yield Work(partial(_prepare, items))
-        yield from self._sign(items)
-        if all(item.answer is None and item.update is None for item in items):
+        yield from self._sign(items, request.parameters)
+        if not any(item.answer or item.update or item.gate or item.script for item in items):
             return (yield from send(replace(request, body=_body(items))))
         # An answer can't be put together of filtered ones.
         whole = {name: value for name, value in request.parameters.items() if name != "filter_path"}
@@ -144,13 +160,15 @@ class SignedBulks:
         segments: list[_Segment] = []
         for item in items:
             if not segments or not segments[-1].takes(item):
-                segments.append(_Segment())
+                segments.append(_Segment(item.gate))
             segments[-1].add(item)
         answers: list[RestResponse] = []
         for segment in segments:
-            answers.append((yield from self._send(request, segment.items, begun=bool(answers))))
+            deliver = self._send if segment.gate is None else self._admit
+            answers.append((yield from deliver(request, segment.items, begun=bool(answers))))
             if answers[0].failed:
                 return answers[0]
+        yield from _sign_again(request, [item for item in items if item.script])
         bodies = [answer.body for answer in answers if not answer.failed]
         body = {
             **bodies[0],
@@ -160,8 +178,17 @@ class SignedBulks:
         }
         return replace(answers[0], status=200, body=body)
 
-    def _sign(self, items: Sequence[BulkItem]) -> Steps[None]:
-        """Sign the documents of ``index`` and ``create``."""
+    def prepare(self, items: Sequence[BulkItem], request: RestRequest) -> Steps[None]:
+        """Sign the documents of ``index`` and ``create``, and find the updates that need stored ones.
+
+        Raises:
+            As ``bulk``.
+        """
+        yield from self._find_indices(items, request)
+        yield from self._sign(items, request.parameters)
+
+    def _sign(self, items: Sequence[BulkItem], parameters: Mapping[str, Any]) -> Steps[None]:
+        yield Work(partial(_prepare, items))
         by_index: dict[int, list[BulkItem]] = {}
         for item in items:
             if item.index is not None and item.verb in ("index", "create"):
@@ -171,10 +198,18 @@ class SignedBulks:
             assert index is not None
             documents = [(item, document) for item in group if (document := _source(item)) is not None]
             outcomes = yield Work(partial(index.sign, [(item.id, document) for item, document in documents]))
-            for (item, _), outcome in zip(documents, outcomes, strict=True):
-                if not _is_final(item, outcome):
-                    check_document(outcome, item.name, item.id)
-                    item.lines = [item.lines[0], source_of(outcome)]
+            for (item, document), outcome in zip(documents, outcomes, strict=True):
+                if _is_final(item, outcome):
+                    continue
+                assert isinstance(outcome, Outcome)
+                check_document(outcome, item.name, item.id)
+                if not index.gated:
+                    item.lines = [item.lines[0], source_of(outcome, item.lines[1], document)]
+                elif why := unkept(index, item.metadata, parameters):
+                    item.refuse(why)
+                else:
+                    create = item.verb == "create" or item.metadata.get("op_type") == "create"
+                    item.admitted = admitted(outcome, item.id, _routing(item), create=create)
 
     def _send(self, request: RestRequest, items: Sequence[BulkItem], *, begun: bool) -> Steps[RestResponse]:
         """Send actions, those that met a conflict again; return the response to the first request.
@@ -194,7 +229,7 @@ class SignedBulks:
                     raise
                 # An error would make clients send the whole bulk again, and store its documents twice.
                 for item in waiting:
-                    item.reply(503, {"error": {"type": type(error).__name__, "reason": str(error)}})
+                    item.answer = {item.verb: _broken(item, error)}
                 return first or nothing
             first = first or answer
             if answer.failed:
@@ -205,6 +240,23 @@ class SignedBulks:
             if item.missing and _status(item) == _DONE:
                 warn_stale(item.name, item.id, "it is stored, and can't be found")
         return first or nothing
+
+    def _admit(self, request: RestRequest, items: Sequence[BulkItem], *, begun: bool) -> Steps[RestResponse]:
+        """Let a gate decide about documents, and note the answer to each; see ``_send``."""
+        waiting = [item for item in items if item.admitted is not None]
+        index = waiting[0].index
+        assert index is not None
+        documents = [item.admitted for item in waiting if item.admitted is not None]
+        try:
+            found = yield from admit(Admit(index, documents, request.headers))
+            yield from refresh(request, index)
+        except Exception as error:
+            if not begun:
+                raise
+            found = [_broken(item, error) for item in waiting]
+        for item, answer in zip(waiting, found, strict=True):
+            item.answer = {item.verb: answer}
+        return RestResponse(200, {"took": 0, "items": []})
 
     def _send_once(self, request: RestRequest, items: Sequence[BulkItem]) -> Steps[RestResponse]:
         """Merge updates, send actions, and note the answer to each."""
@@ -253,8 +305,12 @@ class SignedBulks:
             return
         index = chosen[0][0].index
         assert index is not None
-        outcomes = yield Work(partial(index.sign, [(item.id, document) for item, _, document in chosen]))
-        for (item, found, _), outcome in zip(chosen, outcomes, strict=True):
+        new = [(item.id, document) for item, found, document in chosen if found is None]
+        old = [(item.id, document) for item, found, document in chosen if found is not None]
+        made = iter((yield Work(partial(inserted, index, new))) if new else ())
+        merged = iter((yield Work(partial(index.sign, old))) if old else ())
+        for item, found, _ in chosen:
+            outcome = next(made if found is None else merged)
             if _is_final(item, outcome):
                 continue
             assert item.update is not None
@@ -273,6 +329,8 @@ def _parse(operation: Operation, request: RestRequest) -> list[BulkItem] | None:
     items: list[BulkItem] = []
     try:
         lines = iter(read_lines(request.body or b""))
+        if not ends_with_newline(request.body):
+            return None
         for line in lines:
             ((verb, metadata),) = read_value(line).items()
             given = [line] if verb == "delete" else [line, next(lines)]
@@ -297,6 +355,7 @@ def _prepare(items: Sequence[BulkItem]) -> None:
         if item.verb != "update" or item.id is None or (body := _source(item)) is None:
             continue
         update = UpdateRequest.of(item.index, item.id, body)
+        item.script = update.script
         if update.needs_document:
             item.update = update
             own_guard = "if_seq_no" in item.metadata
@@ -306,12 +365,36 @@ def _prepare(items: Sequence[BulkItem]) -> None:
             item.lines = [item.lines[0], write_value(update.body)]
 
 
+def _sign_again(request: RestRequest, items: Sequence[BulkItem]) -> Steps[None]:
+    """Renew the fingerprints of documents that scripts updated."""
+    by_index: dict[int, list[BulkItem]] = {}
+    for item in items:
+        if (item.answer or {}).get(item.verb, {}).get("result") in WRITTEN:
+            by_index.setdefault(id(item.index), []).append(item)
+    for group in by_index.values():
+        index = group[0].index
+        assert index is not None
+        # Several scripts may update one document.
+        last = {(str(item.id), _routing(item)): item for item in group}
+        renewed = yield from sign_again(index, list(last), request)
+        for item, answer in zip(last.values(), renewed, strict=True):
+            assert item.answer is not None
+            item.answer = {item.verb: with_version(item.answer[item.verb], answer)}
+
+
 def _source(item: BulkItem) -> Any:  # noqa: ANN401 - JSON
-    """Return what is sent with an action; None if it is not JSON, which the engine refuses itself."""
+    """Return what is sent with an action; None if it is no JSON object, which the engine refuses itself."""
     try:
-        return read_value(item.lines[1])
+        found = read_value(item.lines[1])
     except ValueError:
         return None
+    return found if isinstance(found, Mapping) else None
+
+
+def _broken(item: BulkItem, error: Exception) -> JSON:
+    """Return the answer to an action of which is not known whether it was done."""
+    cause = {"type": type(error).__name__, "reason": str(error)}
+    return {"_index": item.name, "_id": item.id, "status": 503, "error": cause}
 
 
 def _is_final(item: BulkItem, outcome: Outcome | str) -> bool:

@@ -11,6 +11,7 @@ from shinglefold.engines import open_async_engine, open_blocking_twin, open_engi
 from shinglefold.engines.http.connection import is_async_client, plain_client, product_of_client
 from shinglefold.errors import ShinglefoldError
 from shinglefold.gateway.dialects import Caller, Dialect, ElasticsearchDialect, OpenSearchDialect
+from shinglefold.gateway.gates import Admit, OpenGates
 from shinglefold.gateway.interceptor import Interceptor
 from shinglefold.gateway.rest import Read, Send, Steps, Tiebreaker, Work, operation_of
 from shinglefold.options.validation import expected
@@ -21,7 +22,8 @@ from shinglefold.runtime.sans_io import run, run_async
 from shinglefold.settings import load_settings
 
 Client = TypeVar("Client")
-_SEARCH = "search"
+#: Operations whose bodies are read as they were given.
+_SEARCHES = ("search", "search_template")
 
 
 def fold(
@@ -92,7 +94,8 @@ def _transport_class(kind: type) -> type:
     return _classes.setdefault(kind, type(kind.__name__, (kind,), members))
 
 
-def _transport(given: Any, door: Any, perform: Any) -> Any:  # noqa: ANN401 - the clients' own types
+def through_function(given: Any, door: Any, perform: Any) -> Any:  # noqa: ANN401 - the clients' own types
+    """Return a transport that sends by ``perform`` and shares all else with the given one."""
     made: Any = object.__new__(_transport_class(type(given)))
     made.__dict__ = given.__dict__
     made.shinglefold_door, made.shinglefold_perform = door, perform
@@ -118,7 +121,7 @@ def _copy(part: Any, replaced: dict[int, Any]) -> Any:  # noqa: ANN401 - the cli
     return made
 
 
-def _with_transport(client: Any, transport: Any) -> Any:  # noqa: ANN401 - the clients' own types
+def with_transport(client: Any, transport: Any) -> Any:  # noqa: ANN401 - the clients' own types
     """Return a copy of a client that sends through another transport."""
     return _copy(client, {id(client.transport): transport})
 
@@ -133,12 +136,15 @@ class _ClientDoor:
         self.given, self._transport = given, given.transport
         opensearch = product_of_client(given) == "opensearch"
         self._dialect: Dialect = OpenSearchDialect() if opensearch else ElasticsearchDialect()
-        self._beneath = _with_transport(given, _transport(self._transport, None, self._perform_for_caller))
+        self._beneath = with_transport(
+            given, through_function(self._transport, None, self._perform_for_caller)
+        )
         if hasattr(self._beneath, "_ignore_status"):
             self._beneath._ignore_status = ()  # noqa: SLF001 - the engine wants to see errors
         self.engine = type(self).opened(self._beneath)
-        self._interceptor = Interceptor(self.engine, self.kind, options, load_settings(), always=always)
-        self.client = _with_transport(given, _transport(self._transport, self, self.perform))
+        self._gates = OpenGates()
+        self.interceptor = Interceptor(self.engine, self.kind, options, load_settings(), always=always)
+        self.client = with_transport(given, through_function(self._transport, self, self.perform))
 
     def perform(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         """Answer a request in place of the transport."""
@@ -148,9 +154,19 @@ class _ClientDoor:
         """Send a request of the engine as the caller's own are sent."""
         raise NotImplementedError
 
+    @property
+    def awaited(self) -> bool:
+        """Whether the client is asynchronous."""
+        return self.kind is AsyncFoldedSearch
+
+    @staticmethod
+    def headers(client: Any) -> dict[str, Any]:  # noqa: ANN401 - the clients' own types
+        """Return the headers that a client sends with all requests, such as its credentials."""
+        return dict(getattr(client, "_headers", None) or {})
+
     def plain(self, client: Any) -> Any:  # noqa: ANN401 - the clients' own types
         """Return the plain client behind a folded one, or behind one with other options."""
-        return self.given if client is self.client else _with_transport(client, self._transport)
+        return self.given if client is self.client else with_transport(client, self._transport)
 
     def _begin(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Steps[Any], Caller] | None:
         """Return the steps that answer a request, and its caller; None if it passes.
@@ -163,10 +179,12 @@ class _ClientDoor:
         operation = operation_of(method, target.partition("?")[0])
         if operation is None:
             return None
-        request, caller = self._dialect.read(self._transport, args, kwargs, parsed=operation.name == _SEARCH)
+        request, caller = self._dialect.read(
+            self._transport, args, kwargs, parsed=operation.name in _SEARCHES
+        )
         if isinstance(request.body, bytes) and not isinstance(kwargs.get("body"), None | str | bytes | dict):
             kwargs["body"] = request.body
-        steps = self._interceptor.steps(request)
+        steps = self.interceptor.steps(request)
         return None if steps is None else (steps, caller)
 
 
@@ -192,11 +210,22 @@ class _Door(_ClientDoor):
             return self._transport.perform_request(*args, **kwargs)
         return self._dialect.give(answer, caller, self._transport)
 
+    def drive(self, client: Any, steps: Steps[Any]) -> Any:  # noqa: ANN401 - the clients' own types
+        """Run steps for a client, not for a request."""
+        caller = Caller(self.headers(client))
+        token = _caller.set(caller)
+        try:
+            return run(steps, partial(self._answer, caller))
+        finally:
+            _caller.reset(token)
+
     def _answer(self, caller: Caller, request: Any) -> Any:  # noqa: ANN401 - what steps yield
         if isinstance(request, Work):
             return request.function()
         if isinstance(request, Tiebreaker):
             return self.engine.tiebreaker()
+        if isinstance(request, Admit):
+            return self._gates.admit(self.engine, request)
         if isinstance(request, Call | Read):
             return request.on(self.engine)
         assert isinstance(request, Send)
@@ -218,6 +247,14 @@ class _AsyncDoor(_ClientDoor):
 
     kind = AsyncFoldedSearch
     opened = staticmethod(open_async_engine)
+    #: The blocking engine of threads, and the event loop in which it sends.
+    _opened_twin: tuple[asyncio.AbstractEventLoop, Any] | None = None
+
+    def _twin(self) -> Any:  # noqa: ANN401 - an engine
+        loop = asyncio.get_running_loop()
+        if self._opened_twin is None or self._opened_twin[0] is not loop:
+            self._opened_twin = loop, open_blocking_twin(self._beneath, loop)
+        return self._opened_twin[1]
 
     async def perform(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - see the base
         begun = self._begin(args, kwargs)
@@ -235,13 +272,25 @@ class _AsyncDoor(_ClientDoor):
             return await self._transport.perform_request(*args, **kwargs)
         return self._dialect.give(answer, caller, self._transport)
 
+    async def drive(self, client: Any, steps: Steps[Any]) -> Any:  # noqa: ANN401 - the clients' own types
+        """Run steps for a client, not for a request."""
+        caller = Caller(self.headers(client))
+        token = _caller.set(caller)
+        try:
+            return await run_async(steps, partial(self._answer, caller))
+        finally:
+            _caller.reset(token)
+
     async def _answer(self, caller: Caller, request: Any) -> Any:  # noqa: ANN401 - what steps yield
         if isinstance(request, Work):
             # Dictionaries and long texts would stop the event loop.
             return await asyncio.to_thread(request.function)
         if isinstance(request, Tiebreaker):
-            twin = partial(open_blocking_twin, self._beneath, asyncio.get_running_loop())
-            return await asyncio.to_thread(lambda: twin().tiebreaker())
+            twin = self._twin()
+            return await asyncio.to_thread(twin.tiebreaker)
+        if isinstance(request, Admit):
+            # A gate has a thread of its own, so that it goes on when its caller is cancelled.
+            return await asyncio.to_thread(self._gates.admit, self._twin(), request)
         if isinstance(request, Call | Read):
             return await request.on(self.engine)
         assert isinstance(request, Send)

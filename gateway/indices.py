@@ -4,29 +4,32 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from time import monotonic
-from typing import Any
+from typing import Any, get_args
 
 from shinglefold.api.index_options import IndexOptions
 from shinglefold.api.index_recipe import common_recipe
 from shinglefold.contracts.engine import JSON, Document
-from shinglefold.errors import ConfigError, IndexMissing, PermissionDenied
-from shinglefold.gateway.rest import RestRequest, RestResponse, Steps, path_of, send, warn
+from shinglefold.errors import ConfigError, EngineError, IndexMissing, PermissionDenied
+from shinglefold.gateway.rest import RestRequest, RestResponse, Steps, log, path_of, send, warn
 from shinglefold.ingest import Pipeline
 from shinglefold.ingest.index_mapping import overwrite_refusal
 from shinglefold.ingest.pipeline.field_usage import source_fields
 from shinglefold.ingest.pipeline.pipeline import Outcome
 from shinglefold.ingest.pipeline.steps import METADATA
 from shinglefold.ingest.writing.worker_pool import process_block
-from shinglefold.model.recipe import Recipe, has_recipe, missing_recipe
+from shinglefold.maintenance.reconcile import as_stored, new_fingerprint, stored_fingerprint, update_action
+from shinglefold.model.recipe import GateNote, Recipe, has_recipe, missing_recipe, stored_recipe
 from shinglefold.model.seal import Seal
-from shinglefold.model.stored_fingerprint import without_fingerprint
+from shinglefold.model.stored_fingerprint import is_placeholder, without_fingerprint
 from shinglefold.registry import check_versions
 from shinglefold.rerank.engine_calls import Call
-from shinglefold.rerank.index_recipes import VALID_SECONDS, index_names
+from shinglefold.rerank.index_recipes import index_names, is_valid
 from shinglefold.runtime.recent import RecentlyUsed
 from shinglefold.settings import Settings
 
 Mappings = Mapping[str, JSON]
+#: Headers that say nothing about who sends a request.
+_OF_REQUEST = ("accept", "content-type", "content-length", "x-opaque-id", "traceparent", "tracestate")
 
 
 @dataclass(eq=False)
@@ -80,6 +83,34 @@ class SignedIndex:
             made.append(str(outcome.failure) if failed and not isinstance(outcome, str) else outcome)
         return made
 
+    def renew(self, hits: Sequence[JSON]) -> list[JSON | str | None]:
+        """Return the action that renews the fingerprint of each stored document.
+
+        None for one whose fingerprint is that of its text; why, for one that can't be signed.
+        """
+        field = self.recipe.field
+        made = self.sign([(hit["_id"], hit["_source"]) for hit in hits])
+        renewed: list[JSON | str | None] = [one if isinstance(one, str) else None for one in made]
+        for place, (hit, outcome) in enumerate(zip(hits, made, strict=True)):
+            if isinstance(outcome, str) or outcome.document is None or is_placeholder(hit["_source"], field):
+                continue
+            with self._lock:
+                (settled,) = as_stored(self.pipeline, [hit], [outcome], field)
+            new = new_fingerprint(settled, field) or {}
+            if new != stored_fingerprint(hit["_source"], field):
+                renewed[place] = update_action(hit, field, new)
+        return renewed
+
+    @property
+    def gated(self) -> bool:
+        """Whether a gate decides about new documents."""
+        return self.recipe.gate == "refuse"
+
+    @property
+    def unchecked(self) -> str:
+        """What a warning about a write adds that no gate decides about; "" where none would."""
+        return f", and the gate of {self.name!r} does not decide about it" if self.gated else ""
+
     def touches(self, document: Mapping[str, Any]) -> bool:
         """Return whether a partial document has a field that the pipeline reads."""
         with self._lock:
@@ -104,7 +135,8 @@ class KnownIndices:
 
     def __init__(self, options: IndexOptions, settings: Settings) -> None:
         self._options, self._settings = options, settings
-        self._mappings: RecentlyUsed[str, tuple[float, Mappings | None]] = RecentlyUsed(256)
+        self._mappings: RecentlyUsed[str, tuple[float, Mappings]] = RecentlyUsed(256)
+        self._unread: RecentlyUsed[tuple[str, frozenset[tuple[str, str]]], float] = RecentlyUsed(256)
         self._signed: RecentlyUsed[str, SignedIndex] = RecentlyUsed(64)
         self._targets: RecentlyUsed[str, tuple[float, SignedIndex | None]] = RecentlyUsed(256)
 
@@ -116,16 +148,44 @@ class KnownIndices:
         Raises:
             SchemeMismatch, ConfigError: another version of shinglefold made it.
         """
-        when, known = self._mappings.get(index) or (0.0, None)
-        if monotonic() - when > VALID_SECONDS:
-            known = yield from self._read(index)
-            # One caller may not be allowed to read them, and another one may.
-            if known:
-                self._mappings.put(index, (monotonic(), known))
-        for name, found in (known or {}).items():
+        for name, found in (yield from self._searched(index)).items():
             if has_recipe(found):
                 return Recipe.of(found, name)
         return None
+
+    def known(self, index: str) -> Steps[bool]:
+        """Return whether one of the indices that a search names is known to have a recipe."""
+        try:
+            return any(map(has_recipe, (yield from self._searched(index)).values()))
+        except EngineError:
+            return False
+
+    def folds(self, index: str, headers: Mapping[str, str]) -> Steps[bool]:
+        """Return whether all of the indices that have a recipe note that searches are folded unasked."""
+        caller = index, credentials(headers)
+        if is_valid(self._unread.get(caller) or 0.0):
+            return False
+        try:
+            found = yield from self._searched(index)
+        except EngineError as error:
+            # The engine answers the search, or says itself what is wrong.
+            log.warning("the mappings of %r can't be read, so a search is not folded: %s", index, error)
+            return False
+        if not found:
+            # Else each search of a user who may not read them would take two requests.
+            self._unread.put(caller, monotonic())
+        noted = [one for mappings in found.values() if (one := stored_recipe(mappings)) is not None]
+        return bool(noted) and all(one.get("fold") is True for one in noted)
+
+    def _searched(self, index: str) -> Steps[Mappings]:
+        when, known = self._mappings.get(index) or (0.0, {})
+        if not is_valid(when):
+            when = monotonic()
+            known = (yield from self._read(index)) or {}
+            # One caller may not be allowed to read them, and another one may.
+            if known:
+                self._mappings.put(index, (when, known))
+        return known
 
     def target(self, name: str, headers: Mapping[str, str]) -> Steps[SignedIndex | None]:
         """Return the index that a write under a name goes to, None if it has no recipe.
@@ -135,8 +195,9 @@ class KnownIndices:
                 means several indices of different recipes.
         """
         when, known = self._targets.get(name) or (0.0, None)
-        if monotonic() - when <= VALID_SECONDS:
+        if is_valid(when):
             return known
+        when = monotonic()
         found = yield from self._read(name)
         own = yield from self._written_mappings(name, found, headers)
         recipe = self._common_recipe(name, own)
@@ -145,15 +206,20 @@ class KnownIndices:
         made = None if recipe is None else self._signed_index(name, recipe, stored_in)
         if found:
             # A missing index may be set up by the time of the next request.
-            self._targets.put(name, (monotonic(), made))
+            self._targets.put(name, (when, made))
         return made
 
     def _signed_index(self, name: str, recipe: Recipe, stored_in: str) -> SignedIndex:
         made = self._signed.get(name)
+        if recipe.gate not in (None, *get_args(GateNote)):
+            raise ConfigError(
+                f"{name!r} notes the gate {recipe.gate!r}, which only a later version of shinglefold has: "
+                "upgrade to it"
+            )
         if made is None or (made.recipe, made.stored_in) != (recipe, stored_in):
             made = SignedIndex(name, recipe, self._options.seal(recipe, self._settings, name), stored_in)
             self._signed.put(name, made)
-            if recipe.groups:
+            if recipe.groups and not made.gated:
                 warn(
                     f"{name!r} numbers groups, and documents of a folded client get no number: run "
                     f"`shinglefold regroup {name}`, or write them with shinglefold.open(…).index"
@@ -202,7 +268,7 @@ class KnownIndices:
 
     def _template(self, name: str, headers: Mapping[str, str]) -> Steps[Mappings]:
         """Return the mappings that a missing index would get from its template."""
-        answer = yield from _ask("POST", path_of("_index_template", "_simulate_index", name), headers)
+        answer = yield from ask("POST", path_of("_index_template", "_simulate_index", name), headers)
         if name.startswith("<") or answer.status in (401, 403):
             warn(
                 f"{name!r} is made by this write, and its template can't be looked at: if that has a recipe, "
@@ -217,7 +283,7 @@ class KnownIndices:
             # Older ones may have been shrunk, or moved into snapshots, under names of their own.
             newest = max(streams, key=lambda index: index.rpartition("-")[2])
             return {newest: found[newest]}
-        answer = yield from _ask("GET", path_of("_alias", name), headers)
+        answer = yield from ask("GET", path_of("_alias", name), headers)
         aliases = {} if answer.failed else answer.body
         for index, entry in aliases.items():
             if (entry.get("aliases") or {}).get(name, {}).get("is_write_index") and index in found:
@@ -225,10 +291,15 @@ class KnownIndices:
         return found
 
 
-def _ask(method: str, path: str, headers: Mapping[str, str]) -> Steps[RestResponse]:
+def ask(method: str, path: str, headers: Mapping[str, str]) -> Steps[RestResponse]:
     """Return the response to a request without a body, under the headers of another one."""
     kept = {key: value for key, value in headers.items() if key.lower() != "content-type"}
     return (yield from send(RestRequest(method, path, headers=kept)))
+
+
+def credentials(headers: Mapping[str, str]) -> frozenset[tuple[str, str]]:
+    """Return what headers say about who sends a request."""
+    return frozenset((name.lower(), one) for name, one in headers.items() if name.lower() not in _OF_REQUEST)
 
 
 def check_document(outcome: Outcome, name: str, id_: str | None) -> None:

@@ -36,10 +36,13 @@ class Interceptor:
     ) -> None:
         indices = KnownIndices(options, settings)
         searches = FoldedSearches(engine, kind, options, settings, indices, always=always)
-        writes, bulks = SignedWrites(indices), SignedBulks(indices)
+        writes = SignedWrites(indices)
+        self.bulks = bulks = SignedBulks(indices)
         self._handlers: Mapping[str, _Handler] = {
             "search": searches.search,
+            "search_template": searches.search_template,
             "msearch": searches.msearch,
+            "msearch_template": searches.msearch,
             "bulk": bulks.bulk,
             "bulk_stream": bulks.bulk,
             "index": writes.write,

@@ -3,7 +3,9 @@
 import json
 import logging
 import warnings
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote, unquote
@@ -16,7 +18,8 @@ from shinglefold.errors import IndexMissing
 Result = TypeVar("Result")
 #: Yields ``Call``, ``Read``, ``Send``, ``Work``, ``Tiebreaker``; is sent their answers; returns the result.
 Steps = Generator[Any, Any, Result]
-_log = logging.getLogger("shinglefold.gateway")
+log = logging.getLogger("shinglefold.gateway")
+_collected: ContextVar[list[str] | None] = ContextVar("shinglefold_warnings", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,9 @@ class Operation(NamedTuple):
 
 _OF_ALL = {
     ("_search",): ("search", ("GET", "POST")),
+    ("_search", "template"): ("search_template", ("GET", "POST")),
     ("_msearch",): ("msearch", ("GET", "POST")),
+    ("_msearch", "template"): ("msearch_template", ("GET", "POST")),
     ("_bulk",): ("bulk", ("PUT", "POST")),
     ("_bulk", "stream"): ("bulk_stream", ("PUT", "POST")),
     ("_reindex",): ("reindex", ("POST",)),
@@ -169,6 +174,11 @@ def read_lines(body: bytes | str) -> list[bytes]:
     return [line for line in given.split(b"\n") if line.strip()]
 
 
+def ends_with_newline(body: Any) -> bool:  # noqa: ANN401 - as it came
+    """Return whether a body of several JSON values is complete; engines refuse one that may be cut off."""
+    return not isinstance(body, bytes | str) or body[-1:] in (b"\n", "\n")
+
+
 def failure(reason: str, status: int = 400, kind: str = "illegal_argument_exception") -> JSON:
     """Return the body of a refusal in the engines' shape."""
     cause = {"type": kind, "reason": reason}
@@ -191,7 +201,21 @@ def warn_stale(index: str, id_: str | None, why: str) -> None:
     )
 
 
+@contextmanager
+def collect_warnings(messages: list[str]) -> Iterator[None]:
+    """Collect the warnings of a block in a list, instead of Python's own way to warn."""
+    token = _collected.set(messages)
+    try:
+        yield
+    finally:
+        _collected.reset(token)
+
+
 def warn(message: str) -> None:
     """Warn that documents are stored without the fingerprint of their text, and log it."""
-    _log.warning("%s", message)
-    warnings.warn(message, UserWarning, stacklevel=2)
+    log.warning("%s", message)
+    collected = _collected.get()
+    if collected is None:
+        warnings.warn(message, UserWarning, stacklevel=2)
+    else:
+        collected.append(message)

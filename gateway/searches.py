@@ -1,6 +1,6 @@
 """Searches on their way to the engine: folded where the request or the caller asks for it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,9 @@ from shinglefold.gateway.rest import (
     RestResponse,
     Steps,
     Tiebreaker,
+    ends_with_newline,
     failure,
+    path_of,
     read_lines,
     read_value,
     send,
@@ -39,6 +41,63 @@ _OF_EACH = (
 
 
 _NAMES = ("index", "indices")
+#: Options of a template that are those of the search in it.
+_OF_TEMPLATE = ("explain", "profile")
+#: Statuses of a user who may not render templates, and may search by them.
+_DENIED = (401, 403)
+
+
+@dataclass(frozen=True, slots=True)
+class _Template:
+    """A search by a template.
+
+    Attributes:
+        bare: the template as engines take it, without ``ext``.
+        asked: whether it has an ``ext.dedup`` of its own.
+        search: the search in it, with that ``ext.dedup``; None if it was not rendered.
+        why: why it could not be rendered.
+        error: the engine's refusal of it, as of one of several searches; None if it may still search by it.
+    """
+
+    bare: JSON
+    asked: bool
+    search: JSON | None = None
+    why: str = ""
+    error: JSON | None = None
+
+
+@dataclass(slots=True)
+class _Search:
+    """One of several searches: its header, its body, and whether it is to be folded.
+
+    ``template``: as which it is sent, if nothing in it changes.
+    """
+
+    header: JSON
+    body: Any
+    index: str | None
+    wish: bool | None = None
+    template: _Template | None = None
+
+    @property
+    def parameters(self) -> JSON:
+        """The parameters in its header."""
+        return {name: value for name, value in self.header.items() if name not in _NAMES}
+
+    @property
+    def changes(self) -> bool:
+        """Whether the engine is not to get it as it is."""
+        return self.wish is not None or (self.template is not None and self.template.asked)
+
+    @property
+    def as_template(self) -> bool:
+        """Whether it is sent as the template that it is."""
+        return self.template is not None and (self.template.search is None or self.wish is None)
+
+    def sent(self) -> tuple[JSON, JSON]:
+        """Return its lines as the engine takes them."""
+        template = self.template.bare if self.template is not None and self.as_template else None
+        return self.header, _without_options(self.body) if template is None else template
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +147,15 @@ class FoldedSearches:
             body = read_value(request.body) or {}
         except ValueError:
             return None
-        wish = self._wish(body, request.parameters)
+        index = _index_of(operation, body)
+        wish = yield from self._wish(index, body, request.parameters, request.headers)
         if wish is None:
             return None
         yield from self._find_tiebreaker()
         if wish is False:
             return (yield from send(replace(request, body=_without_options(body) or None)))
         try:
-            answer = yield from self._page(_index_of(operation, body), body, request.parameters)
+            answer = yield from self._page(index, body, request.parameters)
         except _Unfolded as trouble:
             plain = yield from send(replace(request, body=_without_options(body) or None))
             if plain.failed:
@@ -103,64 +163,115 @@ class FoldedSearches:
             return replace(plain, body=trouble.mark(plain.body, body, request.parameters))
         return None if answer is None else RestResponse(200, answer)
 
+    def search_template(self, operation: Operation, request: RestRequest) -> Steps[RestResponse | None]:
+        """Return what ``search`` returns for the search in a template; see there."""
+        try:
+            body = read_value(request.body) or {}
+        except ValueError:
+            return None
+        if not isinstance(body, Mapping) or "source" in request.parameters:
+            return None
+        template = yield from self._rendered(_index_of(operation, None), request, dict(body))
+        if template is None:
+            return None
+        if template.search is not None:
+            path = request.path.removesuffix("/template")
+            rendered = replace(request, path=path, body=template.search)
+            answer = yield from self.search(operation, rendered)
+            if answer is not None or not template.asked:
+                return answer
+        if not template.asked:
+            return None
+        plain = yield from send(replace(request, body=template.bare))
+        return (
+            plain if plain.failed else replace(plain, body=_Unfolded(template.why).mark(plain.body, {}, {}))
+        )
+
     def msearch(self, operation: Operation, request: RestRequest) -> Steps[RestResponse | None]:
         """Return the answers to several searches, folded ones and others, or None if all are to pass."""
         try:
             values = [read_value(line) for line in read_lines(request.body or b"")]
-            pairs = list(zip(values[::2], values[1::2], strict=True))
-            wishes = [self._wish(body, {**request.parameters, **header}) for header, body in pairs]
+            searches = [
+                _Search(header, body, _index_of_header(operation, header, body))
+                for header, body in zip(values[::2], values[1::2], strict=True)
+            ]
         except (ValueError, TypeError, AttributeError):
             return None
-        if not any(wish is not None for wish in wishes):
+        outcomes: dict[int, Any] = {}
+        for place, one in enumerate(searches):
+            if operation.name == "msearch_template" and isinstance(one.body, dict):
+                one.template = yield from self._rendered(one.index, request, one.body)
+                if one.template is None or one.template.search is None:
+                    one.template = one.template or _Template(one.body, False)
+                    if one.template.error is not None:
+                        outcomes[place] = one.template.error
+                    elif one.template.asked:
+                        outcomes[place] = _Unfolded(one.template.why)
+                    continue
+                one.body = one.template.search
+                one.index = _index_of_header(operation, one.header, one.body)
+            parameters = {**request.parameters, **one.header}
+            one.wish = yield from self._wish(one.index, one.body, parameters, request.headers)
+        chosen = [place for place, one in enumerate(searches) if one.wish]
+        if not any(one.changes for one in searches) or not ends_with_newline(request.body):
             return None
         yield from self._find_tiebreaker()
         own = {name: request.parameters[name] for name in _OF_EACH if name in request.parameters}
-        chosen = [place for place, wish in enumerate(wishes) if wish]
-        found = yield from run_together(
-            [self._one_of_several(operation, *pairs[place], own) for place in chosen]
-        )
-        outcomes = dict(zip(chosen, found, strict=True))
-        return (yield from self._joined(request, pairs, outcomes))
+        found = yield from run_together([self._one_of_several(searches[place], own) for place in chosen])
+        outcomes |= zip(chosen, found, strict=True)
+        return (yield from self._joined(request, searches, outcomes))
+
+    def _rendered(self, index: str | None, request: RestRequest, body: JSON) -> Steps[_Template | None]:
+        """Return a template with its search; None if it passes unchanged, whatever is in it."""
+        if not _names_options(body) and index is not None and not (yield from self._indices.known(index)):
+            return None
+        return (yield from _render(request, body))
 
     def _joined(
-        self, request: RestRequest, pairs: list[tuple[JSON, JSON]], outcomes: Mapping[int, Any]
+        self, request: RestRequest, searches: Sequence[_Search], outcomes: Mapping[int, Any]
     ) -> Steps[RestResponse]:
         """Return the answers in order; the engine itself answers what is not folded."""
-        rest = [
-            place
-            for place in range(len(pairs))
-            if outcomes.get(place) is None or isinstance(outcomes[place], _Unfolded | EngineError)
-        ]
         answers: dict[int, JSON] = {}
         plain = RestResponse(200, {})
-        if rest:
-            lines = [part for place in rest for part in (pairs[place][0], _without_options(pairs[place][1]))]
-            # An answer can't be put together of filtered ones.
-            whole = {name: value for name, value in request.parameters.items() if name != "filter_path"}
-            body = b"".join(write_value(line) + b"\n" for line in lines)
-            plain = yield from send(replace(request, parameters=whole, body=body))
+        # An answer can't be put together of filtered ones.
+        whole = {name: value for name, value in request.parameters.items() if name != "filter_path"}
+        for templates in (True, False):
+            rest = [
+                place
+                for place, one in enumerate(searches)
+                if one.as_template is templates
+                and (outcomes.get(place) is None or isinstance(outcomes[place], _Unfolded | EngineError))
+            ]
+            if not rest:
+                continue
+            body = b"".join(write_value(line) + b"\n" for place in rest for line in searches[place].sent())
+            path = request.path if templates else request.path.removesuffix("/template")
+            plain = yield from send(replace(request, path=path, parameters=whole, body=body))
             if plain.failed:
                 return plain
-            answers = dict(zip(rest, plain.body["responses"], strict=True))
+            answers |= zip(rest, plain.body["responses"], strict=True)
         for place, outcome in outcomes.items():
             if place not in answers:
                 answers[place] = _answer_of(outcome)
             elif outcome is not None and "hits" in answers[place]:
-                answers[place] = _Unfolded(outcome).mark(answers[place], pairs[place][1], {})
+                answers[place] = _Unfolded(outcome).mark(answers[place], searches[place].body, {})
         took = max(int(one.get("took") or 0) for one in answers.values())
-        joined = {"took": took, "responses": [answers[place] for place in range(len(pairs))]}
+        joined = {"took": took, "responses": [answers[place] for place in range(len(searches))]}
         return replace(plain, status=200, body=joined)
 
-    def _one_of_several(self, operation: Operation, header: JSON, body: JSON, own: JSON) -> Steps[Any]:
-        named = header.get("index", header.get("indices", operation.target))
-        index = ",".join(named) if isinstance(named, list) else named
-        parameters = {**own, **{name: value for name, value in header.items() if name not in _NAMES}}
+    def _one_of_several(self, one: _Search, own: JSON) -> Steps[Any]:
         try:
-            return (yield from self._page(_index_of(Operation("search", index), body), body, parameters))
+            return (yield from self._page(one.index, one.body, {**own, **one.parameters}))
         except _Unfolded as trouble:
             return trouble
 
-    def _wish(self, body: Any, parameters: Mapping[str, Any]) -> bool | None:  # noqa: ANN401 - JSON
+    def _wish(
+        self,
+        index: str | None,
+        body: Any,  # noqa: ANN401 - JSON
+        parameters: Mapping[str, Any],
+        headers: Mapping[str, str],
+    ) -> Steps[bool | None]:
         """Return whether a page is to be folded; None if the request passes unchanged.
 
         False: it passes without its options.
@@ -171,9 +282,9 @@ class FoldedSearches:
         if isinstance(ext, Mapping) and "dedup" in ext:
             given = ext["dedup"]
             return not (given is False or (isinstance(given, Mapping) and given.get("fold") is False))
-        if not self._always or "collapse" in body or parameters.keys() & {"scroll", "source", "filter_path"}:
+        if index is None or "collapse" in body or parameters.keys() & {"scroll", "source", "filter_path"}:
             return None
-        return True
+        return True if self._always or (yield from self._indices.folds(index, headers)) else None
 
     def _page(self, index: str | None, body: JSON, parameters: Mapping[str, Any]) -> Steps[JSON | None]:
         """Return a folded page; None if no index has a recipe and the request does not ask for folding.
@@ -234,9 +345,42 @@ class FoldedSearches:
         return made
 
 
+def _names_options(body: Mapping[str, Any]) -> bool:
+    """Return whether a template may say how its search is folded, as far as the request shows."""
+    return "ext" in body or "dedup" in str(body.get("source", ""))
+
+
+def _render(request: RestRequest, body: JSON) -> Steps[_Template]:
+    """Return a template with the search in it, as the engine renders it for the caller of a request."""
+    own = body.get("ext")
+    asked = isinstance(own, Mapping) and "dedup" in own
+    bare = {name: value for name, value in body.items() if name != "ext"} if asked else body
+    if isinstance(own, Mapping) and asked and own.keys() - {"dedup"}:
+        bare["ext"] = {name: value for name, value in own.items() if name != "dedup"}
+    headers = {
+        name: one.replace("x-ndjson", "json") if name.lower() == "content-type" else one
+        for name, one in request.headers.items()
+    }
+    wanted = {name: bare[name] for name in ("source", "id", "params") if name in bare}
+    rendering = replace(
+        request, method="POST", path=path_of("_render", "template"), parameters={}, headers=headers
+    )
+    answer = yield from send(replace(rendering, body=write_value(wanted)))
+    found = None if answer.failed else answer.body.get("template_output")
+    if not isinstance(found, dict):
+        told = answer.failed and answer.status not in _DENIED and isinstance(answer.body, Mapping)
+        error = {**answer.body, "status": answer.status} if told else None
+        why = f"the engine does not render the template (status {answer.status})"
+        return _Template(bare, asked, why=why, error=error)
+    search = found | {name: bare[name] for name in _OF_TEMPLATE if name in bare}
+    if asked and isinstance(own, Mapping):
+        search["ext"] = {**(search.get("ext") or {}), "dedup": own["dedup"]}
+    return _Template(bare, asked, search)
+
+
 def _answer_of(outcome: Any) -> JSON:  # noqa: ANN401 - a page or an error
     """Return the answer to one of several searches."""
-    return failure(str(outcome)) if isinstance(outcome, ShinglefoldError) else {**outcome, "status": 200}
+    return failure(str(outcome)) if isinstance(outcome, ShinglefoldError) else {"status": 200, **outcome}
 
 
 class _Unfolded(Exception):
@@ -261,6 +405,13 @@ def _without_options(body: JSON) -> JSON:
     return {**rest, "ext": ext} if ext else rest
 
 
-def _index_of(operation: Operation, body: Mapping[str, Any]) -> str | None:
+def _index_of(operation: Operation, body: Any) -> str | None:  # noqa: ANN401 - JSON
     """Return the name that a search is for; None if it is under a point in time."""
-    return operation.target or (None if "pit" in body else "_all")
+    return operation.target or (None if isinstance(body, Mapping) and "pit" in body else "_all")
+
+
+def _index_of_header(operation: Operation, header: JSON, body: Any) -> str | None:  # noqa: ANN401 - JSON
+    """Return the name that one of several searches is for."""
+    named = header.get("index", header.get("indices", operation.target))
+    index = ",".join(named) if isinstance(named, list) else named
+    return _index_of(Operation("search", index), body)

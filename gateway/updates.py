@@ -1,17 +1,32 @@
 """Partial updates: the fingerprint of the merged document goes with them, guarded by its version."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from shinglefold.contracts.engine import JSON, VersionedDocument
+from shinglefold.errors import EngineError
 from shinglefold.gateway.indices import SignedIndex, check_document
-from shinglefold.gateway.rest import warn
+from shinglefold.gateway.rest import (
+    RestRequest,
+    Steps,
+    Work,
+    path_of,
+    read_documents,
+    send,
+    warn,
+    warn_stale,
+    write_value,
+)
 from shinglefold.ingest.pipeline.pipeline import Outcome
 from shinglefold.maintenance.reconcile import new_fingerprint, stored_fingerprint, update_action
 
 #: Rounds of reading, merging and writing a document that others change meanwhile.
 ROUNDS = 5
+_CONFLICT, _MISSING = 409, 404
+#: The results of an update that stored something.
+WRITTEN = ("created", "updated")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +36,14 @@ class UpdateRequest:
     Attributes:
         body: without a fingerprint that the client brought.
         needs_document: whether the stored document decides what is sent.
+        script: whether a script updates it, so that its fingerprint is renewed afterwards.
     """
 
     index: SignedIndex
     id: str
     body: JSON
     needs_document: bool
+    script: bool = False
 
     @classmethod
     def of(cls, index: SignedIndex, id_: str, body: Any) -> "UpdateRequest":  # noqa: ANN401 - JSON
@@ -37,14 +54,15 @@ class UpdateRequest:
             name: index.bare(value) if name in ("doc", "upsert") else value for name, value in body.items()
         }
         if "script" in bare:
-            warn(
-                f"a script updates {id_!r} in {index.name!r}, whose fingerprint stays as it is. Run "
-                f"`shinglefold backfill {index.name}`"
-            )
-            return cls(index, id_, bare, False)
+            if index.gated:
+                warn(f"a script updates {id_!r}{index.unchecked}")
+            return cls(index, id_, bare, False, True)
         doc = bare.get("doc")
         inserts = bool(bare.get("doc_as_upsert")) or "upsert" in bare
-        return cls(index, id_, bare, isinstance(doc, Mapping) and (inserts or index.touches(doc)))
+        touches = isinstance(doc, Mapping) and index.touches(doc)
+        if touches and index.gated:
+            warn(f"an update of {id_!r} changes what its fingerprint is made of{index.unchecked}")
+        return cls(index, id_, bare, touches or (inserts and isinstance(doc, Mapping)))
 
     def inserted(self) -> Any:  # noqa: ANN401 - JSON
         """Return the document that an update of a missing one stores; None if it stores none."""
@@ -80,6 +98,94 @@ class UpdateRequest:
             )
             return {**kept, "doc": doc}
         return {**kept, "doc": _merge(doc, action["doc"])}
+
+
+def sign_again(
+    index: SignedIndex, documents: Sequence[tuple[str, str | None]], request: RestRequest
+) -> Steps[list[JSON]]:
+    """Renew the fingerprints of documents that were updated by scripts; warn of those that stay stale.
+
+    Args:
+        documents: their ids and routings.
+        request: that of the updates, whose caller and ``refresh`` hold.
+
+    Returns:
+        The item of a bulk response for each that was renewed, {} for the others.
+    """
+    answers: list[JSON] = [{} for _ in documents]
+    waiting = list(range(len(documents)))
+    why = "others change it all the time"
+    try:
+        for _ in range(ROUNDS):
+            if not waiting:
+                break
+            waiting = yield from _sign_once(index, documents, request, waiting, answers)
+    except Exception as error:
+        why = str(error)
+    for place in waiting:
+        warn_stale(index.name, documents[place][0], why)
+    return answers
+
+
+def _sign_once(
+    index: SignedIndex,
+    documents: Sequence[tuple[str, str | None]],
+    request: RestRequest,
+    places: Sequence[int],
+    answers: list[JSON],
+) -> Steps[list[int]]:
+    """Renew fingerprints once, and return the places of documents that changed meanwhile."""
+    ids, routings = zip(*(documents[place] for place in places), strict=True)
+    found = yield from read_documents(index.stored_in, ids, routings)
+    there = [(place, one) for place, one in zip(places, found, strict=True) if one is not None]
+    hits = [_hit(index, one, documents[place][1]) for place, one in there]
+    renewed = yield Work(partial(index.renew, hits))
+    lines: list[JSON] = []
+    sent: list[int] = []
+    for (place, one), action in zip(there, renewed, strict=True):
+        if isinstance(action, str):
+            warn_stale(index.name, one.id, action)
+        elif action is not None:
+            verb = action.pop("_op_type")
+            body = action.pop("_source", None) if verb == "index" else {"doc": action.pop("doc")}
+            lines += [{verb: action}, body]
+            sent.append(place)
+    if not sent:
+        return []
+    headers = {
+        name: one.replace("+json", "+x-ndjson").replace("n/json", "n/x-ndjson")
+        if name.lower() == "content-type"
+        else one
+        for name, one in request.headers.items()
+    }
+    kept = {name: request.parameters[name] for name in ("refresh", "timeout") if name in request.parameters}
+    body = b"".join(write_value(line) + b"\n" for line in lines)
+    answer = yield from send(RestRequest("POST", path_of("_bulk"), kept, headers, body))
+    if answer.failed:
+        raise EngineError(f"the engine refuses the update of the fingerprint (status {answer.status})")
+    again = []
+    for place, item in zip(sent, answer.body["items"], strict=True):
+        (told,) = item.values()
+        if told["status"] == _CONFLICT:
+            again.append(place)
+        elif "error" not in told:
+            # Nothing is left to be signed of a document that was deleted meanwhile.
+            answers[place] = told if told["status"] != _MISSING else {}
+        elif told["status"] != _MISSING:
+            warn_stale(index.name, documents[place][0], str(told["error"].get("reason")))
+    return again
+
+
+def _hit(index: SignedIndex, found: VersionedDocument, routing: str | None) -> JSON:
+    hit: JSON = {"_index": index.stored_in, "_id": found.id, "_source": found.source}
+    hit |= {"_seq_no": found.guard.seq_no, "_primary_term": found.guard.primary_term}
+    return hit if routing is None else {**hit, "_routing": routing}
+
+
+def with_version(answer: JSON, renewed: JSON) -> JSON:
+    """Return the answer to an update with the version that its fingerprint was renewed as."""
+    names = ("_version", "_seq_no", "_primary_term")
+    return answer | {name: renewed[name] for name in names if name in renewed}
 
 
 def _merge(document: Mapping[str, Any], changes: Mapping[str, Any]) -> JSON:

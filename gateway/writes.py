@@ -1,12 +1,13 @@
 """Writes of one document on their way to the engine: each gets the fingerprint of its text."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from shinglefold.errors import PermissionDenied
-from shinglefold.gateway.indices import KnownIndices, check_document
+from shinglefold.gateway.gates import Admit, admit, admitted, refresh, single, unkept
+from shinglefold.gateway.indices import KnownIndices, SignedIndex, check_document
 from shinglefold.gateway.rest import (
     Operation,
     RestRequest,
@@ -23,7 +24,7 @@ from shinglefold.gateway.rest import (
     whole_number,
     write_value,
 )
-from shinglefold.gateway.updates import ROUNDS, UpdateRequest
+from shinglefold.gateway.updates import ROUNDS, WRITTEN, UpdateRequest, sign_again, with_version
 from shinglefold.ingest.pipeline.pipeline import Outcome
 
 #: What an engine answers to a document that a pipeline drops.
@@ -61,13 +62,19 @@ class SignedWrites:
         except ValueError:
             warn(f"a document for {name!r} is not JSON: if the engine takes it, it has no fingerprint")
             return None
+        if not isinstance(document, Mapping):
+            # The engine refuses it in its own words.
+            return None
         check_pipeline(request.parameters, name)
         (outcome,) = yield Work(partial(index.sign, [(id_, document)]))
         answer = _refused(outcome, name, id_)
         if answer is None:
             assert isinstance(outcome, Outcome)
             check_document(outcome, name, id_)
-            answer = yield from send(replace(request, body=source_of(outcome)))
+            if index.gated:
+                answer = yield from _admitted(index, operation, request, outcome)
+            else:
+                answer = yield from send(replace(request, body=source_of(outcome, request.body, document)))
         return answer
 
     def update(self, operation: Operation, request: RestRequest) -> Steps[RestResponse | None]:
@@ -86,6 +93,8 @@ class SignedWrites:
             warn(f"an update of {name!r} is not JSON: if the engine takes it, the fingerprint is not renewed")
             return None
         update = yield Work(partial(UpdateRequest.of, index, id_, body))
+        if update.script:
+            return (yield from _update_by_script(update, request))
         if not update.needs_document:
             bare = None if update.body == body else replace(request, body=write_value(update.body))
             return None if bare is None else (yield from send(bare))
@@ -118,7 +127,7 @@ class SignedWrites:
                 answer = yield from send(replace(request, body=write_value(update.body)))
                 # Another writer stored the document meanwhile, and its fingerprint is to be renewed.
                 return answer, not answer.failed
-            (outcome,) = yield Work(partial(index.sign, [(id_, document)]))
+            (outcome,) = yield Work(partial(inserted, index, [(id_, document)]))
             refused = _refused(outcome, index.name, id_)
             if refused is not None:
                 return refused, False
@@ -153,8 +162,44 @@ class SignedWrites:
         if index is not None:
             warn(
                 f"{operation.name.replace('_', ' ')} writes documents to {name!r} whose fingerprints may be "
-                f"stale or missing. Run `shinglefold backfill {name}`"
+                f"stale or missing{index.unchecked}. Run `shinglefold backfill {name}`"
             )
+
+
+def _update_by_script(update: UpdateRequest, request: RestRequest) -> Steps[RestResponse]:
+    """Send an update by a script, and renew the fingerprint of the document that it leaves."""
+    answer = yield from send(replace(request, body=write_value(update.body)))
+    if answer.failed or answer.body.get("result", "updated") not in WRITTEN:
+        return answer
+    routing = request.parameters.get("routing")
+    documents = [(update.id, None if routing is None else str(routing))]
+    renewed = yield from sign_again(update.index, documents, request)
+    return replace(answer, body=with_version(answer.body, renewed[0])) if renewed[0] else answer
+
+
+def inserted(index: SignedIndex, documents: Sequence[tuple[str | None, Any]]) -> list[Outcome | str]:
+    """Return what the pipeline makes of documents that updates insert, or why they are refused."""
+    if not index.gated:
+        return index.sign(documents)
+    why = (
+        f"the gate of {index.name!r} does not decide about upserts: store new documents by index or create, "
+        f"or end the gate: `shinglefold setup {index.name} --gate none`"
+    )
+    return [why] * len(documents)
+
+
+def _admitted(
+    index: SignedIndex, operation: Operation, request: RestRequest, outcome: Outcome
+) -> Steps[RestResponse]:
+    """Let the gate of an index store a document or refuse it."""
+    parameters = request.parameters
+    if why := unkept(index, parameters):
+        return RestResponse(400, failure(why))
+    create = operation.name == "create" or parameters.get("op_type") == "create"
+    document = admitted(outcome, operation.id, parameters.get("routing"), create=create)
+    answers = yield from admit(Admit(index, [document], request.headers))
+    yield from refresh(request, index)
+    return single(answers[0])
 
 
 def _sent(request: RestRequest) -> Steps[tuple[RestResponse, bool]]:
@@ -162,10 +207,27 @@ def _sent(request: RestRequest) -> Steps[tuple[RestResponse, bool]]:
     return answer, answer.status == _CONFLICT
 
 
-def source_of(outcome: Outcome) -> bytes:
-    """Return the source of a signed document as JSON."""
+def source_of(outcome: Outcome, given: Any = None, parsed: Any = None) -> bytes:  # noqa: ANN401 - JSON
+    """Return the source of a signed document as JSON.
+
+    A document to which only the fingerprint was added keeps its bytes. So the engine sees what a parser
+    loses: keys that are there twice, which it refuses, and how numbers are written.
+
+    Args:
+        given, parsed: the document as it came, and what was read of it.
+    """
     document = outcome.document or {}
-    return write_value({name: value for name, value in document.items() if name not in ("_id", "_index")})
+    source = {name: value for name, value in document.items() if name not in ("_id", "_index")}
+    if isinstance(given, bytes) and isinstance(parsed, Mapping) and parsed:
+        added = {name: value for name, value in source.items() if name not in parsed}
+        kept = len(source) == len(parsed) + len(added) and all(
+            source[name] == parsed[name] for name in parsed
+        )
+        text = given.strip()
+        # Others are in UTF-16, or begin with a byte order mark.
+        if added and kept and text[:1] + text[-1:] == b"{}" and b"\0" not in text:
+            return text[:-1] + b"," + write_value(added)[1:]
+    return write_value(source)
 
 
 def _refused(outcome: Outcome | str, index: str, id_: str | None) -> RestResponse | None:

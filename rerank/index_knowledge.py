@@ -38,11 +38,11 @@ from shinglefold.rerank.index_fields import (
     named_fields,
 )
 from shinglefold.rerank.index_recipes import (
-    VALID_SECONDS,
     Mappings,
     SchemeOf,
     check_recipe,
     index_names,
+    is_valid,
     keywords_missing,
     mappings_of_each,
     text_fields_of,
@@ -221,7 +221,7 @@ class IndexKnowledge:
             _log.warning("search of %s is not folded: %s", index, text)
 
     def _is_valid(self, known: IndexFacts, options: FoldOptions, body: Mapping[str, Any]) -> bool:
-        if monotonic() - known.read > VALID_SECONDS:
+        if not is_valid(known.read):
             return False
         return known.fields is None or known.fields.issuperset(_wanted(options) | sort_name(body))
 

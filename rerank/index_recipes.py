@@ -21,14 +21,26 @@ from shinglefold.options.validation import check_str
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.runtime.recent import RecentlyUsed
 
-#: Seconds after which the mappings of an index are read again.
-VALID_SECONDS = 10.0
+#: Seconds after which the mappings of an index are read again, as other processes change them, too.
+_VALID_SECONDS = 10.0
+#: When this process last changed a recipe.
+_changed = [0.0]
 #: The most indices whose mappings are kept: those of a usual index take some 100 kB.
 _MOST = 32
 _REMEDY = (
     "Search with the scheme of the index (Recipe.of its mappings has it), "
     "or index its documents again with the scheme in use."
 )
+
+
+def recipes_changed() -> None:
+    """Make all searches and writes of this process read mappings again."""
+    _changed[0] = monotonic()
+
+
+def is_valid(when: float) -> bool:
+    """Return whether mappings that were read at a time, as of ``monotonic``, may still be used."""
+    return _changed[0] < when and monotonic() - when <= _VALID_SECONDS
 
 
 def check_recipe(
@@ -141,9 +153,10 @@ class IndexRecipes:
         """
         check_str("index", index)
         when, known = self._recipes.get(index) or (0.0, None)
-        if known is None or renew or monotonic() - when > VALID_SECONDS:
+        if known is None or renew or not is_valid(when):
+            when = monotonic()
             known = yield from self._read(index)
-            self._recipes.put(index, (monotonic(), known))
+            self._recipes.put(index, (when, known))
         return known
 
     def _read(self, index: str) -> Steps[IndexRecipe]:

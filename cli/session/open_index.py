@@ -162,8 +162,7 @@ def stored_pipeline(target: Target, recipe: Recipe) -> tuple["Pipeline", Recipe]
     check_target(target, recipe)
     check_dictionaries(target, recipe)
     pipeline = parse_pipeline(recipe.pipeline, recipe.scheme, seal_of_index(target, recipe))
-    made = pipeline.recipe(recipe.field)
-    return pipeline, replace(made, groups=recipe.groups, grouping=recipe.grouping, profile=recipe.profile)
+    return pipeline, pipeline.recipe(recipe.field).with_notes_of(recipe)
 
 
 def new_pipeline(

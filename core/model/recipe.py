@@ -5,13 +5,15 @@ import dataclasses
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from shinglefold.errors import ConfigError, RecipeMismatch, SchemeMismatch, chain, shorten, suggest
 from shinglefold.model.scheme import Scheme
 from shinglefold.options.validation import check_str, expected
 from shinglefold.version import __version__
 
+#: What a recipe notes of the gate for writes on their way to the engine.
+GateNote = Literal["refuse", "none"]
 #: The key of the recipe in a mapping's ``_meta``.
 META_KEY = "shinglefold"
 #: The key that lists the indices of an alias or pattern if their recipes differ.
@@ -83,6 +85,8 @@ class Recipe:
         groups: whether documents get group numbers when they are indexed.
         grouping: the rules for groups if they differ from the scheme's (see ``shinglefold.grouping.rules``).
         profile: the kind of content, a name of ``PROFILES``, whose defaults searches take; empty for none.
+        fold: whether searches on their way to the engine are folded unasked; None if nothing is noted.
+        gate: what the gate does with writes on their way, ``"refuse"`` or ``"none"``; None as for ``fold``.
     """
 
     scheme: Scheme
@@ -94,6 +98,8 @@ class Recipe:
     groups: bool = False
     grouping: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     profile: str = ""
+    fold: bool | None = None
+    gate: str | None = None
 
     def __post_init__(self) -> None:
         if self.groups and not self.keywords:
@@ -135,7 +141,20 @@ class Recipe:
             stored["grouping"] = dict(self.grouping)
         if self.profile:
             stored["profile"] = self.profile
-        return stored
+        # What a recipe leaves out, each index keeps as it is.
+        noted = {"fold": self.fold, "gate": self.gate}
+        return stored | {name: value for name, value in noted.items() if value is not None}
+
+    def with_notes_of(self, other: "Recipe") -> "Recipe":
+        """Return the recipe with what another one notes besides how fingerprints are made."""
+        return dataclasses.replace(
+            self,
+            groups=other.groups,
+            grouping=other.grouping,
+            profile=other.profile,
+            fold=other.fold,
+            gate=other.gate,
+        )
 
     @classmethod
     def of(cls, mappings: Mapping[str, Any], index: str) -> "Recipe":
@@ -164,6 +183,8 @@ class Recipe:
             stored.get("groups") is True,
             grouping if isinstance(grouping, Mapping) else {},
             str(stored.get("profile") or ""),
+            fold if isinstance(fold := stored.get("fold"), bool) else None,
+            None if (gate := stored.get("gate")) is None else str(gate),
         )
 
     def check(self, wanted: "Recipe", index: str, remedy: str) -> None:

@@ -18,8 +18,8 @@ _LONGEST_ANSWER = 65_536
 _VERSION_HEADER = re.compile(r"OpenSearch/(\d[\w.-]*)")
 
 
-class _Answer(NamedTuple):
-    """The answer of an address; the names of headers are in lower case."""
+class Detected(NamedTuple):
+    """The answer to ``GET /``; the names of headers are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -37,9 +37,23 @@ def product_of(connection: Connection) -> str:
     if connection.aws_region:
         return "opensearch"
     answer = _request_root(connection)
+    found = detect(answer, connection)
+    if found is None:
+        raise refusal(answer.status, answer.body, f"server at {connection.address}")
+    return found
+
+
+def detect(answer: Detected, connection: Connection) -> str | None:
+    """Return the product that an answer is of; None if the answer is a refusal that does not tell.
+
+    Raises:
+        EngineError: it is neither OpenSearch nor Elasticsearch.
+    """
+    if connection.product:
+        return connection.product
     if answer.headers.get("x-elastic-product") == "Elasticsearch":
         return "elasticsearch"
-    if _version_header(answer.headers) or _is_opensearch(answer.body) or _is_opensearch_security(answer):
+    if version_header(answer.headers) or _is_opensearch(answer.body) or _is_opensearch_security(answer):
         return "opensearch"
     if answer.status == 404:
         raise EngineError(
@@ -48,7 +62,7 @@ def product_of(connection: Connection) -> str:
             "product: opensearch+http://… or elasticsearch+http://…"
         )
     if answer.status >= 400:
-        raise refusal(answer.status, answer.body, f"server at {connection.address}")
+        return None
     raise EngineError(
         f"{connection.address} answers, but neither as OpenSearch nor as Elasticsearch; check the address, "
         "or say which it is: opensearch+http://… or elasticsearch+http://…"
@@ -64,12 +78,12 @@ def _is_opensearch(body: object) -> bool:
     return distribution == "opensearch" or "OpenSearch" in str(body.get("tagline"))
 
 
-def _is_opensearch_security(answer: _Answer) -> bool:
+def _is_opensearch_security(answer: Detected) -> bool:
     """Return whether OpenSearch's security plugin answers: few users may read the version."""
     return answer.status == 403 and "no permissions for [cluster:monitor/main]" in reason(answer.body)
 
 
-def _version_header(headers: Mapping[str, str]) -> str:
+def version_header(headers: Mapping[str, str]) -> str:
     """Return the version that OpenSearch 3 sends with every answer; empty if it is missing."""
     found = _VERSION_HEADER.match(headers.get("x-opensearch-version", ""))
     return found[1] if found else ""
@@ -78,14 +92,14 @@ def _version_header(headers: Mapping[str, str]) -> str:
 def version_for_all(connection: Connection) -> str:
     """Return the version that a server sends even to users who may not read it; empty if there is none."""
     try:
-        return _version_header(_request_root(connection).headers)
+        return version_header(_request_root(connection).headers)
     except EngineUnavailable:
         return ""
 
 
-def _request_root(connection: Connection) -> _Answer:
+def _request_root(connection: Connection) -> Detected:
     """Return the first answer of an address; that of a busy server only if no other answers."""
-    busy: _Answer | None = None
+    busy: Detected | None = None
     failed: Exception | None = None
     for url in connection.urls:
         request = Request(f"{url}/", headers={"Accept": "application/json"})  # noqa: S310 - checked: http(s)
@@ -93,10 +107,10 @@ def _request_root(connection: Connection) -> _Answer:
             request.add_unredirected_header("Authorization", authorization)
         try:
             with _opener(connection).open(request, timeout=connection.timeout) as answer:
-                return _Answer(answer.status, _lower(answer.headers), _json(answer.read(_LONGEST_ANSWER)))
+                return Detected(answer.status, _lower(answer.headers), _json(answer.read(_LONGEST_ANSWER)))
         except HTTPError as error:
             with error:
-                refused = _Answer(error.code, _lower(error.headers), _json(error.read(_LONGEST_ANSWER)))
+                refused = Detected(error.code, _lower(error.headers), _json(error.read(_LONGEST_ANSWER)))
             if refused.status not in BUSY or _is_opensearch(refused.body):
                 return refused
             busy = busy or refused

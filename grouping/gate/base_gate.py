@@ -37,7 +37,7 @@ BATCH = 300
 _CHARACTERS = 4_000_000
 _LONGEST_ID = 512
 #: Fields that are not part of the source of a document.
-_METADATA = ("_id", "_index", "_routing")
+_METADATA = ("_id", "_index", "_routing", "_op_type")
 
 
 class BaseGate:
@@ -141,7 +141,8 @@ class BaseGate:
         source = {name: value for name, value in document.items() if name not in _METADATA}
         scope = [query.values.get(one.field, ()) for one in model.scopes]
         numbers = numbers_of(query.print, scope, self.index, id_, routing)
-        return Member(document_key(id_, routing), source, query, numbers, match_keys_of(query))
+        create = document.get("_op_type") == "create"
+        return Member(document_key(id_, routing), source, query, numbers, match_keys_of(query), create)
 
     def _routing(self, given: object) -> str | None:
         """Return the routing of a document; None if it has none.

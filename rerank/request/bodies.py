@@ -102,12 +102,25 @@ def _only_knn(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
         return None
     if "knn" in body:
         return body["knn"] if isinstance(body["knn"], Mapping) else None
-    for where in (body.get("query"), body.get("retriever")):
+    for where in (_only_clause(body.get("query")), body.get("retriever")):
         if isinstance(where, Mapping) and len(where) == 1:
             ((name, given),) = where.items()
             if name in _NEAREST:
                 return _knn_spec(given)
     return None
+
+
+def _only_clause(query: object) -> object:
+    """Return the query that a ``bool`` has as its only clause; another query itself."""
+    while isinstance(query, Mapping) and query.keys() == {"bool"}:
+        spec = query["bool"]
+        if not isinstance(spec, Mapping) or not {"must"} <= spec.keys() <= {"must", "boost"}:
+            return query
+        clauses = spec["must"] if isinstance(spec["must"], list) else [spec["must"]]
+        if len(clauses) != 1:
+            return query
+        query = clauses[0]
+    return query
 
 
 def _knn_spec(given: object) -> Mapping[str, Any] | None:
@@ -127,6 +140,10 @@ def _with_k(name: str, value: Any, k: int) -> Any:  # noqa: ANN401 - JSON
     if name not in ("query", "retriever"):
         return value
     ((kind, given),) = value.items()
+    if kind == "bool":
+        must = given["must"]
+        raised = [_with_k(name, one, k) for one in must] if isinstance(must, list) else _with_k(name, must, k)
+        return {kind: {**given, "must": raised}}
     if "field" in given:
         return {kind: _raise_k(given, k)}
     return {kind: {field: _raise_k(spec, k) for field, spec in given.items()}}

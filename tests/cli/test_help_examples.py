@@ -14,6 +14,7 @@ from pathlib import Path
 
 import click
 import pytest
+import trustme
 
 from shinglefold.cli.main import cli, main
 
@@ -74,9 +75,30 @@ def folder(tmp_path_factory, examples_file) -> Path:
     return place
 
 
+def _served(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a gateway at a free port until it listens, and end it."""
+    pytest.importorskip("uvicorn")
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(folder / "ca.pem")
+    authority.issue_cert("localhost").private_key_and_cert_chain_pem.write_to_path(folder / "tls.pem")
+    words = [word for word in words if word not in ("--listen", "0.0.0.0:9201")]
+    program = Path(sys.executable).with_name("shinglefold")
+    command = [str(program), *words[1:], "--listen", "127.0.0.1:0", "--workers", "1"]
+    with subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        process.terminate()
+        out, err = process.communicate(timeout=30)
+    return subprocess.CompletedProcess(command, process.returncode, first + out, err)
+
+
 def _ran(line: str, folder: Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
     """Run a line: in a shell where it needs one, else in this process, which is long since started."""
     words = shlex.split(line)
+    if words[:2] == ["shinglefold", "gateway"]:
+        return _served(words, folder)
     if words[0] != "shinglefold" or {"|", ">", "&&"} & set(words):
         return _typed(line, folder, stdin)
     given = io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8")

@@ -141,6 +141,8 @@ def test_what_goes_on_with_a_run_that_stopped_is_told_once_and_with_all_its_opti
         ("--preset", "compact"),
         ("--no-keywords",),
         ("--passages", "--groups"),
+        ("--fold", "--gate", "refuse"),
+        ("--no-fold", "--gate", "none"),
         ("--pipeline", "own.json"),
         ("--pipeline", "own.json", "--no-keywords"),
         ("--pipeline", "own.json", "--passages"),
@@ -156,6 +158,23 @@ def test_a_setup_without_options_keeps_what_an_earlier_one_chose(run, options):
     assert run("setup", "pages", *options).code == 0
     assert run("setup", "pages", *options).out == "nothing to change\n"
     assert run("setup", "pages").out == "nothing to change\n"
+
+
+def test_what_folded_clients_do_is_noted_for_each_index_and_told(run):
+    source = "".join(json.dumps(page) + "\n" for page in pages(3))
+    for name in ("a", "b"):
+        assert run("index", "-", "--index", name, "--workers", 1, stdin=source).code == 0
+    assert run("setup", "a", "--fold", "--gate", "refuse").code == 0
+    assert run("setup", "a", "b", "--passages").code == 0
+    shown = run("stats", "a").out
+    assert "searches      folded by default\ngate          refuse\n" in shown
+    assert not {"searches", "gate"} & {line.split()[0] for line in run("stats", "b").out.splitlines()}
+    again = run("index", "-", "--index", "a", "--workers", 1, "--recreate", stdin=source)
+    assert "shinglefold setup a --fold --gate refuse" in again.err
+    assert run("setup", "a", "--no-fold", "--gate", "none").code == 0
+    assert "searches" not in run("stats", "a").out
+    assert run("setup", "a", "--gate", "tag").code == 2
+    assert "--remove takes" in run("setup", "a", "--remove", "--no-fold").err
 
 
 def test_what_shinglefold_stored_is_taken_away_and_documents_stay(run, site):

@@ -52,7 +52,7 @@ def test_whatever_stays_up_says_when_it_is_healthy(services):
 
 def test_ports_are_open_to_this_machine_only(services):
     ports = [port for service in services.values() for port in service.get("ports", ())]
-    assert sorted(ports) == ["127.0.0.1:5601:5601", "127.0.0.1:9200:9200"]
+    assert sorted(ports) == ["127.0.0.1:5601:5601", "127.0.0.1:9200:9200", "127.0.0.1:9201:9201"]
 
 
 def test_the_rest_waits_for_the_engine(product, services):

@@ -27,6 +27,8 @@ BARE = {"pipeline": NO_STEPS}
         {"sealed": "a1"},
         {"groups": True},
         {"groups": True, "grouping": {"linkage": "leader"}},
+        {"fold": True, "gate": "refuse"},
+        {"fold": False, "gate": "none"},
     ],
 )
 def test_a_recipe_says_what_is_known_and_nothing_else(given):

@@ -13,12 +13,13 @@ from shinglefold.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Only servers have templates and slices; what is between brackets, or left out, is no command yet.
-_ELSEWHERE = ("--pattern", "--slice", "…", "[")
+_ELSEWHERE = ("gateway --upstream", "--pattern", "--slice", "…", "[")
 _LINE = re.compile(r"^ *(?:\$ )?(shinglefold .+)$", re.MULTILINE)
 #: How many commands each page has at least; the tutorial's have a test of their own.
 PAGES = {
     "README.md": 7,
     "docs/cli.md": 14,
+    "docs/gateway.md": 1,
     "docs/groups.md": 3,
     "docs/maintenance.md": 7,
     "docs/performance.md": 5,

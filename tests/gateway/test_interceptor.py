@@ -1,6 +1,7 @@
 """The interceptor without a network: which requests concern it, what it asks for, and what it answers."""
 
 import json
+import warnings
 from contextlib import closing
 
 import pytest
@@ -8,9 +9,10 @@ import pytest
 import shinglefold
 from shinglefold.api.index_options import IndexOptions
 from shinglefold.contracts.engine import Guard, VersionedDocument
-from shinglefold.errors import EngineUnavailable, PermissionDenied
+from shinglefold.errors import ConfigError, EngineUnavailable, PermissionDenied
 from shinglefold.examples import temporary_index
 from shinglefold.gateway import Interceptor
+from shinglefold.gateway.gates import Admit
 from shinglefold.gateway.rest import (
     Read,
     RestRequest,
@@ -20,6 +22,8 @@ from shinglefold.gateway.rest import (
     Work,
     operation_of,
 )
+from shinglefold.grouping import Verdict
+from shinglefold.grouping.gate.protocol.member import SimilarDocument
 from shinglefold.rerank import FoldedSearch
 from shinglefold.rerank.engine_calls import Call
 from shinglefold.runtime.sans_io import run
@@ -46,7 +50,10 @@ OPERATIONS = {
     ("POST", "/_search/scroll"): None,
     ("PUT", "/news"): None,
     ("GET", "/_cat/indices"): None,
-    ("POST", "/news/_search/template"): None,
+    ("POST", "/news/_search/template"): ("search_template", "news", None),
+    ("GET", "/_msearch/template"): ("msearch_template", None, None),
+    ("POST", "/_render/template"): None,
+    ("POST", "/_async_search"): None,
     ("POST", "/news/_reindex"): None,
 }
 
@@ -61,6 +68,11 @@ def site():
     folder = temporary_index("site")
     with closing(shinglefold.open(folder, "site")) as opened:
         yield opened
+
+
+def with_note(site, **note):
+    mappings = site.engine.mappings("site")
+    return {**mappings, "_meta": {"shinglefold": mappings["_meta"]["shinglefold"] | note}}
 
 
 class Script:
@@ -112,6 +124,61 @@ def test_a_search_is_that_of_an_open_index(site):
     assert not answer.sent
 
 
+FOLDING = {
+    "all say so": ({"a": True, "b": True}, True),
+    "one has no recipe": ({"a": True, "b": None}, True),
+    "one says no": ({"a": True, "b": False}, False),
+    "one says nothing": ({"a": True, "b": ""}, False),
+    "none has a recipe": ({"a": None}, False),
+}
+
+
+@pytest.mark.parametrize("name", FOLDING)
+def test_indices_say_whether_searches_are_folded_unasked(site, name):
+    noted, folds = FOLDING[name]
+
+    class Noted(Script):
+        def __call__(self, request):
+            if isinstance(request, Call) and request.method == "all_mappings":
+                return {
+                    index: {} if fold is None else with_note(site, **({} if fold == "" else {"fold": fold}))
+                    for index, fold in noted.items()
+                }
+            return super().__call__(request)
+
+    answer = Noted(site)
+    found = intercept(site, answer, "/site/_search", {"query": {"match": {"title": "мост"}}})
+    assert found is None if not folds else "dedup" in found.body
+    for body in ({"collapse": {"field": "host"}}, {"pit": {"id": "x"}}):
+        assert intercept(site, answer, "/site/_search" if "collapse" in body else "/_search", body) is None
+    for parameters in ({"scroll": "1m"}, {"filter_path": "hits"}):
+        assert intercept(site, answer, "/site/_search", {}, **parameters) is None
+    several = lines({"index": "site"}, {"size": 2}, {"index": "site"}, {"ext": {"dedup": False}})
+
+    def last(request):
+        if isinstance(request, Send):
+            sent = len(request.request.body.splitlines()) // 2
+            return RestResponse(200, {"responses": [{"took": 1, "hits": {}}] * sent})
+        return answer(request)
+
+    found = intercept(site, last, "/_msearch", several)
+    assert ["dedup" in one for one in found.body["responses"]] == [folds, False]
+
+
+def test_searches_of_who_may_not_read_mappings_pass_with_one_question(site):
+    interceptor = Interceptor(site.engine, FoldedSearch, IndexOptions(), Settings())
+    asked = []
+
+    def denied(request):
+        asked.append(request)
+        raise PermissionDenied("no")
+
+    for who in ("one", "one", "other"):
+        headers = {"Authorization": who, "X-Opaque-Id": str(len(asked))}
+        assert run(interceptor.steps(RestRequest("POST", "/site/_search", {}, headers, {})), denied) is None
+    assert len(asked) == 2
+
+
 def test_a_conflict_is_merged_again_and_alone(site):
     script = Script(site, 201, 409, 409, 200)
     body = lines(
@@ -134,6 +201,136 @@ def test_a_conflict_with_the_callers_own_guard_is_the_callers(site):
     found = intercept(site, script, "/site/_bulk", lines(action, {"doc": {"body": "text"}}))
     assert found.body["items"][0]["update"]["status"] == 409
     assert json.loads(script.sent[0].body.splitlines()[0]) == action
+
+
+def test_a_gate_decides_in_place_of_the_engine(site):
+    asked = []
+
+    class Gated(Script):
+        gate, failing = "refuse", False
+
+        def __call__(self, request):
+            if isinstance(request, Call) and request.method == "all_mappings":
+                return {"site": with_note(site, gate=self.gate)}
+            if isinstance(request, Admit):
+                asked.append(request)
+                if self.failing:
+                    raise EngineUnavailable("lost")
+                like = SimilarDocument("old", 0.9, Guard(1, 1), similarity=0.95)
+                ids = [one["_id"] for one in request.documents]
+                return [Verdict("refused", ids[0], like=like, reason="it resembles 'old'")] + [
+                    Verdict("accepted", id_) for id_ in ids[1:]
+                ]
+            if isinstance(request, Send) and request.request.path.endswith("_mget"):
+                assert request.request.headers == {"Content-Type": "application/json"}
+                asked.append(json.loads(request.request.body))
+                return RestResponse(404, {"error": "no"})
+            return super().__call__(request)
+
+    headers = {"Content-Type": "application/x-ndjson"}
+    interceptor = Interceptor(site.engine, FoldedSearch, IndexOptions(), Settings())
+
+    def bulk(answer, body, **parameters):
+        return run(interceptor.steps(RestRequest("POST", "/site/_bulk", parameters, headers, body)), answer)
+
+    script = Gated(site, 200)
+    new = lines({"index": {"_id": "1"}}, {"title": "a"}, {"create": {"routing": "r"}}, {"title": "b"})
+    found = bulk(script, new + lines({"delete": {"_id": "1"}})).body
+    refused, stored, deleted = (next(iter(item.values())) for item in found["items"])
+    assert (refused["status"], refused["error"]["like"]) == (
+        409,
+        {"_index": "site", "_id": "old", "resemblance": 0.9, "similarity": 0.95},
+    )
+    assert (stored["status"], stored["_seq_no"], deleted["status"], found["errors"]) == (201, -2, 200, True)
+    admit, versions = asked
+    assert [(one.get("_op_type"), one.get("_routing"), "_dedup" in one) for one in admit.documents] == [
+        (None, None, True),
+        ("create", "r", True),
+    ]
+    assert versions["docs"] == [{"_id": admit.documents[1]["_id"], "_source": False, "routing": "r"}]
+    assert len(script.sent) == 1
+    # What a gate can't keep is refused by name, and nothing is sent.
+    for action, parameters, name in (
+        ({"if_seq_no": 1, "if_primary_term": 1}, {}, "if_seq_no"),
+        ({"pipeline": "p"}, {}, "pipeline"),
+        ({}, {"pipeline": "p"}, "pipeline"),
+        ({}, {"wait_for_active_shards": "2"}, "wait_for_active_shards"),
+    ):
+        with warnings.catch_warnings(action="ignore"):
+            answer = bulk(script, lines({"index": action}, {"title": "a"}), **parameters)
+        (item,) = answer.body["items"]
+        assert (item["index"]["status"], f"[{name}]" in item["index"]["error"]["reason"]) == (400, True)
+    assert len(script.sent) == 1
+    # A gate that fails is told by item once something was stored, else by an error.
+    script = Gated(site, 200)
+    script.failing = True
+    late = bulk(script, lines({"delete": {"_id": "1"}}) + new).body["items"]
+    assert [next(iter(item.values()))["status"] for item in late] == [200, 503, 503]
+    with pytest.raises(EngineUnavailable):
+        bulk(script, new)
+    script.gate, interceptor = "cap", Interceptor(site.engine, FoldedSearch, IndexOptions(), Settings())
+    with pytest.raises(ConfigError, match="later version"):
+        bulk(script, new)
+
+
+AFTER_SCRIPTS = {
+    "renewed": ([200], 1, ""),
+    "renewed after conflicts": ([409, 409, 200], 3, ""),
+    "changed by others all the time": ([409] * 5, 5, "others change it"),
+    "refused": ([400], 1, "no room"),
+    "not sent": (ConnectionError("lost"), 1, "lost"),
+    "not read": (PermissionDenied("not yours"), 0, "not yours"),
+    "deleted": ([404], 1, ""),
+}
+
+
+@pytest.mark.parametrize("name", AFTER_SCRIPTS)
+@pytest.mark.parametrize("in_bulk", [False, True], ids=["single", "bulk"])
+def test_fingerprints_are_renewed_after_scripts_or_the_update_succeeds_with_a_warning(site, name, in_bulk):
+    statuses, tries, why = AFTER_SCRIPTS[name]
+    script = {"script": {"source": "ctx._source.title = 'new'"}}
+    sent = []
+
+    def answer(request):
+        if isinstance(request, Read) and isinstance(statuses, PermissionDenied):
+            raise statuses
+        if not isinstance(request, Send):
+            return Script.__call__(reader, request)
+        asked = request.request
+        if b"script" in asked.body:
+            done = {"_id": "1", "result": "updated", "_seq_no": 5}
+            items = {"took": 1, "items": [{"update": {**done, "status": 200}}]}
+            return RestResponse(200, items if in_bulk else done)
+        sent.append(asked)
+        assert (asked.path, asked.parameters) == ("/_bulk", {"refresh": "true"})
+        if isinstance(statuses, Exception):
+            raise statuses
+        told = {"_id": "1", "status": statuses[len(sent) - 1], "_seq_no": 6}
+        if told["status"] >= 400:
+            told = {**told, "error": {"type": "x", "reason": "no room"}}
+        return RestResponse(200, {"items": [{"update": told}]})
+
+    reader = Script(site)
+    path, body = ("/site/_bulk", lines({"update": {"_id": "1"}}, script)) if in_bulk else (
+        "/site/_update/1", json.dumps(script).encode(),
+    )  # fmt: skip
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = intercept(site, answer, path, body, refresh="true").body
+    if in_bulk:
+        assert found["errors"] is False
+        found = found["items"][0]["update"]
+    assert (found["result"], found["_seq_no"]) == (
+        "updated",
+        6 if statuses in ([200], [409, 409, 200]) else 5,
+    )
+    told = [str(one.message) for one in caught if "fingerprint of" in str(one.message)]
+    assert [why in one for one in told] == ([True] if why else [])
+    assert len(sent) == tries
+    for number, one in enumerate(sent, 1):
+        action, doc = map(json.loads, one.body.splitlines())
+        (expected,) = site.sign([{"title": f"version {number}"}])
+        assert (action["update"]["if_seq_no"], doc["doc"]["_dedup"]) == (number, expected["_dedup"])
 
 
 def test_what_is_not_json_is_left_to_the_engine(site):

@@ -10,6 +10,7 @@ from support.gate.store import Source, Store
 from support.servers.choose import in_full
 
 from shinglefold.grouping.gate.protocol.intents import WRITERS
+from shinglefold.grouping.gate.protocol.member import EXISTS
 from shinglefold.grouping.rules import Policy
 
 #: How often a writer of three is interrupted that could go on: each more takes some six times as long.
@@ -168,6 +169,30 @@ def test_one_of_two_changes_to_a_document_and_a_similar_one_is_accepted():
     writers = [Newcomer("w0", (("d00", "a"),)), Newcomer("w1", (("d10", "a"),))]
     explorer = Explorer(writers, _REFUSE, Relation(), crashes=1, start=start)
     assert explorer.walk(_check_changed) > 20
+
+
+@pytest.mark.parametrize("creates", [(True, True), (True, False)], ids=["both", "one"])
+def test_a_document_that_is_only_to_be_created_replaces_none(creates):
+    writers = [
+        Newcomer(f"w{number}", (("d0", text),), creates=one)
+        for number, (text, one) in enumerate(zip("xy", creates, strict=True))
+    ]
+
+    def check(store, ended):
+        there = {id_: source["_dedup"]["digest"] for id_, source in accepted(store).items()}
+        told = [verdict for verdicts in ended for verdict in verdicts or ()]
+        if None in ended:
+            return
+        assert told[0].status == "accepted" or told[0].reason == EXISTS
+        assert not (told[0].status == "accepted" and told[0].replaced), "it replaced the other one"
+        if all(creates):
+            assert sorted(one.status for one in told) == ["accepted", "failed"]
+            assert there == {"d0": "x" if told[0].status == "accepted" else "y"}
+        else:
+            # The other one may come first, or replace it.
+            assert there == {"d0": "y"}
+
+    assert Explorer(writers, _REFUSE, Relation(), crashes=1).walk(check) > 20
 
 
 def _check_changed(store, ended):

@@ -71,12 +71,12 @@ def test_a_failed_request_leaves_no_placeholder_and_no_waiting_writer(policy, do
 
 @pytest.mark.parametrize("done", [True, False], ids=["done", "undone"])
 @pytest.mark.parametrize("policy", [Policy("refuse"), Policy("tag"), Policy("cap", most=2)], ids=str)
-@pytest.mark.parametrize("changes", [False, True], ids=["new", "changed"])
-def test_a_short_outage_of_the_store_changes_no_verdict(policy, done, changes):
+@pytest.mark.parametrize("how", ["new", "changed", "created"])
+def test_a_short_outage_of_the_store_changes_no_verdict(policy, done, how):
     start = Store()
-    if changes:
+    if how == "changed":
         start = start.put("documents", "d0", 1, Source({"_dedup": {"digest": "x"}})).refreshed()
-    writer = Newcomer("w", (("d0", "a"), ("d1", "a"), ("d2", "b")))
+    writer = Newcomer("w", (("d0", "a"), ("d1", "a"), ("d2", "b")), creates=how == "created")
     _, undisturbed = _run(start, writer, policy, -1, done=done)
     again = 0
     for number in range(_LONG):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.hits import SCHEME, leader_groups
-from support.node import run_node
+from support.programs import run_node
 from support.serving import Quiet, serving
 
 from shinglefold.rerank import FoldedSearch

@@ -20,6 +20,8 @@ from shinglefold.ingest import Pipeline, default_definition, index_documents, ma
 from shinglefold.maintenance import BackfillOptions, backfill
 from shinglefold.model.scheme import Scheme
 
+pytestmark = pytest.mark.newest
+
 COUNT = 1_200
 #: The document before which the index changes; the first block was sent before.
 AT = 1_000

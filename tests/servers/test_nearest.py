@@ -141,3 +141,10 @@ def test_beside_a_query_a_short_page_says_that_k_was_reached(on_opensearch):
     found = on_opensearch.search.search(INDEX, {**body, "size": 6, "_source": ["group"]}, options)
     assert groups_of(found) == [0, 1]
     assert found["dedup"]["stopped_by"] == "k_reached"
+
+
+def test_the_only_clause_of_a_bool_is_read_as_neighbours_alone(on_opensearch):
+    # The store of Haystack wraps its searches so.
+    found = on_opensearch.folded(25, query={"bool": {"must": [on_opensearch.body["query"]]}})
+    assert groups_of(found) == list(range(25))
+    assert found["dedup"]["stopped_by"] == "page_full"

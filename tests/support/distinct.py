@@ -61,16 +61,26 @@ _OPTIONAL: JSON = {
 
 
 def index_documents_that_differ(
-    engine: Engine, index: str, shards: int, scheme: Scheme, canonicalizer: Canonicalizer, *, first: int = 0
+    engine: Engine,
+    index: str,
+    shards: int,
+    scheme: Scheme,
+    canonicalizer: Canonicalizer,
+    *,
+    first: int = 0,
+    signed: bool = True,
 ) -> None:
-    """Make an index of ``COUNT`` signed documents, no two of them alike; reviews are among them.
+    """Make an index of ``COUNT`` documents, no two of them alike; reviews are among them.
 
     Each is the only one of its group.
 
     Args:
         first: the number of the first; documents of different numbers differ, too.
+        signed: whether the index has a recipe, and the documents have fingerprints.
     """
-    made = recipe_mappings(replace(default_recipe(scheme), groups=True))
+    made: JSON = (
+        recipe_mappings(replace(default_recipe(scheme), groups=True)) if signed else {"properties": {}}
+    )
     fields: JSON = {**_FIELDS, **_OPTIONAL}
     settings = {"number_of_shards": shards, "number_of_replicas": 0}
     while True:
@@ -91,7 +101,7 @@ def index_documents_that_differ(
             "_id": str(number),
             **({"routing": _routing(number)} if "kind" in fields or number % 8 == 7 else {}),
             "_source": {name: one[name] for name in one if name in fields}
-            | {"_dedup": {**made.to_field(), "group": first + number, "leader": True}},
+            | ({"_dedup": {**made.to_field(), "group": first + number, "leader": True}} if signed else {}),
         }
         for number, (one, made) in enumerate(zip(documents, prints, strict=True))
     ]

@@ -179,13 +179,13 @@ def read_replaced_index(target: "Target", recipe: "Recipe", *, numbered: bool) -
     """
     settings, properties, lost_options = _layout(target)
     grouping, scope_properties, lost_groups = _grouping(target, recipe, numbered=numbered)
-    losses = tuple(filter(None, (lost_groups, lost_options)))
+    losses = tuple(filter(None, (lost_groups, *lost_options)))
     return ReplacedIndex(settings, properties, grouping, scope_properties, losses)
 
 
-def _layout(target: "Target") -> tuple[JSON, JSON, str]:
-    """Return the settings and the mapped fields of an index, and a warning about its other mappings."""
-    nothing: tuple[JSON, JSON, str] = {}, {}, ""
+def _layout(target: "Target") -> tuple[JSON, JSON, tuple[str, ...]]:
+    """Return the settings and the mapped fields of an index, and warnings about its other mappings."""
+    nothing: tuple[JSON, JSON, tuple[str, ...]] = {}, {}, ()
     with closing(open_engine(target.where)) as engine:
         templates = engine.templates
         try:
@@ -199,7 +199,7 @@ def _layout(target: "Target") -> tuple[JSON, JSON, str]:
         return nothing
     ((name, mappings),) = found.items()
     kept = {at: one for at, one in settings[name].items() if not at.startswith(_NOT_KEPT)}
-    lost = _lost_options(name, mappings, templates is not None)
+    lost = (_lost_options(name, mappings, templates is not None), _lost_notes(target, mappings))
     return kept, _mapped_fields(mappings, target.settings.field), lost
 
 
@@ -232,6 +232,21 @@ def _lost_options(name: str, mappings: Mapping[str, Any], templates: bool) -> st
     shown = json.dumps(options, ensure_ascii=False)
     only = "get that only from a template" if templates else "do not"
     return f"the mappings of {name!r} had {shown}, and those of the new index {only}"
+
+
+def _lost_notes(target: "Target", mappings: Mapping[str, Any]) -> str:
+    """Return a warning about what the recipe noted for folded clients, else ""."""
+    from shinglefold.model.recipe import stored_recipe
+
+    stored = stored_recipe(mappings) or {}
+    noted = {"fold": stored.get("fold") or None, "gate": stored.get("gate")}
+    noted = {name: value for name, value in noted.items() if value not in (None, "none")}
+    if not noted:
+        return ""
+    return (
+        f"index {target.index!r} noted for folded clients: {', '.join(noted)}; the new one does not. To note "
+        f"it again: {target.command('setup', **noted)}"
+    )
 
 
 def _grouping(target: "Target", recipe: "Recipe", *, numbered: bool) -> tuple[Mapping[str, Any], JSON, str]:

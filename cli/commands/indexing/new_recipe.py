@@ -129,7 +129,7 @@ def _change_recipe(target: Target, recipe: Recipe, seal: Seal | None) -> Recipe:
     # A pipeline of a file names the field itself.
     wanted = None if target.pipeline and "field" not in settings.given else field
     profile = recipe.profile if target.profile is None else target.profile
-    return replace(pipeline.recipe(wanted), groups=recipe.groups, grouping=recipe.grouping, profile=profile)
+    return replace(pipeline.recipe(wanted).with_notes_of(recipe), profile=profile)
 
 
 def with_keyword_storage(recipe: Recipe, *, keywords: bool) -> Recipe:

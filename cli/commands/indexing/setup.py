@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import click
 
@@ -27,6 +27,7 @@ from shinglefold.cli.options.definitions import (
 )
 from shinglefold.cli.session.maintenance import requests_per_second_option
 from shinglefold.errors import IndexMissing
+from shinglefold.model.recipe import GateNote
 
 if TYPE_CHECKING:
     from shinglefold.cli.framework.next_commands import Hints
@@ -104,6 +105,17 @@ if TYPE_CHECKING:
     help="Store what shinglefold matches finds passages by; by default unchanged.",
 )
 @click.option(
+    "--fold/--no-fold",
+    default=None,
+    help="Whether folded clients fold searches that do not ask for it; by default unchanged.",
+)
+@click.option(
+    "--gate",
+    type=click.Choice(get_args(GateNote)),
+    help="What folded clients do with new documents that resemble stored ones: refuse them, or store them "
+    "(none); by default unchanged.",
+)
+@click.option(
     "--remove",
     is_flag=True,
     help="Take away all that shinglefold stored with an INDEX; its documents stay, without fingerprints.",
@@ -131,6 +143,8 @@ def setup(
     groups: bool,
     keywords: bool | None,
     passages: bool,
+    fold: bool | None,
+    gate: str | None,
     remove: bool,
     requests_per_second: float,
     dry_run: bool,
@@ -160,6 +174,7 @@ def setup(
     target = invocation.target(indices[0] if indices else "", engine, **flags)
     if remove:
         others = (*flags.values(), patterns, dedup_field, seal, groups, keywords is not None, passages)
+        others += (fold is not None, gate)
         return _remove_from_each(
             invocation, target, indices, requests_per_second, dry_run, others=any(others)
         )
@@ -174,8 +189,8 @@ def setup(
         recipe = replace(recipe, groups=True)
     if passages:
         recipe = replace(recipe, pipeline=with_passages(recipe.pipeline, recipe.field))
-    # The rules for groups are left out, so that each index keeps its own.
-    wanted = replace(recipe, grouping={})
+    # The rules for groups, and what no option names, are left out, so that each index keeps its own.
+    wanted = replace(recipe, grouping={}, fold=fold, gate=gate)
     request = SetupRequest(wanted, indices, patterns, name, priority, shadow=shadow_templates)
     with closing(open_engine(target.where, search_canonicalizer(recipe.scheme))) as opened:
         _check_patterns(opened, indices, target.hints)

@@ -157,6 +157,10 @@ def _recipe(recipe: "Recipe") -> list[str]:
     ]
     if steps:
         lines.append(f"pipeline      {', '.join(steps)}")
+    if recipe.fold:
+        lines.append("searches      folded by default")
+    if recipe.gate is not None:
+        lines.append(f"gate          {recipe.gate}")
     if recipe.product:
         lines.append(f"made by       shinglefold {recipe.product}")
     return lines

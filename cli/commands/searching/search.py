@@ -26,7 +26,7 @@ fold_options = options(
     click.option("--no-fold", is_flag=True, help="Show every hit."),
     click.option(
         "--mode",
-        type=click.Choice(["window", "native", "auto"]),
+        type=click.Choice(["window", "server", "native", "auto"]),
         help="window (the default): fold a window of hits; native: let the engine collapse by the numbers "
         "of groups; auto: native if possible, else window.",
     ),

@@ -14,6 +14,8 @@ Where = Literal["documents", "intents"]
 DONE, CREATED, CONFLICT, MISSING = 200, 201, 409, 404
 #: Statuses of a store that is too busy: nothing was done.
 BUSY = (429, 503)
+#: Why a document that is only to be created is not stored.
+EXISTS = "a document with its id is stored already"
 
 
 class Similarity(NamedTuple):
@@ -116,6 +118,7 @@ class Member:
         print: the parts by which it is compared; the protocol does not read them.
         numbers: the numbers for a new group, in the order to try them.
         match_keys: two members that match have one of them in common.
+        create: whether it fails where a document with its id is stored.
 
     Attributes:
         started: when it began to wait; the longest wait goes first. A member that withdraws keeps it.
@@ -143,6 +146,7 @@ class Member:
     print: Any
     numbers: tuple[int, ...] = ()
     match_keys: tuple[str, ...] = ()
+    create: bool = False
     started: int = 0
     until: int = 0
     intent_id: str = ""

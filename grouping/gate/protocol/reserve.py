@@ -12,6 +12,7 @@ from shinglefold.grouping.gate.protocol.member import (
     CONFLICT,
     CREATED,
     DONE,
+    EXISTS,
     Action,
     Delete,
     FindDocuments,
@@ -188,7 +189,9 @@ def _take_over(members: Sequence[Member], now: int, context: DecisionContext) ->
         if held is None:
             continue
         until = context.gate_fields.pending(held.source)
-        if until is None:
+        if until is None and member.create and not _may_be_own(member, held, context):
+            member.verdict = Verdict("failed", member.id, reason=EXISTS)
+        elif until is None:
             member.intent_id = context.new_intent_id()
             _change(member, held, context)
             changing.append(member)
@@ -206,6 +209,11 @@ def _take_over(members: Sequence[Member], now: int, context: DecisionContext) ->
             member.guard = written.guard
         else:
             _drop_intent(member, context)
+
+
+def _may_be_own(member: Member, held: VersionedDocument, context: DecisionContext) -> bool:
+    """Return whether a stored document may be the member, stored before the store failed."""
+    return member.retried and context.gate_fields.same_text(member.document, held.source)
 
 
 def _change(member: Member, held: VersionedDocument, context: DecisionContext) -> None:

@@ -10,6 +10,8 @@ from support.servers.admin import ask
 from shinglefold.errors import ConfigError
 from shinglefold.maintenance import BackfillOptions, DoctorOptions, Slice, backfill, diagnose
 
+pytestmark = pytest.mark.newest
+
 ALONE = BackfillOptions(workers=1)
 COUNT = 400
 

@@ -1,9 +1,13 @@
 """A role with ``read`` on an index, and nothing else, searches it folded."""
 
 import asyncio
+import warnings
 
 import pytest
+from opensearchpy import OpenSearch
+from opensearchpy.exceptions import AuthorizationException
 
+from shinglefold import fold
 from shinglefold.engines.opensearch import AsyncOpenSearchEngine
 from shinglefold.errors import PermissionDenied
 from shinglefold.rerank import AsyncFoldedSearch, FoldedSearch, FoldOptions
@@ -42,6 +46,22 @@ def test_a_cursor_shows_every_group_once(site, folded):
     every = site.folded.search(INDEX, {**BODY, "size": 60})["hits"]["hits"]
     pages = list(folded.pages(INDEX, BODY))
     assert [hit["_id"] for page in pages for hit in page["hits"]["hits"]] == [hit["_id"] for hit in every]
+
+
+def test_a_folded_client_needs_no_other_right_to_search(secured, site, users):
+    """Without the right to read mappings nobody knows that an index is to be folded unasked."""
+    user, made = users["reader"], secured.certificates
+    client = OpenSearch(secured.url, http_auth=(user.name, user.password), ca_certs=str(made.authority))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        own = {name: one for name, one in client.search(index=INDEX, body=BODY).items() if name != "took"}
+        assert without_time(fold(client).search(index=INDEX, body=BODY)) == own
+        assert without_time(fold(client, always=True).search(index=INDEX, body=BODY)) == own
+        page = fold(client).search(index=INDEX, body={**BODY, "ext": {"dedup": {}}})
+    assert page["dedup"]["mode"] == "unfolded"
+    assert "can't be read" in page["dedup"]["mode_reason"]
+    with pytest.warns(UserWarning, match="may not be read"), pytest.raises(AuthorizationException):
+        fold(client).index(index=INDEX, body={"title": "x"})
 
 
 def test_several_searches_at_once(site, folded):

@@ -28,6 +28,7 @@ class Newcomer:
         cleans: whether it clears the records of crashed writers.
         apart: whether it decides about its documents one by one.
         retry: how often it begins again where the store fails.
+        creates: whether its documents fail where their ids are stored.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Newcomer:
     cleans: bool = False
     apart: bool = False
     retry: Backoff = field(default_factory=Backoff)
+    creates: bool = False
 
     def steps(self, policy: Policy, relation: Relation, register: SharedRegister) -> Steps[list[Verdict]]:
         members = self.members(relation)
@@ -56,6 +58,7 @@ class Newcomer:
                 text,
                 (_number(text), _number(text) + 1),
                 relation.words(text),
+                self.creates,
             )
             for id_, text in self.texts
         ]

@@ -1,0 +1,170 @@
+"""What the gateway answers itself under ``/_shinglefold/``: health, metrics, and fingerprints of texts."""
+
+import hmac
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from shinglefold.api.index_recipe import codes_with_any
+from shinglefold.errors import ConfigError, ShinglefoldError
+from shinglefold.gateway.http.interception import GatewayParts, Interception
+from shinglefold.gateway.http.messages import (
+    Answer,
+    BodyTooLarge,
+    GatewayRequest,
+    Headers,
+    HttpCaller,
+    Receive,
+    caller_headers,
+    header,
+    read_body,
+    refusal,
+)
+from shinglefold.gateway.http.metrics import CONTENT_TYPE
+from shinglefold.gateway.http.upstream import UpstreamFailure
+from shinglefold.gateway.indices import SignedIndex
+from shinglefold.gateway.rest import read_value
+from shinglefold.ingest import Pipeline, default_definition
+from shinglefold.ingest.pipeline.pipeline import Outcome
+from shinglefold.maintenance.reconcile import new_fingerprint
+from shinglefold.model.recipe import FIELD
+from shinglefold.model.seal import Seal
+from shinglefold.options.validation import check_known, expected
+from shinglefold.registry import make_scheme
+
+PREFIX = "/_shinglefold"
+#: Who sends the token in this header can send credentials for the engine as usual.
+_TOKEN = b"x-shinglefold-token"
+_METHODS = {"/health": ("GET", "HEAD"), "/metrics": ("GET", "HEAD"), "/sign": ("POST",)}
+_KEYS = ("documents", "text", "preset", "languages")
+
+
+class Admin:
+    """Answers requests under the gateway's own prefix.
+
+    Args:
+        most_bytes: of a body.
+        token: lets those who send it read metrics and sign texts.
+        is_open: everyone may.
+    """
+
+    def __init__(
+        self,
+        parts: GatewayParts,
+        interception: Interception,
+        most_bytes: int,
+        *,
+        token: str | None,
+        is_open: bool,
+    ) -> None:
+        self._parts, self._interception = parts, interception
+        self._most, self._token, self._open = most_bytes, token, is_open
+
+    async def answer(self, request: GatewayRequest, receive: Receive) -> Answer:
+        """Answer a request for a path below the prefix."""
+        method, path = request.method, request.path.removeprefix(PREFIX)
+        wanted = _METHODS.get(path)
+        if wanted is None:
+            return refusal(404, "the gateway has /_shinglefold/health, /metrics and /sign")
+        if path != "/health" and not self._may(request.headers):
+            return refusal(403, f"{PREFIX}{path} needs the token of --admin-token as Authorization: Bearer")
+        if method not in wanted:
+            answer = refusal(405, f"use {wanted[0]}")
+            return Answer(answer.status, answer.body, [(b"allow", ", ".join(wanted).encode())])
+        if path == "/health":
+            return await self._health(request.headers)
+        if path == "/metrics":
+            return Answer(200, self._parts.metrics.text(), [(b"content-type", CONTENT_TYPE)])
+        return await self._sign(request, receive)
+
+    def _may(self, headers: Headers) -> bool:
+        if self._token is None:
+            return self._open
+        given = header(headers, _TOKEN) or _bearer(headers)
+        return hmac.compare_digest(given.encode(), self._token.encode())
+
+    async def _health(self, headers: Headers) -> Answer:
+        caller = self._caller(headers)
+        try:
+            reply = await self._parts.upstream.ask("GET", "/", caller, caller.headers, safe=True)
+        except UpstreamFailure as failure:
+            return Answer(
+                503, {"status": "unavailable", "upstream": {"reachable": False, "reason": str(failure)}}
+            )
+        return Answer(200, {"status": "ok", "upstream": {"reachable": True, "status": reply.status}})
+
+    async def _sign(self, request: GatewayRequest, receive: Receive) -> Answer:
+        name, headers = request.parameters.get("index"), request.headers
+        try:
+            body = read_value(await read_body(receive, headers, self._most))
+            documents = self._documents(body, with_index=name is not None)
+            if name is None:
+                index = self._index_of(body)
+            else:
+                found = await self._interception.signed_index(name, self._caller(headers))
+                if isinstance(found, Answer):
+                    return found
+                index = found
+            outcomes = await self._parts.signers.run(partial(index.sign, [(None, one) for one in documents]))
+        except BodyTooLarge:
+            return refusal(413, f"the body has more than {self._most} bytes: send fewer documents at once")
+        except ValueError:
+            return refusal(400, "the body is not JSON", "illegal_argument_exception")
+        except ConfigError as error:
+            return refusal(400, str(error), "illegal_argument_exception")
+        except ShinglefoldError as error:
+            return refusal(503, str(error))
+        field = index.recipe.field
+        return Answer(
+            200,
+            {
+                "field": field,
+                "scheme": index.recipe.scheme.id,
+                "documents": [_signed(outcome, field) for outcome in outcomes],
+            },
+        )
+
+    def _documents(self, body: Any, *, with_index: bool) -> Sequence[Mapping[str, Any]]:  # noqa: ANN401 - JSON
+        if not isinstance(body, Mapping) or not isinstance(body.get("documents"), list):
+            raise expected("the body", 'an object such as {"documents": [{"title": "…"}]}', body)
+        check_known("key", body, _KEYS[:1] if with_index else _KEYS)
+        documents: list[Mapping[str, Any]] = body["documents"]
+        return documents
+
+    def _index_of(self, body: Mapping[str, Any]) -> SignedIndex:
+        """Return what signs documents by the scheme that a body names, without an index."""
+        settings = self._parts.settings
+        scheme = make_scheme(
+            body.get("preset", settings.preset),
+            codes_with_any(body.get("languages", settings.languages or None)),
+            settings.canon_options(),
+            dict(settings.language),
+        )
+        key = self._parts.options.seal_key or settings.seal_key
+        seal = Seal.parse(key) if key else None
+        fields = body.get("text", ("title", "body"))
+        pipeline = Pipeline.from_json(default_definition(FIELD, fields), scheme, seal=seal)
+        return SignedIndex("", pipeline.recipe(FIELD), seal, "")
+
+    def _caller(self, headers: Headers) -> HttpCaller:
+        """Return the caller, without the gateway's own token."""
+        own = dict(caller_headers(headers))
+        own.pop(_TOKEN.decode(), None)
+        own.pop("content-type", None)
+        if self._token is not None and hmac.compare_digest(_bearer(headers).encode(), self._token.encode()):
+            own.pop("authorization", None)
+        return HttpCaller(own)
+
+
+def _bearer(headers: Headers) -> str:
+    kind, _, given = header(headers, b"authorization").partition(" ")
+    return given.strip() if kind.lower() == "bearer" else ""
+
+
+def _signed(outcome: Outcome | str, field: str) -> Mapping[str, Any]:
+    """Return what is told of a document: its fingerprint, or why it has none."""
+    if isinstance(outcome, str):
+        return {"error": {"type": "illegal_argument_exception", "reason": outcome}}
+    if outcome.status == "dropped":
+        return {"dropped": True}
+    return {"fingerprint": new_fingerprint(outcome, field)}

@@ -1,0 +1,315 @@
+"""The ASGI application of the gateway."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from urllib.parse import quote
+
+import aiohttp
+
+from shinglefold.api.index_options import IndexOptions
+from shinglefold.engines import Connection
+from shinglefold.gateway.http.admin import PREFIX, Admin
+from shinglefold.gateway.http.interception import SEARCHES, GatewayParts, Interception, intercepted
+from shinglefold.gateway.http.messages import (
+    FOLD,
+    Answer,
+    BodyTooLarge,
+    CallerGone,
+    GatewayRequest,
+    HttpCaller,
+    MalformedBody,
+    Receive,
+    Sender,
+    caller_headers,
+    encode,
+    forwarded,
+    has_body,
+    header,
+    inflated,
+    read_body,
+    refusal,
+    send_answer,
+    sends_json,
+    takes_json,
+    text,
+    warning_header,
+)
+from shinglefold.gateway.http.metrics import Metrics
+from shinglefold.gateway.http.signers import Signers
+from shinglefold.gateway.http.upstream import Upstream, UpstreamFailure, upstream_connection
+from shinglefold.gateway.rest import Operation, operation_of
+from shinglefold.ingest.writing.worker_pool import cores
+from shinglefold.options.validation import check_int, check_number
+from shinglefold.rerank import FoldOptions
+from shinglefold.settings import Settings, load_settings
+
+_log = logging.getLogger("shinglefold.gateway")
+#: The engines' own limit, http.max_content_length.
+MOST_BYTES = 100 * 1024 * 1024
+_NO_BODY = frozenset((204, 304))
+
+
+def gateway_app(
+    upstream: str | Sequence[str] | Connection,
+    *,
+    always: bool = False,
+    similarity: float | None = None,
+    dedup: FoldOptions | Mapping[str, Any] | None = None,
+    seal_key: str | None = None,
+    cursor_key: bytes | str | None = None,
+    settings: Settings | None = None,
+    most_bytes: int = MOST_BYTES,
+    connect_seconds: float = 5.0,
+    read_seconds: float = 300.0,
+    signers: int = 0,
+    admin_token: str | None = None,
+    admin_open: bool = False,
+) -> "GatewayApp":
+    """Return an ASGI application in front of OpenSearch or Elasticsearch: it folds searches and signs writes.
+
+    Args:
+        upstream: the addresses of one cluster, or a ``Connection``, whose credentials are not used: callers
+            send their own.
+        always, similarity, dedup, seal_key, cursor_key: as of ``shinglefold.fold``.
+        most_bytes: of a body that the gateway reads, also after it is inflated. Other bodies have no limit.
+        connect_seconds: for opening a connection upstream.
+        read_seconds: the longest wait for the next bytes from upstream.
+        signers: processes that sign documents; 0 signs in threads.
+        admin_token: lets those who send it read metrics and sign texts.
+        admin_open: everyone may, because only this machine can connect.
+
+    Raises:
+        ConfigError: an address or an option is not valid.
+        MissingExtra: the extra ``gateway`` is not installed.
+    """
+    check_int("most_bytes", most_bytes, 1)
+    check_int("signers", signers)
+    check_number("connect_seconds", connect_seconds, above=True)
+    check_number("read_seconds", read_seconds, above=True)
+    options = IndexOptions.parse(similarity=similarity, dedup=dedup, seal_key=seal_key, cursor_key=cursor_key)
+    connection = upstream if isinstance(upstream, Connection) else upstream_connection(upstream)
+    reached = Upstream(connection, connect_seconds=connect_seconds, read_seconds=read_seconds)
+    return GatewayApp(
+        reached,
+        options,
+        settings or load_settings(),
+        always=always,
+        most_bytes=most_bytes,
+        signers=signers,
+        admin_token=admin_token,
+        admin_open=admin_open,
+    )
+
+
+class GatewayApp:
+    """An ASGI application; ``gateway_app`` makes it."""
+
+    def __init__(
+        self,
+        upstream: Upstream,
+        options: IndexOptions,
+        settings: Settings,
+        *,
+        always: bool,
+        most_bytes: int,
+        signers: int,
+        admin_token: str | None,
+        admin_open: bool,
+    ) -> None:
+        self._upstream, self._most = upstream, most_bytes
+        self._metrics = Metrics()
+        self._signers = Signers(signers)
+        self._searching = ThreadPoolExecutor(cores() + 2, "shinglefold-searches")
+        parts = GatewayParts(upstream, options, settings, self._metrics, self._signers, self._searching)
+        self._interception = Interception(parts, always=always)
+        self._admin = Admin(parts, self._interception, most_bytes, token=admin_token, is_open=admin_open)
+
+    async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Sender) -> None:
+        """Answer a request; see the ASGI specification."""
+        if scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+            return
+        if scope["type"] != "http":
+            # Neither engine has websockets.
+            await send({"type": "websocket.close"})
+            return
+        watched = _Watched(receive)
+        task = asyncio.current_task()
+        assert task is not None
+        watch = asyncio.ensure_future(watched.cancel_if_caller_leaves(task))
+        try:
+            await self._answer(_request_of(scope), watched.receive, send)
+        except asyncio.CancelledError:
+            if not watched.gone:
+                raise
+            task.uncancel()
+        except CallerGone:
+            pass
+        finally:
+            watched.answered = True
+            watch.cancel()
+
+    async def close(self) -> None:
+        """Close the connections upstream, and end threads and processes."""
+        await self._upstream.close()
+        self._signers.close()
+        self._searching.shutdown(wait=False, cancel_futures=True)
+
+    async def _lifespan(self, receive: Receive, send: Sender) -> None:
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.shutdown":
+                await self.close()
+            await send({"type": f"{message['type']}.complete"})
+            if message["type"] == "lifespan.shutdown":
+                return
+
+    async def _answer(self, request: GatewayRequest, receive: Receive, send: Sender) -> None:
+        if request.path == PREFIX or request.path.startswith(f"{PREFIX}/"):
+            await self._give(await self._admin.answer(request, receive), request, send)
+            return
+        operation = operation_of(request.method, request.path)
+        if operation is None or _passes(operation, request):
+            self._metrics.forwarded("other" if operation is None else operation.name)
+            await self._forward(request, await _body_of(request, receive), send)
+            return
+        try:
+            sent = await read_body(receive, request.headers, self._most)
+            body = inflated(sent, request.headers, self._most)
+        except BodyTooLarge:
+            reason = f"the body has more than {self._most} bytes: send less at once"
+            await self._give(refusal(413, reason), request, send)
+            return
+        except MalformedBody:
+            await self._give(refusal(400, "the compressed body is cut off or damaged"), request, send)
+            return
+        if body is None:
+            reason = "the gateway reads bodies that are not compressed, or compressed by gzip"
+            await self._give(refusal(415, reason), request, send)
+            return
+        caller = HttpCaller(caller_headers(request.headers))
+        if operation.name not in SEARCHES and not takes_json(request.headers, {}):
+            caller.headers = {**caller.headers, "accept": "application/json"}
+        given = intercepted(operation, request, caller, body)
+        made = await self._interception.answer(given)
+        if made is not None:
+            await self._give(made, request, send)
+            return
+        self._metrics.forwarded(operation.name)
+        await self._forward(request, sent or None, send, warnings=caller.warnings)
+
+    async def _give(self, answer: Answer, request: GatewayRequest, send: Sender) -> None:
+        pretty = "pretty" in request.query.split("&") or "pretty=true" in request.query.split("&")
+        body, headers = encode(answer, request.headers, self._interception.product, pretty=pretty)
+        await send_answer(send, answer.status, headers, body)
+
+    async def _forward(
+        self,
+        request: GatewayRequest,
+        body: "bytes | AsyncIterator[bytes] | None",
+        send: Sender,
+        *,
+        warnings: Sequence[str] = (),
+    ) -> None:
+        """Send a request upstream and its answer back, both as they come."""
+        headers = [(text(name), text(value)) for name, value in forwarded(request.headers) if name != FOLD]
+        if isinstance(body, bytes):
+            headers = [pair for pair in headers if pair[0] != "content-length"]
+        try:
+            response = await self._upstream.open(request.method, request.target, headers, body)
+        except UpstreamFailure as failure:
+            self._metrics.failed("upstream")
+            await self._give(refusal(failure.status, str(failure)), request, send)
+            return
+        async with response:
+            await self._send_on(response, request.method, send, warnings)
+
+    async def _send_on(
+        self, response: aiohttp.ClientResponse, method: str, send: Sender, warnings: Sequence[str]
+    ) -> None:
+        headers = forwarded(response.raw_headers)
+        if response.status in _NO_BODY:
+            headers = [pair for pair in headers if pair[0].lower() != b"content-length"]
+        # What the engine refuses is not stored without a fingerprint.
+        if warnings and response.status < 400:
+            headers.append((b"warning", warning_header(warnings)))
+        await send({"type": "http.response.start", "status": response.status, "headers": headers})
+        if method != "HEAD" and response.status not in _NO_BODY:
+            try:
+                while chunk := await response.content.readany():
+                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                # The server closes the connection, so that nobody takes the answer for a whole one.
+                self._metrics.failed("cut off")
+                _log.warning("upstream ended an answer too early: %s", type(error).__name__)
+                return
+        await send({"type": "http.response.body", "body": b""})
+
+
+class _Watched:
+    """Messages of one request, whose task is cancelled if the caller leaves before the answer."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._complete = asyncio.Event()
+        self.gone = self.answered = False
+
+    async def receive(self) -> dict[str, Any]:
+        """Return the next message with a part of the body."""
+        message = await self._receive()
+        if message["type"] == "http.disconnect" or not message.get("more_body", False):
+            self._complete.set()
+        return message
+
+    async def cancel_if_caller_leaves(self, task: "asyncio.Task[Any]") -> None:
+        """Wait until the body was read, and then for the end of the connection."""
+        await self._complete.wait()
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        if not self.answered:
+            self.gone = True
+            task.cancel()
+
+
+def _request_of(scope: Mapping[str, Any]) -> GatewayRequest:
+    raw = scope.get("raw_path") or quote(scope["path"]).encode()
+    path = raw.decode("latin-1").removeprefix(scope.get("root_path", ""))
+    return GatewayRequest(
+        scope["method"], path or "/", scope["query_string"].decode("latin-1"), scope["headers"]
+    )
+
+
+def _passes(operation: Operation, request: GatewayRequest) -> bool:
+    """Return whether a request of an operation passes whatever its body says."""
+    if operation.name not in SEARCHES:
+        return False
+    return not sends_json(request.headers) or not takes_json(request.headers, request.parameters)
+
+
+async def _body_of(request: GatewayRequest, receive: Receive) -> "bytes | AsyncIterator[bytes] | None":
+    """Return the body of a request, as it comes; short ones are there at once."""
+    first = await receive()
+    if first["type"] == "http.disconnect":
+        raise CallerGone
+    body: bytes = first.get("body", b"")
+    if first.get("more_body", False):
+        return _rest_of_body(body, receive)
+    if header(request.headers, b"content-encoding") or has_body(request.headers):
+        return body
+    return body or None
+
+
+async def _rest_of_body(first: bytes, receive: Receive) -> AsyncIterator[bytes]:
+    if first:
+        yield first
+    more = True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise CallerGone
+        if part := message.get("body", b""):
+            yield part
+        more = message.get("more_body", False)

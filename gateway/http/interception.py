@@ -1,0 +1,415 @@
+"""Requests that the interceptor answers: its steps run in threads, its requests are the caller's own."""
+
+import asyncio
+import contextvars
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from shinglefold.api.index_options import IndexOptions
+from shinglefold.errors import ConfigError, EngineUnavailable, MissingExtra, ShinglefoldError
+from shinglefold.gateway.gates import Admit, OpenGates
+from shinglefold.gateway.http.caller_engine import CALLER, CallerEngine, Product, detect_product, target_of
+from shinglefold.gateway.http.folding_wish import with_folding
+from shinglefold.gateway.http.messages import (
+    FOLD,
+    Answer,
+    GatewayRequest,
+    Headers,
+    HttpCaller,
+    Reply,
+    header,
+    header_text,
+    refusal,
+)
+from shinglefold.gateway.http.metrics import Metrics
+from shinglefold.gateway.http.signers import Signers
+from shinglefold.gateway.http.upstream import Upstream, UpstreamFailure
+from shinglefold.gateway.indices import KnownIndices, SignedIndex
+from shinglefold.gateway.interceptor import Interceptor
+from shinglefold.gateway.rest import (
+    Operation,
+    Read,
+    RestRequest,
+    RestResponse,
+    Send,
+    Steps,
+    Tiebreaker,
+    Work,
+    collect_warnings,
+)
+from shinglefold.rerank import AsyncFoldedSearch
+from shinglefold.rerank.engine_calls import Call
+from shinglefold.rerank.page.unfolded import unfolded_page
+from shinglefold.settings import Settings
+
+_log = logging.getLogger("shinglefold.gateway")
+#: The operations that fail open: the engine answers them as well.
+SEARCHES = ("search", "msearch", "search_template", "msearch_template")
+#: Bodies up to this size are parsed in the event loop, which takes less time than a change of threads.
+_SMALL = 16_384
+#: How many answers to a gate are kept, to find the one that refused.
+_ANSWERS_OF_GATE = 16
+#: Headers of upstream that hold for an answer of the gateway, too.
+_KEPT = frozenset((b"x-opensearch-version", b"x-elastic-product", b"x-opaque-id"))
+
+
+@dataclass(frozen=True, slots=True)
+class Intercepted:
+    """A request that may be folded or signed.
+
+    ``query``: the parameters as they came. ``fold``: what the request's header says about folding.
+    """
+
+    operation: Operation
+    request: RestRequest
+    query: str
+    caller: HttpCaller
+    fold: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Behind:
+    """The engine behind the gateway, and its interceptors: of all searches, and of those that ask."""
+
+    product: Product
+    engine: CallerEngine
+    always: Interceptor
+    asked: Interceptor
+    indices: KnownIndices
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayParts:
+    """What the parts of a gateway share.
+
+    Attributes:
+        options: as of ``shinglefold.open``.
+        signers: run what signs documents.
+        searching: runs what folds.
+    """
+
+    upstream: Upstream
+    options: IndexOptions
+    settings: Settings
+    metrics: Metrics
+    signers: Signers
+    searching: Executor
+
+
+class Interception:
+    """Answers requests by the steps of an interceptor.
+
+    Args:
+        always: fold every search, unless a request says otherwise.
+    """
+
+    def __init__(self, parts: GatewayParts, *, always: bool) -> None:
+        self._upstream, self._options, self._settings = parts.upstream, parts.options, parts.settings
+        self._metrics, self._signers, self._searching = parts.metrics, parts.signers, parts.searching
+        self._always = always
+        self._behind: _Behind | None = None
+        self._gates = OpenGates()
+
+    @property
+    def product(self) -> str:
+        """The product behind the gateway; "" as long as it is not known."""
+        return self._behind.product.name if self._behind else self._upstream.connection.product
+
+    async def answer(self, given: Intercepted) -> Answer | None:
+        """Return the answer to a request; None if it is to be forwarded unchanged."""
+        token = CALLER.set(given.caller)
+        try:
+            with collect_warnings(given.caller.warnings):
+                response = await self._respond(given)
+        except Exception as error:
+            return await self._answer_to_error(error, given)
+        finally:
+            CALLER.reset(token)
+        return None if response is None else self._complete(response, given)
+
+    async def _answer_to_error(self, error: Exception, given: Intercepted) -> Answer:
+        """Return the refusal for an error, or the engine's own page where only folding failed."""
+        operation = given.operation.name
+        if isinstance(error, UpstreamFailure):
+            return self._failed(operation, "upstream", refusal(error.status, str(error)))
+        refused, reason = None, str(error)
+        if isinstance(error, ShinglefoldError):
+            refused = _refused(error, given)
+        elif isinstance(error, RecursionError):
+            reason = "the JSON is nested too deeply for the gateway: send it flatter"
+            refused = None if operation in SEARCHES else refusal(400, reason)
+        else:
+            _log.error("a fault in the gateway", exc_info=error, extra={"fields": {"operation": operation}})
+            reason = f"a fault in the gateway ({type(error).__name__}), which its log shows"
+        if refused is None and operation in SEARCHES:
+            return await self._unfolded(given, reason)
+        return self._failed(operation, type(error).__name__, refused or refusal(503, reason))
+
+    async def signed_index(self, name: str, caller: HttpCaller) -> SignedIndex | Answer:
+        """Return what signs documents for an index, or the answer that refuses.
+
+        Raises:
+            ConfigError: it has no recipe, or one that can't be read.
+            EngineError: as the engine raises.
+        """
+        request = RestRequest("POST", "/", headers=caller.headers)
+        given = Intercepted(Operation("sign", name), request, "", caller)
+        token = CALLER.set(caller)
+        try:
+            behind = await self._find_behind(caller)
+            if isinstance(behind, RestResponse):
+                return self._complete(behind, given)
+            found: SignedIndex | None = await self._run(behind.indices.target(name, caller.headers), given)
+        except UpstreamFailure as failure:
+            return refusal(failure.status, str(failure))
+        except ShinglefoldError as error:
+            refused = _refused(error, given)
+            if refused is None:
+                raise
+            return refused
+        finally:
+            CALLER.reset(token)
+        if found is None:
+            raise ConfigError(
+                f"index {name!r} was not set up, or does not exist: run `shinglefold setup {name}`"
+            )
+        return found
+
+    async def _respond(self, given: Intercepted) -> RestResponse | None:
+        behind = await self._find_behind(given.caller)
+        if isinstance(behind, RestResponse):
+            return behind
+        request, always = given.request, self._always
+        if given.operation.name in SEARCHES:
+            always = self._always if given.fold is None else given.fold
+            if given.fold is False:
+                request = with_folding(given.operation.name, request, fold=False)
+        steps = (behind.always if always else behind.asked).steps(request)
+        return None if steps is None else await self._run(steps, given)
+
+    async def _find_behind(self, caller: HttpCaller) -> "_Behind | RestResponse":
+        if self._behind is not None:
+            return self._behind
+        found = await detect_product(self._upstream, caller)
+        caller.replies.clear()
+        if isinstance(found, RestResponse):
+            return found
+        if self._behind is None:
+            engine = CallerEngine(self._upstream, found.name)
+            always, asked = (
+                Interceptor(engine.awaited, AsyncFoldedSearch, self._options, self._settings, always=always)
+                for always in (True, False)
+            )
+            self._behind = _Behind(found, engine, always, asked, KnownIndices(self._options, self._settings))
+        return self._behind
+
+    async def _run(self, steps: Steps[Any], given: Intercepted) -> Any:  # noqa: ANN401 - of the steps
+        """Run steps to their end and return the response."""
+        writes = given.operation.name not in SEARCHES
+        executor = self._signers.threads if writes else self._searching
+        body = given.request.body
+        inline = not isinstance(body, bytes) or len(body) <= _SMALL
+        answer: Any = None
+        error: BaseException | None = None
+        while True:
+            if inline:
+                ended, value = _advance(steps, answer, error)
+            else:
+                with self._metrics.stage("fold" if not writes else "parse"):
+                    ended, value = await _in_thread(executor, partial(_advance, steps, answer, error))
+            if ended:
+                return value
+            # What is read next may be long.
+            inline = isinstance(value, Tiebreaker)
+            answer, error = None, None
+            try:
+                answer = await self._perform(value, given)
+            except BaseException as failure:
+                error = failure
+
+    async def _perform(self, request: Any, given: Intercepted) -> Any:  # noqa: ANN401 - what steps yield
+        assert self._behind is not None
+        if isinstance(request, Tiebreaker):
+            return self._behind.product.tiebreaker
+        if isinstance(request, Work):
+            with self._metrics.stage("sign"):
+                return await self._signers.run(request.function)
+        with self._metrics.stage("engine"):
+            if isinstance(request, Call | Read):
+                return await request.on(self._behind.engine.awaited)
+            if isinstance(request, Admit):
+                return await self._admit(request, given.caller)
+            assert isinstance(request, Send)
+            return await self._send(request.request, given)
+
+    async def _admit(self, request: Admit, caller: HttpCaller) -> Any:  # noqa: ANN401 - verdicts
+        assert self._behind is not None
+        # What a gate sends later goes with the credentials of its first caller, and answers nobody.
+        of_gate = HttpCaller(caller.headers, deque(maxlen=_ANSWERS_OF_GATE))
+        token = CALLER.set(of_gate)
+        try:
+            twin = self._behind.engine.blocking
+            return await _in_thread(self._signers.threads, partial(self._gates.admit, twin, request))
+        finally:
+            CALLER.reset(token)
+            caller.replies.extend(of_gate.replies)
+
+    async def _send(self, request: RestRequest, given: Intercepted) -> RestResponse:
+        target = target_of(request)
+        if request.path == given.request.path and request.parameters == given.request.parameters:
+            target = f"{request.path}?{given.query}" if given.query else request.path
+        body = _encoded(request.body)
+        reply = await self._upstream.ask(request.method, target, given.caller, request.headers, body)
+        return RestResponse(reply.status, reply.value, reply)
+
+    def _complete(self, response: RestResponse, given: Intercepted) -> Answer:
+        """Return the answer that a response is; an answer of the engine keeps its bytes."""
+        caller, operation = given.caller, given.operation.name
+        reply = response.native
+        warnings = [*dict.fromkeys(caller.warnings)]
+        if isinstance(reply, Reply) and reply.value is response.body and reply.status == response.status:
+            answer = Answer(reply.status, reply.content, _whole(reply), warnings)
+        else:
+            answer = Answer(response.status, response.body, _kept_headers(caller.replies), warnings)
+        if operation not in SEARCHES:
+            self._metrics.intercepted(operation)
+            return answer
+        reason, folded = _folding_of(response.body)
+        if reason is not None:
+            self._metrics.unfolded(operation)
+            return replace(answer, outcome=f"unfolded; reason={header_text(reason)}")
+        if folded is not None:
+            self._metrics.folded(operation, folded)
+            return replace(answer, outcome="folded")
+        return answer
+
+    async def _unfolded(self, given: Intercepted, reason: str) -> Answer:
+        """Return the engine's own answer to a search that the gateway could not fold."""
+        operation = given.operation.name
+        plain = with_folding(operation, given.request, fold=None)
+        try:
+            response = await self._send(plain, given)
+        except UpstreamFailure as failure:
+            return self._failed(operation, "upstream", refusal(failure.status, f"{failure}"))
+        self._metrics.unfolded(operation)
+        self._metrics.failed("unfolded")
+        body = response.native.content
+        if (
+            not response.failed
+            and operation in ("search", "search_template")
+            and "hits" in response.body.get("hits", ())
+        ):
+            body = unfolded_page(response.body, {}, "", reason)
+        outcome = f"unfolded; reason={header_text(reason)}"
+        return Answer(response.status, body, _whole(response.native), given.caller.warnings, outcome)
+
+    def _failed(self, operation: str, kind: str, answer: Answer) -> Answer:
+        self._metrics.failed(kind)
+        _log.warning(
+            "a request was refused",
+            extra={"fields": {"operation": operation, "kind": kind, "status": answer.status}},
+        )
+        return answer
+
+
+#: Headers of an answer that hold for other bytes than those sent.
+_REPLACED = frozenset(
+    (b"content-length", b"content-encoding", b"transfer-encoding", b"connection", b"keep-alive", b"vary")
+)
+
+
+def intercepted(
+    operation: Operation, request: GatewayRequest, caller: HttpCaller, body: bytes
+) -> Intercepted:
+    """Return a request in the form that the interceptor reads."""
+    wish = header(request.headers, FOLD).strip().lower()
+    read = RestRequest(request.method, request.path, request.parameters, caller.headers, body or None)
+    fold = {"true": True, "false": False}.get(wish)
+    return Intercepted(operation, read, request.query, caller, fold)
+
+
+def _advance(
+    steps: Steps[Any],
+    answer: Any,  # noqa: ANN401 - what steps are sent
+    error: BaseException | None,
+) -> tuple[bool, Any]:
+    """Run steps to their next request, or their end; an error is raised in them."""
+    try:
+        return False, steps.send(answer) if error is None else steps.throw(error)
+    except StopIteration as end:
+        return True, end.value
+
+
+async def _in_thread(executor: Executor, function: Callable[[], Any]) -> Any:  # noqa: ANN401
+    """Run a function in a thread; if the caller is gone, wait for it nevertheless."""
+    context = contextvars.copy_context()
+    future = asyncio.get_running_loop().run_in_executor(executor, context.run, function)
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        await asyncio.wait([future])
+        raise
+
+
+def _encoded(body: Any) -> bytes | None:  # noqa: ANN401 - JSON, or bytes of it
+    if body is None or isinstance(body, bytes):
+        return body
+    from shinglefold.gateway.rest import write_value
+
+    return write_value(body)
+
+
+def _kept_headers(replies: Sequence[Reply]) -> Headers:
+    """Return the headers of upstream that hold for an answer made of several."""
+    if not replies:
+        return ()
+    kept = [pair for pair in replies[-1].headers if pair[0] in _KEPT]
+    warnings = {value for reply in replies for name, value in reply.headers if name == b"warning"}
+    return [*kept, *((b"warning", value) for value in sorted(warnings))]
+
+
+def _folding_of(body: Any) -> tuple[str | None, int | None]:  # noqa: ANN401 - JSON
+    """Return why an answer is not folded, and how many hits were folded; None and None if it is plain."""
+    pages = body.get("responses", [body]) if isinstance(body, Mapping) else ()
+    found = [
+        page["dedup"]
+        for page in pages
+        if isinstance(page, Mapping) and isinstance(page.get("dedup"), Mapping)
+    ]
+    reasons = [str(one.get("mode_reason")) for one in found if one.get("mode") == "unfolded"]
+    if reasons:
+        return reasons[0], None
+    return None, sum(int(one.get("folded") or 0) for one in found) if found else None
+
+
+def _whole(reply: Reply) -> Headers:
+    """Return the headers of upstream for an answer that is sent on whole."""
+    return [pair for pair in reply.headers if pair[0] not in _REPLACED]
+
+
+def _refused(error: ShinglefoldError, given: Intercepted) -> Answer | None:
+    """Return the answer for an error: the engine's own if it refused a request; None for a fault of ours."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, UpstreamFailure):
+            return refusal(cause.status, str(cause))
+        status = getattr(cause, "status_code", None)
+        if isinstance(status, int) and status >= 400:
+            reply = next((one for one in reversed(given.caller.replies) if one.status == status), None)
+            if reply is not None:
+                return Answer(status, reply.content, _whole(reply))
+        cause = cause.__cause__
+    if isinstance(error, EngineUnavailable):
+        return refusal(503, str(error))
+    if (
+        isinstance(error, ConfigError)
+        and not isinstance(error, MissingExtra)
+        and given.operation.name in SEARCHES
+    ):
+        return refusal(400, str(error), "illegal_argument_exception")
+    return None

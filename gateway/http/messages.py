@@ -1,0 +1,285 @@
+"""Headers and bodies of HTTP messages: what is forwarded, and how answers of the gateway look."""
+
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableSequence, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
+
+from shinglefold.gateway.rest import failure, write_value
+
+Headers = Sequence[tuple[bytes, bytes]]
+Message = dict[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Sender = Callable[[Message], Awaitable[None]]
+#: Headers of one connection (RFC 9110, section 7.6.1), and those that a proxy makes itself.
+_HOP_BY_HOP = frozenset(
+    name.encode()
+    for name in (
+        *("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection"),
+        *("te", "trailer", "transfer-encoding", "upgrade", "expect", "host"),
+    )
+)
+#: Asks for a folded page, or for the engine's own, in one request.
+FOLD = b"x-shinglefold-fold"
+#: Tells what became of an intercepted search.
+_OUTCOME = b"x-shinglefold"
+#: Headers about the bytes of a body, which differ where the gateway writes it.
+_OF_BYTES = frozenset((b"content-length", b"content-encoding", b"accept-encoding", FOLD))
+_JSON = re.compile(r"application/(vnd\.(elasticsearch|opensearch)\+)?(json|x-ndjson)\b", re.IGNORECASE)
+_ANY = re.compile(r"(\*|application)/\*", re.IGNORECASE)
+_VENDOR = re.compile(r"application/vnd\.elasticsearch\+json\s*;\s*compatible-with\s*=\s*(\d+)", re.IGNORECASE)
+#: Shorter bodies are not compressed.
+_COMPRESSED_FROM = 1024
+#: Warnings of one answer, and characters of each: clients refuse headers that are longer.
+_MOST_WARNINGS, _LONGEST_WARNING = 10, 300
+
+
+class BodyTooLarge(Exception):
+    """A body is larger than the gateway reads."""
+
+
+class MalformedBody(Exception):
+    """A compressed body can't be read."""
+
+
+class CallerGone(Exception):
+    """The caller closed the connection before the request was complete."""
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayRequest:
+    """A request as it came: ``path`` and ``query`` are percent-encoded, names of headers in lower case."""
+
+    method: str
+    path: str
+    query: str
+    headers: Headers
+
+    @property
+    def target(self) -> str:
+        """The path and the parameters."""
+        return f"{self.path}?{self.query}" if self.query else self.path
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """The parameters by name; of several ones of a name the last, as the engines take it."""
+        return dict(parse_qsl(self.query, keep_blank_values=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer of the gateway, with its body as JSON or as bytes that are sent as they are."""
+
+    status: int
+    body: Any
+    headers: Headers = ()
+    warnings: Sequence[str] = ()
+    outcome: str = ""
+
+
+class Reply(NamedTuple):
+    """What upstream answered to a request of the gateway: ``value`` is its JSON, or its text."""
+
+    status: int
+    headers: Headers
+    content: bytes
+    value: Any
+
+
+@dataclass(slots=True)
+class HttpCaller:
+    """What one request says about who sends it, and what its answers said.
+
+    ``headers``: those sent with each request made in its place. ``replies``: what upstream answered.
+    """
+
+    headers: Mapping[str, str]
+    replies: MutableSequence[Reply] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def header(headers: Headers, name: bytes) -> str:
+    """Return the value of a header, several ones joined by commas; "" if it is missing."""
+    return ", ".join(value.decode("latin-1") for given, value in headers if given == name)
+
+
+def forwarded(headers: Headers) -> list[tuple[bytes, bytes]]:
+    """Return the headers of a message without those that are about one connection."""
+    named = {
+        token.strip().lower()
+        for name, value in headers
+        if name.lower() == b"connection"
+        for token in value.split(b",")
+    }
+    dropped = _HOP_BY_HOP | (named - {b"content-length", b"authorization"})
+    return [(name, value) for name, value in headers if name.lower() not in dropped]
+
+
+def text(value: bytes) -> str:
+    """Return the bytes of a header as a text that aiohttp encodes to the same bytes where it can."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
+
+
+def caller_headers(headers: Headers) -> dict[str, str]:
+    """Return the headers of a caller that go with each request made in its place."""
+    kept: dict[str, str] = {}
+    for name, value in forwarded(headers):
+        if name not in _OF_BYTES:
+            key = name.decode("latin-1")
+            kept[key] = f"{kept[key]}, {text(value)}" if key in kept else text(value)
+    return kept
+
+
+def has_body(headers: Headers) -> bool:
+    """Return whether a request announces a body."""
+    return any(
+        name == b"transfer-encoding" or (name == b"content-length" and value.strip() != b"0")
+        for name, value in headers
+    )
+
+
+def sends_json(headers: Headers) -> bool:
+    """Return whether the body of a request is JSON, or a request without one could have it."""
+    return bool(_JSON.match(header(headers, b"content-type").strip())) or not has_body(headers)
+
+
+def takes_json(headers: Headers, parameters: Mapping[str, Any]) -> bool:
+    """Return whether a caller takes its answer as JSON."""
+    accepted = header(headers, b"accept")
+    takes = not accepted or _JSON.search(accepted) or _ANY.search(accepted)
+    return bool(takes) and parameters.get("format", "json") == "json"
+
+
+def takes_gzip(headers: Headers) -> bool:
+    """Return whether a caller takes compressed answers."""
+    for part in header(headers, b"accept-encoding").lower().split(","):
+        name, _, weight = part.partition(";")
+        if name.strip() in ("gzip", "*") and weight.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00"):
+            return True
+    return False
+
+
+async def read_body(receive: Receive, headers: Headers, most: int) -> bytes:
+    """Return the body of a request, as it was sent.
+
+    Raises:
+        BodyTooLarge: it has more than ``most`` bytes.
+        CallerGone: the connection ended before.
+    """
+    announced = header(headers, b"content-length")
+    if announced.isdigit() and int(announced) > most:
+        raise BodyTooLarge
+    parts: list[bytes] = []
+    size, more = 0, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise CallerGone
+        part = message.get("body", b"")
+        size += len(part)
+        if size > most:
+            raise BodyTooLarge
+        parts.append(part)
+        more = message.get("more_body", False)
+    return b"".join(parts)
+
+
+def inflated(body: bytes, headers: Headers, most: int) -> bytes | None:
+    """Return a body without its compression; None if it is one that the gateway does not read.
+
+    Raises:
+        BodyTooLarge: it has more than ``most`` bytes.
+        MalformedBody: it is cut off or damaged.
+    """
+    encoding = header(headers, b"content-encoding").strip().lower()
+    if encoding in ("", "identity"):
+        return body
+    if encoding not in ("gzip", "x-gzip"):
+        return None
+    parts: list[bytes] = []
+    size, rest = 0, body
+    try:
+        # A file of gzip may have several members.
+        while rest:
+            reader = zlib.decompressobj(wbits=31)
+            parts.append(reader.decompress(rest, most - size + 1))
+            size += len(parts[-1])
+            if size > most:
+                raise BodyTooLarge
+            if not reader.eof:
+                raise MalformedBody
+            rest = reader.unused_data
+    except zlib.error as error:
+        raise MalformedBody from error
+    return b"".join(parts)
+
+
+def json_type(accepted: str, product: str) -> bytes:
+    """Return the content type of an answer, as the engine chooses it."""
+    if product != "elasticsearch":
+        return b"application/json; charset=UTF-8"
+    vendor = _VENDOR.search(accepted)
+    if vendor:
+        return f"application/vnd.elasticsearch+json;compatible-with={vendor[1]}".encode()
+    return b"application/json"
+
+
+def refusal(status: int, reason: str, kind: str = "shinglefold_gateway_exception") -> Answer:
+    """Return a refusal in the engines' shape."""
+    return Answer(status, failure(reason, status, kind))
+
+
+def header_text(reason: str) -> str:
+    """Return a text that may stand between the quotation marks of a header."""
+    plain = reason.replace('"', "'").encode("ascii", "backslashreplace").decode()
+    short = plain if len(plain) <= _LONGEST_WARNING else plain[: _LONGEST_WARNING - 3] + "..."
+    return re.sub(r"[^\x20-\x7e]", " ", short.replace("\\", "/"))
+
+
+def warning_header(warnings: Iterable[str]) -> bytes:
+    """Return the value of a ``Warning`` header; the rest of many warnings is only counted."""
+    several = list(dict.fromkeys(warnings))
+    shown = several[:_MOST_WARNINGS]
+    if len(several) > len(shown):
+        shown.append(f"and {len(several) - len(shown)} more, which are in the log of the gateway")
+    return ", ".join(f'299 shinglefold "{header_text(one)}"' for one in shown).encode()
+
+
+def encode(answer: Answer, headers: Headers, product: str, *, pretty: bool) -> tuple[bytes, Headers]:
+    """Return the body and the headers of an answer to a request with ``headers``."""
+    sent = list(answer.headers)
+    if isinstance(answer.body, bytes):
+        body = answer.body
+    else:
+        body = _pretty(answer.body) if pretty else write_value(answer.body)
+    if not any(name == b"content-type" for name, _ in sent):
+        sent.append((b"content-type", json_type(header(headers, b"accept"), product)))
+    if product == "elasticsearch" and not any(name.lower() == b"x-elastic-product" for name, _ in sent):
+        sent.append((b"x-elastic-product", b"Elasticsearch"))
+    if answer.outcome:
+        sent.append((_OUTCOME, answer.outcome.encode()))
+    if answer.warnings:
+        sent.append((b"warning", warning_header(answer.warnings)))
+    if len(body) >= _COMPRESSED_FROM and takes_gzip(headers):
+        body = gzip.compress(body, 1, mtime=0)
+        sent.append((b"content-encoding", b"gzip"))
+        sent.append((b"vary", b"accept-encoding"))
+    sent.append((b"content-length", str(len(body)).encode()))
+    return body, sent
+
+
+def _pretty(value: Any) -> bytes:  # noqa: ANN401 - JSON
+    return json.dumps(value, indent=2, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
+
+
+async def send_answer(send: Sender, status: int, headers: Headers, body: bytes) -> None:
+    """Send a complete answer."""
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,80 @@
+"""What a gateway counts, for Prometheus."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import perf_counter
+
+from shinglefold.errors import MissingExtra
+
+try:
+    from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+except ModuleNotFoundError as _error:
+    raise MissingExtra("gateway", "the gateway") from _error
+
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
+
+
+class Metrics:
+    """The counters of one gateway. No label is made of what callers send."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self._requests = Counter(
+            "shinglefold_gateway_requests",
+            "Requests by operation, and what became of them.",
+            ("operation", "outcome"),
+            registry=self._registry,
+        )
+        self._folded_hits = Counter(
+            "shinglefold_gateway_folded_hits",
+            "Hits that were folded into another one.",
+            registry=self._registry,
+        )
+        self._failures = Counter(
+            "shinglefold_gateway_failures",
+            "Requests that the gateway could not answer, by kind.",
+            ("kind",),
+            registry=self._registry,
+        )
+        self._stages = Histogram(
+            "shinglefold_gateway_seconds",
+            "Seconds by stage of intercepted requests.",
+            ("stage",),
+            buckets=_SECONDS,
+            registry=self._registry,
+        )
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Time a stage of a request."""
+        begin = perf_counter()
+        try:
+            yield
+        finally:
+            self._stages.labels(name).observe(perf_counter() - begin)
+
+    def forwarded(self, operation: str) -> None:
+        """Count a request that was forwarded unchanged."""
+        self._requests.labels(operation, "forwarded").inc()
+
+    def folded(self, operation: str, hits: int) -> None:
+        """Count an answer with folded hits."""
+        self._requests.labels(operation, "folded").inc()
+        self._folded_hits.inc(hits)
+
+    def unfolded(self, operation: str) -> None:
+        """Count an answer of the engine to a search that was to be folded."""
+        self._requests.labels(operation, "unfolded").inc()
+
+    def intercepted(self, operation: str) -> None:
+        """Count a request that the gateway sent in another form."""
+        self._requests.labels(operation, "intercepted").inc()
+
+    def failed(self, kind: str) -> None:
+        """Count a failure."""
+        self._failures.labels(kind).inc()
+
+    def text(self) -> bytes:
+        """Return all of them in the text format of Prometheus."""
+        return generate_latest(self._registry)

@@ -1,0 +1,158 @@
+"""Run the gateway: uvicorn, sockets, signals, and logs as lines of JSON."""
+
+import json
+import logging
+import signal
+import socket
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from shinglefold.errors import ConfigError, MissingExtra, reason_of
+from shinglefold.gateway.http.app import GatewayApp
+
+try:
+    import httptools as _parser  # noqa: F401 - only to see whether it is there
+    import uvicorn
+    import uvloop as _loop  # noqa: F401 - only to see whether it is there
+except ModuleNotFoundError as _error:
+    raise MissingExtra("gateway", "the gateway") from _error
+
+#: Seconds that an idle connection stays open; engines never close one, so clients expect none to.
+_IDLE_SECONDS = 300
+_BACKLOG = 2048
+_LOGGERS = ("shinglefold", "uvicorn.error")
+#: Lines of uvicorn that say what ours say as well, or are meant for its own users.
+_SILENT = ("ASGI callable returned without completing response.", "Unsupported upgrade request.")
+
+
+@dataclass(frozen=True, slots=True)
+class ListenOptions:
+    """Where a gateway listens.
+
+    ``certificate``, ``key``: files in PEM; without them it speaks plain HTTP. ``stop_seconds``: how long
+    running requests may take after SIGTERM.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 9201
+    certificate: str | None = None
+    key: str | None = None
+    stop_seconds: int = 30
+
+
+def serve(app: GatewayApp, options: ListenOptions, started: Callable[[str], None] = lambda _: None) -> None:
+    """Serve requests until SIGTERM or SIGINT; then answer those that run, and return.
+
+    Args:
+        started: is given the address when the gateway listens.
+
+    Raises:
+        ConfigError: the address is taken, or the certificate can't be read.
+    """
+    config = uvicorn.Config(
+        app,
+        loop="uvloop",
+        http="httptools",
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        # The engine's own headers are sent on.
+        server_header=False,
+        date_header=False,
+        timeout_keep_alive=_IDLE_SECONDS,
+        timeout_graceful_shutdown=options.stop_seconds,
+        ssl_certfile=options.certificate,
+        ssl_keyfile=options.key,
+        backlog=_BACKLOG,
+    )
+    try:
+        config.load()
+    except OSError as error:
+        raise ConfigError(
+            f"--certificate {options.certificate}: {reason_of(error)}; give a certificate and its key as PEM"
+        ) from error
+    listener = _bind(options)
+    scheme = "https" if options.certificate else "http"
+    host, port = listener.getsockname()[:2]
+    address = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+    server = uvicorn.Server(config)
+    with listener, _json_logs(), _stopped_by_signals(server):
+        started(address)
+        server.run(sockets=[listener])
+
+
+def _bind(options: ListenOptions) -> socket.socket:
+    try:
+        family, kind, protocol, _, place = socket.getaddrinfo(
+            options.host, options.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(place)
+        # Connections that come before the loop runs wait.
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        raise ConfigError(
+            f"--listen {options.host}:{options.port}: {reason_of(error)}; choose another address or port"
+        ) from error
+    return listener
+
+
+@contextmanager
+def _stopped_by_signals(server: uvicorn.Server) -> Iterator[None]:
+    """Let signals stop a server before it handles them itself, and when it raises them again."""
+
+    def stop(_number: int, _frame: object) -> None:
+        server.should_exit = True
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _json_logs() -> Iterator[None]:
+    """Write logs to standard error, a JSON object a line."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_JsonLines())
+    handler.addFilter(lambda record: record.getMessage() not in _SILENT)
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
+    before = [(one.level, one.propagate) for one in loggers]
+    for one in loggers:
+        one.addHandler(handler)
+        one.setLevel(logging.INFO if one.name == "shinglefold" else logging.WARNING)
+        one.propagate = False
+    try:
+        yield
+    finally:
+        for one, (level, propagate) in zip(loggers, before, strict=True):
+            one.removeHandler(handler)
+            one.setLevel(level)
+            one.propagate = propagate
+
+
+class _JsonLines(logging.Formatter):
+    """A log record as one line of JSON; of an error the places, but no values."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        line: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "message": record.getMessage().strip(),
+            **getattr(record, "fields", {}),
+        }
+        if record.exc_info and record.exc_info[0] is not None:
+            line["error"] = record.exc_info[0].__name__
+            frames = traceback.extract_tb(record.exc_info[2])[-5:]
+            line["places"] = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames]
+        return json.dumps(line, ensure_ascii=False)

@@ -1,0 +1,111 @@
+"""Worker processes that sign documents, so that a large bulk does not stop searches."""
+
+import asyncio
+import contextvars
+import logging
+import multiprocessing
+import os
+import pickle
+import signal
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import lru_cache, partial
+from multiprocessing.connection import wait
+from typing import Any
+
+from shinglefold.errors import EngineUnavailable
+from shinglefold.gateway.indices import SignedIndex
+from shinglefold.ingest.writing.worker_pool import cores
+
+_log = logging.getLogger("shinglefold.gateway")
+_Documents = Sequence[tuple[str | None, Any]]
+
+
+class Signers:
+    """Runs what takes its time for writes: signing in processes, all else in threads.
+
+    Args:
+        processes: 0 to sign in threads.
+    """
+
+    def __init__(self, processes: int) -> None:
+        self.threads = ThreadPoolExecutor(cores() + 2, "shinglefold-writes")
+        self._processes = processes
+        self._pool = self._new_pool()
+
+    def _new_pool(self) -> ProcessPoolExecutor | None:
+        if not self._processes:
+            return None
+        # Not forked: a child would keep the connections of callers open.
+        context = multiprocessing.get_context("spawn")
+        pool = ProcessPoolExecutor(self._processes, context, _prepare)
+        # Starts the first of them before the first bulk.
+        pool.submit(os.getpid)
+        return pool
+
+    async def run(self, function: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever it returns
+        """Return what a function returns.
+
+        Raises:
+            EngineUnavailable: a process died, and nothing was signed.
+        """
+        loop, job = asyncio.get_running_loop(), _job_of(function)
+        if job is None or self._pool is None:
+            context = contextvars.copy_context()
+            return await loop.run_in_executor(self.threads, context.run, function)
+        pool = self._pool
+        try:
+            return await loop.run_in_executor(pool, _sign, *job)
+        except BrokenProcessPool as error:
+            _log.error("a process that signs documents died")
+            if self._pool is pool:
+                self._pool = self._new_pool()
+            raise EngineUnavailable(
+                "a process that signs documents died, perhaps out of memory; nothing was stored: try again, "
+                "or send less at once"
+            ) from error
+
+    def close(self) -> None:
+        """End the threads and the processes."""
+        self.threads.shutdown(wait=False, cancel_futures=True)
+        if self._pool is not None:
+            # They have nothing to clean up, and one that has just started would be waited for.
+            processes = list((self._pool._processes or {}).values())  # noqa: SLF001 - there is no other way
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            for process in processes:
+                process.kill()
+
+
+def _job_of(function: Callable[[], Any]) -> tuple[bytes, _Documents] | None:
+    """Return the arguments of ``_sign`` if a function signs documents."""
+    if not isinstance(function, partial):
+        return None
+    index = getattr(function.func, "__self__", None)
+    if not isinstance(index, SignedIndex) or function.func.__name__ != "sign":
+        return None
+    return pickle.dumps((index.name, index.recipe, index.seal, index.stored_in)), function.args[0]
+
+
+def _sign(index: bytes, documents: _Documents) -> Any:  # noqa: ANN401 - outcomes and reasons
+    return _index(index).sign(documents)
+
+
+@lru_cache(16)
+def _index(pickled: bytes) -> SignedIndex:
+    return SignedIndex(*pickle.loads(pickled))  # noqa: S301 - of the parent process
+
+
+def _prepare() -> None:
+    """Let a new process end with its parent only."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def end_with_parent() -> None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=end_with_parent, daemon=True).start()

@@ -1,0 +1,373 @@
+"""The gateway on the wire: what passes unchanged, what goes wrong at either end, and hostile requests."""
+
+import asyncio
+import gzip
+import json
+import socket
+import threading
+import time
+from types import SimpleNamespace
+
+import pytest
+from support.gateway import RawUpstream, exchange, request, running_gateway
+
+pytest.importorskip("uvicorn")
+
+JSON = "content-type: application/json"
+
+
+def reply(body: bytes, *headers: str, status: str = "200 OK", length: int | None = None) -> bytes:
+    """The bytes of an answer."""
+    lines = [f"HTTP/1.1 {status}", *headers, f"content-length: {len(body) if length is None else length}"]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+def says(answer: bytes, *, close: bool = False):
+    """An upstream that answers with these bytes, whatever the request is."""
+
+    async def serve(connection):
+        connection.writer.write(answer)
+        await connection.writer.drain()
+        return not close
+
+    return serve
+
+
+@pytest.fixture(scope="module")
+def setting(tmp_path_factory):
+    """A gateway with short limits in front of an upstream of the tests, and of an address that is down."""
+    folder = tmp_path_factory.mktemp("gateway")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        down = taken.getsockname()[1]
+    upstream = RawUpstream()
+    options = ("--read-timeout", "1.5", "--connect-timeout", "1", "--max-body", "1", "--workers", "1")
+    with running_gateway(
+        folder / "log", f"http://127.0.0.1:{down}", upstream.url, options=options
+    ) as gateway:
+        yield SimpleNamespace(upstream=upstream, gateway=gateway, port=gateway.port)
+    upstream.close()
+
+
+def parts(answer: bytes) -> tuple[int, dict[str, str], bytes]:
+    """Status, headers and body of an answer."""
+    head, _, body = answer.partition(b"\r\n\r\n")
+    status, *lines = head.decode("latin-1").split("\r\n")
+    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    return int(status.split()[1]), headers, body
+
+
+GZIPPED = gzip.compress(b'{"some":"json"}' * 50)
+CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n"
+ANSWERS = {
+    "json": (reply(b'{"a":1}', JSON, "x-elastic-product: Elasticsearch"), "GET"),
+    "compressed": (reply(GZIPPED, JSON, "content-encoding: gzip"), "GET"),
+    "chunked": (CHUNKED, "GET"),
+    "head": (reply(b"", JSON, length=2019), "HEAD"),
+    "head of a missing index": (reply(b"", JSON, status="404 Not Found", length=345), "HEAD"),
+    "no content": (b"HTTP/1.1 204 No Content\r\n\r\n", "DELETE"),
+    "error": (reply(b'{"error":"x"}', JSON, status="400 Bad Request"), "POST"),
+    "redirect": (reply(b"", "location: http://elsewhere/", status="302 Found"), "GET"),
+    "two of one header": (reply(b"{}", 'warning: 299 a "b"', 'warning: 299 c "d"', "set-cookie: a=b"), "GET"),
+    "until the end": (b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nall of it", "GET"),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_an_answer_comes_back_as_it_was(setting, name):
+    answer, method = ANSWERS[name]
+    setting.upstream.answers["/any/_path"] = says(answer, close=name == "until the end")
+    status, headers, body = parts(exchange(setting.port, request(method, "/any/_path")))
+    given = parts(answer)
+    assert status == given[0]
+    for header in ("content-type", "content-encoding", "x-elastic-product", "location", "set-cookie"):
+        assert headers.get(header) == given[1].get(header)
+    if name not in ("chunked", "until the end"):
+        assert headers.get("content-length") == given[1].get("content-length")
+    if name == "chunked":
+        assert b"hello" in body
+        assert body.endswith(b"0\r\n\r\n")
+    elif name == "until the end":
+        assert b"all of it" in body
+    else:
+        assert body == given[2]
+    if name == "two of one header":
+        assert headers["warning"] == '299 c "d"'
+    # Nothing of the gateway's own.
+    assert headers.keys() <= {*given[1], "connection", "transfer-encoding"}
+
+
+@pytest.fixture
+def seen(setting):
+    """An upstream that tells what it was sent: request line, headers, and its body."""
+    found = SimpleNamespace(head=b"", body=b"")
+
+    async def serve(connection):
+        head, found.body = connection.head.lower(), b""
+        found.head = connection.head
+        if b"content-length:" in head:
+            size = int(head.partition(b"content-length:")[2].split(b"\r\n")[0])
+            found.body = await connection.reader.readexactly(size)
+        elif b"chunked" in head:
+            while size := int((await connection.reader.readline()).strip(), 16):
+                found.body += await connection.reader.readexactly(size)
+                await connection.reader.readline()
+            await connection.reader.readline()
+        connection.writer.write(reply(b'{"took":1,"hits":{"hits":[]}}', JSON))
+        return True
+
+    found.serve = serve
+    return found
+
+
+TARGETS = (
+    "/idx/_doc/a%2Fb%0d%0aX-Injected:%201",
+    "/idx/_settings?q=a+b%20c&pretty&x=%E2%98%83;y=1",
+    "//_settings",
+    "/idx/%2e%2e/_search2",
+    "/idx/../other/_settings",
+    "/idx/_search%20?a=1",
+    "/<logs-{now%2Fd}>/_settings",
+    "/_shinglefold%2fhealth",
+    "/%5Fshinglefold/health",
+    "/_shinglefolder",
+)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_path_and_parameters_pass_unchanged(setting, seen, target):
+    setting.upstream.answers[target.partition("?")[0]] = seen.serve
+    status, _, _ = parts(exchange(setting.port, request("GET", target)))
+    assert status == 200
+    assert seen.head.split(b"\r\n")[0] == f"GET {target} HTTP/1.1".encode("latin-1")
+    assert b"x-injected" not in seen.head.lower().replace(b"%0d%0ax-injected", b"")
+
+
+def test_headers_pass_but_for_those_of_a_connection(setting, seen):
+    setting.upstream.answers["/idx/_settings"] = seen.serve
+    headers = (
+        "authorization: Basic abc", "x-opaque-id: ünï", "accept-encoding: br", "cookie: a=b", "te: trailers",
+        "x-own: 1", "keep-alive: 5", "proxy-authorization: Basic secret", "user-agent: mine",
+        "x-two: 1", "x-two: 2",
+    )  # fmt: skip
+    exchange(setting.port, request("GET", "/idx/_settings", b"", *headers, "connection: x-own"))
+    got = seen.head.lower()
+    for kept in (b"authorization: basic abc", b"accept-encoding: br", b"cookie: a=b", b"user-agent: mine"):
+        assert kept in got
+    assert got.count(b"x-two:") == 2
+    for dropped in (b"te:", b"keep-alive", b"proxy-authorization", b"x-own", b"gateway", b"python"):
+        assert dropped not in got
+    assert f"host: 127.0.0.1:{setting.upstream.port}".encode() in got
+
+
+BODIES = {
+    "empty": (b"", ()),
+    "short": (b'{"a":1}', (JSON,)),
+    "chunked": (b'4\r\n{"a"\r\n3\r\n:1}\r\n0\r\n\r\n', (JSON, "transfer-encoding: chunked")),
+    "compressed": (GZIPPED, (JSON, "content-encoding: gzip")),
+    "long": (b"x" * 3_000_000, ("content-type: application/octet-stream",)),
+    "awaited": (b'{"a":1}', (JSON, "expect: 100-continue")),
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_bodies_of_forwarded_requests_pass_unchanged(setting, seen, name):
+    body, headers = BODIES[name]
+    setting.upstream.answers["/idx/_settings"] = seen.serve
+    answer = exchange(setting.port, request("PUT", "/idx/_settings", body, *headers))
+    if name == "awaited":
+        first, _, answer = answer.partition(b"\r\n\r\n")
+        assert first == b"HTTP/1.1 100 Continue"
+    assert parts(answer)[0] == 200
+    assert seen.body == (b'{"a":1}' if name == "chunked" else body)
+    assert (b"content-encoding: gzip" in seen.head.lower()) == (name == "compressed")
+    assert b"expect" not in seen.head.lower()
+
+
+TROUBLES = {
+    "cut short": reply(b"only this", JSON, length=100),
+    "cut in a chunk": CHUNKED.removesuffix(b"6\r\n world\r\n0\r\n\r\n"),
+}
+
+
+@pytest.mark.parametrize("name", TROUBLES)
+def test_an_answer_that_is_cut_off_never_looks_whole(setting, name):
+    setting.upstream.answers["/idx/_stats"] = says(TROUBLES[name], close=True)
+    answer = exchange(setting.port, request("GET", "/idx/_stats"))
+    _, headers, body = parts(answer)
+    assert len(body) < int(headers.get("content-length", 10**9))
+    assert not body.endswith(b"0\r\n\r\n")
+
+
+async def never(connection):
+    await asyncio.sleep(60)
+
+
+async def stalls(connection):
+    connection.writer.write(reply(b"only this", JSON, length=100))
+    await asyncio.sleep(60)
+
+
+async def hangs_up(connection):
+    return False
+
+
+def test_an_upstream_that_fails_is_told_in_the_engines_shape(setting):
+    for serve, status in ((never, 504), (hangs_up, 502), (says(b"nonsense\r\n\r\n", close=True), 502)):
+        setting.upstream.answers |= {"/slow/_stats": serve, "/slow/_doc/1": serve}
+        got, headers, body = parts(exchange(setting.port, request("POST", "/slow/_stats", b"{}", JSON)))
+        assert (got, json.loads(body)["status"]) == (status, status)
+        assert headers["content-type"].startswith("application/json")
+        assert json.loads(body)["error"]["type"] == "shinglefold_gateway_exception"
+    setting.upstream.answers["/slow/_stats"] = stalls
+    begin = time.monotonic()
+    assert len(parts(exchange(setting.port, request("GET", "/slow/_stats")))[2]) < 100
+    assert time.monotonic() - begin < 8
+
+
+def test_a_caller_who_leaves_ends_the_request_upstream(setting):
+    left = threading.Event()
+
+    async def waits(connection):
+        await connection.reader.read()
+        left.set()
+        return False
+
+    for method, path in (("GET", "/idx/_long"), ("POST", "/idx/_search"), ("POST", "/_bulk")):
+        left.clear()
+        setting.upstream.answers |= {path: waits, "/idx/_mapping": waits, "/idx/_mappings": waits}
+        body = b'{"ext":{"dedup":{}}}' if "search" in path else b'{"index":{"_index":"idx"}}\n{}\n'
+        with socket.create_connection(("127.0.0.1", setting.port)) as own:
+            own.sendall(request(method, path, b"" if method == "GET" else body, JSON))
+            time.sleep(0.2)
+        assert left.wait(1.2), path
+
+
+def test_a_slow_reader_holds_the_upstream_back(setting):
+    sent = SimpleNamespace(size=0)
+
+    async def floods(connection):
+        connection.writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 200000000\r\n\r\n")
+        for _ in range(2000):
+            connection.writer.write(b"x" * 100_000)
+            await connection.writer.drain()
+            sent.size += 100_000
+        return True
+
+    setting.upstream.answers["/idx/_flood"] = floods
+    with socket.create_connection(("127.0.0.1", setting.port)) as own:
+        own.sendall(request("GET", "/idx/_flood"))
+        own.recv(1000)
+        time.sleep(0.7)
+        assert 0 < sent.size < 50_000_000
+
+
+def test_a_slow_upstream_holds_the_caller_back(setting):
+    async def sips(connection):
+        connection.reader._transport.pause_reading()
+        await asyncio.sleep(1.2)
+        return False
+
+    setting.upstream.answers["/idx/_sip"] = sips
+    sent = 0
+    with socket.create_connection(("127.0.0.1", setting.port)) as own:
+        own.settimeout(0.5)
+        own.sendall(b"PUT /idx/_sip HTTP/1.1\r\nhost: a\r\ncontent-length: 200000000\r\n\r\n")
+        try:
+            for _ in range(2000):
+                sent += own.send(b"x" * 100_000)
+        except (TimeoutError, ConnectionError):
+            pass
+    assert sent < 50_000_000
+
+
+POST = b"POST /idx/_stats HTTP/1.1\r\nhost: a\r\n"
+SMUGGLED = {
+    "two lengths": POST + b"content-length: 1\r\ncontent-length: 40\r\n\r\nx",
+    "length and chunks": POST + b"content-length: 1\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
+    "chunks that are not last": POST + b"transfer-encoding: chunked, x\r\n\r\n0\r\n\r\n",
+    "a space before the colon": b"GET /idx/_stats HTTP/1.1\r\nhost: a\r\ntransfer-encoding : chunked\r\n\r\n",
+    "a folded header": b"GET /idx/_stats HTTP/1.1\r\nhost: a\r\nx: y\r\n z: 1\r\n\r\n",
+    "a negative length": POST + b"content-length: -1\r\n\r\n",
+    "a length with a sign": POST + b"content-length: +1\r\n\r\nx",
+    "a bare line feed in a header": b"GET /idx/_stats HTTP/1.1\r\nhost: a\r\nx: a\nb: c\r\n\r\n",
+    "bytes beyond ASCII in the path": b"GET /\xff\xfe/_stats HTTP/1.1\r\nhost: a\r\n\r\n",
+    "no request at all": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+}
+
+
+@pytest.mark.parametrize("name", SMUGGLED)
+def test_a_request_with_two_readings_reaches_nobody(setting, name):
+    setting.upstream.answers["/idx/_stats"] = says(reply(b"{}"))
+    before = len(setting.upstream.heads)
+    answer = exchange(setting.port, SMUGGLED[name] + b"\r\n", seconds=3)
+    assert answer.startswith(b"HTTP/1.1 400")
+    assert len(setting.upstream.heads) == before
+
+
+def bulk_of(size: int) -> bytes:
+    line = b'{"index":{"_index":"idx"}}\n{"title":"%s"}\n'
+    return line % (b"x" * (size - len(line)))
+
+
+def test_bodies_over_the_limit_are_refused_also_when_inflated(setting, seen):
+    setting.upstream.answers["/_bulk"] = seen.serve
+    chunked = b"%x\r\n%s\r\n0\r\n\r\n" % (len(bulk_of(1_200_000)), bulk_of(1_200_000))
+    small = gzip.compress(bulk_of(1_200_000))
+    for body, headers in (
+        (bulk_of(1_200_000), (JSON,)),
+        (chunked, (JSON, "transfer-encoding: chunked")),
+        (small, (JSON, "content-encoding: gzip")),
+    ):
+        status, _, answer = parts(exchange(setting.port, request("POST", "/_bulk", body, *headers)))
+        assert (status, json.loads(answer)["status"]) == (413, 413)
+    for body, encoding, expected in ((small[:200], "gzip", 400), (b"x", "gzip", 400), (b"x", "br", 415)):
+        sent = request("POST", "/_bulk", body, JSON, f"content-encoding: {encoding}")
+        assert parts(exchange(setting.port, sent))[0] == expected
+    assert seen.head == b""
+
+
+def test_the_gateways_own_paths(setting):
+    def ask(method: str, path: str, body: bytes = b"", *headers: str) -> tuple[int, dict[str, str], bytes]:
+        return parts(exchange(setting.port, request(method, path, body, *headers)))
+
+    status, _, body = ask("GET", "/_shinglefold/health")
+    assert (status, json.loads(body)["upstream"]) == (200, {"reachable": True, "status": 200})
+    status, headers, body = ask("GET", "/_shinglefold/metrics")
+    assert headers["content-type"].startswith("text/plain; version=0.0.4")
+    assert b'shinglefold_gateway_failures_total{kind="upstream"}' in body
+    documents = {"documents": [{"title": "An old bridge", "body": "is open"}, 5], "languages": ["en"]}
+    status, _, body = ask("POST", "/_shinglefold/sign", json.dumps(documents).encode())
+    signed = json.loads(body)
+    assert (status, signed["field"]) == (200, "_dedup")
+    assert signed["documents"][0]["fingerprint"]["scheme"] == signed["scheme"]
+    assert signed["documents"][1]["error"]["reason"] == "the document is not an object"
+    for path, method, expected in (
+        ("/_shinglefold", "GET", 404), ("/_shinglefold/", "GET", 404), ("/_shinglefold/x", "GET", 404),
+        ("/_shinglefold/metrics", "POST", 405), ("/_shinglefold/sign", "GET", 405),
+    ):  # fmt: skip
+        assert ask(method, path)[0] == expected
+    for wrong in (b"", b"[]", b'{"documents":1}', b'{"documents":[],"texts":["a"]}'):
+        assert ask("POST", "/_shinglefold/sign", wrong)[0] == 400
+
+
+def test_sigterm_lets_running_requests_end(tmp_path):
+    upstream = RawUpstream()
+
+    async def late(connection):
+        await asyncio.sleep(1)
+        connection.writer.write(reply(b'{"late":true}', JSON))
+        return True
+
+    upstream.answers["/idx/_late"] = late
+    with running_gateway(tmp_path / "log", upstream.url, options=("--workers", "1")) as gateway:
+        answers: list[bytes] = []
+        asking = threading.Thread(
+            target=lambda: answers.append(exchange(gateway.port, request("GET", "/idx/_late")))
+        )
+        asking.start()
+        time.sleep(0.3)
+        assert gateway.stop() == 0
+        asking.join()
+        assert parts(answers[0])[2] == b'{"late":true}'
+        assert gateway.log.read_text() == ""
+    upstream.close()

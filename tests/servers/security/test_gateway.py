@@ -1,0 +1,93 @@
+"""The gateway in front of a server that asks who is there: each caller sees what the server shows them."""
+
+import base64
+import json
+import ssl
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+from urllib.error import HTTPError
+
+import pytest
+from support.gateway import Gateway, running_gateway
+from support.servers.security import User
+
+pytest.importorskip("uvicorn")
+
+INDEX = "public-pages"
+FOLDED = {"query": {"match_all": {}}, "size": 50, "ext": {"dedup": {"members": 10}}}
+
+
+@pytest.fixture(scope="module")
+def gateway(secured, tmp_path_factory) -> Iterator[Gateway]:
+    log = tmp_path_factory.mktemp("gateway") / "log"
+    options = ("--ca-certificate", str(secured.certificates.authority), "--workers", "1")
+    with running_gateway(log, secured.url, options=options) as gateway:
+        yield gateway
+        text = log.read_text()
+        assert "mot-de-passe" not in text
+        assert "Basic" not in text
+
+
+def ask(url: str, user: User | None, body: Any, context: ssl.SSLContext | None = None) -> tuple[int, Any]:
+    headers = {"content-type": "application/json"}
+    if user is not None:
+        proof = base64.b64encode(f"{user.name}:{user.password}".encode()).decode()
+        headers["authorization"] = f"Basic {proof}"
+    given = urllib.request.Request(url, json.dumps(body).encode(), headers)
+    try:
+        with urllib.request.urlopen(given, timeout=60, context=context) as answer:
+            return answer.status, json.loads(answer.read())
+    except HTTPError as error:
+        with error:
+            text = error.read().decode()
+        return error.code, json.loads(text) if text.startswith("{") else text
+
+
+@pytest.fixture
+def seen(site, secured, users):
+    """What the server itself shows a user: its ids, and the names of fields."""
+    context = secured.certificates.context()
+
+    def of(name: str) -> tuple[set[str], set[str]]:
+        url = f"{secured.url}/{INDEX}/_search"
+        _, answer = ask(url, users[name], {"size": 1000}, context)
+        hits = answer["hits"]["hits"]
+        return {hit["_id"] for hit in hits}, {field for hit in hits for field in hit["_source"]}
+
+    return of
+
+
+@pytest.mark.parametrize("name", ["partly", "blinkered", "reader", "chief"])
+def test_folds_and_members_show_what_the_server_shows(gateway, users, seen, name):
+    ids, fields = seen(name)
+    # Others, who see more, were here before.
+    for other in ("chief", name, "chief", name):
+        status, page = ask(f"{gateway.url}/{INDEX}/_search", users[other], FOLDED)
+        assert status == 200
+        assert page["dedup"]["mode"] != "unfolded", page["dedup"]
+    shown = [
+        member
+        for hit in page["hits"]["hits"]
+        for member in (hit, *hit["inner_hits"]["duplicates"]["hits"]["hits"])
+    ]
+    assert {hit["_id"] for hit in shown} == ids
+    assert {field for hit in shown for field in hit["_source"]} == fields
+
+
+def test_refusals_are_the_servers_own(gateway, secured, site, users):
+    context = secured.certificates.context()
+    stranger = User("nobody", "wrong-password", "")
+    for user, index, body in (
+        (None, INDEX, FOLDED), (stranger, INDEX, FOLDED), (users["reader"], "secret-pages", FOLDED),
+        (users["writer"], INDEX, FOLDED), (users["writer"], INDEX, {}), (stranger, INDEX, {}),
+    ):  # fmt: skip
+        bare = {name: value for name, value in body.items() if name != "ext"}
+        status, answer = ask(f"{gateway.url}/{index}/_search", user, body)
+        expected, told = ask(f"{secured.url}/{index}/_search", user, bare, context)
+        assert status == expected
+        assert status in (401, 403)
+        assert type(answer) is type(told)
+    for user, index in ((None, INDEX), (stranger, INDEX), (users["reader"], INDEX)):
+        status, _ = ask(f"{gateway.url}/{index}/_doc", user, {"title": "Bridge"})
+        assert status in (401, 403)

@@ -1,0 +1,425 @@
+"""The gateway in front of real servers: requests of clients are folded, signed, or answered as they were."""
+
+import asyncio
+import contextlib
+import gzip
+import json
+import subprocess
+import threading
+import urllib.request
+from types import SimpleNamespace
+from typing import Any
+from urllib.error import HTTPError
+
+import pytest
+from support.clients import Blocking, a_client, errors, helpers, plain
+from support.gateway import exchange, request, running_gateway
+
+import shinglefold
+from shinglefold.examples import articles
+from shinglefold.model.stored_fingerprint import without_fingerprint
+
+pytest.importorskip("uvicorn")
+
+FIELD = "_dedup"
+BRIDGE = {"query": {"match": {"title": "мост"}}, "size": 3}
+FOLDED = {**BRIDGE, "ext": {"dedup": {}}}
+TEXT = (
+    "Über den Fluss führt seit gestern eine neue Brücke, die Fußgänger und Radfahrer kostenlos nutzen dürfen."
+)
+OTHER = (
+    "Im Rathaus wurde am Montag über den Haushalt des kommenden Jahres beraten, und beschlossen wurde nichts."
+)
+MAPPINGS = {"properties": {"title": {"type": "text"}, "body": {"type": "text"}, "views": {"type": "long"}}}
+
+
+@pytest.fixture(scope="module")
+def places(server, engine, shared_index):
+    """Indices to read, to write to, and without a recipe; and the open ones."""
+    read, written, bare = (shared_index(MAPPINGS) for _ in range(3))
+    sites = {}
+    for name in (read, written):
+        shinglefold.setup(server.url, name, text=["title", "body"], languages=[])
+        sites[name] = shinglefold.open(server.url, name)
+    yield SimpleNamespace(read=read, written=written, bare=bare, sites=sites)
+    for site in sites.values():
+        site.close()
+
+
+@pytest.fixture(scope="module")
+def gateway(server, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("gateway")
+    with running_gateway(folder / "log", server.url, options=("--workers", "2")) as gateway:
+        yield gateway
+        assert gateway.stop() == 0
+
+
+@pytest.fixture(scope="module", params=["blocking", "awaited"])
+def kit(request, server, engine, places, gateway):
+    """A client of the gateway and one of the server."""
+    product, loop = engine.info()["distribution"], asyncio.new_event_loop()
+    awaited = request.param == "awaited"
+
+    async def make(url: str) -> Any:
+        return a_client(product, url, awaited=awaited)
+
+    through, direct = (loop.run_until_complete(make(url)) for url in (gateway.url, server.url))
+    clients = [Blocking(one, loop) if awaited else one for one in (through, direct)]
+    if not awaited:
+        # Written as an application does, by the client's own helper.
+        actions = [{"_index": places.read, **article} for article in articles()]
+        assert helpers(product).bulk(through, actions, refresh=True) == (len(actions), [])
+    yield SimpleNamespace(
+        client=clients[0], plain=clients[1], through=through, product=product, errors=errors(product),
+        engine=engine, names=places, sites=places.sites, awaited=awaited, loop=loop, server=server,
+        of=lambda name: f"{request.param}-{name}",
+    )  # fmt: skip
+    for client in clients:
+        client.close()
+    loop.close()
+
+
+def ask(url: str, method: str = "GET", body: Any = None, **headers: str) -> tuple[int, dict[str, str], bytes]:
+    """Status, headers and body of an answer."""
+    data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+    sent = {name.replace("_", "-"): value for name, value in headers.items()}
+    if data is not None:
+        sent.setdefault("content-type", "application/json")
+    given = urllib.request.Request(url, data=data, headers=sent, method=method)
+    try:
+        with urllib.request.urlopen(given, timeout=30) as answer:
+            return (
+                answer.status,
+                {name.lower(): value for name, value in answer.headers.items()},
+                answer.read(),
+            )
+    except HTTPError as error:
+        with error:
+            return error.code, {name.lower(): value for name, value in error.headers.items()}, error.read()
+
+
+SEARCHES = {
+    "folded": ({"ext": {"dedup": {}}}, True),
+    "options": ({"ext": {"dedup": {"representative": "longest", "members": 1}}}, True),
+    "all counted": ({"ext": {"dedup": {}}, "track_total_hits": True, "from": 1}, True),
+    "no ext": ({}, False),
+    "false": ({"ext": {"dedup": False}}, False),
+    "own collapse": ({"collapse": {"field": "views"}}, False),
+}
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_searches_are_those_of_an_open_index_or_the_engines_own(kit, name):
+    more, folds = SEARCHES[name]
+    body = {**BRIDGE, **more}
+    found = plain(kit.client.search(index=kit.names.read, body=body))
+    if folds:
+        assert found == plain(kit.sites[kit.names.read].search(body))
+        assert found["dedup"]["mode"] == "window"
+        assert found["dedup"]["folded"]
+    else:
+        body.pop("ext", None)
+        assert found == plain(kit.plain.search(index=kit.names.read, body=body))
+        assert "dedup" not in found
+
+
+def test_cursors_lead_to_the_end(kit):
+    seen: list[str] = []
+    cursor: Any = True
+    while cursor:
+        body = {"query": {"match_all": {}}, "size": 30, "ext": {"dedup": {"cursor": cursor}}}
+        page = plain(kit.client.search(index=kit.names.read, body=body))
+        seen += [hit["_id"] for hit in page["hits"]["hits"]]
+        cursor = page["dedup"]["cursor"]
+    assert len(set(seen)) == len(seen)
+    folded = kit.sites[kit.names.read].search({"query": {"match_all": {}}, "size": 1, "ext": {"dedup": {}}})
+    assert len(seen) >= folded["dedup"]["groups_total"]["value"] > 30
+
+
+def test_several_searches_at_once(kit):
+    names = kit.names
+    lines = [
+        {"index": names.read}, FOLDED,
+        {"index": names.read}, BRIDGE,
+        {"index": "shinglefold-absent"}, FOLDED,
+        {"index": names.read}, {**FOLDED, "sort": ["absent"]},
+    ]  # fmt: skip
+    given = {"body": lines} if kit.product == "opensearch" else {"searches": lines}
+    found = plain(kit.client.msearch(**given))["responses"]
+    assert {**plain(kit.sites[names.read].search(FOLDED)), "status": 200} == found[0]
+    assert [one.get("status") for one in found] == [200, 200, 404, 400]
+
+
+def test_errors_are_the_engines_own(kit):
+    for body in (BRIDGE, FOLDED):
+        with pytest.raises(kit.errors.missing):
+            kit.client.search(index="shinglefold-absent", body=body)
+        with pytest.raises(kit.errors.broken):
+            kit.client.search(index=kit.names.read, body={**body, "query": {"nonsense": {}}})
+    with pytest.raises(kit.errors.broken, match="did you mean"):
+        kit.client.search(index=kit.names.read, body={**BRIDGE, "ext": {"dedup": {"memberz": 1}}})
+    with pytest.raises(kit.errors.missing):
+        kit.client.update(index=kit.names.written, id=kit.of("absent"), body={"doc": {"title": TEXT}})
+    with pytest.raises(kit.errors.broken):
+        kit.client.index(index=kit.names.written, id=kit.of("odd"), body={"title": TEXT, "views": "many"})
+
+
+def test_writes_are_signed(kit):
+    client, index = kit.client, kit.names.written
+
+    def check(name: str, becomes: dict[str, Any]) -> None:
+        kit.sites[index].index([{"_id": kit.of("of-index"), **becomes}])
+        expected = kit.engine.get(index, kit.of("of-index"))["_source"]
+        found = kit.engine.get(index, kit.of(name))["_source"]
+        assert without_fingerprint(found, FIELD) == becomes
+        left = {key: value for key, value in found[FIELD].items() if value is not None}
+        assert left == expected[FIELD]
+
+    client.index(index=index, id=kit.of("one"), body={"title": TEXT, FIELD: {"digest": "forged"}})
+    check("one", {"title": TEXT})
+    client.create(index=index, id=kit.of("two"), body={"title": OTHER, "views": 1})
+    check("two", {"title": OTHER, "views": 1})
+    client.update(index=index, id=kit.of("two"), body={"doc": {"title": TEXT}})
+    check("two", {"title": TEXT, "views": 1})
+    bulk = [
+        {"index": {"_index": index, "_id": kit.of("3")}}, {"title": TEXT},
+        {"update": {"_index": index, "_id": kit.of("3")}}, {"doc": {"title": OTHER}},
+        {"index": {"_index": index, "_id": kit.of("4")}}, {"title": TEXT, "views": "many"},
+        {"delete": {"_index": index, "_id": kit.of("absent")}},
+        {"index": {"_index": kit.names.bare, "_id": kit.of("5")}}, {"title": TEXT},
+    ]  # fmt: skip
+    answer = plain(client.bulk(body=bulk) if kit.product == "opensearch" else client.bulk(operations=bulk))
+    statuses = [item["status"] for one in answer["items"] for item in one.values()]
+    assert statuses == [201, 200, 400, 404, 201]
+    check("3", {"title": OTHER})
+    assert FIELD not in kit.engine.get(kit.names.bare, kit.of("5"))["_source"]
+
+
+def test_the_clients_helpers_work(kit):
+    own, index = helpers(kit.product), kit.names.written
+    actions = [{"_index": index, "_id": kit.of(f"h{n}"), "title": f"{n} {TEXT}"} for n in range(50)]
+    query = {"query": {"ids": {"values": [action["_id"] for action in actions]}}}
+    if kit.awaited:
+
+        async def both() -> tuple[Any, list[Any]]:
+            done = await own.async_bulk(kit.through, actions, refresh=True, chunk_size=20)
+            return done, [hit async for hit in own.async_scan(kit.through, index=index, query=query)]
+
+        done, hits = kit.loop.run_until_complete(both())
+    else:
+        done = own.bulk(kit.through, actions, refresh=True, chunk_size=20)
+        hits = list(own.scan(kit.through, index=index, query=query))
+    assert done == (50, [])
+    assert len(hits) == 50
+    assert all(hit["_source"][FIELD]["signature"] for hit in hits)
+
+
+def test_headers_say_what_became_of_a_request(kit, gateway):
+    names = kit.names
+
+    def search(index: str, body: Any = BRIDGE, **headers: str) -> tuple[str | None, bool]:
+        status, got, answer = ask(f"{gateway.url}/{index}/_search", "POST", body, **headers)
+        assert status == 200
+        assert ("x-elastic-product" in got) == (kit.product == "elasticsearch")
+        return got.get("x-shinglefold"), "dedup" in json.loads(answer)
+
+    assert search(names.read, FOLDED) == ("folded", True)
+    assert search(names.read) == (None, False)
+    assert search(names.read, x_shinglefold_fold="true") == ("folded", True)
+    assert search(names.read, FOLDED, x_shinglefold_fold="false") == (None, False)
+    assert search(names.bare, x_shinglefold_fold="true") == (None, False)
+    outcome, told = search(names.bare, FOLDED)
+    assert outcome is not None
+    assert outcome.startswith("unfolded; reason=")
+    assert outcome.isascii()
+    assert told
+    lines = b"".join(json.dumps(one).encode() + b"\n" for one in ({"index": names.bare}, FOLDED))
+    status, got, _ = ask(f"{gateway.url}/_msearch", "POST", lines, content_type="application/x-ndjson")
+    assert (status, got["x-shinglefold"].partition(";")[0]) == (200, "unfolded")
+    # Not all servers that tests start have scripts, and what is refused leaves nothing unsigned.
+    script = {"script": {"source": "ctx._source.views = 9"}}
+    status, got, _ = ask(f"{gateway.url}/{names.written}/_update_by_query", "POST", script)
+    assert ('299 shinglefold "update by query writes' in got.get("warning", "")) == (status < 400)
+    # Nothing else is marked.
+    _, got, _ = ask(f"{gateway.url}/{names.written}/_doc/w", "PUT", {"title": TEXT})
+    assert got.keys().isdisjoint({"warning", "x-shinglefold"})
+
+
+DIRECT = (
+    ("GET", "/", None), ("HEAD", "/", None), ("HEAD", "/{read}", None), ("HEAD", "/shinglefold-absent", None),
+    ("GET", "/{read}/_mapping?pretty", None), ("GET", "/_cat/indices/{read}?v&h=index,docs.count", None),
+    ("GET", "/shinglefold-absent/_search", None), ("POST", "/{read}/_search?q=%E2%98%83+x", None),
+    ("GET", "/{read}/_search?format=yaml&size=1", None), ("POST", "/{read}/_search", b"{not json"),
+    ("POST", "/{bare}/_search?pretty=true", b'{"size":1, "sort":["_doc"]}'), ("PATCH", "/{read}", None),
+    ("POST", "/_bulk", b"not a bulk"), ("POST", "/_bulk", None), ("PUT", "/{read}/_doc", b"{}"),
+    ("POST", "/{read}/_count", b'{"query":{"match_all":{}}}'), ("GET", "/_nothing/at/all", None),
+    ("POST", "//{read}/_search", b'{"size":0}'), ("POST", "/{read}/_search%20", b'{"size":0}'),
+    ("POST", "/{read}/%2e%2e/_search", b'{"size":0}'), ("POST", "/{read}/../{bare}/_search", b'{"size":0}'),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("place", range(len(DIRECT)))
+def test_what_is_not_folded_is_answered_as_by_the_server(kit, gateway, place):
+    if kit.awaited:
+        return
+    method, path, body = DIRECT[place]
+    target = path.format(read=kit.names.read, bare=kit.names.bare)
+    port = int(kit.server.url.rpartition(":")[2])
+    sent = request(method, target, body or b"", "content-type: application/json", "accept-encoding: gzip")
+    direct, through = (exchange(one, sent).partition(b"\r\n\r\n") for one in (port, gateway.port))
+    status, headers = read_head(direct[0])
+    assert read_head(through[0])[0] == status
+    own = read_head(through[0])[1]
+    # An answer to HEAD has no chunks, whatever a header says.
+    passing = {"connection", "transfer-encoding"}
+    assert own.keys() - passing == headers.keys() - passing
+    for name in headers.keys() - passing - {"content-length"}:
+        assert own[name] == headers[name], name
+    # Each has chunks of its own sizes.
+    assert timeless(through[2], own) == timeless(direct[2], headers)
+
+
+def read_head(head: bytes) -> tuple[str, dict[str, str]]:
+    first, *lines = head.decode("latin-1").split("\r\n")
+    pairs = (line.partition(":") for line in lines)
+    return first.split()[1], {name.lower(): value.strip() for name, _, value in pairs}
+
+
+def timeless(body: bytes, headers: dict[str, str]) -> bytes:
+    """A body without the time that it took."""
+    text = body
+    if headers.get("transfer-encoding") == "chunked":
+        text, rest = b"", body
+        while rest:
+            size, _, rest = rest.partition(b"\r\n")
+            text, rest = text + rest[: int(size, 16)], rest[int(size, 16) + 2 :]
+    if headers.get("content-encoding") == "gzip" and text:
+        text = gzip.decompress(text)
+    return b"\n".join(line for line in text.replace(b",", b"\n").split(b"\n") if b"took" not in line)
+
+
+def test_curl_and_compressed_requests(kit, gateway):
+    if kit.awaited:
+        return
+    url = f"{gateway.url}/{kit.names.read}/_search"
+    given = ["curl", "--silent", "--show-error", "--compressed", "--include", url]
+    run = subprocess.run(
+        [*given, "--json", json.dumps(FOLDED)], capture_output=True, text=True, check=True, timeout=30
+    )
+    head, _, body = run.stdout.replace("\r\n", "\n").partition("\n\n")
+    assert "content-encoding: gzip" in head.lower()
+    assert plain(json.loads(body)) == plain(kit.sites[kit.names.read].search(FOLDED))
+    packed = gzip.compress(json.dumps(FOLDED).encode())
+    _, headers, answer = ask(url, "POST", packed, content_encoding="gzip")
+    assert headers["x-shinglefold"] == "folded"
+    assert json.loads(answer)["dedup"]["folded"]
+    # The form of the answer is the one that was asked for.
+    wanted = "application/vnd.elasticsearch+json; compatible-with=8"
+    _, headers, answer = ask(f"{url}?pretty", "POST", FOLDED, accept=wanted)
+    assert b'\n  "took"' in answer
+    if kit.product == "elasticsearch":
+        assert headers["content-type"] == "application/vnd.elasticsearch+json;compatible-with=8"
+
+
+def test_always_and_the_prefix_of_the_gateway(kit, tmp_path):
+    if kit.awaited:
+        return
+    options = ("--always", "--workers", "1", "--admin-token", "a-token-of-the-tests")
+    # The gateway has no credentials, whatever its environment says.
+    env = {
+        "PATH": "/usr/bin:/bin",
+        "SHINGLEFOLD_ENGINE_USER": "someone",
+        "SHINGLEFOLD_ENGINE_PASSWORD": "secret",
+    }
+    with running_gateway(tmp_path / "log", kit.server.url, options=options, env=env) as gateway:
+        client = a_client(kit.product, gateway.url, awaited=False)
+        found, names = plain(client.search(index=kit.names.read, body=BRIDGE)), kit.names
+        assert found == plain(kit.sites[names.read].search(BRIDGE))
+        for body, more in (
+            ({**BRIDGE, "ext": {"dedup": False}}, {}),
+            (BRIDGE, {"filter_path": "hits.hits._id"}),
+        ):
+            assert "dedup" not in plain(client.search(index=names.read, body=body, **more))
+        _, headers, _ = ask(f"{gateway.url}/{names.read}/_search", "POST", BRIDGE, x_shinglefold_fold="false")
+        assert "x-shinglefold" not in headers
+        sign, texts = f"{gateway.url}/_shinglefold/sign?index={names.read}", {"documents": [{"title": TEXT}]}
+        assert ask(sign, "POST", texts)[0] == 403
+        assert ask(f"{gateway.url}/_shinglefold/metrics", authorization="Bearer another")[0] == 403
+        status, _, answer = ask(sign, "POST", texts, authorization="Bearer a-token-of-the-tests")
+        kit.sites[names.written].index([{"_id": "sign", "title": TEXT}])
+        stored = kit.engine.get(names.written, "sign")["_source"][FIELD]
+        assert (status, json.loads(answer)["documents"]) == (200, [{"fingerprint": stored}])
+        for absent in ("shinglefold-absent", names.bare):
+            sign = f"{gateway.url}/_shinglefold/sign?index={absent}"
+            assert ask(sign, "POST", texts, authorization="Bearer a-token-of-the-tests")[0] == 400
+        client.close()
+        assert gateway.stop() == 0
+        assert "secret" not in gateway.log.read_text()
+
+
+def test_the_gate_of_an_index_and_its_wish_to_be_folded_hold(kit, gateway, new_index):
+    if kit.awaited:
+        return
+    index = new_index(MAPPINGS)
+    shinglefold.setup(kit.server.url, index, text=["title", "body"], languages=[], gate="refuse", fold=True)
+    url = f"{gateway.url}/{index}"
+    status, _, answer = ask(f"{url}/_doc/1?refresh=true", "PUT", {"title": TEXT})
+    assert (status, json.loads(answer)["result"]) == (201, "created")
+    status, _, answer = ask(f"{url}/_doc", "POST", {"title": f"{TEXT} Heute."})
+    error = json.loads(answer)["error"]
+    assert (status, error["type"], error["like"]["_id"]) == (409, "near_duplicate_exception", "1")
+    lines = [{"index": {}}, {"title": f"{TEXT} Ja."}, {"create": {"_id": "2"}}, {"title": OTHER}]
+    bulk = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+    _, _, answer = ask(f"{url}/_bulk?refresh=true", "POST", bulk)
+    items = [next(iter(item.values())) for item in json.loads(answer)["items"]]
+    assert [item["status"] for item in items] == [409, 201]
+    _, headers, answer = ask(f"{url}/_search", "POST", {"query": {"match_all": {}}})
+    assert (headers["x-shinglefold"], json.loads(answer)["dedup"]["groups"]) == ("folded", 2)
+    _, headers, answer = ask(f"{url}/_search", "POST", {"size": 1}, x_shinglefold_fold="false")
+    assert "x-shinglefold" not in headers
+    assert "dedup" not in json.loads(answer)
+
+
+def test_callers_at_the_same_time_get_their_own_answers(kit, gateway):
+    if kit.awaited:
+        return
+    words = ["мост", "город", "школа", "музей"]
+    site, wrong = kit.sites[kit.names.read], []
+
+    def search(word: str) -> None:
+        body = {"query": {"match": {"title": word}}, "ext": {"dedup": {}}}
+        expected = plain(site.search(body))
+        for _ in range(10):
+            _, _, answer = ask(f"{gateway.url}/{kit.names.read}/_search", "POST", body)
+            if plain(json.loads(answer)) != expected:
+                wrong.append(word)
+
+    threads = [threading.Thread(target=search, args=(word,)) for word in words]
+    for thread in threads:
+        thread.start()
+    for number in range(5):
+        lines = b'{"index":{"_index":"%s","_id":"c%d"}}\n{"title":"%s"}\n'
+        bulk = b"".join(
+            lines % (kit.names.written.encode(), n, b"text " * n) for n in range(number, number + 50)
+        )
+        status, _, answer = ask(f"{gateway.url}/_bulk", "POST", bulk)
+        assert (status, json.loads(answer)["errors"]) == (200, False)
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_an_upstream_that_is_gone(tmp_path, kit):
+    if kit.awaited:
+        return
+    with running_gateway(tmp_path / "log", "http://127.0.0.1:9", options=("--workers", "1")) as gateway:
+        for method, path, body in (
+            ("GET", "/", None), ("POST", "/a/_search", FOLDED), ("POST", "/a/_search", {}),
+            ("PUT", "/a/_doc/1", {"title": TEXT}), ("POST", "/_bulk", b'{"index":{"_index":"a"}}\n{}\n'),
+        ):  # fmt: skip
+            status, _, answer = ask(gateway.url + path, method, body)
+            assert (status, json.loads(answer)["status"]) == (502, 502)
+        status, _, answer = ask(f"{gateway.url}/_shinglefold/health")
+        assert (status, json.loads(answer)["upstream"]["reachable"]) == (503, False)
+        with contextlib.suppress(Exception):
+            a_client(kit.product, gateway.url, awaited=False).info()
