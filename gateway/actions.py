@@ -41,7 +41,8 @@ def signed(client: Any, actions: Any, index: str | None = None) -> Any:  # noqa:
         from elasticsearch.helpers import expand_action
 
     def steps(interceptor: Interceptor, block: Sequence[Any]) -> Steps[list[Any]]:
-        return _sign(interceptor, [(one, *expand_action(one)) for one in block], index, door.headers(client))
+        expanded: list[Any] = [(one, *expand_action(one)) for one in block]
+        return _sign(interceptor, expanded, index, door.headers(client))
 
     made: Any = (_awaited if door.awaited else _blocking)(door, client, actions, steps)
     return made

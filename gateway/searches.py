@@ -67,7 +67,7 @@ class _Template:
 
 
 @dataclass(slots=True)
-class _Search:
+class _OneSearch:
     """One of several searches: its header, its body, and whether it is to be folded.
 
     ``template``: as which it is sent, if nothing in it changes.
@@ -192,7 +192,7 @@ class FoldedSearches:
         try:
             values = [read_value(line) for line in read_lines(request.body or b"")]
             searches = [
-                _Search(header, body, _index_of_header(operation, header, body))
+                _OneSearch(header, body, _index_of_header(operation, header, body))
                 for header, body in zip(values[::2], values[1::2], strict=True)
             ]
         except (ValueError, TypeError, AttributeError):
@@ -228,7 +228,7 @@ class FoldedSearches:
         return (yield from _render(request, body))
 
     def _joined(
-        self, request: RestRequest, searches: Sequence[_Search], outcomes: Mapping[int, Any]
+        self, request: RestRequest, searches: Sequence[_OneSearch], outcomes: Mapping[int, Any]
     ) -> Steps[RestResponse]:
         """Return the answers in order; the engine itself answers what is not folded."""
         answers: dict[int, JSON] = {}
@@ -259,7 +259,7 @@ class FoldedSearches:
         joined = {"took": took, "responses": [answers[place] for place in range(len(searches))]}
         return replace(plain, status=200, body=joined)
 
-    def _one_of_several(self, one: _Search, own: JSON) -> Steps[Any]:
+    def _one_of_several(self, one: _OneSearch, own: JSON) -> Steps[Any]:
         try:
             return (yield from self._page(one.index, one.body, {**own, **one.parameters}))
         except _Unfolded as trouble:

@@ -91,14 +91,14 @@ class _Site:
         self._shared = Shared(index, complete)
         self._files = {
             one.name: one.read_bytes()
-            for one in files(__package__).joinpath("static").iterdir()
+            for one in files("shinglefold.gateway.pages").joinpath("static").iterdir()
             if one.is_file()
         }
         self._version = hashlib.sha256(b"".join(self._files.values())).hexdigest()[:8]
 
     @cached_property
     def _templates(self) -> Environment:
-        folder = files(__package__).joinpath("templates")
+        folder = files("shinglefold.gateway.pages").joinpath("templates")
         return Environment(
             loader=FunctionLoader(lambda name: folder.joinpath(name).read_text("utf-8")),
             autoescape=True,
