@@ -16,7 +16,7 @@ TREE := tests/packaging/test_tree.py \
 TOO_OLD := shinglefold needs Python 3.11 or newer; say which one: make PYTHON=python3.12 …
 
 .DEFAULT_GOAL := help
-.PHONY: help dev demo test coverage check site bench release fuzz mutants gate-run engine-up engine-down clean
+.PHONY: help dev demo test coverage check site bench plugin release fuzz mutants gate-run engine-up engine-down clean
 
 help: ## what each command does
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -43,6 +43,10 @@ site: $(LINKED) ## build the pages and the Python API as a site: build/site/READ
 
 bench: $(LINKED) ## time and measure every stage; the evidence goes to bench/runs/
 	@$(BIN)/python -m bench $(ARGS)
+
+plugin: ## build the plugin for OpenSearch into dist/; needs Maven and Java 21 or newer (JAVA_HOME)
+	mvn -q -B -f opensearch-plugin/pom.xml package $(ARGS)
+	@mkdir -p dist && cp -v opensearch-plugin/target/*.zip dist/
 
 release: $(LINKED) ## build the distributions, check them, and run the demo from its wheel in a fresh environment
 	@rm -rf dist .cache/release

@@ -45,6 +45,7 @@ from shinglefold.model.seal import Seal
 from shinglefold.options.validation import check_bool, check_choice, check_strings
 from shinglefold.registry import make_scheme
 from shinglefold.rerank.index_fields import check_fields
+from shinglefold.rerank.index_recipes import recipes_changed
 from shinglefold.settings import Settings, load_settings
 
 
@@ -131,7 +132,10 @@ def setup(
             raise ConfigError(f"index {index!r} can't be set up in place: {'; '.join(found_problems)}")
         known = usual_properties(recipe) if engine.templates is None else {}
         plan = _with_properties(plan, {**known, **(properties or {})})
-        carry_out(engine, plan)
+        try:
+            carry_out(engine, plan)
+        finally:
+            recipes_changed()
     return plan
 
 
@@ -165,7 +169,10 @@ def remove(
         names = dict.fromkeys([index, *engine.all_mappings(index)])
         plan = plan_removal(engine, index, [*map(intents_name, names)])
         if not dry_run:
-            counts = carry_out_removal(engine, plan, requests_per_second=requests_per_second)
+            try:
+                counts = carry_out_removal(engine, plan, requests_per_second=requests_per_second)
+            finally:
+                recipes_changed()
             if counts.left:
                 id_, reason = next(iter(counts.reasons.items()))
                 raise EngineError(

@@ -28,6 +28,7 @@ BENCHMARKS: Mapping[str, str] = {
     "servers": "bench.servers",
     "servers.callers": "bench.server_callers",
     "servers.minutes": "bench.server_minutes",
+    "servers.plugin": "bench.server_plugin",
     "groups": "bench.groups",
     **{f"groups.{part}": f"bench.groups.{part}" for part in PARTS},
     "storage": "bench.storage",

@@ -36,6 +36,7 @@ _COMMANDS = {
     "similar": "searching",
     "compare": "files",
     "matches": "searching",
+    "serve": "searching",
     "groups": "files",
     "advise": "files",
     "setup": "indexing",

@@ -24,7 +24,6 @@ from shinglefold.maintenance.setup import is_ours
 from shinglefold.model.recipe import META_KEY, stored_recipe
 from shinglefold.model.stored_fingerprint import is_placeholder, without_fingerprint
 from shinglefold.options.validation import check_engine, check_str, check_strings, check_type
-from shinglefold.rerank.index_recipes import recipes_changed
 from shinglefold.runtime.signals import Interrupts
 
 #: The number of ids per search, and the most ids shown in a plan.
@@ -289,7 +288,6 @@ def carry_out_removal(
             meta = dict(engine.mappings(index).get("_meta") or {})
             meta.pop(META_KEY, None)
             engine.put_mappings(index, {"_meta": meta})
-            recipes_changed()
     return stripper.counts
 
 

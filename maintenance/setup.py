@@ -36,7 +36,6 @@ from shinglefold.options.validation import (
     check_strings,
     check_type,
 )
-from shinglefold.rerank.index_recipes import recipes_changed
 
 _VERSION = 1
 _MOST_NAMES = 10_000
@@ -197,7 +196,6 @@ def carry_out(engine: Engine, plan: Plan) -> None:
             if change.kind == "index template":
                 put = engine.templates.put_index_template
             put(change.name, change.body)
-        recipes_changed()
 
 
 def component_body(request: SetupRequest) -> JSON:

@@ -42,7 +42,7 @@ class Shown(NamedTuple):
     share: float
 
 
-class _Range(NamedTuple):
+class TextRange(NamedTuple):
     """A range of a text. ``passage``: its passage, −1 for none; ``differs``: the other text lacks it."""
 
     start: int
@@ -77,7 +77,7 @@ def _side(
 ) -> str:
     own, other = names
     parts, begun = [], set()
-    for part in _ranges(len(shown.text), spans, marks):
+    for part in ranges(len(shown.text), spans, marks):
         text = escape(shown.text[part.start : part.end])
         if part.passage < 0:
             parts.append(text)
@@ -96,8 +96,8 @@ def _side(
     )
 
 
-def _ranges(length: int, spans: Sequence[Span], marks: Sequence[Sequence[Span]]) -> Iterator[_Range]:
-    """Yield a text in order, cut where passages, and differences in them, begin and end.
+def ranges(length: int, spans: Sequence[Span], marks: Sequence[Sequence[Span]]) -> Iterator[TextRange]:
+    """Yield the ranges of a text in order, cut where passages, and differences in them, begin and end.
 
     If passages overlap, a character belongs to the one that began last.
     """
@@ -106,7 +106,7 @@ def _ranges(length: int, spans: Sequence[Span], marks: Sequence[Sequence[Span]])
     under: list[int] = []
     for place, (start, number) in enumerate(events):
         if at < start and not under:
-            yield _Range(at, start, -1, False)
+            yield TextRange(at, start, -1, False)
         at = max(at, start)
         under = [one for one in [*under, number] if spans[one].end > at]
         following = events[place + 1][0] if place + 1 < len(events) else length
@@ -117,17 +117,17 @@ def _ranges(length: int, spans: Sequence[Span], marks: Sequence[Sequence[Span]])
             at = end
             under = [one for one in under if spans[one].end > at]
     if at < length:
-        yield _Range(at, length, -1, False)
+        yield TextRange(at, length, -1, False)
 
 
-def _marked(start: int, end: int, number: int, marks: Sequence[Span]) -> Iterator[_Range]:
+def _marked(start: int, end: int, number: int, marks: Sequence[Span]) -> Iterator[TextRange]:
     at = start
     for mark in marks:
         if mark.end <= start or mark.start >= end:
             continue
         if at < mark.start:
-            yield _Range(at, mark.start, number, False)
-        yield _Range(max(mark.start, start), min(mark.end, end), number, True)
+            yield TextRange(at, mark.start, number, False)
+        yield TextRange(max(mark.start, start), min(mark.end, end), number, True)
         at = min(mark.end, end)
     if at < end:
-        yield _Range(at, end, number, False)
+        yield TextRange(at, end, number, False)

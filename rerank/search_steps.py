@@ -29,6 +29,7 @@ from shinglefold.rerank.index_knowledge import IndexFacts, IndexKnowledge, Outda
 from shinglefold.rerank.index_recipes import SchemeOf, is_valid
 from shinglefold.rerank.page.native import GroupCoverage, NativeTarget, native_page
 from shinglefold.rerank.page.response import KEY, answer_page
+from shinglefold.rerank.page.server import ServerFolding
 from shinglefold.rerank.page.strategies import WindowStrategies, begin_cursor, read_page
 from shinglefold.rerank.page.unfolded import unfolded_page
 from shinglefold.rerank.page.window import WindowReader
@@ -101,6 +102,7 @@ class SearchSteps(Generic[Driven]):
         self._pipelines: RecentlyUsed[str, tuple[float, JSON]] = RecentlyUsed()
         self._strategies = WindowStrategies(self._can, tiebreaker, keep_alive)
         self._grouped = GroupCoverage()
+        self._by_server = ServerFolding(possible=self._can.search_pipelines)
 
     @property
     def is_compiled(self) -> bool:
@@ -194,10 +196,18 @@ class SearchSteps(Generic[Driven]):
         """
         if request.options.mode == "window":
             return (yield from self._window(request, facts, settled=settled))
-        target = NativeTarget(facts, self._grouped, self._can.samples, settled)
-        native = yield from native_page(request.index, request.body, request.options, target)
-        if not isinstance(native, str):
-            return native
+        native = ""
+        if request.options.mode != "server":
+            target = NativeTarget(facts, self._grouped, self._can.samples, settled)
+            found = yield from native_page(request.index, request.body, request.options, target)
+            if not isinstance(found, str):
+                return found
+            native = found
+        by_server = yield from self._by_server.page(
+            request.index, request.body, request.options, facts, sealed=self._seal is not None
+        )
+        if not isinstance(by_server, str):
+            return by_server if not native else {**by_server, KEY: {**by_server[KEY], "mode_reason": native}}
         folded = yield from self._window(request, facts, settled=settled)
         return {**folded, KEY: {**folded[KEY], "mode_reason": native}}
 

@@ -1,20 +1,22 @@
 """What a layout of supershingles finds and costs, held against requirements on near-duplicates."""
 
 from dataclasses import dataclass
-from math import ceil, comb, erfc, log2, sqrt
-from typing import overload
+from math import ceil, comb, erfc, floor, log2, log10, sqrt
+from typing import NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shinglefold.errors import ConfigError
-from shinglefold.model.scheme import SketchOptions
+from shinglefold.model.scheme import PRESETS, SketchOptions
 from shinglefold.sketch.b_bit_minhash import Floats, packed_size, standard_error
 from shinglefold.sketch.shingles import MAX_WIDTH
 from shinglefold.sketch.supershingles import HASHED, hash_bits, slot_characters
 
 #: How many unrelated documents a keyword may find by hash collisions, for each slot.
 _COLLISIONS = 0.01
+#: The most supershingles that a pair is asked to share.
+_MOST_SHARED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,61 @@ def appraise(needs: Requirements, sketch: SketchOptions, min_shared: int) -> Adv
         hash_bits=needed_hash_bits(needs.documents),
         keyword_bits=hash_bits(),
     )
+
+
+class Layout(NamedTuple):
+    """A preset, and what it finds and costs with a number of supershingles to share."""
+
+    preset: str
+    advice: Advice
+
+
+class LayoutChoice(NamedTuple):
+    """The layout that meets requirements, or how far they must be relaxed until a preset meets them.
+
+    ``layout`` is None if no preset meets them. Then ``strangers`` is the least number with which one does,
+    and ``miss`` the least share, both rounded up; None where this alone does not help.
+    """
+
+    layout: Layout | None
+    strangers: float | None = None
+    miss: float | None = None
+
+
+def choose_layout(needs: Requirements, width: int) -> LayoutChoice:
+    """Return the preset that meets the requirements with the fewest bytes, then the fewest strangers.
+
+    Args:
+        width: tokens in a shingle; the presets have those of ``preset_widths``.
+    """
+    layouts = [
+        Layout(name, appraise(needs, one.sketch, shared))
+        for name, one in PRESETS.items()
+        if one.sketch.word_width == width
+        for shared in range(1, _MOST_SHARED + 1)
+    ]
+    found = [one for one in layouts if 1 - one.advice.found <= needs.miss]
+    fitting = [one for one in found if one.advice.strangers <= needs.strangers]
+    if fitting:
+        return LayoutChoice(min(fitting, key=lambda one: (one.advice.bytes, one.advice.strangers)))
+    few = [one.advice.found for one in layouts if one.advice.strangers <= needs.strangers]
+    miss = _round_up(1 - max(few)) if few else 1.0
+    return LayoutChoice(
+        None,
+        _round_up(min(one.advice.strangers for one in found)) if found else None,
+        miss if miss < 1.0 else None,
+    )
+
+
+def preset_widths() -> list[int]:
+    """Return the words of a shingle that presets have, ascending."""
+    return sorted({one.sketch.word_width for one in PRESETS.values()})
+
+
+def _round_up(value: float) -> float:
+    """Return a number rounded up to two digits."""
+    step = 10.0 ** (floor(log10(value)) - 1)
+    return float(f"{ceil(value / step) * step:.6g}")
 
 
 def needed_hash_bits(documents: int) -> int:

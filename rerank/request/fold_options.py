@@ -33,7 +33,7 @@ from shinglefold.rerank.request.arguments import (
     seconds,
 )
 
-Mode = Literal["window", "native", "auto"]
+Mode = Literal["window", "server", "native", "auto"]
 Facets = Literal["documents", "groups"]
 MembersFrom = Literal["results", "index"]
 VerifiedBy = Literal["signature", "text"]
@@ -156,8 +156,9 @@ class FoldOptions:
     ``cursor``: True begins endless paging, the cursor of an answer continues it; ``renew`` continues one
     whose point in time has ended.
     ``inner_hits``: members in the engines' own form, with orders and names of their own.
-    ``mode``: ``window`` reads the first hits and folds them; ``native`` lets the engine collapse by stored
-    group numbers; ``auto`` does so if it can, and the answer has the mode and the reason.
+    ``mode``: ``window`` reads the first hits and folds them; ``server`` lets the plugin of the cluster do
+    that; ``native`` lets the engine collapse by stored group numbers; ``auto`` takes the first possible of
+    native, server and window, and the answer has the mode and the reason.
     ``facets``: ``groups`` adds the number of groups to the buckets of terms aggregations (native only).
     ``members_from``: ``index`` also attaches and counts copies that the query did not find;
     ``member_filter``: a query that these must match.

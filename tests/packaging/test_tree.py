@@ -76,7 +76,7 @@ def test_there_is_no_room_called_utils():
 
 def test_every_folder_is_explained_in_the_architecture():
     text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
-    folders = {*SOURCES, "integrations", "tests", "bench", "docs", "docker"}
+    folders = {*SOURCES, "integrations", "opensearch-plugin", "tests", "bench", "docs", "docker"}
     assert not [folder for folder in sorted(folders) if f"`{folder}/`" not in text]
 
 

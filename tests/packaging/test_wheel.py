@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 PACKAGES: dict[str, str] = SETTINGS["tool"]["setuptools"]["package-dir"]
-CARRIED = {".py", ".txt", ".toml", ".json", ".jsonl", ".typed"}
+CARRIED = {".py", ".txt", ".toml", ".json", ".jsonl", ".typed", ".html", ".css", ".js", ".svg"}
 #: Folders at the top that are no packages.
 APART = {"tests", "bench", "docs", "docker", "build", "dist", "integrations"}
 

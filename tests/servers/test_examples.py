@@ -23,13 +23,25 @@ def frameworks(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """The environment in which programs share compiled modules, which takes them half of the time."""
+    folder = tmp_path_factory.mktemp("compiled")
+    return {"PYTHONPYCACHEPREFIX": str(folder), "PYTHONDONTWRITEBYTECODE": ""}
+
+
 @pytest.fixture
-def printed(server, engine):
+def printed(server, engine, compiled):
     """Runs an example, and returns the lines that it printed; its index is deleted afterwards."""
 
     def run(name, *arguments, frameworks=""):
         # Dictionaries of other languages take a second to load.
-        environment = {**os.environ, "SHINGLEFOLD_LANGUAGES": "en,any", "PYTHONPATH": str(frameworks)}
+        environment = {
+            **os.environ,
+            **compiled,
+            "SHINGLEFOLD_LANGUAGES": "en,any",
+            "PYTHONPATH": str(frameworks),
+        }
         command = [sys.executable, name, *arguments, server.url]
         ran = subprocess.run(
             command, cwd=EXAMPLES, env=environment, capture_output=True, text=True, check=False

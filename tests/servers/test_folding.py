@@ -243,3 +243,14 @@ def test_a_document_the_server_refuses_is_a_dead_letter_with_its_reason(
         engine.delete_index(index)
     assert (summary.indexed, summary.failed) == (4, 1)
     assert "failed to parse field [date]" in (tmp_path / "letters").read_text("utf-8")
+
+
+def test_a_cluster_without_the_plugin_does_not_fold_by_itself(site):
+    body = {"query": {"match_all": {}}, "size": 3, "sort": ORDER, "_source": False}
+    said = "has no plugin" if site.engine.can.search_pipelines else "no search pipelines"
+    with pytest.raises(ConfigError, match=said):
+        site.folded.search(INDEX, body, FoldOptions(mode="server"))
+    for _ in range(2):
+        told = site.folded.search(INDEX, body, FoldOptions(mode="auto"))["dedup"]
+        assert told["mode"] == "window"
+        assert "no group numbers" in told["mode_reason"]

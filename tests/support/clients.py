@@ -10,10 +10,11 @@ def a_client(product: str, url: str, *, awaited: bool) -> Any:
     if product == "opensearch":
         from opensearchpy import AsyncOpenSearch, OpenSearch
 
-        return (AsyncOpenSearch if awaited else OpenSearch)(url)
+        # The first bulk loads dictionaries, on a machine that does much else.
+        return (AsyncOpenSearch if awaited else OpenSearch)(url, timeout=60)
     from elasticsearch import AsyncElasticsearch, Elasticsearch
 
-    return (AsyncElasticsearch if awaited else Elasticsearch)(url)
+    return (AsyncElasticsearch if awaited else Elasticsearch)(url, request_timeout=60)
 
 
 def errors(product: str) -> SimpleNamespace:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from html import escape
-from math import ceil, floor, log10
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
 
 Point = tuple[float, float]
 _BAR = 40
-#: The most supershingles that a pair is asked to share.
-_MOST_SHARED = 4
 _WIDTH, _HEIGHT, _LEFT, _EDGE, _BOTTOM = 640, 360, 56, 24, 44
 
 
@@ -290,46 +287,30 @@ def layout(
 
 
 def _choose(needs: "Requirements", width: int, arguments: Sequence[str]) -> tuple[str, "Advice"]:
-    """Return the preset that meets the requirements with the fewest bytes, then the fewest strangers.
+    """Return the preset that meets the requirements.
 
     Raises:
         ConfigError: none does; the message has the command that asks for what one of them can do.
     """
-    from shinglefold.model.scheme import PRESETS
-    from shinglefold.sketch import appraise
+    from shinglefold.sketch import choose_layout, preset_widths
 
-    widths = sorted({one.sketch.word_width for one in PRESETS.values()})
-    if width not in widths:
+    if width not in (widths := preset_widths()):
         known = ", ".join(map(str, widths))
         raise ConfigError(f"--width {width}: the presets have shingles of {known} words")
-    layouts = [
-        (name, appraise(needs, one.sketch, shared))
-        for name, one in PRESETS.items()
-        if one.sketch.word_width == width
-        for shared in range(1, _MOST_SHARED + 1)
-    ]
-    found = [one for one in layouts if 1 - one[1].found <= needs.miss]
-    fitting = [one for one in found if one[1].strangers <= needs.strangers]
-    if fitting:
-        return min(fitting, key=lambda one: (one[1].bytes, one[1].strangers))
-    remedies = []
-    if found:
-        remedies.append({"strangers": _raise(min(one.strangers for _, one in found))})
-    few = [one.found for _, one in layouts if one.strangers <= needs.strangers]
-    if few and float(miss := _raise(1 - max(few))) < 1:
-        remedies.append({"miss": miss})
-    changed = " or ".join(repeat_command(arguments, **one) for one in remedies)
+    found = choose_layout(needs, width)
+    if found.layout is not None:
+        return found.layout
+    relaxed = {"strangers": found.strangers, "miss": found.miss}
+    changed = " or ".join(
+        repeat_command(arguments, **{name: f"{value:.6g}"})
+        for name, value in relaxed.items()
+        if value is not None
+    )
     raise ConfigError(
         f"no preset finds {1 - needs.miss:.2%} of the pairs at {needs.resemblance:.3g} with at most "
         f"{needs.strangers:g} strangers a document"
         + (f". What presets do: {changed}" if changed else ": raise --resemblance")
     )
-
-
-def _raise(value: float) -> str:
-    """Return a number rounded up to two digits."""
-    step = 10.0 ** (floor(log10(value)) - 1)
-    return f"{ceil(value / step) * step:.6g}"
 
 
 def _commands(hints: Hints, preset: str, advice: "Advice") -> list[str]:

@@ -95,7 +95,7 @@ def indexed_examples(invocation: Invocation) -> "Iterator[tuple[Store, Summary]]
 
 def both_pages(store: "Store", query: str, size: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return a page of a search without folding, and folded."""
-    from shinglefold.cli.commands.searching.search import search_body
+    from shinglefold.api.text_query import search_body
     from shinglefold.rerank import FoldedSearch, FoldOptions
 
     body = search_body(query, ("title^2", "body"), store.field, size=size)

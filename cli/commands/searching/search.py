@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
+from shinglefold.api.text_query import default_fields, search_body
 from shinglefold.cli.framework.command import DONE, Invocation, command
 from shinglefold.cli.framework.next_commands import repeat_command
 from shinglefold.cli.framework.output import make_console, write_json
@@ -14,7 +15,6 @@ from shinglefold.cli.render.hits import FOUND, print_page
 from shinglefold.model.linkage import LINKAGE, Linkage
 
 if TYPE_CHECKING:
-    from shinglefold.model.recipe import Recipe
     from shinglefold.rerank import FoldOptions
 
 #: Folded hits to fetch for ``--show-duplicates``.
@@ -26,7 +26,7 @@ fold_options = options(
     click.option("--no-fold", is_flag=True, help="Show every hit."),
     click.option(
         "--mode",
-        type=click.Choice(["window", "native", "auto"]),
+        type=click.Choice(["window", "server", "native", "auto"]),
         help="window (the default): fold a window of hits; native: let the engine collapse by the numbers "
         "of groups; auto: native if possible, else window.",
     ),
@@ -141,10 +141,6 @@ def _explain(given: Mapping[str, Any]) -> bool | dict[str, Any]:
     if given["passages"] or given["passage_field"]:
         return {"passages": True, "fields": list(given["passage_field"])}
     return bool(given["explain"])
-
-
-#: The highlighted fragment of a long field.
-_FRAGMENT = {"number_of_fragments": 1, "fragment_size": 120, "no_match_size": 120}
 
 
 @command(
@@ -265,47 +261,6 @@ def next_page(arguments: Sequence[str], answer: Mapping[str, Any], renew: bool) 
     """Return the command for the next page, "" without a cursor."""
     cursor = answer.get("dedup", {}).get("cursor")
     return repeat_command(arguments, cursor=cursor, renew=renew) if cursor else ""
-
-
-def default_fields(recipe: "Recipe") -> tuple[str, ...]:
-    """Return the fields to search by default: those with fingerprints, the title with double weight."""
-    return tuple(f"{name}^2" if name == "title" else name for name in recipe.fields)
-
-
-def search_body(
-    query: str,
-    fields: tuple[str, ...],
-    dedup: str,
-    *,
-    size: int,
-    start: int = 0,
-    order: Sequence[Mapping[str, str]] = (),
-    texts: bool = False,
-    marks: tuple[str, str] | None = None,
-) -> dict[str, Any]:
-    """Return a search request that highlights the best fragment of each field, and the whole title.
-
-    Args:
-        texts: let the hits have the whole texts, too.
-        marks: the tags around matching words; None for no tags.
-    """
-    names = [field.partition("^")[0] for field in fields]
-    cut = [name for name in names if name != "title"]
-    shown: dict[str, Any] = dict.fromkeys(cut, _FRAGMENT)
-    if marks and "title" in names:
-        shown["title"] = {"number_of_fragments": 0}
-    body: dict[str, Any] = {
-        "query": {"multi_match": {"query": query, "fields": list(fields)}},
-        "from": start,
-        "size": size,
-        "_source": {"excludes": [dedup] if texts else [dedup, *cut]},
-    }
-    if shown:
-        opening, closing = marks or ("", "")
-        body["highlight"] = {"pre_tags": [opening], "post_tags": [closing], "fields": shown}
-    if order:
-        body["sort"] = list(order)
-    return body
 
 
 def _sort(given: str) -> dict[str, str]:

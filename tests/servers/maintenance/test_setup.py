@@ -5,12 +5,16 @@ import contextlib
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from urllib.error import HTTPError
 
 import pytest
+from support.clients import a_client
 from support.maintenance import FIELDS, pages, store
 from support.servers.admin import ask
 
+import shinglefold
+from shinglefold import fold
 from shinglefold.errors import ConfigError, UnsupportedQuery
 from shinglefold.ingest import Pipeline, default_definition, default_recipe, index_documents, mappings
 from shinglefold.ingest.index_mapping import recipe_mappings
@@ -395,3 +399,14 @@ class Racing:
         assert not self.engine.bulk([{**update, "_id": one} for one in first]).failures
         self.raced |= set(first)
         return self.engine.bulk(actions)
+
+
+def test_a_setup_and_a_removal_hold_at_once_for_a_folded_client(server, engine, new_index):
+    name, signed_at = new_index({}), []
+    client = fold(a_client(engine.info()["distribution"], server.url, awaited=False))
+    for change in (lambda *_: None, partial(shinglefold.setup, text=["title"]), shinglefold.remove):
+        change(server.url, name)
+        client.index(index=name, id="a", body={"title": "The bridge is closed on Monday for repairs."})
+        signed_at.append("_dedup" in engine.get(name, "a")["_source"])
+    client.close()
+    assert signed_at == [False, True, False]

@@ -4,8 +4,10 @@ import shutil
 import subprocess
 import tempfile
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
+from support.servers.fold_plugin import FOLDER, linked, state
 from support.servers.kinds import Kind, Unavailable
 from support.servers.places import cache
 
@@ -15,6 +17,8 @@ _TIMEOUT = 900
 def distribution(kind: Kind) -> Path:
     """Return the folder of a server's distribution; the first call downloads it (60 to 160 MB)."""
     home = cache() / kind.home
+    if FOLDER in kind.plugins:
+        return linked(distribution(replace(kind, plugins=())), home.with_name(f"{home.name}-{state()}"))
     if not home.exists():
         with tempfile.TemporaryDirectory(dir=cache()) as part:
             _unpack(_download(kind.artifact, Path(part)), Path(part))

@@ -47,7 +47,7 @@ class Kind:
     @property
     def home(self) -> str:
         """The folder it is kept in: another with plugins than without."""
-        return "-with-".join([self.folder, *(plugin.split(":")[1] for plugin in self.plugins)])
+        return "-with-".join([self.folder, *(plugin.split(":")[-3:][0] for plugin in self.plugins)])
 
 
 @cache

@@ -1,0 +1,192 @@
+"""The pages as an ASGI application: addresses, templates, their JSON twins, and errors."""
+
+import hashlib
+import json
+import logging
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property, partial
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from shinglefold.api import FoldedIndex
+from shinglefold.errors import ConfigError, EngineError, IndexMissing, InputError, ShinglefoldError
+from shinglefold.gateway.pages import adviser_page, compare_page, groups_page, recipe_page, search_page
+from shinglefold.gateway.pages.guard import LOOPBACK, Guard
+from shinglefold.gateway.pages.messages import LANGUAGES, Messages, chosen_language
+from shinglefold.gateway.pages.parameters import Parameters, address
+from shinglefold.gateway.pages.shared import Shared, without_backquotes
+
+_LOGGER = logging.getLogger(__name__)
+_MEDIA = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+#: Errors by the status of the answer; the first that fits counts.
+_STATUS: tuple[tuple[type[Exception], int], ...] = (
+    (ConfigError, 400),
+    (InputError, 404),
+    (IndexMissing, 404),
+    (EngineError, 502),
+    (ShinglefoldError, 409),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """A page: its name, the parameters that it has, and what makes its JSON."""
+
+    name: str
+    parameters: tuple[str, ...]
+    make: Callable[[Shared, Parameters], dict[str, Any]]
+
+    @property
+    def path(self) -> str:
+        return "/" if self.name == "search" else f"/{self.name}"
+
+
+_PAGES = (
+    _Page("search", search_page.PARAMETERS, search_page.search_json),
+    _Page("groups", groups_page.PARAMETERS, groups_page.groups_json),
+    _Page("compare", compare_page.PARAMETERS, compare_page.compare_json),
+    _Page("adviser", adviser_page.PARAMETERS, adviser_page.adviser_json),
+    _Page("recipe", recipe_page.PARAMETERS, recipe_page.recipe_json),
+)
+
+
+def pages_app(
+    index: FoldedIndex,
+    *,
+    hosts: Collection[str] | None = LOOPBACK,
+    token: str = "",
+    complete: Callable[[str], str] = without_backquotes,
+) -> Starlette:
+    """Return an ASGI application with the pages of an index; mount it under any prefix.
+
+    Args:
+        index: stays open; the application does not close it.
+        hosts: the names that a request may be addressed to, without a port; None for any.
+        token: what a browser must give as a password; "" for none. Without one, whoever reaches the
+            application reads every document of the index.
+        complete: completes the commands in a message, which stand between backquotes there.
+    """
+    site = _Site(index, complete)
+    routes = [Route(page.path, partial(site.answer, page), methods=["GET"]) for page in _PAGES]
+    return Starlette(
+        routes=[*routes, Route("/static/{name}", site.static_file, methods=["GET"])],
+        middleware=[Middleware(Guard, hosts=hosts, token=token)],
+        exception_handlers={HTTPException: site.not_found},
+    )
+
+
+class _Site:
+    """The pages of one index."""
+
+    def __init__(self, index: FoldedIndex, complete: Callable[[str], str]) -> None:
+        self._shared = Shared(index, complete)
+        self._files = {
+            one.name: one.read_bytes()
+            for one in files(__package__).joinpath("static").iterdir()
+            if one.is_file()
+        }
+        self._version = hashlib.sha256(b"".join(self._files.values())).hexdigest()[:8]
+
+    @cached_property
+    def _templates(self) -> Environment:
+        folder = files(__package__).joinpath("templates")
+        return Environment(
+            loader=FunctionLoader(lambda name: folder.joinpath(name).read_text("utf-8")),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+
+    # Starlette calls it in a thread, because it is no coroutine.
+    def answer(self, page: _Page, request: Request) -> Response:
+        """Answer a request for a page."""
+        try:
+            given = Parameters(request.query_params, page.parameters)
+            made = {"index": self._shared.index.name, **page.make(self._shared, given)}
+            return self._written(request, page.name, made)
+        except ShinglefoldError as error:
+            status = next(status for kind, status in _STATUS if isinstance(error, kind))
+            return self._error(request, page.name, status, type(error).__name__, str(error))
+        except Exception:
+            _LOGGER.exception("the page %s failed", page.name)
+            message = "this page failed; the log of shinglefold serve has the reason"
+            return self._error(request, page.name, 500, "InternalError", message)
+
+    def static_file(self, request: Request) -> Response:
+        """Answer a request for the stylesheet, the script or the icon."""
+        name = request.path_params["name"]
+        if name not in self._files:
+            raise HTTPException(404)
+        media = _MEDIA[name.rpartition(".")[2]]
+        headers = {"cache-control": "public, max-age=86400"}
+        return Response(self._files[name], media_type=media, headers=headers)
+
+    def not_found(self, request: Request, error: Exception) -> Response:
+        """Answer a request for an address that no page has."""
+        status = error.status_code if isinstance(error, HTTPException) else 500
+        message = (
+            f"there is no page {request.url.path}; the pages are {', '.join(one.path for one in _PAGES)}"
+        )
+        return self._error(request, "", status, "NotFound", message)
+
+    def _error(self, request: Request, page: str, status: int, kind: str, message: str) -> Response:
+        error = {"type": kind, "message": self._shared.complete(message)}
+        return self._written(request, page, {"index": self._shared.index.name, "error": error}, status)
+
+    def _written(self, request: Request, page: str, made: Mapping[str, Any], status: int = 200) -> Response:
+        """Return what a page shows as JSON or HTML, as the request asks for it."""
+        headers = {"vary": "accept, accept-language"}
+        if _wants_json(request):
+            text = json.dumps(made, default=asdict, indent=1)
+            return Response(text, status, headers, "application/json")
+        template = self._templates.get_template("error.html" if "error" in made else f"{page}.html")
+        text = template.render(made, **self._names(request, page))
+        # A stored text may have half a surrogate pair, which UTF-8 can't have.
+        return Response(text.encode("utf-8", "replace"), status, headers, "text/html")
+
+    def _names(self, request: Request, page: str) -> dict[str, Any]:
+        """Return what every template may use: messages, and addresses of pages in the chosen language."""
+        base = request.scope.get("root_path", "").rstrip("/")
+        given = dict(request.query_params)
+        asked = given.get("lang", "")
+        asked = asked if asked in LANGUAGES else ""
+        messages = Messages(chosen_language(asked, request.headers.get("accept-language", "")))
+        paths = {one.name: f"{base}{one.path}" for one in _PAGES}
+
+        def to(name: str, **parameters: object) -> str:
+            return address(paths[name], {**parameters, "lang": asked})
+
+        def again(**parameters: object) -> str:
+            return address(paths.get(page, base or "/"), {**given, **parameters})
+
+        return {
+            "t": messages,
+            "lang": messages.language,
+            "asked": asked,
+            "languages": LANGUAGES,
+            "page": page,
+            "pages": list(paths),
+            "paths": paths,
+            "to": to,
+            "again": again,
+            "given": given,
+            "static": lambda name: f"{base}/static/{name}?{self._version}",
+        }
+
+
+def _wants_json(request: Request) -> bool:
+    wanted = request.query_params.get("format", "")
+    if wanted:
+        return wanted == "json"
+    accepted = request.headers.get("accept", "")
+    return "application/json" in accepted and "text/html" not in accepted

@@ -1,0 +1,115 @@
+"""Documents as pages show them: what they are called, where they are, and pieces of their texts."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shinglefold.grouping.report import ReportFields
+from shinglefold.grouping.report_values import day_of, first_value, host_of, read_date
+from shinglefold.rerank.hits import stored_texts
+
+#: The marks of words that match the query: control characters, which stand in no text worth showing.
+FOUND = ("\x02", "\x03")
+_ADDRESSES = ("url", "link")
+#: The most characters of a title, of the beginning of a text, of an equal stretch, and of a passage.
+_TITLE, _BEGINNING, _STRETCH, _PASSAGE = 200, 160, 220, 700
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A piece of a text, and whether it is marked."""
+
+    text: str
+    marked: bool
+
+
+def document_json(hit: Mapping[str, Any], fields: Sequence[str], name: str) -> dict[str, Any]:
+    """Return what a document is called and where it is; "" for what it lacks.
+
+    Args:
+        fields: the fields with texts. The beginning of the first one stands in for a title, then the id.
+        name: that of the index as it was opened; the index of the document is told if it is another one.
+    """
+    source = hit.get("_source") or {}
+    address = str(first_value(hit, _ADDRESSES) or "")
+    names = ReportFields()
+    title = str(first_value(hit, (names.title,)) or "")[:_TITLE].strip()
+    language = source.get("lang")
+    return {
+        "id": str(hit["_id"]),
+        "index": "" if hit["_index"] == name else str(hit["_index"]),
+        "title": title or _beginning(hit, fields) or str(hit["_id"])[:_TITLE],
+        # Others (javascript:) could run in the page.
+        "url": address if address.startswith(("http://", "https://")) else "",
+        "host": host_of(first_value(hit, names.hosts)),
+        "date": day_of(read_date(first_value(hit, names.dates))),
+        "lang": language if isinstance(language, str) and language.isascii() and language.isalpha() else "",
+    }
+
+
+def _beginning(hit: Mapping[str, Any], fields: Sequence[str]) -> str:
+    source = hit.get("_source") or {}
+    texts = (text.strip() for field in fields for _, text in stored_texts(source, field))
+    found = next(filter(None, texts), "") or "".join(piece.text for piece in snippet(hit, fields))
+    return shortened(found, _BEGINNING)
+
+
+def snippet(hit: Mapping[str, Any], fields: Sequence[str]) -> list[Piece]:
+    """Return the best fragment of a hit, the words of the query marked; without one, a beginning."""
+    source = hit.get("_source") or {}
+    found = hit.get("highlight") or {}
+    for field in fields:
+        if field != "title" and found.get(field) and source.get("format") != "html":
+            return list(_found_pieces(str(found[field][0])))
+    texts = (text.strip() for field in fields if field != "title" for _, text in stored_texts(source, field))
+    return [Piece(shortened(next(filter(None, texts), ""), _BEGINNING), False)]
+
+
+def _found_pieces(fragment: str) -> Iterator[Piece]:
+    opening, closing = FOUND
+    first, *others = fragment.split(opening)
+    yield Piece(first, False)
+    for other in others:
+        marked, _, rest = other.partition(closing)
+        yield Piece(marked, True)
+        yield Piece(rest, False)
+
+
+def passage_pieces(side: Mapping[str, Any]) -> list[Piece]:
+    """Return one side of a passage in pieces, those marked that the other side lacks; long ones are cut.
+
+    Args:
+        side: as ``matched_passages`` returns it.
+    """
+    text, begin, at = side["text"], side["start"], 0
+    pieces: list[Piece] = []
+    for mark in side["differing"]:
+        start, end = mark["start"] - begin, mark["end"] - begin
+        pieces += [Piece(without_middle(text[at:start]), False), Piece(shortened(text[start:end]), True)]
+        at = end
+    pieces.append(Piece(without_middle(text[at:]), False))
+    return list(_until(pieces, _PASSAGE))
+
+
+def _until(pieces: Sequence[Piece], most: int) -> Iterator[Piece]:
+    """Yield pieces of up to ``most`` characters in all; an ellipsis stands for the rest."""
+    for piece in pieces:
+        if most <= 0:
+            yield Piece("…", False)
+            return
+        if piece.text:
+            yield piece
+        most -= len(piece.text)
+
+
+def without_middle(text: str) -> str:
+    """Return a stretch of text without its middle, if it is long."""
+    if len(text) <= _STRETCH:
+        return text
+    edge = _STRETCH // 2 - 10
+    return f"{text[:edge].rsplit(' ', 1)[0]} … {text[-edge:].split(' ', 1)[-1]}"
+
+
+def shortened(text: str, most: int = _STRETCH) -> str:
+    """Return a text cut after a word where it is longer than ``most`` characters."""
+    return text if len(text) <= most else f"{text[: most - 1].rsplit(' ', 1)[0]}…"

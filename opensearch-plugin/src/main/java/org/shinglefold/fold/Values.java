@@ -1,0 +1,86 @@
+package org.shinglefold.fold;
+
+import java.time.DateTimeException;
+import java.time.Instant;
+import java.time.LocalDate;
+import java.time.LocalDateTime;
+import java.time.OffsetDateTime;
+import java.time.ZoneOffset;
+import java.time.format.DateTimeFormatter;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
+
+/** Reads values of fields as the Python client does: as text, as dates, and as codes of scopes. */
+final class Values {
+    private static final int LONGEST_DATE = 64;
+
+    /** The code of each combination of values of a scope. */
+    private final Map<String, Integer> codes = new HashMap<>();
+
+    /** Returns a value as Python writes it. */
+    static String text(Object value) {
+        if (value instanceof Boolean flag) {
+            return flag ? "True" : "False";
+        }
+        return String.valueOf(value);
+    }
+
+    /** Returns a date, ISO 8601 or milliseconds, in seconds since 1970; NaN if it is neither. */
+    static double moment(Object value) {
+        if (value instanceof Number number) {
+            return number.doubleValue() / 1000;
+        }
+        if (!(value instanceof String text) || text.length() > LONGEST_DATE) {
+            return Double.NaN;
+        }
+        if (text.matches("-?\\d+")) {
+            return Double.parseDouble(text) / 1000;
+        }
+        try {
+            Instant instant = instant(text);
+            long micros = Math.addExact(
+                Math.multiplyExact(instant.getEpochSecond(), 1_000_000L), instant.getNano() / 1000
+            );
+            return micros / 1e6;
+        } catch (DateTimeException | ArithmeticException notDate) {
+            return Double.NaN;
+        }
+    }
+
+    /** Returns a number that is equal for equal values of a scope, or seconds; NaN if there is no value. */
+    double ofScope(FoldOptions.Scope scope, List<Object> values) {
+        if (values.isEmpty()) {
+            return Double.NaN;
+        }
+        if (scope.within() != null) {
+            return moment(values.get(0));
+        }
+        String key = values.stream().map(Values::whole).sorted()
+            .map(one -> one.length() + ":" + one).collect(Collectors.joining());
+        return codes.computeIfAbsent(scope.field() + "\0" + key, unused -> codes.size());
+    }
+
+    /** Returns a value as text; 5 and 5.0 are equal, as the mappings of several indices may differ. */
+    private static String whole(Object value) {
+        if (value instanceof Double || value instanceof Float) {
+            double number = ((Number) value).doubleValue();
+            if (number == Math.rint(number) && Math.abs(number) < Long.MAX_VALUE) {
+                return String.valueOf((long) number);
+            }
+        }
+        return text(value);
+    }
+
+    private static Instant instant(String text) {
+        if (!text.contains("T")) {
+            return LocalDate.parse(text).atStartOfDay(ZoneOffset.UTC).toInstant();
+        }
+        try {
+            return OffsetDateTime.parse(text, DateTimeFormatter.ISO_OFFSET_DATE_TIME).toInstant();
+        } catch (DateTimeException withoutOffset) {
+            return LocalDateTime.parse(text).toInstant(ZoneOffset.UTC);
+        }
+    }
+}

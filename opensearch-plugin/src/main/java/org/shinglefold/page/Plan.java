@@ -1,0 +1,117 @@
+package org.shinglefold.page;
+
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import org.opensearch.action.search.SearchRequest;
+import org.opensearch.common.regex.Regex;
+import org.opensearch.search.builder.SearchSourceBuilder;
+import org.opensearch.search.fetch.subphase.FieldAndFormat;
+import org.shinglefold.fold.FoldOptions;
+import org.shinglefold.fold.Matcher;
+import org.shinglefold.fold.Policy;
+import org.shinglefold.fold.Scheme;
+
+/**
+ * How the hits of one search are read and folded.
+ *
+ * @param original the request without our options
+ * @param options how to fold
+ * @param scheme the scheme to fold by; null if the hits can't be folded
+ * @param reason why the hits can't be folded; empty if they can
+ * @param shards how many shards are searched
+ * @param cap the most hits that are read
+ * @param whole whether hits are read with everything that the request returns of them
+ */
+public record Plan(
+    SearchRequest original,
+    FoldOptions options,
+    Scheme scheme,
+    String reason,
+    int shards,
+    int cap,
+    boolean whole
+) {
+    /** The number of a document's last change; with it an order is total within a shard. */
+    static final String SEQ_NO = "_seq_no";
+    private static final int USUAL_SIZE = 10;
+
+    /** Returns a plan to return the engine's own page. */
+    public static Plan unfolded(SearchRequest original, FoldOptions options, String scheme, String reason) {
+        Scheme none = scheme.isEmpty() ? null : new Scheme(scheme, "", 0, 0, 0, 0, 0, 0, "");
+        return new Plan(original, options, none, reason, 0, 0, true);
+    }
+
+    /** Returns whether the hits can be folded. */
+    public boolean folds() {
+        return reason.isEmpty();
+    }
+
+    /** Returns whether ties of the order are broken: one shard has an order of its own. */
+    public boolean breaksTies() {
+        return shards > 1;
+    }
+
+    /** Returns the same plan, with hits read completely. */
+    Plan completely() {
+        return new Plan(original, options, scheme, reason, shards, cap, true);
+    }
+
+    SearchSourceBuilder source() {
+        return original.source();
+    }
+
+    int from() {
+        return Math.max(0, source().from());
+    }
+
+    int size() {
+        return source().size() < 0 ? USUAL_SIZE : source().size();
+    }
+
+    /** Returns how many groups fill the page. */
+    int needed() {
+        return from() + size();
+    }
+
+    /** Returns how many hits to request first. */
+    int firstSize() {
+        long blocks = (needed() + (long) options.window() - 1) / options.window();
+        return (int) Math.min(blocks * options.window(), cap);
+    }
+
+    /** Returns the fields that folding reads of every hit, but for supershingles. */
+    List<String> fields() {
+        Set<String> fields = new LinkedHashSet<>(List.of(digest(), scheme.field() + ".signature"));
+        options.policies().stream().map(Policy::field).filter(name -> !name.isEmpty()).forEach(fields::add);
+        options.scopes().stream().map(FoldOptions.Scope::field).forEach(fields::add);
+        return new ArrayList<>(fields);
+    }
+
+    String digest() {
+        return scheme.field() + ".digest";
+    }
+
+    String supershingles() {
+        return scheme.field() + ".supershingles";
+    }
+
+    boolean needsSupershingles() {
+        return new Matcher(scheme, options).needsSupershingles();
+    }
+
+    /** Returns whether the request itself returns the doc values of a field. */
+    boolean wantsDocValues(String field) {
+        return matches(source().docValueFields(), field);
+    }
+
+    /** Returns whether the request itself returns a field. */
+    boolean wants(String field) {
+        return wantsDocValues(field) || matches(source().fetchFields(), field);
+    }
+
+    private static boolean matches(List<FieldAndFormat> wanted, String field) {
+        return wanted != null && wanted.stream().anyMatch(one -> Regex.simpleMatch(one.field, field));
+    }
+}

@@ -1,0 +1,167 @@
+package org.shinglefold.page;
+
+import java.util.Arrays;
+import java.util.List;
+import org.apache.lucene.search.TotalHits;
+import org.opensearch.action.search.SearchRequest;
+import org.opensearch.action.search.SearchResponse;
+import org.opensearch.common.document.DocumentField;
+import org.opensearch.search.SearchHit;
+import org.shinglefold.fold.LeaderFolding;
+import org.shinglefold.fold.Row;
+
+/**
+ * Reads windows of hits and folds them, until the page is full, the results end or the cap is reached.
+ *
+ * <p>Each longer window is read from its start, so that all hits of a page are of one answer.
+ */
+final class Reading {
+    private final Plan plan;
+    private final Partial partial = new Partial();
+    private SearchResponse first;
+    private SearchHit[] hits = {};
+    private LeaderFolding folding;
+    /** How many hits are requested at a time, and how many complete ones were read. */
+    private int size, taken;
+    private int asked;
+    private boolean ended, broken, capped;
+
+    Reading(Plan plan) {
+        this.plan = plan;
+        size = plan.firstSize();
+        asked = plan.breaksTies() ? size + 1 : size;
+    }
+
+    Plan plan() {
+        return plan;
+    }
+
+    Partial partial() {
+        return partial;
+    }
+
+    /** Returns the first answer; it has totals and aggregations. */
+    SearchResponse first() {
+        return first;
+    }
+
+    /** Returns the hits of the last window, in rank order. */
+    SearchHit[] hits() {
+        return hits;
+    }
+
+    LeaderFolding folding() {
+        return folding;
+    }
+
+    /** Returns whether all hits were read, and no answer lacked anything. */
+    boolean isComplete() {
+        return ended && partial.isEmpty();
+    }
+
+    /** Returns why reading stops; null if there is more to read. */
+    String stoppedBy() {
+        if (folding.size() >= plan.needed()) {
+            return "page_full";
+        }
+        if (ended) {
+            return "end_of_results";
+        }
+        if (broken) {
+            return "partial_answer";
+        }
+        return capped || folding.counts().hits() >= plan.cap() ? "window_cap" : null;
+    }
+
+    /** Takes the answer to the last request. */
+    void take(SearchResponse answer) {
+        boolean opening = first == null;
+        first = opening ? answer : first;
+        hits = answer.getHits().getHits();
+        TotalHits total = first.getHits().getTotalHits();
+        boolean lacking = partial.note(answer, asked, total);
+        ended = hits.length < asked && !lacking;
+        broken = hits.length < asked && lacking;
+        folding = new LeaderFolding(plan.scheme(), plan.options());
+        if (opening && !plan.breaksTies()) {
+            foldBlocks(hits.length, true, false);
+            size = Math.min(Math.max(2 * hits.length, plan.firstSize()), plan.cap());
+        } else {
+            takeRun();
+        }
+    }
+
+    /** Returns the request for a longer window. */
+    SearchRequest next() {
+        int most = taken == 0 ? size : Math.min(size, Math.max(plan.cap() - taken, 0));
+        size = Math.max(1, most);
+        asked = taken + size + 1;
+        return Bodies.again(plan, asked);
+    }
+
+    /** Folds the complete blocks; trailing hits that may have equals among the next ones are left out. */
+    private void takeRun() {
+        int before = taken;
+        taken = withoutOpenTie(hits.length, taken + size, before);
+        if (taken == before && hits.length > before) {
+            capped = true;
+        }
+        capped = capped || taken >= plan.cap();
+        foldBlocks(taken, ended || broken || capped, true);
+        size = 2 * size;
+    }
+
+    /** Folds blocks of {@code window} hits; with {@code ties}, hits of equal sort values stay in one block. */
+    private void foldBlocks(int count, boolean last, boolean ties) {
+        int window = plan.options().window();
+        int begin = 0;
+        while (begin < count && (last || hits.length - begin > window)) {
+            int end = blockEnd(begin, ties);
+            if (end > count) {
+                if (!last) {
+                    return;
+                }
+                end = count;
+            }
+            folding.add(Arrays.stream(hits, begin, end).map(Reading::row).toList());
+            begin = end;
+        }
+    }
+
+    private int blockEnd(int begin, boolean ties) {
+        int end = Math.min(hits.length, begin + plan.options().window());
+        if (!ties) {
+            return end;
+        }
+        int found = withoutOpenTie(hits.length, end, begin);
+        while (found == begin && end < hits.length) {
+            end++;
+            found = withoutOpenTie(hits.length, end, begin);
+        }
+        return found == begin ? hits.length : found;
+    }
+
+    /** Returns where to cut hits so that equal ones stay together: at {@code most} or before, not below {@code least}. */
+    private int withoutOpenTie(int length, int most, int least) {
+        if (length <= most) {
+            return length;
+        }
+        int end = most;
+        while (plan.breaksTies() && end > least && Arrays.equals(sort(end), sort(end - 1))) {
+            end--;
+        }
+        return end;
+    }
+
+    private Object[] sort(int place) {
+        return hits[place].getSortValues();
+    }
+
+    /** Returns the doc values of a hit. */
+    static Row row(SearchHit hit) {
+        return name -> {
+            DocumentField found = hit.field(name);
+            return found == null ? List.of() : found.getValues();
+        };
+    }
+}

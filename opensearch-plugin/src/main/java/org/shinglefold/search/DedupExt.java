@@ -1,0 +1,64 @@
+package org.shinglefold.search;
+
+import java.io.IOException;
+import java.util.Map;
+import java.util.Objects;
+import org.opensearch.core.common.io.stream.StreamInput;
+import org.opensearch.core.common.io.stream.StreamOutput;
+import org.opensearch.core.xcontent.XContentBuilder;
+import org.opensearch.core.xcontent.XContentParser;
+import org.opensearch.search.SearchExtBuilder;
+
+/** The section {@code ext.dedup} of a search: an object of options, or a flag that is short for {@code fold}. */
+final class DedupExt extends SearchExtBuilder {
+    static final String NAME = "dedup";
+    private final Map<String, Object> options;
+
+    DedupExt(Map<String, Object> options) {
+        this.options = options;
+    }
+
+    DedupExt(StreamInput in) throws IOException {
+        this(in.readMap());
+    }
+
+    static DedupExt fromXContent(XContentParser parser) throws IOException {
+        DedupExt ext = switch (parser.currentToken()) {
+            case START_OBJECT -> new DedupExt(parser.map());
+            case VALUE_BOOLEAN -> new DedupExt(Map.of("fold", parser.booleanValue()));
+            default -> throw new IllegalArgumentException("ext.dedup: expected an object of options");
+        };
+        // Mistakes are told before the search begins.
+        OptionsParser.parse(ext.options);
+        return ext;
+    }
+
+    Map<String, Object> options() {
+        return options;
+    }
+
+    @Override
+    public String getWriteableName() {
+        return NAME;
+    }
+
+    @Override
+    public void writeTo(StreamOutput out) throws IOException {
+        out.writeMap(options);
+    }
+
+    @Override
+    public XContentBuilder toXContent(XContentBuilder builder, Params params) throws IOException {
+        return builder.field(NAME, options);
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof DedupExt ext && options.equals(ext.options);
+    }
+
+    @Override
+    public int hashCode() {
+        return Objects.hash(options);
+    }
+}

@@ -1,0 +1,118 @@
+package org.shinglefold.search;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.opensearch.action.search.SearchRequest;
+import org.opensearch.search.SearchExtBuilder;
+import org.opensearch.search.builder.SearchSourceBuilder;
+import org.opensearch.search.pipeline.AbstractProcessor;
+import org.opensearch.search.pipeline.PipelineProcessingContext;
+import org.opensearch.search.pipeline.StatefulSearchRequestProcessor;
+import org.opensearch.search.pipeline.SystemGeneratedProcessor;
+import org.shinglefold.fold.FoldOptions;
+import org.shinglefold.fold.Matcher;
+import org.shinglefold.page.Bodies;
+import org.shinglefold.page.Plan;
+
+/** Turns a search into one for the window that is folded. */
+final class FoldRequestProcessor extends AbstractProcessor
+    implements StatefulSearchRequestProcessor, SystemGeneratedProcessor {
+    /** The attribute that tells the response processor what to do. */
+    static final String PLAN = "shinglefold.plan";
+    private final boolean always;
+    private final Map<String, Object> defaults;
+    private final IndexFacts facts;
+
+    private FoldRequestProcessor(
+        String tag, String description, boolean ignoreFailure, boolean always, Map<String, Object> defaults,
+        IndexFacts facts
+    ) {
+        super(tag, description, ignoreFailure);
+        this.always = always;
+        this.defaults = defaults;
+        this.facts = facts;
+    }
+
+    /** Returns the processor of a named pipeline, which folds every search; its options are the defaults. */
+    static FoldRequestProcessor named(
+        String tag, String description, boolean ignoreFailure, Map<String, Object> config, IndexFacts facts
+    ) {
+        Map<String, Object> defaults = new HashMap<>(config);
+        // What is left in it counts as unknown to the pipeline.
+        config.clear();
+        OptionsParser.parse(defaults);
+        return new FoldRequestProcessor(tag, description, ignoreFailure, true, defaults, facts);
+    }
+
+    /** Returns the processor of a search that has {@code ext.dedup}. */
+    static FoldRequestProcessor generated(String tag, String description, boolean ignoreFailure, IndexFacts facts) {
+        return new FoldRequestProcessor(tag, description, ignoreFailure, false, Map.of(), facts);
+    }
+
+    @Override
+    public String getType() {
+        return DedupExt.NAME;
+    }
+
+    @Override
+    public SearchRequest processRequest(SearchRequest request, PipelineProcessingContext context) {
+        SearchSourceBuilder source = request.source();
+        Map<String, Object> given = source == null ? null : takeOptions(source);
+        if (given == null && !always || context.getAttribute(PLAN) != null) {
+            return request;
+        }
+        Map<String, Object> merged = new HashMap<>(defaults);
+        merged.putAll(given == null ? Map.of() : given);
+        FoldOptions options = OptionsParser.parse(merged);
+        if (source == null) {
+            request.source(new SearchSourceBuilder());
+        }
+        if (!options.fold() || request.source().size() == 0) {
+            return request;
+        }
+        RequestCheck.check(request);
+        // The next processors want the request that they were given; the plan keeps it as it was.
+        Plan plan = plan(new SearchRequest(request), options);
+        context.setAttribute(PLAN, plan);
+        return plan.folds() ? request.source(Bodies.first(plan).source()) : request;
+    }
+
+    private Plan plan(SearchRequest request, FoldOptions options) {
+        String scheme = "";
+        try {
+            IndexFacts.Known known = facts.of(request);
+            scheme = known.scheme().id();
+            RequestCheck.checkSort(request.source(), known.mappings());
+            RequestCheck.checkFields(options, known.mappings());
+            boolean keywords = new Matcher(known.scheme(), options).needsSupershingles();
+            if (keywords) {
+                RequestCheck.checkSupershingles(request.source());
+            }
+            // With several shards one more hit is read.
+            int cap = Math.min(options.maxWindow(), known.most() - 1);
+            boolean whole = keywords || RequestCheck.needsWholeHits(request.source());
+            return new Plan(request, options, known.scheme(), "", known.shards(), cap, whole);
+        } catch (IndexFacts.Unfoldable trouble) {
+            return Plan.unfolded(request, options, scheme, trouble.getMessage());
+        }
+    }
+
+    /** Takes our options out of a request, which other nodes need not know; null if it has none. */
+    private static Map<String, Object> takeOptions(SearchSourceBuilder source) {
+        Map<String, Object> found = null;
+        List<SearchExtBuilder> others = new ArrayList<>();
+        for (SearchExtBuilder ext : source.ext()) {
+            if (ext instanceof DedupExt own) {
+                found = own.options();
+            } else {
+                others.add(ext);
+            }
+        }
+        if (found != null) {
+            source.ext(others);
+        }
+        return found;
+    }
+}

@@ -1,0 +1,141 @@
+package org.shinglefold.search;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.opensearch.action.search.SearchRequest;
+import org.opensearch.cluster.ClusterState;
+import org.opensearch.cluster.metadata.IndexMetadata;
+import org.opensearch.cluster.metadata.IndexNameExpressionResolver;
+import org.opensearch.cluster.metadata.MappingMetadata;
+import org.opensearch.cluster.service.ClusterService;
+import org.opensearch.index.IndexNotFoundException;
+import org.opensearch.index.IndexSettings;
+import org.shinglefold.fold.Scheme;
+
+/** What the cluster state says of the indices of a search. */
+final class IndexFacts {
+    /** The hits of a search can't be folded, for this reason. */
+    static final class Unfoldable extends Exception {
+        private static final long serialVersionUID = 1L;
+
+        Unfoldable(String reason) {
+            super(reason, null, false, false);
+        }
+    }
+
+    /**
+     * What a search needs to know.
+     *
+     * @param scheme the scheme to fold by: that of most indices
+     * @param mappings the mapping of each index
+     * @param shards how many shards are searched
+     * @param most the most hits that all indices return
+     */
+    record Known(Scheme scheme, List<Mapping> mappings, int shards, int most) {}
+
+    private static final int MOST_KEPT = 64;
+    private final Map<String, Kept> kept = new LinkedHashMap<>(16, 0.75f, true) {
+        private static final long serialVersionUID = 1L;
+
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<String, Kept> eldest) {
+            return size() > MOST_KEPT;
+        }
+    };
+    private ClusterService clusterService;
+    private IndexNameExpressionResolver resolver;
+
+    private record Kept(long version, Mapping mapping) {}
+
+    void begin(ClusterService service, IndexNameExpressionResolver names) {
+        clusterService = service;
+        resolver = names;
+    }
+
+    /**
+     * Returns what is known of the indices of a search.
+     *
+     * @throws Unfoldable no hit of theirs could fold
+     */
+    Known of(SearchRequest request) throws Unfoldable {
+        ClusterState state = clusterService.state();
+        String[] names = names(state, request);
+        List<Mapping> mappings = new ArrayList<>();
+        int most = Integer.MAX_VALUE;
+        for (String name : names) {
+            IndexMetadata index = state.metadata().index(name);
+            mappings.add(mapping(index));
+            most = Math.min(most, IndexSettings.MAX_RESULT_WINDOW_SETTING.get(index.getSettings()));
+        }
+        Scheme scheme = target(mappings, names);
+        for (Mapping mapping : mappings) {
+            String refused = mapping.unreadable(scheme.field());
+            if (refused != null) {
+                throw new Unfoldable(refused);
+            }
+        }
+        if (mappings.stream().noneMatch(one -> one.hasFingerprints(scheme))) {
+            throw new Unfoldable(
+                "no index of " + String.join(",", names) + " has fingerprints in '" + scheme.field()
+                    + "' that the plugin can read"
+            );
+        }
+        return new Known(scheme, mappings, shards(state, request, names), most);
+    }
+
+    private String[] names(ClusterState state, SearchRequest request) throws Unfoldable {
+        for (String name : request.indices()) {
+            if (name.contains(":") && !name.startsWith("<")) {
+                throw OptionsParser.forPython("indices of other clusters (" + name + ")");
+            }
+        }
+        try {
+            return resolver.concreteIndexNames(state, request);
+        } catch (IndexNotFoundException missing) {
+            // The search itself says so.
+            throw new Unfoldable(missing.getMessage());
+        }
+    }
+
+    private int shards(ClusterState state, SearchRequest request, String[] names) {
+        var routing = resolver.resolveSearchRouting(state, request.routing(), request.indices());
+        return clusterService.operationRouting().searchShards(state, names, routing, request.preference()).size();
+    }
+
+    private Scheme target(List<Mapping> mappings, String[] names) throws Unfoldable {
+        Map<Scheme, Integer> counted = new LinkedHashMap<>();
+        String problem = "the recipe of " + String.join(",", names) + " can't be read";
+        for (Mapping mapping : mappings) {
+            try {
+                mapping.recipe().ifPresent(recipe -> counted.merge(Scheme.of(recipe), 1, Integer::sum));
+            } catch (IllegalArgumentException broken) {
+                problem = "index '" + mapping.index() + "': " + broken.getMessage();
+            }
+        }
+        Scheme chosen = null;
+        for (Map.Entry<Scheme, Integer> one : counted.entrySet()) {
+            if (chosen == null || one.getValue() > counted.get(chosen)) {
+                chosen = one.getKey();
+            }
+        }
+        if (chosen == null) {
+            throw new Unfoldable(problem);
+        }
+        return chosen;
+    }
+
+    private Mapping mapping(IndexMetadata index) {
+        synchronized (kept) {
+            Kept known = kept.get(index.getIndexUUID());
+            if (known == null || known.version != index.getMappingVersion()) {
+                MappingMetadata found = index.mapping();
+                Map<String, Object> source = found == null ? Map.of() : found.sourceAsMap();
+                known = new Kept(index.getMappingVersion(), new Mapping(index.getIndex().getName(), source));
+                kept.put(index.getIndexUUID(), known);
+            }
+            return known.mapping;
+        }
+    }
+}

@@ -1,0 +1,112 @@
+package org.shinglefold.search;
+
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import org.shinglefold.fold.Scheme;
+
+/**
+ * The mapping of an index.
+ *
+ * @param index its name
+ * @param source the mapping as JSON
+ */
+record Mapping(String index, Map<String, Object> source) {
+    private static final Set<String> TEXTS = Set.of(
+        "text", "match_only_text", "annotated_text", "search_as_you_type"
+    );
+    /** Types whose values servers skip by without losing hits. */
+    private static final Set<String> EXACT = Set.of(
+        "long", "integer", "short", "byte", "double", "float", "unsigned_long", "boolean", "date", "date_nanos",
+        "keyword", "constant_keyword", "ip", "text"
+    );
+    private static final Set<String> EXACT_FORMATS = Set.of(
+        "strict_date_optional_time||epoch_millis", "epoch_millis"
+    );
+
+    /** Returns the recipe of the fingerprints, if there is one. */
+    @SuppressWarnings("unchecked")
+    Optional<Map<String, Object>> recipe() {
+        Object found = map(source, "_meta").get("shinglefold");
+        boolean recipe = found instanceof Map<?, ?> map && map.containsKey("id");
+        return recipe ? Optional.of((Map<String, Object>) found) : Optional.empty();
+    }
+
+    /** Returns whether hits may have fingerprints of a scheme that can be read without a key. */
+    boolean hasFingerprints(Scheme scheme) {
+        if (definition(scheme.field() + ".digest").isEmpty()) {
+            return false;
+        }
+        return recipe().map(found -> {
+            Map<String, Object> own = new HashMap<>(found);
+            Object field = own.getOrDefault("field", "dedup"), sealed = own.getOrDefault("sealed", "");
+            return scheme.id().equals(own.get("id")) && scheme.field().equals(field) && "".equals(sealed);
+        }).orElse(true);
+    }
+
+    /** Returns why doc values of the fingerprints can't be read; null if they can. */
+    String unreadable(String field) {
+        for (String part : new String[] {"digest", "signature"}) {
+            String how = withoutDocValues(field + "." + part);
+            if (how != null) {
+                return how;
+            }
+        }
+        return null;
+    }
+
+    /** Returns why the doc values of a field can't be read; null if they can, or if there is no such field. */
+    String withoutDocValues(String name) {
+        Map<String, Object> found = definition(name).orElse(Map.of());
+        boolean text = TEXTS.contains(String.valueOf(found.get("type")));
+        if (!text && !Boolean.FALSE.equals(found.get("doc_values"))) {
+            return null;
+        }
+        return "index '" + index + "' maps " + name + (text ? " as " + found.get("type") : " without doc values")
+            + ", so that its values can't be read";
+    }
+
+    /** Returns whether documents may have a field that the mapping lacks. */
+    boolean isOpen() {
+        return Set.of("false", "runtime").contains(String.valueOf(source.get("dynamic")));
+    }
+
+    /** Returns whether sorting by a field loses no hits. */
+    boolean sortsExactly(String name) {
+        Map<String, Object> found = definition(name).orElse(Map.of());
+        Object format = found.get("format");
+        boolean exact = format == null || EXACT_FORMATS.contains(String.valueOf(format));
+        return exact && EXACT.contains(String.valueOf(found.get("type"))) && !isNested(name);
+    }
+
+    /** Returns whether a field is in nested documents. */
+    boolean isNested(String name) {
+        Map<String, Object> node = source;
+        for (String part : name.split("\\.")) {
+            node = map(map(node, "properties"), part);
+            if ("nested".equals(node.get("type"))) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Returns the definition of a field or multi-field. */
+    Optional<Map<String, Object>> definition(String name) {
+        Map<String, Object> node = source;
+        for (String part : name.split("\\.")) {
+            Map<String, Object> properties = map(node, "properties"), fields = map(node, "fields");
+            if (!properties.containsKey(part) && !fields.containsKey(part)) {
+                return Optional.empty();
+            }
+            node = properties.containsKey(part) ? map(properties, part) : map(fields, part);
+        }
+        return Optional.of(node);
+    }
+
+    @SuppressWarnings("unchecked")
+    private static Map<String, Object> map(Map<String, Object> of, String name) {
+        return of.get(name) instanceof Map<?, ?> found ? (Map<String, Object>) found : Map.of();
+    }
+}

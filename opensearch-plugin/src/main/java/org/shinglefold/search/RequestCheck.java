@@ -1,0 +1,118 @@
+package org.shinglefold.search;
+
+import java.util.List;
+import java.util.regex.Pattern;
+import org.opensearch.action.search.SearchRequest;
+import org.opensearch.search.builder.SearchSourceBuilder;
+import org.opensearch.search.sort.FieldSortBuilder;
+import org.opensearch.search.sort.ScoreSortBuilder;
+import org.opensearch.search.sort.SortBuilder;
+import org.opensearch.search.suggest.completion.CompletionSuggestionBuilder;
+import org.shinglefold.fold.FoldOptions;
+import org.shinglefold.fold.Policy;
+
+/** Refuses requests that the plugin would not answer as the Python client does. */
+final class RequestCheck {
+    /** Queries whose hits change with the size of the window, or whose parts can't be seen. */
+    private static final Pattern REFUSED = Pattern.compile(
+        "\"(knn|neural|neural_sparse|hybrid|random_score|wrapper|template|percolate)\"\\s*:\\s*\\{"
+    );
+    /** Parts of a query that add to its hits. */
+    private static final Pattern ADDING = Pattern.compile("\"(_name|inner_hits)\"\\s*:");
+
+    private RequestCheck() {}
+
+    /** Checks the parts of a request that don't depend on the index. */
+    static void check(SearchRequest request) {
+        SearchSourceBuilder source = request.source();
+        refuse(source.collapse() != null, "\"collapse\" in the body");
+        refuse(request.scroll() != null, "scroll");
+        refuse(source.pointInTimeBuilder() != null, "a point in time");
+        refuse(source.searchAfter() != null, "search_after");
+        refuse(source.slice() != null, "slice");
+        refuse(source.rescores() != null && !source.rescores().isEmpty(), "rescore");
+        refuse(source.getDerivedFields() != null && !source.getDerivedFields().isEmpty(), "derived fields");
+        refuse(source.getDerivedFieldsObject() != null && !source.getDerivedFieldsObject().isEmpty(), "derived fields");
+        boolean completes = source.suggest() != null && source.suggest().getSuggestions().values().stream()
+            .anyMatch(CompletionSuggestionBuilder.class::isInstance);
+        refuse(completes, "suggestions of completions");
+        var found = REFUSED.matcher(String.valueOf(source.query()) + source.postFilter());
+        if (found.find()) {
+            throw OptionsParser.forPython("the query \"" + found.group(1) + "\"");
+        }
+    }
+
+    /** Checks the sort keys against the mappings. */
+    static void checkSort(SearchSourceBuilder source, List<Mapping> mappings) {
+        List<SortBuilder<?>> sorts = source.sorts() == null ? List.of() : source.sorts();
+        for (int at = 0; at < sorts.size(); at++) {
+            if (sorts.get(at) instanceof ScoreSortBuilder) {
+                continue;
+            }
+            boolean plain = sorts.get(at) instanceof FieldSortBuilder by && by.getNestedSort() == null
+                && !by.fieldName().equals("_doc") && !by.fieldName().equals("_shard_doc")
+                && by.getNumericType() == null;
+            refuse(!plain, "this sort: " + String.valueOf(sorts.get(at)).replaceAll("\\s+", ""));
+            String name = ((FieldSortBuilder) sorts.get(at)).fieldName();
+            boolean exact = name.startsWith("_") || mappings.stream().allMatch(one -> one.sortsExactly(name));
+            refuse(at == 0 && !exact, "a sort by [" + name + "], by which servers lose hits");
+        }
+    }
+
+    /**
+     * Checks the fields of policies and scopes.
+     *
+     * @throws IndexFacts.Unfoldable the values of one can't be read
+     */
+    static void checkFields(FoldOptions options, List<Mapping> mappings) throws IndexFacts.Unfoldable {
+        List<String> scopes = options.scopes().stream().map(FoldOptions.Scope::field).toList();
+        for (String name : scopes) {
+            checkKnown(name, mappings);
+            if (mappings.stream().anyMatch(one -> one.isNested(name))) {
+                throw new IllegalArgumentException(
+                    "scope [" + name + "] is a field of nested documents, whose values hits do not return; "
+                        + "name a field outside of them"
+                );
+            }
+        }
+        for (Policy policy : options.policies()) {
+            if (!policy.field().isEmpty()) {
+                checkKnown(policy.field(), mappings);
+            }
+        }
+    }
+
+    /** Returns whether only the search itself returns its hits as requested, not a fetch by their numbers. */
+    static boolean needsWholeHits(SearchSourceBuilder source) {
+        boolean scripts = source.scriptFields() != null && !source.scriptFields().isEmpty();
+        return scripts || source.highlighter() != null || Boolean.TRUE.equals(source.explain()) || source.profile()
+            || source.storedFields() != null
+            || ADDING.matcher(String.valueOf(source.query()) + source.postFilter()).find();
+    }
+
+    /** Refuses to read supershingles, which engines keep with the sources, where the request wants no such parts. */
+    static void checkSupershingles(SearchSourceBuilder source) {
+        refuse(source.storedFields() != null && !source.storedFields().fetchFields(), "min_shared with stored_fields _none_");
+    }
+
+    private static void checkKnown(String name, List<Mapping> mappings) throws IndexFacts.Unfoldable {
+        if (name.startsWith("_")) {
+            return;
+        }
+        if (mappings.stream().noneMatch(one -> one.isOpen() || one.definition(name).isPresent())) {
+            throw new IllegalArgumentException("ext.dedup: no index of this search has the field [" + name + "]");
+        }
+        for (Mapping mapping : mappings) {
+            String how = mapping.withoutDocValues(name);
+            if (how != null) {
+                throw new IndexFacts.Unfoldable(how);
+            }
+        }
+    }
+
+    private static void refuse(boolean refused, String what) {
+        if (refused) {
+            throw OptionsParser.forPython(what);
+        }
+    }
+}

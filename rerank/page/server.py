@@ -1,0 +1,123 @@
+"""Pages that our plugin folds inside OpenSearch, in the shape of pages folded by window."""
+
+from collections.abc import Iterator, Mapping
+from time import monotonic
+from typing import Any
+
+from shinglefold.contracts.engine import JSON
+from shinglefold.errors import ConfigError, UnsupportedQuery, quote
+from shinglefold.rerank.engine_calls import Call, Steps
+from shinglefold.rerank.index_knowledge import IndexFacts
+from shinglefold.rerank.page.response import KEY
+from shinglefold.rerank.request.fold_options import FoldOptions, Preference, Scope
+from shinglefold.rerank.request.search_pipeline import KEY as PIPELINE
+
+#: Seconds after which a cluster without the plugin is asked again.
+_ABSENT_SECONDS = 60.0
+_ABSENT = "the cluster has no plugin for ext.dedup"
+#: The most hits that the plugin reads.
+_MOST = 1000
+#: What the plugin says of a request that it does not take.
+_REFUSED = "the plugin does not take"
+#: Parts of what a cluster says that does not know ``ext.dedup``.
+_UNKNOWN = ("SearchExtBuilder", KEY)
+_USUAL = FoldOptions()
+#: Options that the plugin takes with their default alone.
+_ONLY_USUAL = (
+    "linkage", "explain", "cursor", "renew", "inner_hits", "facets", "members_from", "member_source",
+)  # fmt: skip
+#: Options that go to the plugin as they are.
+_PLAIN = ("min_shared", "min_resemblance", "min_length_ratio", "members", "window", "max_window")
+
+
+class ServerFolding:
+    """Asks a cluster to fold by itself.
+
+    Args:
+        possible: whether the engine has search pipelines at all.
+    """
+
+    def __init__(self, *, possible: bool) -> None:
+        self._possible = possible
+        self._absent = -_ABSENT_SECONDS
+
+    def page(
+        self, index: str | None, body: JSON, options: FoldOptions, facts: IndexFacts, *, sealed: bool
+    ) -> Steps[JSON | str]:
+        """Return a page that the plugin folded, or the reason why it can't.
+
+        Raises:
+            ConfigError: the mode is ``server``, and the plugin can't.
+        """
+        reasons = list(self._obstacles(index, body, options, facts, sealed=sealed))
+        if not reasons:
+            request = {**body, "ext": {**body.get("ext", {}), KEY: options_of(options)}}
+            try:
+                answer: JSON = yield Call("search", (index, request))
+            except UnsupportedQuery as error:
+                reasons = [self._reason(error)]
+            else:
+                told = answer.get(KEY, {})
+                if told.get("mode") == "server":
+                    return answer
+                reasons = [str(told.get("mode_reason", "the cluster did not fold the page"))]
+        if options.mode == "server":
+            raise ConfigError(
+                'mode "server" is not possible here; change the request, or give mode "window": '
+                + "; ".join(reasons)
+            )
+        return "; ".join(reasons)
+
+    def _obstacles(
+        self, index: str | None, body: JSON, options: FoldOptions, facts: IndexFacts, *, sealed: bool
+    ) -> Iterator[str]:
+        if not self._possible:
+            yield "the engine has no search pipelines"
+        if options.mode == "auto" and monotonic() - self._absent < _ABSENT_SECONDS:
+            yield _ABSENT
+        if index is None:
+            yield "a point in time is read by the client"
+        if sealed:
+            yield "the index is sealed"
+        if facts.mismatch is not None:
+            yield str(facts.mismatch)
+        if facts.pipeline or PIPELINE in body:
+            yield "there is a search pipeline"
+        for name in _ONLY_USUAL:
+            if getattr(options, name) != getattr(_USUAL, name):
+                yield f"{_REFUSED} {name} {quote(getattr(options, name))}"
+        if options.verify == "text" or options.max_window > _MOST:
+            yield f"{_REFUSED} verify by text, or max_window above {_MOST}"
+
+    def _reason(self, error: UnsupportedQuery) -> str:
+        """Return why the cluster refused a request.
+
+        Raises:
+            UnsupportedQuery: it would be refused in any way.
+        """
+        said = str(error)
+        if _REFUSED in said:
+            return said
+        if not any(part in said for part in _UNKNOWN):
+            raise error
+        self._absent = monotonic()
+        return _ABSENT
+
+
+def options_of(options: FoldOptions) -> JSON:
+    """Return options as the plugin reads them."""
+    given: dict[str, Any] = {name: getattr(options, name) for name in _PLAIN}
+    return {
+        **{name: value for name, value in given.items() if value is not None},
+        "representative": list(map(_policy, options.representative)),
+        "scope": list(map(_scope, options.scope)),
+    }
+
+
+def _policy(one: Preference) -> Mapping[str, Any]:
+    given = {"field": one.field, "values": list(one.values)}
+    return {one.name: {name: value for name, value in given.items() if value}}
+
+
+def _scope(one: Scope) -> Mapping[str, Any]:
+    return {"field": one.field} | ({} if one.within is None else {"within": f"{one.within:.9f}s"})

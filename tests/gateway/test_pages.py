@@ -1,0 +1,460 @@
+"""The pages: what they show is what the index says, in four languages, whatever documents contain."""
+
+import base64
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import closing, contextmanager
+from html.parser import HTMLParser
+from http.client import HTTPConnection
+from pathlib import Path
+from string import Formatter
+from threading import Thread
+from typing import get_args
+from urllib.parse import urlencode
+
+import pytest
+import uvicorn
+from starlette.applications import Starlette
+from starlette.routing import Mount
+
+import shinglefold
+from shinglefold.cli.main import main
+from shinglefold.examples import temporary_index
+from shinglefold.gateway.pages import pages_app
+from shinglefold.gateway.pages.guard import POLICY
+from shinglefold.gateway.pages.messages import LANGUAGES, catalogue, chosen_language
+from shinglefold.maintenance.doctor import Finding
+from shinglefold.sketch import DecidedBy
+
+#: The tables of messages.
+TABLES = {key.partition(".")[0] for key in catalogue()}
+TEMPLATES = Path(__file__).parents[2] / "gateway" / "pages" / "templates"
+#: Text that most hostile documents have, so that a search finds them and they fold.
+TEXT = (
+    "The bridge over the river closes for repairs in May, and buses take another road until the work is done."
+)
+ATTACK = "\"'><script>alert(1)</script><img src=x onerror=alert(2)>{{ 7 * 7 }}</title>"
+HOSTILE = {
+    "an address": {"_id": "https://example.org/a?b=c&d=%2F#e", "title": "an address", "body": TEXT},
+    "slashes": {"_id": "../../a//b\\c", "title": "slashes", "body": TEXT},
+    "quotes and a newline": {"_id": "a\"b'c\nd`e", "title": "quotes", "body": TEXT},
+    "markup in the id": {"_id": ATTACK, "title": "markup", "body": TEXT},
+    "markup in the fields": {
+        "title": ATTACK,
+        "body": f"{ATTACK} {TEXT} {ATTACK}",
+        "host": ATTACK,
+        "url": "javascript:alert(3)",
+        "lang": 'en" onclick="alert(4)',
+        "date": ATTACK,
+    },
+    "HTML": {"format": "html", "title": "HTML", "body": f"<p>{TEXT}</p><script>alert(5)</script>"},
+    "no title": {"body": TEXT},
+    "an empty title": {"title": " ", "body": TEXT},
+    "lists": {"title": "lists", "body": TEXT, "host": [ATTACK, "b"], "url": ["x"], "lang": ["en", "uk"]},
+    "a title of 100,000 characters": {"title": "bridge " * 15_000, "body": TEXT},
+    "right to left": {
+        "title": "\u202eהגשר נסגר לתיקון במאי",
+        "body": f"{TEXT} הגשר נסגר לתיקון במאי",
+        "lang": "he",
+    },
+    "control characters": {"title": "a\x02b\x03c\x00d", "body": f"\x02 {TEXT} \x03\x02"},
+    "10,000 words": {"title": "long", "body": f"{TEXT} {' '.join(f'word{n} and' for n in range(5_000))}"},
+    "10,000 other words": {
+        "title": "long 2",
+        "body": f"{TEXT} {' '.join(f'word{n} or' for n in range(5_000))}",
+    },
+}
+#: Elements that a page may have, and attributes that would need the policy to allow more than it does.
+ELEMENTS = {
+    *("html", "head", "meta", "title", "link", "script", "body", "a", "header", "span", "img", "nav", "main"),
+    *("footer", "h1", "h2", "h3", "h4", "p", "form", "label", "input", "button", "details", "summary", "div"),
+    *("section", "ol", "ul", "li", "bdi", "time", "mark", "small", "strong", "b", "svg", "rect", "path"),
+    *("circle", "dl", "dt", "dd", "table", "thead", "tbody", "tr", "th", "td", "textarea", "sup", "fieldset"),
+    *("legend", "figure", "figcaption", "text", "polyline", "pre", "code"),
+}
+
+
+@contextmanager
+def served(app):
+    """Serve an application by a real server; yield what sends a request and returns status, headers, text."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(
+        uvicorn.Config(app, http="h11", log_level="critical", h11_max_incomplete_event_size=1 << 20)
+    )
+    thread = Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    port = listening.getsockname()[1]
+
+    def get(path, parameters=(), method="GET", **headers):
+        with closing(HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
+            path += f"?{urlencode(parameters)}" if parameters else ""
+            headers = {name.replace("_", "-"): value for name, value in headers.items()}
+            connection.request(method, path, headers={"accept": "text/html", **headers})
+            answer = connection.getresponse()
+            return answer.status, dict(answer.getheaders()), answer.read().decode()
+
+    try:
+        yield get
+    finally:
+        server.should_exit = True
+        thread.join(10)
+        listening.close()
+
+
+class Elements(HTMLParser):
+    """The elements of a page with their attributes."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+    handle_startendtag = handle_starttag
+
+    def values(self, tag, name):
+        return [attributes[name] for one, attributes in self.found if one == tag and name in attributes]
+
+
+def check_page(text):
+    """Check that nothing of a document became markup; return the elements of the page."""
+    elements = Elements(text)
+    assert {tag for tag, _ in elements.found} <= ELEMENTS
+    names = {name for _, attributes in elements.found for name in attributes}
+    assert not {name for name in names if name.startswith("on") or name == "style"}
+    addresses = [
+        *elements.values("a", "href"),
+        *elements.values("img", "src"),
+        *elements.values("link", "href"),
+    ]
+    assert not [one for one in addresses if not one.startswith(("/", "#", "http://", "https://"))]
+    assert elements.values("script", "src") == [
+        one for one in elements.values("script", "src") if "/static/" in one
+    ]
+    ids = [value for _, attributes in elements.found if (value := attributes.get("id"))]
+    assert len(ids) == len(set(ids))
+    assert "built-in method" not in text
+    return elements
+
+
+@pytest.fixture(scope="module")
+def site():
+    with closing(shinglefold.open(temporary_index("site"), "site")) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def get(site):
+    with served(pages_app(site)) as send:
+        yield send
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    folder = str(tmp_path_factory.mktemp("hostile"))
+    shinglefold.setup(folder, "odd", text=["title", "body"], languages=["en"], groups=True)
+    with closing(shinglefold.open(folder, "odd")) as opened:
+        documents = [{"_id": name, **document} for name, document in HOSTILE.items()]
+        assert opened.index(documents).indexed == len(HOSTILE)
+        with served(pages_app(opened)) as send:
+            yield send
+
+
+PAGES = {
+    "search": ("/", {"q": "ремонт моста"}),
+    "search without words": ("/", {}),
+    "nothing found": ("/", {"q": "zzzzqqq"}),
+    "search with options": (
+        "/",
+        {"q": "bridge", "representative": "newest:date", "scope": "host", "min_resemblance": ".7"},
+    ),
+    "groups": ("/groups", {}),
+    "groups by other fields": ("/groups", {"host_field": "url", "most": "2"}),
+    "compare": ("/compare", {"a": "ru-bridge-repair-1", "b": "ru-bridge-repair-2"}),
+    "compare strangers": ("/compare", {"a": "ru-bridge-repair-1", "b": "ru-bridge-wind-1"}),
+    "compare texts": ("/compare", {"text_a": TEXT, "text_b": TEXT.replace("May", "June")}),
+    "compare nothing": ("/compare", {}),
+    "adviser": ("/adviser", {}),
+    "adviser by changes": ("/adviser", {"changed": "150", "of": "500"}),
+    "adviser without an answer": ("/adviser", {"resemblance": ".2", "miss": ".001", "strangers": ".01"}),
+    "index": ("/recipe", {}),
+    "examined": ("/recipe", {"examine": "1"}),
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_page_in_every_language_and_as_json(get, name):
+    path, parameters = PAGES[name]
+    for language in LANGUAGES:
+        status, headers, text = get(path, parameters, accept_language=language)
+        assert (status, headers["content-type"]) == (200, "text/html; charset=utf-8"), text
+        assert headers["content-security-policy"] == POLICY
+        check_page(text)
+        assert f'<html lang="{language}">' in text
+        # An explicit language wins over that of the browser, and links keep it.
+        text = get(path, {**parameters, "lang": language}, accept_language="fr")[2]
+        assert f'<html lang="{language}">' in text
+        assert f'href="/recipe?lang={language}"' in text
+    as_json = get(path, parameters, accept="application/json")
+    assert as_json[1]["content-type"] == "application/json"
+    assert get(path, {**parameters, "format": "json"})[2] == as_json[2]
+    assert json.loads(as_json[2])["index"] == "site"
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_documents(hostile, name):
+    id_ = HOSTILE[name].get("_id", name)
+    other = "no title" if name != "no title" else "an empty title"
+    status, _, text = hostile("/compare", {"a": id_, "b": other})
+    assert status == 200, text
+    check_page(text)
+    found = json.loads(hostile("/compare", {"a": id_, "b": other, "format": "json"})[2])
+    assert [side["id"] for side in found["answer"]["sides"]] == [id_, other]
+    for side in found["answer"]["sides"]:
+        shown = "".join(one["text"] for one in side["ranges"])
+        assert len(shown) + side["cut"] >= len(shown) > 0
+        assert (side["cut"] > 0) == (side["id"].startswith(("10,000", "a title of")))
+    # The page says so where it cuts.
+    assert ("Cut: " in text) == any(side["cut"] for side in found["answer"]["sides"])
+
+
+def test_hostile_documents_on_the_other_pages(hostile):
+    status, _, text = hostile("/", {"q": "bridge repairs"})
+    elements = check_page(text)
+    assert status == 200
+    # Ids come back out of addresses as they went in: each link to a comparison works.
+    links = [one for one in elements.values("a", "href") if one.startswith("/compare?")]
+    assert len(links) >= 5
+    assert {hostile(one)[0] for one in links} == {200}
+    for path in ("/groups", "/recipe"):
+        status, _, text = hostile(path, {"examine": "1"} if path == "/recipe" else {})
+        assert status == 200
+        check_page(text)
+    for words in (ATTACK, "\u202e", "a\nb", "x" * 1_999, "\x00", "title:(", '"'):
+        status, _, text = hostile("/", {"q": words})
+        check_page(text)
+        assert status == 200, text
+
+
+def test_a_search_shows_both_orders(site, get):
+    body = {"query": {"multi_match": {"query": "ремонт моста", "fields": ["title^2", "body"]}}, "size": 50}
+    before = [hit["_id"] for hit in site.search({**body, "ext": {"dedup": False}})["hits"]["hits"]]
+    page = site.search(body)
+    after = [hit["_id"] for hit in page["hits"]["hits"]]
+    own, places = [], {}
+    for start in (0, 4):
+        answer = json.loads(get("/", {"q": "ремонт моста", "size": 4, "from": start, "format": "json"})[2])[
+            "answer"
+        ]
+        assert [one["document"]["id"] for one in answer["before"]] == before[start : start + 4]
+        for one in answer["after"]:
+            own.append(one["document"]["id"])
+            assert before[one["rank"] - 1] == one["document"]["id"]
+            places |= {two["document"]["id"]: one["place"] for two in (one, *one["members"])}
+            assert one["folded"] == len(one["members"])
+            for member in one["members"]:
+                assert before[member["rank"] - 1] == member["document"]["id"]
+                why = member["why"]
+                assert why["decided_by"] in ("same_text", "estimate")
+                assert why["decided_by"] == "same_text" or why["resemblance"] >= why["needed"]
+                assert member["passages"]
+        for one in answer["before"]:
+            if one["shown"]:
+                assert own[one["place"] - 1] == one["document"]["id"]
+            elif one["place"] is not None:
+                assert places[one["document"]["id"]] == one["place"]
+            else:
+                assert places[one["document"]["id"]] <= start
+        assert answer["hits"]["value"] == len(before)
+        assert answer["groups"] == page["dedup"]["groups_total"]
+        assert answer["more"] == (start + 4 < len(after))
+    assert own == after[:8]
+
+
+def test_marked_words_are_those_that_differ(get):
+    found = json.loads(
+        get("/compare", {"text_a": TEXT, "text_b": TEXT.replace("May", "June"), "format": "json"})[2]
+    )
+    marked = [[one["text"] for one in side["ranges"] if one["differs"]] for side in found["answer"]["sides"]]
+    assert marked == [["May"], ["June"]]
+    assert found["answer"]["folds"] is True
+
+
+def test_the_adviser_is_that_of_the_command(get, capsys):
+    assert main(["advise", "layout", "--resemblance", ".7", "--documents", "5000", "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    advised = json.loads(get("/adviser", {"resemblance": ".7", "documents": "5000", "format": "json"})[2])[
+        "advised"
+    ]
+    same = ("preset", "groups", "group_size", "min_shared", "threshold", "found", "bytes", "false_folds")
+    assert {name: advised[name] for name in same} == {name: printed[name] for name in same}
+
+
+WRONG = {
+    "an unknown page": ("/nothing", {}, 404, "there is no page /nothing"),
+    "an unknown parameter": ("/", {"query": "x"}, 400, "unknown parameter of this page 'query'"),
+    "a bad number": ("/", {"q": "x", "size": "many"}, 400, "size=many: expected a whole number from 1 to 50"),
+    "a bad share": ("/", {"q": "x", "min_resemblance": "nan"}, 400, "expected a number between 0 and 1"),
+    "a bad policy": ("/", {"q": "x", "representative": "newst:date"}, 400, "newst"),
+    "a bad scope": ("/", {"q": "x", "scope": "hosst"}, 400, "hosst"),
+    "a missing document": ("/compare", {"a": "x", "b": "y"}, 404, "no document 'x' in the index 'site'"),
+    "one document": ("/compare", {"a": "x"}, 400, "give both"),
+    "a missing field": ("/groups", {"date_field": "datte"}, 400, "datte"),
+    "more changes than words": ("/adviser", {"changed": "5", "of": "5"}, 400, "changed=5 of=5"),
+    "too many words": ("/", {"q": "x" * 2_001}, 400, "give at most 2,000"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_errors_say_what_to_do(get, name):
+    path, parameters, expected, message = WRONG[name]
+    status, headers, text = get(path, parameters)
+    assert status == expected
+    assert headers["content-security-policy"] == POLICY
+    check_page(text)
+    error = json.loads(get(path, {**parameters, "format": "json"})[2])["error"]
+    assert message in error["message"]
+    assert "Traceback" not in text
+
+
+def test_faults_show_no_trace(tmp_path, caplog):
+    shinglefold.setup(str(tmp_path), "bare", text=["body"], languages=["en"])
+    opened = shinglefold.open(str(tmp_path), "bare")
+    with served(pages_app(opened)) as send:
+        # An index without group numbers has the remedy, as commands without backquotes.
+        text = send("/groups")[2]
+        assert "shinglefold regroup bare" in text
+        assert "`" not in text
+        opened.close()
+        status, headers, text = send("/", {"q": "x"})
+    assert status >= 500
+    assert headers["content-security-policy"] == POLICY
+    assert "Traceback" not in text
+    assert 'File "' not in text
+    check_page(text)
+
+
+def test_who_is_let_in(site):
+    def status(send, **headers):
+        code, answered, _ = send("/recipe", **headers)
+        assert answered["content-security-policy"] == POLICY
+        assert (answered["x-content-type-options"], answered["referrer-policy"]) == ("nosniff", "no-referrer")
+        return code
+
+    with served(pages_app(site)) as send:
+        for host in ("localhost:8471", "127.0.0.1", "[::1]:8471", "LOCALHOST."):
+            assert status(send, host=host) == 200
+        for host in (
+            "evil.example:8471",
+            "127.0.0.1.evil.example",
+            "localhost.evil.example",
+            "",
+            "[::2]",
+            "0.0.0.0",
+        ):
+            assert status(send, host=host) == 421
+        for method in ("POST", "PUT", "DELETE", "OPTIONS"):
+            assert status(send, method=method) == 405
+        code, headers, text = send("/recipe", method="HEAD")
+        assert (code, text) == (200, "")
+        assert int(headers["content-length"]) > 1_000
+    with served(pages_app(site, hosts=None, token="sésame")) as send:
+        for given in (
+            "",
+            "Basic !",
+            "Basic eA==",
+            "Bearer sésame",
+            f"Basic {base64.b64encode(b'me:other').decode()}",
+        ):
+            assert status(send, authorization=given.encode()) == 401
+        right = base64.b64encode("me:sésame".encode()).decode()
+        assert status(send, authorization=f"Basic {right}", host="search.example.org") == 200
+
+
+def test_mounted_under_a_prefix(site):
+    with served(Starlette(routes=[Mount("/_shinglefold/pages", pages_app(site))])) as send:
+        status, _, text = send("/_shinglefold/pages/", {"q": "ремонт моста"})
+        assert status == 200
+        own = [
+            one
+            for tag in ("a", "link", "script")
+            for name in ("href", "src")
+            for one in check_page(text).values(tag, name)
+        ]
+        own = {one.partition("#")[0] for one in own if one.startswith("/")}
+        assert len(own) > 10
+        assert {send(one)[0] for one in own} == {200}
+        assert all(one.startswith("/_shinglefold/pages/") for one in own)
+
+
+def test_messages_are_whole():
+    texts = catalogue()
+    for key, by_language in texts.items():
+        assert list(by_language) == list(LANGUAGES), key
+        fields = {
+            language: {name for _, name, _, _ in Formatter().parse(text) if name}
+            for language, text in by_language.items()
+        }
+        assert len(set(map(frozenset, fields.values()))) == 1, (key, fields)
+        assert all(text.strip() for text in by_language.values()), key
+    written = "".join(path.read_text() for path in TEMPLATES.glob("*.html"))
+    named = set(re.findall(r"'([a-z]+\.[a-z_]+)'", written))
+    assert {one for one in named if one.partition(".")[0] in TABLES and one[-1] != "_"} <= texts.keys()
+    made = {f"decided.{one}" for one in get_args(DecidedBy)} | {f"finding.{one}" for one in get_args(Finding)}
+    assert made <= texts.keys()
+    # Keys that are put together in templates: their beginnings stand there.
+    begun = tuple(re.findall(r"'([a-z]+\.[a-z_]*)' \+", written))
+    assert not {key for key in texts if key not in named and not key.startswith(begun)}
+
+
+@pytest.mark.parametrize(
+    ("asked", "accepted", "language"),
+    [
+        ("", "", "en"),
+        ("", "fr, de;q=0.9", "en"),
+        ("", "uk-UA,uk;q=0.9,ru;q=0.8", "uk"),
+        ("", "en;q=0.2, zh-TW;q=0.9", "zh"),
+        ("", "ru;q=0, zh;q=x", "en"),
+        ("ru", "zh", "ru"),
+        ("xx", "zh", "zh"),
+    ],
+)
+def test_language(asked, accepted, language):
+    assert chosen_language(asked, accepted) == language
+
+
+def test_the_command(tmp_path):
+    shinglefold.setup(str(tmp_path), "bare", text=["body"], languages=["en"])
+    command = [sys.executable, "-m", "shinglefold", "serve", "bare", "--engine", str(tmp_path), "--port", "0"]
+
+    def run(*more):
+        return subprocess.run([*command, *more], capture_output=True, text=True, timeout=60, check=False)
+
+    refused = run("--host", "0.0.0.0")
+    assert refused.returncode == 2
+    assert "--admin-token" in refused.stderr
+    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        refused = run("--port", str(taken.getsockname()[1]))
+    assert refused.returncode == 2
+    assert "--port 0 takes a free one" in refused.stderr
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        port = int(re.search(r"http://127\.0\.0\.1:(\d+)/", running.stdout.readline())[1])
+        with closing(HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
+            connection.request("GET", "/groups", headers={"accept": "application/json"})
+            message = json.loads(connection.getresponse().read())["error"]["message"]
+        # The commands of messages can be typed.
+        assert f"--engine {tmp_path}" in message
+        running.send_signal(signal.SIGTERM)
+        _, remarks = running.communicate(timeout=30)
+    finally:
+        running.kill()
+        running.wait()
+    assert running.returncode == 143
+    assert "Traceback" not in remarks

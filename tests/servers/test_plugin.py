@@ -1,0 +1,257 @@
+"""Our plugin inside OpenSearch answers as ``FoldedSearch`` does, hit by hit, or refuses by name."""
+
+from collections.abc import Iterator
+from typing import Any
+from urllib.error import HTTPError
+
+import pytest
+from support.hits import SCHEME
+from support.plugin_trials import SHOWN, by_plugin, comparable, documents, properties, request_of
+from support.servers.kinds import kind
+from support.servers.local import LocalServer
+from support.topologies import laid_out
+
+from shinglefold.contracts.engine import JSON, Engine
+from shinglefold.engines import open_engine
+from shinglefold.errors import ConfigError
+from shinglefold.rerank import FoldedSearch, FoldOptions
+
+TRIALS = 70
+INDEX = "shinglefold-test-plugin"
+_FACTORIES = "cluster.search.enabled_system_generated_factories"
+_LAYOUTS = ("one_shard", "five_shards", "three_indices", "equal_ids_under_routing", "filtered_alias")
+
+
+@pytest.fixture(scope="module")
+def server(apart) -> LocalServer:
+    made: LocalServer = apart.running("opensearch-plugin", lambda: LocalServer(kind("opensearch-plugin")))
+    return made
+
+
+@pytest.fixture(scope="module")
+def engine(server) -> Iterator[Engine]:
+    with open_engine(server.url) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def index(engine) -> Iterator[str]:
+    engine.create_index(INDEX, properties(), {"number_of_shards": 2, "number_of_replicas": 0})
+    engine.bulk({"_index": INDEX, "_id": str(one["number"]), "_source": one} for one in documents())
+    engine.refresh(INDEX)
+    yield INDEX
+    engine.delete_index(INDEX)
+
+
+def refused(server: LocalServer, index: str, body: JSON) -> str:
+    with pytest.raises(HTTPError) as error:
+        by_plugin(server.url, index, body)
+    assert error.value.code == 400, error.value
+    return str(error.value)
+
+
+@pytest.mark.parametrize("layout", _LAYOUTS)
+def test_random_pages_are_those_of_folded_search(server, engine, layout):
+    met = set()
+    with laid_out(layout, engine, server, documents(), properties()) as place:
+        folded = FoldedSearch(engine, SCHEME)
+        for seed in range(TRIALS):
+            body = request_of(seed)
+            expected = folded.search(place.target, body)
+            found = by_plugin(server.url, place.target, body)
+            assert found["dedup"]["mode"] == "server"
+            assert comparable(found) == comparable(expected), (seed, body)
+            told = found["dedup"]
+            met.add(told["stopped_by"])
+            met |= {name for name in ("unsigned", "unreadable", "other_schemes", "folded") if told[name]}
+            met.add("grown" if told["window"] > body["ext"]["dedup"].get("window", 200) else "")
+    wanted = {
+        "page_full",
+        "end_of_results",
+        "window_cap",
+        "unsigned",
+        "unreadable",
+        "other_schemes",
+        "folded",
+    }
+    assert met >= wanted | {"grown"}
+
+
+REFUSED: dict[str, tuple[JSON, str]] = {
+    "explain": ({"ext": {"dedup": {"explain": True}}}, "explain [true]"),
+    "cursor": ({"ext": {"dedup": {"cursor": True}}}, "cursor [true]"),
+    "texts decide": ({"ext": {"dedup": {"verify": "text"}}}, "verify [text]"),
+    "chains": ({"ext": {"dedup": {"linkage": "connected"}}}, "linkage [connected]"),
+    "group numbers": ({"ext": {"dedup": {"mode": "native"}}}, "mode [native]"),
+    "copies of the index": ({"ext": {"dedup": {"members": {"from": "index"}}}}, "[from] of members"),
+    "sources of members": ({"ext": {"dedup": {"members": {"_source": ["a"]}}}}, "[_source] of members"),
+    "named members": ({"ext": {"dedup": {"inner_hits": {"name": "a"}}}}, "inner_hits"),
+    "long windows": ({"ext": {"dedup": {"max_window": 5000}}}, "max_window above 1000"),
+    "errors": ({"ext": {"dedup": {"on_trouble": "raise"}}}, "on_trouble [raise]"),
+    "a policy of a plugin": ({"ext": {"dedup": {"representative": "own:number"}}}, "got [own]"),
+    "an unknown option": ({"ext": {"dedup": {"windows": 3}}}, "unknown option [windows]"),
+    "an unknown field": ({"ext": {"dedup": {"scope": "nothing"}}}, "no index of this search has the field"),
+    "a wrong number": ({"ext": {"dedup": {"window": 0}}}, "window: expected a whole number"),
+    "a wrong share": ({"ext": {"dedup": {"min_resemblance": 2}}}, "min_resemblance: expected a number"),
+    "everything folds": (
+        {"ext": {"dedup": {"min_resemblance": 0, "min_shared": 0}}},
+        "would fold everything",
+    ),
+    "collapse": ({"collapse": {"field": "host"}}, "collapse"),
+    "search_after": ({"sort": ["number"], "search_after": [3]}, "search_after"),
+    "slice": ({"slice": {"id": 0, "max": 2}}, "slice"),
+    "rescore": ({"rescore": {"query": {"rescore_query": {"match_all": {}}}}}, "rescore"),
+    "random order": ({"query": {"function_score": {"random_score": {}}}}, 'the query \\"random_score\\"'),
+    "order of places": ({"sort": "_doc"}, "this sort"),
+    "a script that sorts": (
+        {"sort": {"_script": {"type": "number", "script": "doc['number'].value"}}},
+        "this sort",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_it_does_not_take_is_refused_by_name(server, index, case):
+    body, told = REFUSED[case]
+    assert told in refused(server, index, {"ext": {"dedup": {}}, **body})
+
+
+@pytest.mark.parametrize("body", [{"ext": {"dedup": False}}, {"ext": {"dedup": {"fold": False}}}])
+def test_a_search_that_does_not_fold_is_the_engines_own(server, engine, index, body):
+    own = engine.search(index, {"size": 3})
+    found = by_plugin(server.url, index, {"size": 3, **body})
+    assert {**found, "took": 0} == {**own, "took": 0}
+    assert "dedup" not in by_plugin(server.url, index, {"size": 0, "ext": {"dedup": {}}})
+
+
+@pytest.mark.parametrize("mode", ["server", "auto"])
+def test_folded_search_lets_the_plugin_fold(engine, index, mode):
+    folded = FoldedSearch(engine, SCHEME)
+    for seed in range(12):
+        body = request_of(seed)
+        options = FoldOptions(mode=mode)
+        found = folded.search(index, body, options)
+        assert found["dedup"]["mode"] == "server"
+        assert comparable(found) == comparable(folded.search(index, body)), seed
+    refused = {"ext": {"dedup": {"explain": True, "mode": mode}}}
+    if mode == "server":
+        with pytest.raises(ConfigError, match="explain"):
+            folded.search(index, refused)
+    else:
+        assert folded.search(index, refused)["dedup"]["mode"] == "window"
+        assert (
+            folded.search(index, {"sort": "_doc", "ext": {"dedup": {"mode": "auto"}}})["dedup"]["mode"]
+            == "window"
+        )
+
+
+def test_a_named_pipeline_folds_every_search(server, engine, index):
+    pipeline = {"request_processors": [{"dedup": {"window": 20}}], "response_processors": [{"dedup": {}}]}
+    server.ask("PUT", "/_search/pipeline/folds", pipeline)
+    body = {"query": {"match": {"body": "a"}}, "size": 4}
+    expected = FoldedSearch(engine, SCHEME).search(index, {**body, "ext": {"dedup": {"window": 20}}})
+    found = server.ask("POST", f"/{index}/_search?search_pipeline=folds", body)
+    assert comparable(found) == comparable(expected)
+    with_options = {**body, "ext": {"dedup": {"window": 90}}}
+    expected = FoldedSearch(engine, SCHEME).search(index, with_options)
+    found = server.ask("POST", f"/{index}/_search?search_pipeline=folds", with_options)
+    assert comparable(found) == comparable(expected)
+    server.ask("DELETE", "/_search/pipeline/folds")
+
+
+def test_a_search_that_no_processor_folds_has_no_hits(server, index):
+    server.ask("PUT", "/_cluster/settings", {"persistent": {_FACTORIES: []}})
+    try:
+        found = by_plugin(server.url, index, {"ext": {"dedup": {}}})
+        assert "no processor folds this search" in str(found["_shards"]["failures"])
+        assert not found["hits"]["hits"]
+    finally:
+        server.ask("PUT", "/_cluster/settings", {"persistent": {_FACTORIES: None}})
+
+
+def _without_recipe(made: JSON) -> JSON:
+    return {**made, "_meta": {}}
+
+
+def _sealed(made: JSON) -> JSON:
+    recipe = made["_meta"]["shinglefold"]
+    return {**made, "_meta": {"shinglefold": {**recipe, "sealed": "0123abcd"}}}
+
+
+def _as_text(made: JSON) -> JSON:
+    parts = made["properties"]["_dedup"]["properties"]
+    field = {**made["properties"]["_dedup"], "properties": {**parts, "digest": {"type": "text"}}}
+    return {**made, "properties": {**made["properties"], "_dedup": field}}
+
+
+@pytest.mark.parametrize("change", [_without_recipe, _sealed, _as_text])
+def test_where_nothing_can_fold_it_returns_the_engines_own_page(server, engine, change):
+    name = f"{INDEX}-unfolded"
+    engine.create_index(name, change(properties()), {"number_of_shards": 1, "number_of_replicas": 0})
+    try:
+        engine.bulk({"_index": name, "_id": str(one["number"]), "_source": one} for one in documents()[:30])
+        engine.refresh(name)
+        body = {"query": {"match": {"body": "a"}}, "size": 4, "_source": ["number"]}
+        expected: Any = FoldedSearch(engine, lambda recipe: recipe.scheme).search(name, body)
+        found = by_plugin(server.url, name, {**body, "ext": {"dedup": {}}})
+        assert found["dedup"]["mode"] == expected["dedup"]["mode"] == "unfolded"
+        assert name in found["dedup"]["mode_reason"]
+        expected["dedup"]["scheme"] = found["dedup"]["scheme"]
+        assert comparable(found) == comparable(expected)
+    finally:
+        engine.delete_index(name)
+
+
+def test_of_a_partial_answer_it_folds_what_there_is(server, engine, index):
+    """In a second index the query fails, as a field has another type there."""
+    other = f"{INDEX}-other"
+    made = properties()
+    made["properties"]["list"] = {"type": "keyword"}
+    engine.create_index(other, made, {"number_of_shards": 1, "number_of_replicas": 0})
+    try:
+        script = "if (doc['list'].value instanceof String) { throw new Exception() } return true"
+        query = {
+            "bool": {"filter": {"script": {"script": {"source": script}}}, "must": {"match": {"body": "a"}}}
+        }
+        engine.bulk([{"_index": other, "_id": "x", "_source": {**documents()[0], "body": "a"}}])
+        engine.refresh(other)
+        body = {"query": query, "size": 7}
+        target = f"{index},{other}"
+        expected = FoldedSearch(engine, SCHEME).search(target, body)
+        found = by_plugin(server.url, target, {**body, "ext": {"dedup": {}}})
+        assert found["dedup"]["partial"] == {"failed_shards": 1}
+        for answer in (expected, found):
+            del answer["_shards"]["failures"]
+        assert comparable(found) == comparable(expected)
+    finally:
+        engine.delete_index(other)
+
+
+def test_smaller_windows_of_an_index_are_heeded(server, engine):
+    name = f"{INDEX}-small"
+    settings = {"number_of_shards": 2, "number_of_replicas": 0, "max_result_window": 50}
+    engine.create_index(name, properties(), settings)
+    try:
+        engine.bulk({"_index": name, "_id": str(one["number"]), "_source": one} for one in documents())
+        engine.refresh(name)
+        found = by_plugin(server.url, name, {"from": 40, "size": 10, "ext": {"dedup": {}}})
+        assert found["dedup"]["stopped_by"] == "window_cap"
+        assert 40 <= found["dedup"]["window"] < 50
+    finally:
+        engine.delete_index(name)
+
+
+def test_several_searches_fold_together(server, engine, index):
+    searches = [{"size": 3, "ext": {"dedup": {}}}, {"size": 2}, {"size": 1, "ext": {"dedup": {"members": 0}}}]
+    answers = engine.msearch([(index, body) for body in searches])
+    told = [answer.get("dedup", {}).get("mode") for answer in answers]
+    assert told == ["server", None, "server"]
+
+
+def test_trials_are_of_every_kind():
+    """The requests have all parts that the tables have, so that none is left untried."""
+    bodies = [request_of(seed) for seed in range(TRIALS)]
+    parts = {name for body in bodies for name in body}
+    assert parts >= {name for name, _ in SHOWN} | {"sort", "from"}
+    options = {name for body in bodies for name in body["ext"]["dedup"]}
+    assert options >= {"representative", "scope", "members", "min_shared", "min_length_ratio", "max_window"}
