@@ -1,0 +1,288 @@
+"""Writes through the interceptor without a network: conflicts, scripts, gates, order."""
+
+import json
+import warnings
+
+import pytest
+from support.interceptor import Script, intercept, lines, with_note
+
+from shinglefold.api.index_options import IndexOptions
+from shinglefold.contracts.engine import Guard
+from shinglefold.errors import ConfigError, EngineUnavailable, PermissionDenied
+from shinglefold.gateway import Interceptor
+from shinglefold.gateway.gates import Admit
+from shinglefold.gateway.rest import (
+    Read,
+    RestRequest,
+    RestResponse,
+    Send,
+)
+from shinglefold.grouping import Verdict
+from shinglefold.grouping.gate.protocol.member import SimilarDocument
+from shinglefold.rerank import FoldedSearch
+from shinglefold.rerank.engine_calls import Call
+from shinglefold.runtime.sans_io import run
+from shinglefold.settings import Settings
+
+
+def test_a_conflict_is_merged_again_and_alone(site):
+    script = Script(site, 201, 409, 409, 200)
+    body = lines(
+        {"index": {"_id": "2"}}, {"title": "another"}, {"update": {"_id": "1"}}, {"doc": {"body": "text"}}
+    )
+    found = intercept(site, script, "/site/_bulk", body, filter_path="took")
+    assert [next(iter(item.values()))["status"] for item in found.body["items"]] == [201, 200]
+    assert [len(request.body.splitlines()) for request in script.sent] == [4, 2, 2]
+    guards = [json.loads(request.body.splitlines()[-2])["update"]["if_seq_no"] for request in script.sent]
+    assert guards == [1, 2, 3]
+    assert all("filter_path" not in request.parameters for request in script.sent)
+    last = json.loads(script.sent[-1].body.splitlines()[-1])["doc"]
+    (expected,) = site.sign([{"title": "version 3", "body": "text"}])
+    assert last == {"body": "text", "_dedup": expected["_dedup"]}
+
+
+def test_a_conflict_with_the_callers_own_guard_is_the_callers(site):
+    script = Script(site, 409)
+    action = {"update": {"_id": "1", "if_seq_no": 7, "if_primary_term": 1}}
+    found = intercept(site, script, "/site/_bulk", lines(action, {"doc": {"body": "text"}}))
+    assert found.body["items"][0]["update"]["status"] == 409
+    assert json.loads(script.sent[0].body.splitlines()[0]) == action
+
+
+def test_a_gate_decides_in_place_of_the_engine(site):
+    asked = []
+
+    class Gated(Script):
+        gate, failing = "refuse", False
+
+        def __call__(self, request):
+            if isinstance(request, Call) and request.method == "all_mappings":
+                return {"site": with_note(site, gate=self.gate)}
+            if isinstance(request, Admit):
+                asked.append(request)
+                if self.failing:
+                    raise EngineUnavailable("lost")
+                like = SimilarDocument("old", 0.9, Guard(1, 1), similarity=0.95)
+                ids = [one["_id"] for one in request.documents]
+                return [Verdict("refused", ids[0], like=like, reason="it resembles 'old'")] + [
+                    Verdict("accepted", id_) for id_ in ids[1:]
+                ]
+            if isinstance(request, Send) and request.request.path.endswith("_mget"):
+                assert request.request.headers == {"Content-Type": "application/json"}
+                asked.append(json.loads(request.request.body))
+                return RestResponse(404, {"error": "no"})
+            return super().__call__(request)
+
+    headers = {"Content-Type": "application/x-ndjson"}
+    interceptor = Interceptor(site.engine, FoldedSearch, IndexOptions(), Settings())
+
+    def bulk(answer, body, **parameters):
+        return run(interceptor.steps(RestRequest("POST", "/site/_bulk", parameters, headers, body)), answer)
+
+    script = Gated(site, 200)
+    new = lines({"index": {"_id": "1"}}, {"title": "a"}, {"create": {"routing": "r"}}, {"title": "b"})
+    found = bulk(script, new + lines({"delete": {"_id": "1"}})).body
+    refused, stored, deleted = (next(iter(item.values())) for item in found["items"])
+    assert (refused["status"], refused["error"]["like"]) == (
+        409,
+        {"_index": "site", "_id": "old", "resemblance": 0.9, "similarity": 0.95},
+    )
+    assert (stored["status"], stored["_seq_no"], deleted["status"], found["errors"]) == (201, -2, 200, True)
+    admit, versions = asked
+    assert [(one.get("_op_type"), one.get("_routing"), "_dedup" in one) for one in admit.documents] == [
+        (None, None, True),
+        ("create", "r", True),
+    ]
+    assert versions["docs"] == [{"_id": admit.documents[1]["_id"], "_source": False, "routing": "r"}]
+    assert len(script.sent) == 1
+    # What a gate can't keep is refused by name, and nothing is sent.
+    for action, parameters, name in (
+        ({"if_seq_no": 1, "if_primary_term": 1}, {}, "if_seq_no"),
+        ({"pipeline": "p"}, {}, "pipeline"),
+        ({}, {"pipeline": "p"}, "pipeline"),
+        ({}, {"wait_for_active_shards": "2"}, "wait_for_active_shards"),
+    ):
+        with warnings.catch_warnings(action="ignore"):
+            answer = bulk(script, lines({"index": action}, {"title": "a"}), **parameters)
+        (item,) = answer.body["items"]
+        assert (item["index"]["status"], f"[{name}]" in item["index"]["error"]["reason"]) == (400, True)
+    assert len(script.sent) == 1
+    # A gate that fails is told by item once something was stored, else by an error.
+    script = Gated(site, 200)
+    script.failing = True
+    late = bulk(script, lines({"delete": {"_id": "1"}}) + new).body["items"]
+    assert [next(iter(item.values()))["status"] for item in late] == [200, 503, 503]
+    with pytest.raises(EngineUnavailable):
+        bulk(script, new)
+    script.gate, interceptor = "cap", Interceptor(site.engine, FoldedSearch, IndexOptions(), Settings())
+    with pytest.raises(ConfigError, match="later version"):
+        bulk(script, new)
+
+
+AFTER_SCRIPTS = {
+    "renewed": ([200], 1, ""),
+    "renewed after conflicts": ([409, 409, 200], 3, ""),
+    "changed by others all the time": ([409] * 5, 5, "others change it"),
+    "refused": ([400], 1, "no room"),
+    "not sent": (ConnectionError("lost"), 1, "lost"),
+    "not read": (PermissionDenied("not yours"), 0, "not yours"),
+    "deleted": ([404], 1, ""),
+}
+
+
+@pytest.mark.parametrize("name", AFTER_SCRIPTS)
+@pytest.mark.parametrize("in_bulk", [False, True], ids=["single", "bulk"])
+def test_fingerprints_are_renewed_after_scripts_or_the_update_succeeds_with_a_warning(site, name, in_bulk):
+    statuses, tries, why = AFTER_SCRIPTS[name]
+    script = {"script": {"source": "ctx._source.title = 'new'"}}
+    sent = []
+
+    def answer(request):
+        if isinstance(request, Read) and isinstance(statuses, PermissionDenied):
+            raise statuses
+        if not isinstance(request, Send):
+            return Script.__call__(reader, request)
+        asked = request.request
+        if b"script" in asked.body:
+            done = {"_id": "1", "result": "updated", "_seq_no": 5}
+            items = {"took": 1, "items": [{"update": {**done, "status": 200}}]}
+            return RestResponse(200, items if in_bulk else done)
+        sent.append(asked)
+        assert (asked.path, asked.parameters) == ("/_bulk", {"refresh": "true"})
+        if isinstance(statuses, Exception):
+            raise statuses
+        told = {"_id": "1", "status": statuses[len(sent) - 1], "_seq_no": 6}
+        if told["status"] >= 400:
+            told = {**told, "error": {"type": "x", "reason": "no room"}}
+        return RestResponse(200, {"items": [{"update": told}]})
+
+    reader = Script(site)
+    path, body = ("/site/_bulk", lines({"update": {"_id": "1"}}, script)) if in_bulk else (
+        "/site/_update/1", json.dumps(script).encode(),
+    )  # fmt: skip
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = intercept(site, answer, path, body, refresh="true").body
+    if in_bulk:
+        assert found["errors"] is False
+        found = found["items"][0]["update"]
+    assert (found["result"], found["_seq_no"]) == (
+        "updated",
+        6 if statuses in ([200], [409, 409, 200]) else 5,
+    )
+    told = [str(one.message) for one in caught if "fingerprint of" in str(one.message)]
+    assert [why in one for one in told] == ([True] if why else [])
+    assert len(sent) == tries
+    for number, one in enumerate(sent, 1):
+        action, doc = map(json.loads, one.body.splitlines())
+        (expected,) = site.sign([{"title": f"version {number}"}])
+        assert (action["update"]["if_seq_no"], doc["doc"]["_dedup"]) == (number, expected["_dedup"])
+
+
+def test_a_document_that_others_store_meanwhile_is_merged(site):
+    class Late(Script):
+        def __call__(self, request):
+            found = super().__call__(request)
+            return [None] if isinstance(request, Read) and self.version == 1 else found
+
+    script = Late(site, 200, 200)
+    intercept(site, script, "/site/_bulk", lines({"update": {"_id": "1"}}, {"doc": {"body": "text"}}))
+    sent = [json.loads(request.body.splitlines()[-1])["doc"] for request in script.sent]
+    (expected,) = site.sign([{"title": "version 2", "body": "text"}])
+    assert sent == [{"body": "text"}, {"body": "text", "_dedup": expected["_dedup"]}]
+
+
+def test_actions_on_one_document_keep_their_order(site):
+    script = Script(site, 200, 200, 200, 200)
+    update = {"update": {"_id": "1"}}, {"doc": {"body": "text"}}
+    body = lines(*update, {"delete": {"_id": "1"}}, {"index": {"_id": "1"}}, {"title": "new"}, *update)
+    found = intercept(site, script, "/site/_bulk", body)
+    assert [next(iter(item)) for item in found.body["items"]] == ["update", "delete", "index", "update"]
+    # The document is read anew after each request that wrote it.
+    assert [len(request.body.splitlines()) for request in script.sent] == [2, 3, 2]
+
+
+@pytest.mark.parametrize("failure", [RestResponse(429, {"error": "busy"}), ConnectionError("lost")])
+@pytest.mark.parametrize("by_conflict", [True, False])
+def test_what_was_stored_is_told_when_a_later_request_fails(site, failure, by_conflict):
+    """An error would make clients send the whole bulk again, and store its documents twice."""
+
+    class Failing(Script):
+        def __call__(self, request):
+            if isinstance(request, Send) and self.sent:
+                if isinstance(failure, Exception):
+                    raise failure
+                return failure
+            return super().__call__(request)
+
+    update = {"update": {"_id": "1"}}, {"doc": {"body": "text"}}
+    first = lines({"index": {}}, {"title": "new"})
+    body = first + lines(*update) if by_conflict else first + lines(*update, *update)
+    script = Failing(site, 201, 409 if by_conflict else 200)
+    found = intercept(site, script, "/site/_bulk", body)
+    answered = [next(iter(item.values())) for item in found.body["items"]]
+    assert found.status == 200
+    assert found.body["errors"] is True
+    assert answered[0]["status"] == 201
+    assert answered[-1]["status"] in (429, 503)
+    assert answered[-1]["error"]
+
+
+def test_the_routing_of_a_bulk_holds_for_what_is_read(site):
+    routings = []
+
+    class Watched(Script):
+        def __call__(self, request):
+            if isinstance(request, Read):
+                routings.extend(request.routings)
+            return super().__call__(request)
+
+    body = lines(
+        *({"update": {"_id": "1"}}, {"doc": {"body": "text"}}),
+        *({"update": {"_id": "2", "routing": "own"}}, {"doc": {"body": "text"}}),
+    )
+    intercept(site, Watched(site, 200, 200), "/site/_bulk", body, routing="all")
+    assert routings == ["all", "own"]
+
+
+def test_who_may_not_read_documents_updates_them_with_a_warning(site):
+    class Denied(Script):
+        def __call__(self, request):
+            if isinstance(request, Read):
+                raise PermissionDenied("no")
+            return super().__call__(request)
+
+    update = lines({"update": {"_id": "1"}}, {"doc": {"body": "text"}})
+    for path, body in (("/site/_bulk", update), ("/site/_update/1", update.split(b"\n")[1])):
+        script = Denied(site, 200)
+        with pytest.warns(UserWarning, match="may not read"):
+            intercept(site, script, path, body)
+        assert json.loads(script.sent[0].body.splitlines()[-1]) == {"doc": {"body": "text"}}
+
+
+def test_a_write_whose_recipe_cannot_be_read_passes_with_a_warning(site):
+    def denied(request):
+        raise PermissionDenied("no")
+
+    for path, body in (("/site/_doc", b"{}"), ("/site/_bulk", lines({"index": {}}, {}))):
+        with pytest.warns(UserWarning, match="may not be read"):
+            assert intercept(site, denied, path, body) is None
+    with pytest.warns(UserWarning, match="can't be read"):
+        assert intercept(site, denied, "/site/_bulk", b"nonsense") is None
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("text", [b'{"title": "a", "title": "b"}', b'{"title": "a", "n": 1.0e2}'])
+def test_a_signed_document_keeps_its_bytes(site, text):
+    for path, body in (("/site/_doc/1", text), ("/site/_bulk", b'{"index": {"_id": "1"}}\n' + text + b"\n")):
+        sent = []
+        answer = Script(site)
+
+        def noted(request, answer=answer, sent=sent):
+            if isinstance(request, Send):
+                sent.append(request.request.body)
+                return RestResponse(200, {"items": [{"index": {"status": 201}}]})
+            return answer(request)
+
+        intercept(site, noted, path, body)
+        assert text[:-1] + b',"_dedup":{' in sent[0]

@@ -1,0 +1,250 @@
+"""Folded clients on real servers: searches are folded, or answered as by the plain client."""
+
+import json
+from typing import Any
+
+import pytest
+from support.clients import plain
+from support.drop_in import BRIDGE, FIELD, FOLDED, OTHER, TEXT, search
+
+import shinglefold
+from shinglefold import fold, unfold
+
+
+def test_a_folded_client_is_an_instance_of_the_clients_class(kit):
+    assert type(kit.folded) is type(kit.given)
+    assert unfold(kit.folded) is kit.given
+    assert unfold(kit.given) is kit.given
+    assert kit.folded.indices is not kit.given.indices
+    with pytest.raises(shinglefold.ShinglefoldError, match="a client of opensearch-py"):
+        fold("http://localhost:9200")
+
+
+SEARCHES = {
+    "folded": ({"ext": {"dedup": {}}}, True),
+    "options": ({"ext": {"dedup": {"representative": "longest", "members": 1}}}, True),
+    "cursor": ({"ext": {"dedup": {"cursor": True}}}, True),
+    "all counted": ({"ext": {"dedup": {}}, "track_total_hits": True, "from": 1}, True),
+    "no ext": ({}, False),
+    "false": ({"ext": {"dedup": False}}, False),
+    "fold false": ({"ext": {"dedup": {"fold": False}}}, False),
+    "own collapse": ({"collapse": {"field": "host"}}, False),
+}
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_searches_are_those_of_an_open_index_or_the_engines_own(kit, name):
+    more, folds = SEARCHES[name]
+    body = {**BRIDGE, **more}
+    if name == "own collapse":
+        body["collapse"] = {"field": "views"}
+    found = search(kit.client, kit.names.read, body)
+    if folds:
+        expected = plain(kit.sites[kit.names.read].search(body))
+        for page in (found, expected):
+            page["dedup"].pop("cursor", None)
+        assert found == expected
+        assert found["dedup"]["mode"] == "window"
+    else:
+        body.pop("ext", None)
+        assert found == search(kit.plain, kit.names.read, body)
+        assert "dedup" not in found
+
+
+def test_parameters_of_the_address_hold(kit):
+    given = {"preference": "_local", "routing": "a,b"}
+    own = {"_source_includes" if kit.product == "opensearch" else "source_includes": ["title"]}
+    found = search(kit.client, kit.names.read, FOLDED, **given, **own)
+    expected = kit.sites[kit.names.read].search(FOLDED, _source_includes="title", **given)
+    assert found == plain(expected)
+    assert [set(hit["_source"]) for hit in found["hits"]["hits"]] == 3 * [{"title"}]
+
+
+def test_always_folds_what_can_be_folded_and_leaves_the_rest(kit):
+    client = kit.wrapped(fold(kit.given, always=True))
+    names = kit.names
+    assert search(client, names.read, BRIDGE) == plain(kit.sites[names.read].search(BRIDGE))
+    for body in ({**BRIDGE, "ext": {"dedup": False}}, {**BRIDGE, "collapse": {"field": "views"}}):
+        bare = {key: value for key, value in body.items() if key != "ext"}
+        assert search(client, names.read, body) == search(kit.plain, names.read, bare)
+    assert search(client, names.bare, BRIDGE) == search(kit.plain, names.bare, BRIDGE)
+    # An open index takes the folded client, and folds its pages once.
+    if not kit.awaited:
+        with shinglefold.open(fold(kit.given, always=True), names.read) as site:
+            assert plain(site.search(BRIDGE)) == plain(kit.sites[names.read].search(BRIDGE))
+
+
+def test_an_index_says_that_searches_are_folded_unasked(kit, server):
+    client, names = kit.wrapped(fold(kit.given)), kit.names
+    assert "dedup" not in search(client, names.read, BRIDGE)
+    try:
+        shinglefold.setup(server.url, names.read, text=["title", "body"], fold=True)
+        client = kit.wrapped(fold(kit.given))
+        expected = plain(kit.sites[names.read].search(BRIDGE))
+        assert search(client, names.read, BRIDGE) == expected
+        assert search(client, f"{names.read},{names.bare}", BRIDGE)["dedup"]["mode"]
+        for body in ({**BRIDGE, "ext": {"dedup": False}}, {**BRIDGE, "collapse": {"field": "views"}}):
+            bare = {key: value for key, value in body.items() if key != "ext"}
+            assert search(client, names.read, body) == search(kit.plain, names.read, bare)
+        several = f"{names.read},{names.written}"
+        assert search(client, several, BRIDGE) == search(kit.plain, several, BRIDGE)
+        lines = [{"index": names.read}, BRIDGE, {"index": names.written}, BRIDGE]
+        ask = {"body": lines} if kit.product == "opensearch" else {"searches": lines}
+        assert ["dedup" in one for one in plain(client.msearch(**ask))["responses"]] == [True, False]
+    finally:
+        shinglefold.setup(server.url, names.read, text=["title", "body"], fold=False)
+
+
+TEMPLATE = {"query": {"match": {"title": "{{word}}"}}, "size": 3}
+TEMPLATES = {
+    "asked in the request": ({}, {"ext": {"dedup": {}}}, True),
+    "asked in the template": ({"ext": {"dedup": {"members": "{{members}}"}}}, {}, True),
+    "not asked": ({}, {}, False),
+    "refused in the request": ({"ext": {"dedup": {}}}, {"ext": {"dedup": False}}, False),
+    "refused in the template": ({"ext": {"dedup": False}}, {}, False),
+}
+
+
+@pytest.fixture(scope="module")
+def rendered(kit):
+    """Skip where a server has no templates."""
+    try:
+        kit.plain.render_search_template(body={"source": {"size": 1}})
+    except kit.errors.any as error:
+        pytest.skip(f"no templates: {error}")
+
+
+def answer_of(client: Any, index: str, template: dict[str, Any]) -> Any:
+    """The answer to a template, without the status that one engine puts into it."""
+    found = plain(client.search_template(index=index, body=template))
+    return {name: value for name, value in found.items() if name != "status"}
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_templates_are_folded_as_the_searches_in_them(kit, rendered, name):
+    inside, beside, folds = TEMPLATES[name]
+    source = {**TEMPLATE, **inside}
+    if name == "asked in the template":
+        source = json.dumps(source).replace('"{{members}}"', "{{members}}")
+    body = {"source": source, "params": {"word": "мост", "members": 1}, **beside}
+    site, names = kit.sites[kit.names.read], kit.names
+    options = {"members": 1} if name == "asked in the template" else {}
+    expected = plain(site.search({**BRIDGE, "ext": {"dedup": options}}))
+    if not folds:
+        expected = search(kit.plain, names.read, BRIDGE)
+    assert answer_of(kit.client, names.read, body) == expected
+    always = kit.wrapped(fold(kit.given, always=True))
+    if name == "not asked":
+        assert answer_of(always, names.read, body) == plain(site.search(BRIDGE))
+        assert answer_of(always, names.bare, body) == search(kit.plain, names.bare, BRIDGE)
+    lines = [
+        {"index": names.read},
+        body,
+        {"index": names.read},
+        {"source": TEMPLATE, "params": {"word": "мост"}},
+    ]
+    ask = {"body": lines} if kit.product == "opensearch" else {"search_templates": lines}
+    found = plain(kit.client.msearch_template(**ask))["responses"]
+    unfolded = {**search(kit.plain, names.read, BRIDGE), "status": 200}
+    assert found == [{**expected, "status": 200}, unfolded]
+
+
+def test_templates_that_cannot_be_rendered_are_answered_by_the_engine(kit, rendered):
+    names, asked = kit.names, {"ext": {"dedup": {}}}
+    for broken in ({"id": "shinglefold-absent"}, {"source": '{"query": {{#toJson}}', "params": {}}):
+        for more in ({}, asked):
+            with pytest.raises(kit.errors.any) as caught:
+                kit.client.search_template(index=names.read, body={**broken, **more})
+            with pytest.raises(type(caught.value)):
+                kit.plain.search_template(index=names.read, body=broken)
+    lines = [
+        *({"index": names.read}, {"id": "shinglefold-absent", **asked}),
+        *({"index": names.read}, {"source": TEMPLATE, "params": {"word": "мост"}, **asked}),
+        *({"index": names.bare}, {"source": {**TEMPLATE, **asked}, "params": {"word": "мост"}}),
+    ]
+    ask = {"body": lines} if kit.product == "opensearch" else {"search_templates": lines}
+    found = plain(kit.client.msearch_template(**ask))["responses"]
+    assert ["error" in one for one in found] == [True, False, False]
+    assert [one.get("dedup", {}).get("mode") for one in found] == [None, "window", "unfolded"]
+    kit.plain.put_script(id="shinglefold-test", body={"script": {"lang": "mustache", "source": TEMPLATE}})
+    try:
+        body = {"id": "shinglefold-test", "params": {"word": "мост"}, **asked}
+        found = plain(kit.client.search_template(index=names.read, body=body))
+        assert found == plain(kit.sites[names.read].search(FOLDED))
+    finally:
+        kit.plain.delete_script(id="shinglefold-test")
+
+
+def test_what_cannot_be_folded_is_told_or_raised(kit):
+    found = search(kit.client, kit.names.bare, FOLDED)
+    assert found["dedup"]["mode"] == "unfolded"
+    assert "shinglefold" in found["dedup"]["mode_reason"] or "recipe" in found["dedup"]["mode_reason"]
+    strict = kit.wrapped(fold(kit.given, on_trouble="raise"))
+    with pytest.raises(shinglefold.ShinglefoldError, match=r"recipe|fingerprints"):
+        strict.search(index=kit.names.bare, body=FOLDED)
+    with pytest.raises(shinglefold.ShinglefoldError, match="did you mean"):
+        kit.client.search(index=kit.names.read, body={**BRIDGE, "ext": {"dedup": {"memberz": 1}}})
+
+
+def test_errors_are_the_clients_own(kit):
+    for body in (BRIDGE, FOLDED):
+        with pytest.raises(kit.errors.missing):
+            kit.client.search(index="shinglefold-absent", body=body)
+        with pytest.raises(kit.errors.broken):
+            kit.client.search(index=kit.names.read, body={**body, "query": {"nonsense": {}}})
+    with pytest.raises(kit.errors.missing):
+        kit.client.get(index=kit.names.written, id=kit.of("absent"))
+    with pytest.raises(kit.errors.missing):
+        kit.client.update(index=kit.names.written, id=kit.of("absent"), body={"doc": {"title": TEXT}})
+    with pytest.raises(kit.errors.broken):
+        kit.client.index(index=kit.names.written, id=kit.of("odd"), body={"title": TEXT, "views": "many"})
+    with pytest.raises(kit.errors.broken, match="metadata field"):
+        kit.client.index(index=kit.names.written, id=kit.of("odd"), body={"title": TEXT, "_id": "odd"})
+    if kit.product == "opensearch":
+        answer = kit.client.search(index="shinglefold-absent", body=FOLDED, params={"ignore": 404})
+        assert answer["status"] == 404
+    else:
+        answer = kit.wrapped(kit.folded.options(ignore_status=404)).search(
+            index="shinglefold-absent", body=FOLDED
+        )
+        assert answer["status"] == 404
+
+
+def test_several_searches_at_once(kit):
+    names = kit.names
+    lines = [
+        {"index": names.read}, FOLDED,
+        {"index": names.read}, BRIDGE,
+        {"index": names.bare}, BRIDGE,
+        {"index": "shinglefold-absent"}, FOLDED,
+        {"index": names.read}, {**FOLDED, "sort": ["absent"]},
+        {"index": [names.read]}, {**FOLDED, "size": 1},
+    ]  # fmt: skip
+    ask = {"body": lines} if kit.product == "opensearch" else {"searches": lines}
+    found = plain(kit.client.msearch(**ask))["responses"]
+    site = kit.sites[names.read]
+    assert {**plain(site.search(FOLDED)), "status": 200} == found[0]
+    assert {**plain(site.search({**FOLDED, "size": 1})), "status": 200} == found[5]
+    bare = [{key: value for key, value in line.items() if key != "ext"} for line in lines]
+    ask = {"body": bare} if kit.product == "opensearch" else {"searches": bare}
+    assert plain(kit.plain.msearch(**ask))["responses"][1:5] == found[1:5]
+    assert [one.get("status") for one in found] == [200, 200, 200, 404, 400, 200]
+
+
+def test_an_index_without_a_recipe_is_answered_as_by_the_plain_client(kit):
+    def everything(client: Any) -> list[Any]:
+        index = kit.names.bare
+        document = {"title": TEXT, "views": 1, FIELD: {"digest": "x"}}
+        bulk = [{"index": {"_index": index, "_id": "b"}}, document, {"delete": {"_index": index, "_id": "b"}}]
+        ask = {"body": bulk} if kit.product == "opensearch" else {"operations": bulk}
+        return [
+            client.index(index=index, id="a", body=document),
+            client.update(index=index, id="a", body={"doc": {"title": OTHER}}, refresh=True),
+            client.get(index=index, id="a"),
+            client.bulk(**ask),
+            client.search(index=index, body={"query": {"match_all": {}}}),
+            client.count(index=index),
+            client.delete(index=index, id="a"),
+        ]
+
+    assert list(map(plain, everything(kit.client))) == list(map(plain, everything(kit.plain)))
