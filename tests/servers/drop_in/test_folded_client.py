@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from support.clients import plain
-from support.drop_in import BRIDGE, FIELD, FOLDED, OTHER, TEXT, search
+from support.drop_in import BRIDGE, FIELD, FOLDED, MAPPINGS, OTHER, TEXT, search, signed
 
 import shinglefold
 from shinglefold import fold, unfold
@@ -248,3 +248,43 @@ def test_an_index_without_a_recipe_is_answered_as_by_the_plain_client(kit):
         ]
 
     assert list(map(plain, everything(kit.client))) == list(map(plain, everything(kit.plain)))
+
+
+def test_names_with_dates_and_aliases_of_two_recipes(kit, server, new_index):
+    if kit.awaited:
+        return
+    client, dated = kit.client, kit.of(f"{kit.names.written}-dated")
+    name = f"<{dated}-{{now/d}}>"
+    try:
+        with pytest.warns(UserWarning, match="template can't be looked at"):
+            client.index(index=name, id="1", body={"title": TEXT, "body": "", "views": 1})
+        (made,) = kit.engine.all_mappings(f"{dated}-*")
+        shinglefold.setup(server.url, made, text=["title", "body"], languages=[])
+        client = kit.wrapped(fold(kit.given))
+        for id_ in ("1", "2"):
+            client.index(index=name, id=id_, body={"title": TEXT}, refresh=True)
+            client.update(index=name, id=id_, body={"doc": {"title": OTHER}}, refresh=True)
+            assert dict(kit.engine.get(made, id_)["_source"]) == signed(kit, {"title": OTHER})
+        assert search(client, name, FOLDED | {"query": {"match_all": {}}})["dedup"]["folded"] == 1
+    finally:
+        for one in kit.engine.all_mappings(f"{dated}-*"):
+            kit.engine.delete_index(one)
+    old, new = new_index(MAPPINGS), new_index(MAPPINGS)
+    alias = f"{new}-alias"
+    shinglefold.setup(server.url, old, text=["title"], languages=[], preset="classic")
+    shinglefold.setup(server.url, new, text=["title", "body"], languages=[])
+    kit.plain.indices.put_alias(index=old, name=alias)
+    kit.plain.indices.put_alias(index=new, name=alias, body={"is_write_index": True})
+    document = {"title": "Brücke", "body": TEXT}
+    client.index(index=alias, id="1", body=document)
+    bulk = [{"index": {"_index": alias, "_id": "2"}}, document, {"update": {"_index": alias, "_id": "1"}}]
+    bulk += [{"doc": {"body": OTHER}}]
+    ask = {"body": bulk} if kit.product == "opensearch" else {"operations": bulk}
+    assert not client.bulk(**ask, refresh=True)["errors"]
+    assert dict(kit.engine.get(new, "2")["_source"]) == signed(kit, document)
+    assert dict(kit.engine.get(new, "1")["_source"]) == signed(kit, {"title": "Brücke", "body": OTHER})
+    client.index(index=old, id="3", body=document, refresh=True)
+    page = search(client, alias, {**FOLDED, "query": {"match_all": {}}})
+    assert page["hits"]["total"]["value"] == 3
+    # It is folded by one of the schemes, and tells how many documents are of the other one.
+    assert sorted(page["dedup"]["other_schemes"].values()) in ([1], [2])
