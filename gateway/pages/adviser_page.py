@@ -3,7 +3,7 @@
 from typing import Any
 
 from shinglefold.errors import ConfigError, chain, suggest
-from shinglefold.gateway.pages.parameters import Parameters
+from shinglefold.gateway.pages.parameters import PageParameters
 from shinglefold.gateway.pages.shared import Shared
 from shinglefold.sketch import (
     Advice,
@@ -19,7 +19,7 @@ _STEPS = 50
 _MOST_DOCUMENTS = 10**12
 
 
-def adviser_json(shared: Shared, given: Parameters) -> dict[str, Any]:
+def adviser_json(shared: Shared, given: PageParameters) -> dict[str, Any]:
     """Return the preset that meets requirements, and how probably it and the index find pairs.
 
     Raises:

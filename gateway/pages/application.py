@@ -20,9 +20,9 @@ from starlette.routing import Route
 from shinglefold.api import FoldedIndex
 from shinglefold.errors import ConfigError, EngineError, IndexMissing, InputError, ShinglefoldError
 from shinglefold.gateway.pages import adviser_page, compare_page, groups_page, recipe_page, search_page
-from shinglefold.gateway.pages.guard import LOOPBACK, Guard
+from shinglefold.gateway.pages.guard import LOOPBACK, PageGuard
 from shinglefold.gateway.pages.messages import LANGUAGES, Messages, chosen_language
-from shinglefold.gateway.pages.parameters import Parameters, address
+from shinglefold.gateway.pages.parameters import PageParameters, address
 from shinglefold.gateway.pages.shared import Shared, without_backquotes
 
 _LOGGER = logging.getLogger(__name__)
@@ -38,12 +38,12 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Page:
+class _Shown:
     """A page: its name, the parameters that it has, and what makes its JSON."""
 
     name: str
     parameters: tuple[str, ...]
-    make: Callable[[Shared, Parameters], dict[str, Any]]
+    make: Callable[[Shared, PageParameters], dict[str, Any]]
 
     @property
     def path(self) -> str:
@@ -51,11 +51,11 @@ class _Page:
 
 
 _PAGES = (
-    _Page("search", search_page.PARAMETERS, search_page.search_json),
-    _Page("groups", groups_page.PARAMETERS, groups_page.groups_json),
-    _Page("compare", compare_page.PARAMETERS, compare_page.compare_json),
-    _Page("adviser", adviser_page.PARAMETERS, adviser_page.adviser_json),
-    _Page("recipe", recipe_page.PARAMETERS, recipe_page.recipe_json),
+    _Shown("search", search_page.PARAMETERS, search_page.search_json),
+    _Shown("groups", groups_page.PARAMETERS, groups_page.groups_json),
+    _Shown("compare", compare_page.PARAMETERS, compare_page.compare_json),
+    _Shown("adviser", adviser_page.PARAMETERS, adviser_page.adviser_json),
+    _Shown("recipe", recipe_page.PARAMETERS, recipe_page.recipe_json),
 )
 
 
@@ -79,7 +79,7 @@ def pages_app(
     routes = [Route(page.path, partial(site.answer, page), methods=["GET"]) for page in _PAGES]
     return Starlette(
         routes=[*routes, Route("/static/{name}", site.static_file, methods=["GET"])],
-        middleware=[Middleware(Guard, hosts=hosts, token=token)],
+        middleware=[Middleware(PageGuard, hosts=hosts, token=token)],
         exception_handlers={HTTPException: site.not_found},
     )
 
@@ -108,10 +108,10 @@ class _Site:
         )
 
     # Starlette calls it in a thread, because it is no coroutine.
-    def answer(self, page: _Page, request: Request) -> Response:
+    def answer(self, page: _Shown, request: Request) -> Response:
         """Answer a request for a page."""
         try:
-            given = Parameters(request.query_params, page.parameters)
+            given = PageParameters(request.query_params, page.parameters)
             made = {"index": self._shared.index.name, **page.make(self._shared, given)}
             return self._written(request, page.name, made)
         except ShinglefoldError as error:

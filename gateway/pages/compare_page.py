@@ -7,7 +7,7 @@ from typing import Any
 from shinglefold.api import FoldedIndex
 from shinglefold.errors import ConfigError
 from shinglefold.gateway.pages.documents import document_json
-from shinglefold.gateway.pages.parameters import Parameters
+from shinglefold.gateway.pages.parameters import PageParameters
 from shinglefold.gateway.pages.shared import Shared
 from shinglefold.ingest.never_differ import NeverDiffer
 from shinglefold.offline.compare_texts import Comparison, compare_texts
@@ -37,7 +37,7 @@ class MarkedRange:
     begins: bool
 
 
-def compare_json(shared: Shared, given: Parameters) -> dict[str, Any]:
+def compare_json(shared: Shared, given: PageParameters) -> dict[str, Any]:
     """Return what two documents, or two texts, have in common; ``answer`` is None if none are given.
 
     Raises:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from shinglefold.gateway.pages.parameters import Parameters
+from shinglefold.gateway.pages.parameters import PageParameters
 from shinglefold.gateway.pages.shared import Shared
 from shinglefold.grouping.report import GroupReport, ReportFields, make_report
 from shinglefold.rerank.index_fields import check_fields
@@ -11,7 +11,7 @@ PARAMETERS = ("host_field", "date_field", "title_field", "most")
 _MOST, _LIMIT = 10, 100
 
 
-def groups_json(shared: Shared, given: Parameters) -> dict[str, Any]:
+def groups_json(shared: Shared, given: PageParameters) -> dict[str, Any]:
     """Return a report of the groups.
 
     Raises:

@@ -34,7 +34,7 @@ class _Refusal(NamedTuple):
     header: tuple[str, str] | None = None
 
 
-class Guard:
+class PageGuard:
     """Checks requests before an application sees them, and adds headers to its answers.
 
     Args:

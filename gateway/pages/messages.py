@@ -45,7 +45,9 @@ class Messages:
 @cache
 def catalogue() -> Mapping[str, Mapping[str, str]]:
     """Return all messages: by key, and then by language."""
-    found = tomllib.loads(files("shinglefold.gateway.pages").joinpath("templates", "messages.toml").read_text("utf-8"))
+    found = tomllib.loads(
+        files("shinglefold.gateway.pages").joinpath("templates", "messages.toml").read_text("utf-8")
+    )
     return {f"{page}.{name}": texts for page, messages in found.items() for name, texts in messages.items()}
 
 

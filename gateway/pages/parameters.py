@@ -6,13 +6,13 @@ from urllib.parse import urlencode
 
 from shinglefold.errors import ConfigError, shorten
 
-#: Parameters of every page.
+#: PageParameters of every page.
 COMMON = ("lang", "format")
 #: The most characters of a parameter that names something; texts may be longer.
 _LONGEST = 2_000
 
 
-class Parameters:
+class PageParameters:
     """The parameters of one request.
 
     Args:

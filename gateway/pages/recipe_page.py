@@ -4,7 +4,7 @@ from typing import Any
 
 from shinglefold.api import FoldedIndex
 from shinglefold.errors import chain, suggest
-from shinglefold.gateway.pages.parameters import Parameters
+from shinglefold.gateway.pages.parameters import PageParameters
 from shinglefold.gateway.pages.shared import Shared
 from shinglefold.maintenance import Diagnosis, IndexStatistics, statistics
 
@@ -13,7 +13,7 @@ PARAMETERS = ("examine",)
 _BACKFILLED = ("unsigned", "other_scheme", "stale", "damaged", "unsealed")
 
 
-def recipe_json(shared: Shared, given: Parameters) -> dict[str, Any]:
+def recipe_json(shared: Shared, given: PageParameters) -> dict[str, Any]:
     """Return the recipe and the statistics of an index, and a diagnosis if ``examine`` is set.
 
     Cost: some counts; with ``examine`` a scan of all documents, whose texts are read, at most once a minute.

@@ -6,7 +6,7 @@ from typing import Any
 from shinglefold.api import FoldedIndex
 from shinglefold.api.text_query import default_fields, search_body
 from shinglefold.gateway.pages.documents import FOUND, document_json, passage_pieces, snippet
-from shinglefold.gateway.pages.parameters import Parameters
+from shinglefold.gateway.pages.parameters import PageParameters
 from shinglefold.gateway.pages.shared import Shared
 from shinglefold.rerank import duplicates, matched_passages
 from shinglefold.rerank.hits import identity
@@ -22,7 +22,7 @@ _MEMBERS, _PASSAGES, _LEAST = 5, 2, 10
 Hit = Mapping[str, Any]
 
 
-def search_json(shared: Shared, given: Parameters) -> dict[str, Any]:
+def search_json(shared: Shared, given: PageParameters) -> dict[str, Any]:
     """Return a search before and after folding; ``answer`` is None without words to search for.
 
     Raises:

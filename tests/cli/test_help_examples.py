@@ -7,6 +7,7 @@ import json
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -76,14 +77,16 @@ def folder(tmp_path_factory, examples_file) -> Path:
 
 
 def _served(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a gateway at a free port until it listens, and end it."""
+    """Run a gateway or pages at a free port until it listens, and end it."""
     pytest.importorskip("uvicorn")
     authority = trustme.CA()
     authority.cert_pem.write_to_path(folder / "ca.pem")
     authority.issue_cert("localhost").private_key_and_cert_chain_pem.write_to_path(folder / "tls.pem")
-    words = [word for word in words if word not in ("--listen", "0.0.0.0:9201")]
+    # No browser is opened.
+    words = [word for word in words if word not in ("--listen", "0.0.0.0:9201", "--open")]
     program = Path(sys.executable).with_name("shinglefold")
-    command = [str(program), *words[1:], "--listen", "127.0.0.1:0", "--workers", "1"]
+    place = ["--port", "0"] if words[1] == "serve" else ["--listen", "127.0.0.1:0", "--workers", "1"]
+    command = [str(program), *words[1:], *place]
     with subprocess.Popen(
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -91,13 +94,15 @@ def _served(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
         first = process.stdout.readline()
         process.terminate()
         out, err = process.communicate(timeout=30)
-    return subprocess.CompletedProcess(command, process.returncode, first + out, err)
+    # Pages have nothing to end, so that a signal ends them as it ends other commands.
+    code = 0 if process.returncode == 128 + signal.SIGTERM else process.returncode
+    return subprocess.CompletedProcess(command, code, first + out, err)
 
 
 def _ran(line: str, folder: Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
     """Run a line: in a shell where it needs one, else in this process, which is long since started."""
     words = shlex.split(line)
-    if words[:2] == ["shinglefold", "gateway"]:
+    if words[:2] in (["shinglefold", "gateway"], ["shinglefold", "serve"]):
         return _served(words, folder)
     if words[0] != "shinglefold" or {"|", ">", "&&"} & set(words):
         return _typed(line, folder, stdin)

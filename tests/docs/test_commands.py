@@ -13,7 +13,7 @@ from shinglefold.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Only servers have templates and slices; what is between brackets, or left out, is no command yet.
-_ELSEWHERE = ("gateway --upstream", "--pattern", "--slice", "…", "[")
+_ELSEWHERE = ("gateway --upstream", "serve ", "--pattern", "--slice", "…", "[")
 _LINE = re.compile(r"^ *(?:\$ )?(shinglefold .+)$", re.MULTILINE)
 #: How many commands each page has at least; the tutorial's have a test of their own.
 PAGES = {

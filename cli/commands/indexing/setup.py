@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import click
 
@@ -27,7 +27,6 @@ from shinglefold.cli.options.definitions import (
 )
 from shinglefold.cli.session.maintenance import requests_per_second_option
 from shinglefold.errors import IndexMissing
-from shinglefold.model.recipe import GateNote
 
 if TYPE_CHECKING:
     from shinglefold.cli.framework.next_commands import Hints
@@ -111,7 +110,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--gate",
-    type=click.Choice(get_args(GateNote)),
+    type=click.Choice(["refuse", "none"]),
     help="What folded clients do with new documents that resemble stored ones: refuse them, or store them "
     "(none); by default unchanged.",
 )

@@ -26,7 +26,7 @@ _SOON = 0.5
     examples="""
     shinglefold serve pages
     shinglefold serve pages --open
-    shinglefold serve news --engine https://search.example.org:9200 --port 9000
+    shinglefold serve articles --port 9000
     """
 )
 @click.argument("index", metavar="INDEX")
