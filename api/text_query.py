@@ -1,15 +1,16 @@
 """The search request for words that somebody typed: which fields it searches, and what it highlights."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from shinglefold.model.recipe import Recipe
+if TYPE_CHECKING:
+    from shinglefold.model.recipe import Recipe
 
 #: The highlighted fragment of a long field.
 _FRAGMENT = {"number_of_fragments": 1, "fragment_size": 120, "no_match_size": 120}
 
 
-def default_fields(recipe: Recipe) -> tuple[str, ...]:
+def default_fields(recipe: "Recipe") -> tuple[str, ...]:
     """Return the fields to search by default: those with fingerprints, the title with double weight."""
     return tuple(f"{name}^2" if name == "title" else name for name in recipe.fields)
 

@@ -16,6 +16,7 @@ _NOISE = tuple(
         (r'((?:"_id" ?: ?"|_id: "|_doc/))[\w\-]{20}(?![\w\-])', "made"),
         (r"(\[(?:INDEX[\w\-]*/)?)[\w\-]{22}\b", "uuid"),
         (r"((?:context found for id|has seqNo) \[)\d+", "0"),
+        (r"(caller-)[0-9a-f]{32}", "x"),
         (r'("stack_trace" ?: ?")(?:[^"\\]|\\.)*', "x"),
     )
 )
