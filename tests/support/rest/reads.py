@@ -197,6 +197,7 @@ OPERATIONS: Mapping[str, Row] = {
     "analyze, wrong": post("/_analyze", {"analyzer": "nonsense", "text": "a"}),
     "resolve": get("/_resolve/index/INDEX"),
     "tasks": get("/_tasks/absent:1"),
+    # One that was never made is not asked for: Elasticsearch 8.19 runs out of memory reading it, and ends.
     "scroll": (
         post("/INDEX/_search?scroll=1m", ALL),
         ("SCROLL", "_scroll_id"),
@@ -205,7 +206,6 @@ OPERATIONS: Mapping[str, Row] = {
         Request("DELETE", "/_search/scroll", {"scroll_id": ["SCROLL"]}),
         post("/_search/scroll", {"scroll": "1m", "scroll_id": "SCROLL"}),
     ),
-    "scroll of nonsense": post("/_search/scroll", {"scroll": "1m", "scroll_id": "nonsense"}),
     "point in time, OpenSearch": (
         post("/INDEX/_search/point_in_time?keep_alive=1m"),
         ("PIT", "pit_id"),
@@ -218,7 +218,6 @@ OPERATIONS: Mapping[str, Row] = {
         post("/_search", {**ALL, "pit": {"id": "PIT", "keep_alive": "1m"}}),
         Request("DELETE", "/_pit", {"id": "PIT"}),
     ),
-    "point in time of nonsense": post("/_search", {"pit": {"id": "nonsense"}}),
     "search_after": (
         post("/INDEX/_search", ALL),
         post("/INDEX/_search", {**ALL, "search_after": [1]}),
