@@ -1,7 +1,6 @@
 """Checks of every request to the pages, and the headers of every answer, which restrict browsers."""
 
 import base64
-import binascii
 import hmac
 from collections.abc import Collection
 from http import HTTPStatus
@@ -101,6 +100,6 @@ def _has_token(authorization: str, token: str) -> bool:
         return False
     try:
         password = base64.b64decode(given, validate=True).partition(b":")[2]
-    except binascii.Error:
+    except ValueError:  # binascii.Error, or characters beyond ASCII
         return False
     return hmac.compare_digest(password, token.encode())

@@ -54,7 +54,7 @@ class PageParameters:
         if not given:
             return default
         # int() also reads digits of other scripts, and underscores.
-        if not (given.isascii() and given.isdigit() and low <= int(given[:12]) <= high):
+        if not (given.isascii() and given.isdigit() and len(given) <= 18 and low <= int(given) <= high):
             raise ConfigError(f"{name}={shorten(given)}: expected a whole number from {low:,} to {high:,}")
         return int(given)
 

@@ -1,6 +1,7 @@
 """Pages that our plugin folds inside OpenSearch, in the shape of pages folded by window."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from time import monotonic
 from typing import Any
 
@@ -51,15 +52,17 @@ class ServerFolding:
         """
         reasons = list(self._obstacles(index, body, options, facts, sealed=sealed))
         if not reasons:
-            request = {**body, "ext": {**body.get("ext", {}), KEY: options_of(options)}}
+            request = {**body, "ext": {**body.get("ext", {}), KEY: options_of(_decided(options, facts))}}
             try:
                 answer: JSON = yield Call("search", (index, request))
             except UnsupportedQuery as error:
                 reasons = [self._reason(error)]
             else:
                 told = answer.get(KEY, {})
-                if told.get("mode") == "server":
+                if told.get("mode") == "server" and told.get("scheme") == facts.scheme.id:
                     return answer
+                if told.get("mode") == "server":
+                    told = {"mode_reason": f"the plugin folded by the scheme {told.get('scheme')}"}
                 reasons = [str(told.get("mode_reason", "the cluster did not fold the page"))]
         if options.mode == "server":
             raise ConfigError(
@@ -102,6 +105,15 @@ class ServerFolding:
             raise error
         self._absent = monotonic()
         return _ABSENT
+
+
+def _decided(options: FoldOptions, facts: IndexFacts) -> FoldOptions:
+    """Return options with the thresholds of the search's scheme: its id says nothing of them."""
+    usual = facts.scheme.decision
+    least = usual.min_resemblance if options.min_resemblance is None else options.min_resemblance
+    shared = (0 if least > 0 else usual.min_shared) if options.min_shared is None else options.min_shared
+    ratio = usual.min_length_ratio if options.min_length_ratio is None else options.min_length_ratio
+    return replace(options, min_resemblance=least, min_shared=shared, min_length_ratio=ratio)
 
 
 def options_of(options: FoldOptions) -> JSON:

@@ -296,6 +296,13 @@ WRONG = {
     "an unknown page": ("/nothing", {}, 404, "there is no page /nothing"),
     "an unknown parameter": ("/", {"query": "x"}, 400, "unknown parameter of this page 'query'"),
     "a bad number": ("/", {"q": "x", "size": "many"}, 400, "size=many: expected a whole number from 1 to 50"),
+    "a long number": (
+        "/",
+        {"q": "x", "size": "000000000001000"},
+        400,
+        "expected a whole number from 1 to 50",
+    ),
+    "too many documents": ("/adviser", {"documents": "1" * 400}, 400, "expected a whole number from 2"),
     "a bad share": ("/", {"q": "x", "min_resemblance": "nan"}, 400, "expected a number between 0 and 1"),
     "a bad policy": ("/", {"q": "x", "representative": "newst:date"}, 400, "newst"),
     "a bad scope": ("/", {"q": "x", "scope": "hosst"}, 400, "hosst"),
@@ -364,6 +371,7 @@ def test_who_is_let_in(site):
         for given in (
             "",
             "Basic !",
+            "Basic é",
             "Basic eA==",
             "Bearer sésame",
             f"Basic {base64.b64encode(b'me:other').decode()}",
