@@ -195,7 +195,12 @@ def whole_number(value: Any) -> int:  # noqa: ANN401 - a parameter
 
 def warn_stale(index: str, id_: str | None, why: str) -> None:
     """Warn that a document was updated, and its fingerprint was not."""
-    warn(
+    warn(stale(index, id_, why))
+
+
+def stale(index: str, id_: str | None, why: str) -> str:
+    """Return the warning that a document was updated, and its fingerprint was not."""
+    return (
         f"the fingerprint of {id_!r} in {index!r} is that of its text before: {why}. "
         f"Run `shinglefold backfill {index}`"
     )

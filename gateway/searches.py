@@ -279,6 +279,9 @@ class FoldedSearches:
         if not isinstance(body, Mapping):
             return None
         ext = body.get("ext")
+        if ext and not isinstance(ext, Mapping):
+            # The engine refuses it in its own words.
+            return None
         if isinstance(ext, Mapping) and "dedup" in ext:
             given = ext["dedup"]
             return not (given is False or (isinstance(given, Mapping) and given.get("fold") is False))
@@ -398,10 +401,11 @@ class _Unfolded(Exception):
 
 def _without_options(body: JSON) -> JSON:
     """Return a body without ``ext.dedup``, and nothing else changed."""
-    if not isinstance(body, Mapping) or "dedup" not in (body.get("ext") or {}):
+    given = body.get("ext") if isinstance(body, Mapping) else None
+    if not isinstance(given, Mapping) or "dedup" not in given:
         return body
     rest = {name: value for name, value in body.items() if name != "ext"}
-    ext = {name: value for name, value in body["ext"].items() if name != "dedup"}
+    ext = {name: value for name, value in given.items() if name != "dedup"}
     return {**rest, "ext": ext} if ext else rest
 
 

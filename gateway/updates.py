@@ -12,9 +12,11 @@ from shinglefold.gateway.rest import (
     RestRequest,
     Steps,
     Work,
+    log,
     path_of,
     read_documents,
     send,
+    stale,
     warn,
     warn_stale,
     write_value,
@@ -122,6 +124,11 @@ def sign_again(
             waiting = yield from _sign_once(index, documents, request, waiting, answers)
     except Exception as error:
         why = str(error)
+    except BaseException:
+        # The caller left, or the program ends: only the log can tell.
+        for place in waiting:
+            log.warning("%s", stale(index.name, documents[place][0], "the caller left"))
+        raise
     for place in waiting:
         warn_stale(index.name, documents[place][0], why)
     return answers

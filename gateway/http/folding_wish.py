@@ -23,7 +23,10 @@ def _changed(body: Any, fold: bool | None) -> Any:  # noqa: ANN401 - JSON
     if not isinstance(body, Mapping):
         return body
     ext = body.get("ext")
-    others = {name: value for name, value in (ext or {}).items() if name != "dedup"} if ext else {}
+    if ext and not isinstance(ext, Mapping):
+        # The engine refuses it in its own words.
+        return body
+    others = {name: value for name, value in (ext or {}).items() if name != "dedup"}
     wished = others if fold is None else {**others, "dedup": fold}
     rest = {name: value for name, value in body.items() if name != "ext"}
     return {**rest, "ext": wished} if wished else rest

@@ -220,8 +220,14 @@ class Interception:
             if inline:
                 ended, value = _advance(steps, answer, error)
             else:
-                with self._metrics.stage("fold" if not writes else "parse"):
-                    ended, value = await _in_thread(executor, partial(_advance, steps, answer, error))
+                try:
+                    with self._metrics.stage("fold" if not writes else "parse"):
+                        ended, value = await _in_thread(executor, partial(_advance, steps, answer, error))
+                except asyncio.CancelledError as gone:
+                    # The steps close what they opened, such as a point in time.
+                    if steps.gi_running:
+                        raise
+                    ended, value = _advance(steps, None, gone)
             if ended:
                 return value
             # What is read next may be long.

@@ -286,3 +286,17 @@ def test_a_signed_document_keeps_its_bytes(site, text):
 
         intercept(site, noted, path, body)
         assert text[:-1] + b',"_dedup":{' in sent[0]
+
+
+def test_a_caller_who_leaves_while_a_fingerprint_is_renewed_is_logged(site, caplog):
+    def leaves(request):
+        if isinstance(request, Read):
+            raise KeyboardInterrupt
+        if isinstance(request, Send):
+            return RestResponse(200, {"_id": "7", "result": "updated"})
+        return Script(site)(request)
+
+    with pytest.raises(KeyboardInterrupt):
+        intercept(site, leaves, "/site/_update/7", lines({"script": {"source": "x"}}))
+
+    assert "the fingerprint of '7' in 'site' is that of its text before" in caplog.text
