@@ -65,6 +65,12 @@ def test_the_wheel_carries_every_source_under_its_package_name(wheel):
         for path in (ROOT / folder).iterdir()
         if path.is_file() and path.suffix in CARRIED
     }
+    pages = ROOT / "gateway" / "pages"
+    expected |= {
+        f"shinglefold/gateway/pages/{path.relative_to(pages).as_posix()}"
+        for folder in ("templates", "static")
+        for path in (pages / folder).iterdir()
+    }
     assert carried_names(wheel) == expected
 
 
