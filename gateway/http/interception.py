@@ -2,6 +2,7 @@
 
 import asyncio
 import contextvars
+import inspect
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -225,7 +226,7 @@ class Interception:
                         ended, value = await _in_thread(executor, partial(_advance, steps, answer, error))
                 except asyncio.CancelledError as gone:
                     # The steps close what they opened, such as a point in time.
-                    if steps.gi_running:
+                    if inspect.getgeneratorstate(steps) == inspect.GEN_RUNNING:
                         raise
                     ended, value = _advance(steps, None, gone)
             if ended:
