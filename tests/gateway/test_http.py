@@ -40,7 +40,7 @@ def setting(tmp_path_factory):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         down = taken.getsockname()[1]
     upstream = RawUpstream()
-    options = ("--read-timeout", "1.5", "--connect-timeout", "1", "--max-body", "1", "--workers", "1")
+    options = ("--read-timeout", "3", "--connect-timeout", "1", "--max-body", "1", "--workers", "1")
     with running_gateway(
         folder / "log", f"http://127.0.0.1:{down}", upstream.url, options=options
     ) as gateway:
@@ -221,25 +221,28 @@ def test_an_upstream_that_fails_is_told_in_the_engines_shape(setting):
     setting.upstream.answers["/slow/_stats"] = stalls
     begin = time.monotonic()
     assert len(parts(exchange(setting.port, request("GET", "/slow/_stats")))[2]) < 100
-    assert time.monotonic() - begin < 8
+    assert time.monotonic() - begin < 30
 
 
 def test_a_caller_who_leaves_ends_the_request_upstream(setting):
-    left = threading.Event()
+    came, left = threading.Event(), threading.Event()
 
     async def waits(connection):
+        came.set()
         await connection.reader.read()
         left.set()
         return False
 
     for method, path in (("GET", "/idx/_long"), ("POST", "/idx/_search"), ("POST", "/_bulk")):
+        came.clear()
         left.clear()
         setting.upstream.answers |= {path: waits, "/idx/_mapping": waits, "/idx/_mappings": waits}
         body = b'{"ext":{"dedup":{}}}' if "search" in path else b'{"index":{"_index":"idx"}}\n{}\n'
         with socket.create_connection(("127.0.0.1", setting.port)) as own:
             own.sendall(request(method, path, b"" if method == "GET" else body, JSON))
-            time.sleep(0.2)
-        assert left.wait(1.2), path
+            assert came.wait(30), path
+        # Sooner than by the limit of the gateway.
+        assert left.wait(2.5), path
 
 
 def test_a_slow_reader_holds_the_upstream_back(setting):
