@@ -13,7 +13,7 @@ from shinglefold.model.recipe import Recipe
 from shinglefold.registry import make_scheme
 
 #: The commands whose argument is an index; each other command that works on one has ``--index``.
-_ABOUT_INDICES = ("setup", "backfill", "regroup", "report", "doctor", "stats", "delete")
+_ABOUT_INDICES = ("setup", "backfill", "regroup", "report", "doctor", "stats", "delete", "serve")
 
 
 def test_every_hint_has_the_options_in_force(run):

@@ -161,7 +161,7 @@ def test_a_missing_command_is_told_in_a_line(run, command):
 
 def test_a_guess_ends_with_one_mark(run):
     assert (
-        run("serch").err == "error: No such command 'serch'. Did you mean 'search'? See: shinglefold --help\n"
+        run("doctr").err == "error: No such command 'doctr'. Did you mean 'doctor'? See: shinglefold --help\n"
     )
 
 

@@ -63,10 +63,10 @@ def serve(
     admin_token: str,
     open_it: bool,
 ) -> int:
-    """Show an INDEX in a browser: searches before and after folding, and why hits fold.
+    """Show in a browser what folds in an INDEX, and why.
 
-    Listens on this machine only, until it is interrupted. Browsers never reach the engine, and no page
-    changes anything.
+    Searches stand there before and after folding. Listens on this machine only, until it is interrupted.
+    Browsers never reach the engine, and no page changes anything.
     """
     try:
         import jinja2  # noqa: F401

@@ -93,7 +93,7 @@ def gateway(
     workers: int | None,
     admin_token: str | None,
 ) -> int:
-    """Serve a cluster's REST API, with folded searches and signed writes.
+    """Fold searches and sign writes in front of a cluster.
 
     Clients in any language use this address instead of the cluster's, with their own credentials. Searches
     with ext.dedup are folded, writes to indices that were set up get fingerprints, all else is forwarded
