@@ -55,9 +55,9 @@ class Interceptor:
     def steps(self, request: RestRequest) -> Steps[RestResponse | None] | None:
         """Return the steps that answer a request; None if it passes.
 
-        The steps yield ``Call``, ``Read`` and ``Tiebreaker`` (to an engine), ``Send`` (a request to forward)
-        and ``Work``. They return the response, or None if the request passes unchanged. Errors of the engine
-        are raised at the ``yield``.
+        The steps yield ``Call``, ``Read`` and ``Tiebreaker`` (to an engine), ``Send`` (a request to forward),
+        ``Admit`` (to the gate of an index) and ``Work``. They return the response, or None if the request
+        passes unchanged. Errors of the engine are raised at the ``yield``.
         """
         operation = operation_of(request.method, request.path)
         return None if operation is None else self._handlers[operation.name](operation, request)

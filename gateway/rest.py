@@ -16,7 +16,7 @@ from shinglefold.engines.http.responses import read_json
 from shinglefold.errors import IndexMissing
 
 Result = TypeVar("Result")
-#: Yields ``Call``, ``Read``, ``Send``, ``Work``, ``Tiebreaker``; is sent their answers; returns the result.
+#: Yields ``Call``, ``Read``, ``Send``, ``Admit``, ``Work``, ``Tiebreaker``; is sent their answers.
 Steps = Generator[Any, Any, Result]
 log = logging.getLogger("shinglefold.gateway")
 _collected: ContextVar[list[str] | None] = ContextVar("shinglefold_warnings", default=None)

@@ -17,7 +17,7 @@ def groups_json(shared: Shared, given: PageParameters) -> dict[str, Any]:
     Raises:
         ConfigError: the index has no group numbers, or no such field.
 
-    Cost: a scan of all documents that reads a few fields, at most once a minute.
+    Cost: a scan of all documents that reads a few fields; kept for a minute for the same parameters.
     """
     index, usual = shared.index, ReportFields()
     names = ReportFields(

@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from shinglefold.errors import ConfigError, shorten
 
-#: PageParameters of every page.
+#: Parameters of every page.
 COMMON = ("lang", "format")
 #: The most characters of a parameter that names something; texts may be longer.
 _LONGEST = 2_000
