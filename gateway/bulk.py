@@ -15,22 +15,30 @@ from shinglefold.gateway.rest import (
     RestResponse,
     Steps,
     Work,
+    as_text,
     ends_with_newline,
     failure,
+    read_actions,
     read_documents,
-    read_lines,
     read_value,
     send,
+    status_of,
     warn,
     warn_stale,
     whole_number,
     write_value,
 )
-from shinglefold.gateway.updates import ROUNDS, WRITTEN, UpdateRequest, sign_again, with_version
-from shinglefold.gateway.writes import DROPPED, check_pipeline, inserted, source_of
+from shinglefold.gateway.updates import (
+    ROUNDS,
+    WRITTEN,
+    UpdateRequest,
+    log_unrenewed,
+    sign_again,
+    with_version,
+)
+from shinglefold.gateway.writes import DROPPED, check_pipeline, inserted, source_of, warn_unread
 from shinglefold.ingest.pipeline.pipeline import Outcome
 
-_VERBS = ("index", "create", "update", "delete")
 _CONFLICT, _DONE = 409, 200
 
 
@@ -71,8 +79,7 @@ class BulkItem:
     @property
     def id(self) -> str | None:
         """The id of the document, if the request names one."""
-        given = self.metadata.get("_id")
-        return None if given is None else str(given)
+        return as_text(self.metadata.get("_id"))
 
     def reply(self, status: int, body: JSON) -> None:
         """Answer in the engine's shape, without sending the action."""
@@ -163,12 +170,13 @@ class SignedBulks:
                 segments.append(_Segment(item.gate))
             segments[-1].add(item)
         answers: list[RestResponse] = []
-        for segment in segments:
-            deliver = self._send if segment.gate is None else self._admit
-            answers.append((yield from deliver(request, segment.items, begun=bool(answers))))
-            if answers[0].failed:
-                return answers[0]
-        yield from _sign_again(request, [item for item in items if item.script])
+        with log_unrenewed((item.name, item.id) for item in items if _ran_script(item)):
+            for segment in segments:
+                deliver = self._send if segment.gate is None else self._admit
+                answers.append((yield from deliver(request, segment.items, begun=bool(answers))))
+                if answers[0].failed:
+                    return answers[0]
+        yield from _sign_again(request, list(filter(_ran_script, items)))
         bodies = [answer.body for answer in answers if not answer.failed]
         body = {
             **bodies[0],
@@ -264,7 +272,8 @@ class SignedBulks:
         sent = [item for item in items if item.answer is None]
         if not sent:
             return RestResponse(200, {"took": 0, "items": []})
-        answer: RestResponse = yield from send(replace(request, body=_body(sent)))
+        with log_unrenewed((item.name, item.id) for item in sent if item.script):
+            answer: RestResponse = yield from send(replace(request, body=_body(sent)))
         if answer.failed:
             for item in sent:
                 item.reply(answer.status, {"error": _error_of(answer.body)})
@@ -326,20 +335,17 @@ class SignedBulks:
 
 def _parse(operation: Operation, request: RestRequest) -> list[BulkItem] | None:
     """Return the actions of a body; None if the engine has to say what is wrong with it."""
+    if not ends_with_newline(request.body):
+        return None
     items: list[BulkItem] = []
     try:
-        lines = iter(read_lines(request.body or b""))
-        if not ends_with_newline(request.body):
-            return None
-        for line in lines:
-            ((verb, metadata),) = read_value(line).items()
-            given = [line] if verb == "delete" else [line, next(lines)]
-            metadata = metadata or {}
-            name = metadata.get("_index", operation.target)
-            if verb not in _VERBS or not isinstance(name, str):
+        for verb, metadata, lines in read_actions(request.body or b""):
+            named = as_text(metadata.get("_index"))
+            name = operation.target if named is None else named
+            if name is None:
                 return None
-            items.append(BulkItem(verb, metadata, name, given, routing=request.parameters.get("routing")))
-    except (ValueError, AttributeError, StopIteration):
+            items.append(BulkItem(verb, metadata, name, lines, routing=request.parameters.get("routing")))
+    except ValueError:
         return None
     return items
 
@@ -366,11 +372,10 @@ def _prepare(items: Sequence[BulkItem]) -> None:
 
 
 def _sign_again(request: RestRequest, items: Sequence[BulkItem]) -> Steps[None]:
-    """Renew the fingerprints of documents that scripts updated."""
+    """Renew the fingerprints of documents that scripts have updated."""
     by_index: dict[int, list[BulkItem]] = {}
     for item in items:
-        if (item.answer or {}).get(item.verb, {}).get("result") in WRITTEN:
-            by_index.setdefault(id(item.index), []).append(item)
+        by_index.setdefault(id(item.index), []).append(item)
     for group in by_index.values():
         index = group[0].index
         assert index is not None
@@ -382,11 +387,18 @@ def _sign_again(request: RestRequest, items: Sequence[BulkItem]) -> Steps[None]:
             item.answer = {item.verb: with_version(item.answer[item.verb], answer)}
 
 
+def _ran_script(item: BulkItem) -> bool:
+    """Return whether a script has updated a document."""
+    return item.script and (item.answer or {}).get(item.verb, {}).get("result") in WRITTEN
+
+
 def _source(item: BulkItem) -> Any:  # noqa: ANN401 - JSON
     """Return what is sent with an action; None if it is no JSON object, which the engine refuses itself."""
     try:
         found = read_value(item.lines[1])
     except ValueError:
+        if item.lines[1].strip() and item.index is not None:
+            warn_unread(item.index)
         return None
     return found if isinstance(found, Mapping) else None
 
@@ -394,7 +406,7 @@ def _source(item: BulkItem) -> Any:  # noqa: ANN401 - JSON
 def _broken(item: BulkItem, error: Exception) -> JSON:
     """Return the answer to an action of which is not known whether it was done."""
     cause = {"type": type(error).__name__, "reason": str(error)}
-    return {"_index": item.name, "_id": item.id, "status": 503, "error": cause}
+    return {"_index": item.name, "_id": item.id, "status": status_of(error), "error": cause}
 
 
 def _is_final(item: BulkItem, outcome: Outcome | str) -> bool:
@@ -417,8 +429,7 @@ def _status(item: BulkItem) -> Any:  # noqa: ANN401 - JSON
 
 
 def _routing(item: BulkItem) -> str | None:
-    given = item.metadata.get("routing", item.metadata.get("_routing", item.routing))
-    return None if given is None else str(given)
+    return as_text(item.metadata.get("routing", item.metadata.get("_routing", item.routing)))
 
 
 def _error_of(body: object) -> Any:  # noqa: ANN401 - JSON

@@ -8,6 +8,7 @@ from support.interceptor import Script, intercept, lines, with_note
 from shinglefold.api.index_options import IndexOptions
 from shinglefold.errors import EngineUnavailable, PermissionDenied
 from shinglefold.gateway import Interceptor
+from shinglefold.gateway.http.folding_wish import with_folding
 from shinglefold.gateway.rest import (
     RestRequest,
     RestResponse,
@@ -224,6 +225,18 @@ REFUSED = {
     },
     "searches without their last newline": ("/_msearch", lines({"index": "site"}, FOLDED)[:-1]),
     "a bulk without its last newline": ("/site/_bulk", lines({"index": {"_id": "1"}}, {"title": "a"})[:-1]),
+    **{
+        f"{body!r} in place of the body of {path}": (path, body)
+        for body in (b"[]", b"null", b"0", b'""', b"false", b'"ext"', b"  ", b"{} {}")
+        for path in (
+            *("/site/_search", "/site/_search/template", "/_search", "/site/_doc/1", "/site/_update/1"),
+            *("/_reindex", "/site/_update_by_query"),
+        )
+    },
+    **{f"an ext of {ext!r}": ("/site/_search", {"ext": ext}) for ext in (None, [], 0, "", False, 5, "dedup")},
+    "a reindex into no object": ("/_reindex", b'{"dest": "site"}'),
+    "a reindex into a list": ("/_reindex", b'{"dest": []}'),
+    "a search without a body of several": ("/_msearch", b'{"index": "site"}\n'),
     "a document that is a list": ("/site/_doc/1", b"[1]"),
     "no document": ("/site/_doc/1", b""),
 }
@@ -232,4 +245,30 @@ REFUSED = {
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_the_engine_refuses_passes(site, name):
-    assert intercept(site, Script(site), *REFUSED[name]) is None
+    for always in (True, False):
+        assert intercept(site, Script(site), *REFUSED[name], always=always) is None
+
+
+#: Bodies of several searches with empty lines, and the index and the size of each search that is read.
+EMPTY_HEADERS = {
+    b'\n{"size": 1}\n\n{"size": 2}\n': None,
+    b'\n\n{"size": 1}\n\n{"size": 2}\n': [1, 2],
+    b'\n\n{"size": 1}\n{}\n{"size": 2}\n': [1, 2],
+    b'{}\n{"size": 1}\n\n{"size": 2}\n': [1, 2],
+    b'{}\n{"size": 1}\n\n\n{"size": 2}\n': None,
+}
+
+
+@pytest.mark.parametrize("body", EMPTY_HEADERS)
+def test_an_empty_line_is_the_header_of_a_search(site, body):
+    sizes = EMPTY_HEADERS[body]
+    for operation, path in (("interceptor", "/site/_msearch"), ("wish", "/site/_msearch")):
+        given = body.replace(b'"size"', b'"ext": {"dedup": {}}, "size"')
+        if operation == "wish":
+            made = with_folding("msearch", RestRequest("POST", path, body=given), fold=False).body
+            lines_ = [json.loads(line) for line in made.splitlines()] if made != given else None
+            found = lines_ and [one["size"] for one in lines_[1::2]]
+        else:
+            answer = intercept(site, Script(site), path, given)
+            found = answer and [len(one["hits"]["hits"]) for one in answer.body["responses"]]
+        assert found == sizes, operation
