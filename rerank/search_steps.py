@@ -172,7 +172,7 @@ class SearchSteps(Generic[Driven]):
         return (options.on_trouble or self._on_trouble) == "raise"
 
     def _folded(self, request: SearchRequest) -> Steps[JSON]:
-        """Fold by what is known of the index; if the engine contradicts it, look again and fold once more.
+        """Fold by what is known of the index; if the engine contradicts it or fails, do both once more.
 
         Raises:
             Unfoldable: the hits can't be folded.
@@ -186,7 +186,9 @@ class SearchSteps(Generic[Driven]):
             problem = error
         self._grouped.doubt(request.index)
         renewed = yield from self._facts(request, renew=True)
-        if isinstance(problem, Outdated) or renewed.differs(facts):
+        # A server that failed, as when a node is lost, may answer now; what it refused it refuses again.
+        failed = type(problem) is EngineError
+        if failed or isinstance(problem, Outdated) or renewed.differs(facts):
             try:
                 return (yield from self._page(request, renewed, settled=True))
             except _FINAL:
