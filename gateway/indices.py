@@ -190,6 +190,10 @@ class KnownIndices:
                 return Recipe.of(found, name)
         return None
 
+    def is_index(self, name: str | None, headers: Mapping[str, str]) -> Steps[bool]:
+        """Return whether a name is known to be that of an index, behind which all callers see the same."""
+        return name is not None and (yield from self._searched(name, headers)).keys() == {name}
+
     def known(self, index: str, headers: Mapping[str, str]) -> Steps[bool]:
         """Return whether one of the indices that a search names is known to have a recipe."""
         try:

@@ -38,8 +38,6 @@ _OF_EACH = (
     *("routing", "ignore_unavailable", "allow_no_indices", "expand_wildcards", "ignore_throttled"),
     *("max_concurrent_shard_requests", "pre_filter_shard_size", "include_named_queries_score"),
 )
-
-
 _NAMES = ("index", "indices")
 #: Options of a template that are those of the search in it.
 _OF_TEMPLATE = ("explain", "profile")
@@ -334,8 +332,11 @@ class FoldedSearches:
         caller = str(index), credentials(headers)
         known = self._of_callers.get(caller)
         if known is None or known.shared is not folding:
-            # What an index shows one caller, such as group numbers of all documents, is not true for others.
-            known = replace(folding, steps=folding.steps.for_another_caller(), shared=folding)
+            # Such as whether each document has the number of a group, which depends on who looks.
+            same = yield from self._indices.is_index(index, headers)
+            known = replace(
+                folding, steps=folding.steps.for_another_caller(same_indices=same), shared=folding
+            )
             self._of_callers.put(caller, known)
         return known
 

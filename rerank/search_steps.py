@@ -105,20 +105,25 @@ class SearchSteps(Generic[Driven]):
         self._group_by_leader: GroupByLeader = leader_groups
         self._field = field
         self._by_server = ServerFolding(possible=self._can.search_pipelines)
-        self._forget()
+        self._grouped = GroupCoverage()
+        self._forget_indices()
 
-    def _forget(self) -> None:
-        """Forget what indices have shown."""
+    def _forget_indices(self) -> None:
         pipelines = self._can.search_pipelines
         self._knowledge = IndexKnowledge(self._scheme, self._field, self._seal, pipelines=pipelines)
         self._pipelines: RecentlyUsed[str, tuple[float, JSON]] = RecentlyUsed()
         self._strategies = WindowStrategies(self._can, self._tiebreaker, self._keep_alive)
-        self._grouped = GroupCoverage()
 
-    def for_another_caller(self) -> Self:
-        """Return steps that share the loaded dictionaries, and know nothing of what indices show others."""
+    def for_another_caller(self, *, same_indices: bool) -> Self:
+        """Return steps that share the loaded dictionaries, and not which documents a caller sees.
+
+        Args:
+            same_indices: whether all callers see the same indices behind a name, so that mappings are shared.
+        """
         made = copy(self)
-        made._forget()  # noqa: SLF001 - its own
+        made._grouped = GroupCoverage()  # noqa: SLF001 - its own
+        if not same_indices:
+            made._forget_indices()  # noqa: SLF001 - its own
         return made
 
     @property

@@ -3,7 +3,7 @@
 import pytest
 from support.interceptor import Script, intercept
 
-from shinglefold.gateway.bulk import _parse, _routing
+from shinglefold.gateway.bulk_items import read_items
 from shinglefold.gateway.rest import Operation, RestRequest, RestResponse, Send
 
 #: The action lines of a bulk, and the ids, indices and routings that the engine reads in them.
@@ -30,8 +30,8 @@ NOT_NAMED = (
 
 @pytest.mark.parametrize("line", NAMED)
 def test_ids_in_bulks_are_those_that_the_engine_reads(line):
-    (item,) = _parse(Operation("bulk", "site"), RestRequest("POST", "/", body=line + b"\n{}\n"))
-    assert (item.name, item.id, _routing(item), item.lines) == (*NAMED[line], [line, b"{}"])
+    (item,) = read_items(Operation("bulk", "site"), RestRequest("POST", "/", body=line + b"\n{}\n"))
+    assert (item.name, item.id, item.route, item.lines) == (*NAMED[line], [line, b"{}"])
 
 
 @pytest.mark.parametrize("line", NOT_NAMED)
