@@ -16,6 +16,7 @@ from shinglefold.gateway.rest import (
     RestResponse,
     Steps,
     Work,
+    names_twice,
     read_documents,
     read_value,
     send,
@@ -126,7 +127,9 @@ class SignedBulks:
         for group in by_index.values():
             index = group[0].index
             assert index is not None
-            documents = [(item, document) for item in group if (document := _source(item)) is not None]
+            read = [(item, document) for item in group if (document := _source(item)) is not None]
+            # The engine refuses these, and a gate would not.
+            documents = [one for one in read if not (index.gated and names_twice(one[0].lines[1]))]
             outcomes = yield Work(partial(index.sign, [(item.id, document) for item, document in documents]))
             for (item, document), outcome in zip(documents, outcomes, strict=True):
                 if _is_final(item, outcome):
@@ -265,6 +268,9 @@ def _prepare(items: Sequence[BulkItem]) -> None:
         _ = item.index.pipeline
         check_pipeline(item.metadata, item.name)
         if item.verb != "update" or item.id is None or (body := _source(item)) is None:
+            continue
+        if names_twice(item.lines[1]):
+            # The engine refuses it.
             continue
         update = UpdateRequest.of(item.index, item.id, body)
         item.script = update.script

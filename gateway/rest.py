@@ -256,11 +256,31 @@ def _action(line: bytes) -> tuple[str, JSON]:
     return verb, metadata
 
 
+class _NameTwice(ValueError):
+    """An object of JSON has a name twice."""
+
+
 def _unique(pairs: Sequence[tuple[str, Any]]) -> JSON:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a name is there twice")
+        raise _NameTwice
     return found
+
+
+def names_twice(text: Any) -> bool:  # noqa: ANN401 - as it came
+    """Return whether an object in JSON has a name twice, which engines refuse, and parsers here do not see.
+
+    Cost: some 10 µs for 1 kB.
+    """
+    if not isinstance(text, bytes | str):
+        return False
+    try:
+        json.loads(text, object_pairs_hook=_unique)
+    except _NameTwice:
+        return True
+    except (ValueError, RecursionError):
+        return False
+    return False
 
 
 def _refuse(constant: str) -> Any:  # noqa: ANN401 - of the standard library

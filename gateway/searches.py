@@ -16,7 +16,9 @@ from shinglefold.gateway.rest import (
     Tiebreaker,
     ends_with_newline,
     failure,
+    names_twice,
     path_of,
+    read_lines,
     read_object,
     read_searches,
     send,
@@ -38,7 +40,6 @@ _OF_EACH = (
     *("routing", "ignore_unavailable", "allow_no_indices", "expand_wildcards", "ignore_throttled"),
     *("max_concurrent_shard_requests", "pre_filter_shard_size", "include_named_queries_score"),
 )
-_NAMES = ("index", "indices")
 #: Options of a template that are those of the search in it.
 _OF_TEMPLATE = ("explain", "profile")
 #: Statuses of a user who may not render templates, and may search by them.
@@ -80,7 +81,7 @@ class _OneSearch:
     @property
     def parameters(self) -> JSON:
         """The parameters in its header."""
-        return {name: value for name, value in self.header.items() if name not in _NAMES}
+        return {name: value for name, value in self.header.items() if name not in ("index", "indices")}
 
     @property
     def changes(self) -> bool:
@@ -151,7 +152,7 @@ class FoldedSearches:
             return None
         index = _index_of(operation, body)
         wish = yield from self._wish(index, body, request.parameters, request.headers)
-        if wish is None:
+        if wish is None or names_twice(request.body):
             return None
         yield from self._find_tiebreaker()
         if wish is False:
@@ -168,7 +169,7 @@ class FoldedSearches:
     def search_template(self, operation: Operation, request: RestRequest) -> Steps[RestResponse | None]:
         """Return what ``search`` returns for the search in a template; see there."""
         body = read_object(request.body)
-        if body is None or "source" in request.parameters:
+        if body is None or "source" in request.parameters or names_twice(request.body):
             return None
         template = yield from self._rendered(_index_of(operation, None), request, dict(body))
         if template is None:
@@ -182,11 +183,9 @@ class FoldedSearches:
         if not template.asked:
             return None
         plain = yield from send(replace(request, body=template.bare))
-        return (
-            plain
-            if plain.failed
-            else replace(plain, body=marked(plain.body, None, request.parameters, template.why))
-        )
+        if not plain.failed:
+            plain = replace(plain, body=marked(plain.body, None, request.parameters, template.why))
+        return plain
 
     def msearch(self, operation: Operation, request: RestRequest) -> Steps[RestResponse | None]:
         """Return the answers to several searches, folded ones and others, or None if all are to pass."""
@@ -214,6 +213,8 @@ class FoldedSearches:
             one.wish = yield from self._wish(one.index, one.body, parameters, request.headers)
         chosen = [place for place, one in enumerate(searches) if one.wish]
         if not any(one.changes for one in searches) or not ends_with_newline(request.body):
+            return None
+        if any(map(names_twice, read_lines(request.body or b""))):
             return None
         yield from self._find_tiebreaker()
         own = {name: request.parameters[name] for name in _OF_EACH if name in request.parameters}
@@ -417,8 +418,7 @@ def marked(answer: JSON, body: JSON | None, parameters: Mapping[str, Any], reaso
         return {**answer, "dedup": {"mode": "unfolded", "mode_reason": reason}}
     bounds = {name: parameters[name] for name in ("from", "size") if name in parameters}
     known = None if body is None else {**body, **bounds}
-    nothing = known is not None and str(known.get("size")) == "0"
-    return answer if nothing else unfolded_page(answer, known, "", reason)
+    return answer if str((known or {}).get("size")) == "0" else unfolded_page(answer, known, "", reason)
 
 
 def _without_options(body: JSON) -> JSON:

@@ -15,6 +15,7 @@ from shinglefold.gateway.rest import (
     Steps,
     Work,
     failure,
+    names_twice,
     path_of,
     read_documents,
     read_object,
@@ -70,7 +71,7 @@ class SignedWrites:
         except ValueError:
             warn_unread(index)
             return None
-        if not isinstance(document, Mapping):
+        if not isinstance(document, Mapping) or (index.gated and names_twice(request.body)):
             # The engine refuses it in its own words.
             return None
         check_pipeline(request.parameters, name)
@@ -99,6 +100,8 @@ class SignedWrites:
             body = read_value(request.body)
         except ValueError:
             warn(f"an update of {name!r} is not JSON: if the engine takes it, the fingerprint is not renewed")
+            return None
+        if names_twice(request.body):
             return None
         update = yield Work(partial(UpdateRequest.of, index, id_, body))
         if update.script:
@@ -228,7 +231,8 @@ def source_of(outcome: Outcome, given: Any = None, parsed: Any = None) -> bytes:
     """Return the source of a signed document as JSON.
 
     A document to which only the fingerprint was added keeps its bytes. So the engine sees what a parser
-    loses: keys that are there twice, which it refuses, and how numbers are written.
+    loses: keys that are there twice, which it refuses, and how numbers are written. One with such keys that
+    the pipeline changes is returned as it came.
 
     Args:
         given, parsed: the document as it came, and what was read of it.
@@ -246,6 +250,8 @@ def source_of(outcome: Outcome, given: Any = None, parsed: Any = None) -> bytes:
         # Others are in UTF-16, or begin with a byte order mark.
         if added and kept and text[:1] + text[-1:] == b"{}" and b"\0" not in text:
             return text[:-1] + b"," + write_value(added)[1:]
+        if names_twice(given):
+            return given
     return write_value(source)
 
 

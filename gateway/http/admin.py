@@ -109,8 +109,8 @@ class Admin:
             outcomes = await self._parts.signers.run(partial(index.sign, [(None, one) for one in documents]))
         except BodyTooLarge:
             return refusal(413, f"the body has more than {self._most} bytes: send fewer documents at once")
-        except ValueError:
-            return refusal(400, "the body is not JSON", "illegal_argument_exception")
+        except (ValueError, RecursionError):
+            return refusal(400, "the body is not JSON, or nested too deeply", "illegal_argument_exception")
         except ShinglefoldError as error:
             return refusal_of(error)
         field = index.recipe.field

@@ -9,6 +9,8 @@ from shinglefold.contracts.engine import JSON
 from shinglefold.gateway.rest import (
     RestRequest,
     ends_with_newline,
+    names_twice,
+    read_lines,
     read_object,
     read_searches,
     write_value,
@@ -18,6 +20,9 @@ from shinglefold.gateway.searches import marked
 
 def with_folding(operation: str, request: RestRequest, *, fold: bool | None) -> RestRequest:
     """Return a search that asks for the engine's own answer (False), or says nothing about folding (None)."""
+    if any(map(names_twice, read_lines(request.body or b""))):
+        # The engine refuses it, and what is made of it here would not show why.
+        return request
     try:
         if operation in ("search", "search_template"):
             body = read_object(request.body)

@@ -246,7 +246,7 @@ class Interception:
     async def _perform(self, request: Any, given: Intercepted) -> Any:  # noqa: ANN401 - what steps yield
         assert self._behind is not None
         if isinstance(request, Tiebreaker):
-            return self._behind.product.tiebreaker
+            return await self._tiebreaker(given.caller)
         if isinstance(request, Work):
             with self._metrics.stage("sign"):
                 return await self._signers.run(request.function)
@@ -257,6 +257,16 @@ class Interception:
                 return await self._admit(request, given.caller)
             assert isinstance(request, Send)
             return await self._send(request.request, given)
+
+    async def _tiebreaker(self, caller: HttpCaller) -> str | None:
+        """Return the key for ties; if the first caller could not read the version, another one may."""
+        assert self._behind is not None
+        if not self._behind.product.is_exact:
+            found = await detect_product(self._upstream, caller)
+            caller.replies.clear()
+            if isinstance(found, Product) and found.is_exact:
+                self._behind = replace(self._behind, product=found)
+        return self._behind.product.tiebreaker
 
     async def _admit(self, request: Admit, caller: HttpCaller) -> Any:  # noqa: ANN401 - verdicts
         assert self._behind is not None

@@ -1,10 +1,11 @@
 """Bulks are read as engines read them: ids of any kind, empty lines, and what they refuse."""
 
 import pytest
-from support.interceptor import Script, intercept
+from support.interceptor import Script, intercept, with_note
 
 from shinglefold.gateway.bulk_items import read_items
 from shinglefold.gateway.rest import Operation, RestRequest, RestResponse, Send
+from shinglefold.rerank.engine_calls import Call
 
 #: The action lines of a bulk, and the ids, indices and routings that the engine reads in them.
 NAMED = {
@@ -64,3 +65,26 @@ def test_a_document_that_only_the_engine_can_read_is_told(site):
     for path, body in (("/site/_doc/1", text), ("/site/_bulk", b'{"index": {}}\n' + text + b"\n")):
         with pytest.warns(UserWarning, match="not JSON: if the engine takes it, it has no fingerprint"):
             intercept(site, stores, path, body)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("gated", [False, True])
+def test_a_key_twice_goes_to_the_engine_which_refuses_it(site, gated):
+    """Where the gateway writes a document anew, or a gate decides, one of the two would be lost."""
+    sent = []
+
+    def answer(request):
+        if isinstance(request, Call) and request.method == "all_mappings":
+            return {"site": with_note(site, gate="refuse" if gated else None)}
+        if isinstance(request, Send):
+            sent.append(request.request.body)
+            refused = {"status": 400, "error": {"type": "x"}}
+            return RestResponse(200, {"items": [{"index": refused}, {"update": refused}]})
+        return Script(site)(request)
+
+    twice = b'{"title": "a", "_dedup": {"digest": "own"}, "title": "b"}'
+    update = b'{"doc": {"title": "a", "title": "b"}}'
+    body = b'{"index": {"_id": "1"}}\n' + twice + b'\n{"update": {"_id": "2"}}\n' + update + b"\n"
+    found = intercept(site, answer, "/site/_bulk", body)
+    assert [one["status"] for item in found.body["items"] for one in item.values()] == [400, 400]
+    assert sent == [body]

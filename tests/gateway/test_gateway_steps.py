@@ -36,8 +36,9 @@ from shinglefold.errors import (
     UnsupportedQuery,
     WindowTooLarge,
 )
+from shinglefold.gateway.http.caller_engine import _product
 from shinglefold.gateway.http.folding_wish import with_folding
-from shinglefold.gateway.http.interception import SEARCHES, Intercepted, Interception
+from shinglefold.gateway.http.interception import SEARCHES, Intercepted, Interception, _Behind
 from shinglefold.gateway.http.messages import HttpCaller, Reply
 from shinglefold.gateway.rest import Operation, RestRequest, RestResponse, status_of
 
@@ -213,6 +214,37 @@ def test_a_wish_makes_no_search_of_what_is_none(body, fold):
     for operation in ("search", "search_template"):
         request = RestRequest("POST", "/site/_search", body=body)
         assert with_folding(operation, request, fold=fold).body == body
+
+
+TWICE = {
+    "search": b'{"size": 1, "size": 2, "ext": {"dedup": {}}}',
+    "msearch": b'{}\n{"size": 1, "size": 2, "ext": {"dedup": {}}}\n',
+}
+
+
+@pytest.mark.parametrize("operation", TWICE)
+def test_a_wish_leaves_a_key_twice_to_the_engine(operation):
+    request = RestRequest("POST", "/site/_search", body=TWICE[operation])
+    assert {with_folding(operation, request, fold=fold).body for fold in (False, None)} == {request.body}
+
+
+def test_the_version_is_read_for_another_caller_if_the_first_one_may_not():
+    body = {"version": {"distribution": "opensearch", "number": "3.8.0"}}
+    asked = []
+
+    async def ask(*given, **_):
+        asked.append(given)
+        return Reply(200, [], b"{}", body)
+
+    gateway = SimpleNamespace(
+        _behind=_Behind(_product("opensearch", {}, {}), *[None] * 4),
+        _upstream=SimpleNamespace(ask=ask, connection=SimpleNamespace(product="")),
+    )
+    assert gateway._behind.product == ("opensearch", None, False)
+    caller = HttpCaller({"authorization": "other"})
+    found = [asyncio.run(Interception._tiebreaker(gateway, caller)) for _ in range(2)]
+    assert found == ["_shard_doc"] * 2
+    assert len(asked) == 1
 
 
 def test_a_wish_ends_no_search_that_was_cut_off():

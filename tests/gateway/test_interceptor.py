@@ -235,6 +235,16 @@ REFUSED = {
         )
     },
     **{f"an ext of {ext!r}": ("/site/_search", {"ext": ext}) for ext in (None, [], 0, "", False, 5, "dedup")},
+    "a key twice in a search": ("/site/_search", b'{"size": 1, "size": 2, "ext": {"dedup": {}}}'),
+    "a key twice, not to be folded": ("/site/_search", b'{"size": 1, "size": 2, "ext": {"dedup": false}}'),
+    "a key twice, deep": ("/site/_search", b'{"ext": {"dedup": {"members": 1, "members": 2}}}'),
+    "a key twice in one of several": ("/_msearch", b'{"index": "site"}\n{"ext": {"dedup": {}}, "ext": {}}\n'),
+    "a key twice in a header": (
+        "/_msearch",
+        b'{"index": "site", "index": "other"}\n{"ext": {"dedup": {}}}\n',
+    ),
+    "a key twice in a template": ("/site/_search/template", b'{"id": "a", "id": "b", "ext": {"dedup": {}}}'),
+    "a key twice in an update": ("/site/_update/1", b'{"doc": {"title": "a", "title": "b"}}'),
     "a reindex into no object": ("/_reindex", b'{"dest": "site"}'),
     "a reindex into a list": ("/_reindex", b'{"dest": []}'),
     "a search without a body of several": ("/_msearch", b'{"index": "site"}\n'),

@@ -223,6 +223,8 @@ BULKS: Mapping[str, Row] = {
         post("/INDEX/_bulk?refresh=true", b"".join(b'{"update": {"_id": %b}}\n{"doc": {"title": "b"}}\n' % one for one in (b"1", b"1.0", b"1e2", b"true", b"2"))),
         get("/INDEX/_source/1e2"), get("/INDEX/_source/true"),
     ),
+    "a key twice": post("/INDEX/_bulk", b'{"index": {"_id": "kt"}}\n{"title": "a", "title": "b"}\n{"index": {"_id": "kt"}}\n{"title": "a"}\n{"update": {"_id": "kt"}}\n{"doc": {"title": "a"}}\n'),
+    "a key twice in an update": post("/INDEX/_bulk", b'{"update": {"_id": "kt"}}\n{"doc": {"title": "a", "title": "b"}}\n'),
     "routings that are no texts": post("/INDEX/_bulk", b"".join(b'{"index": {"_id": "rn", "routing": %b}}\n{"title": "a"}\n' % one for one in (b"1", b"1.50", b"true", b"null"))),
     **{
         f"an action of {one}": post("/INDEX/_bulk", f'{one}\n{{"title": "a"}}\n'.encode())
