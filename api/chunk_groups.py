@@ -101,7 +101,7 @@ def _by_fingerprint(scheme: Scheme, chunks: Sequence[Chunk]) -> list[FoldedUnder
     return groups
 
 
-class _Text:
+class _ChunkText:
     """A text, and what is computed of it where a pair needs it."""
 
     def __init__(self, text: str, tokens: Uint64s) -> None:
@@ -136,12 +136,12 @@ class _Text:
         """The runs of letters of the plain text."""
         return set(_WORD.findall(self.plain))
 
-    def adds_numbers(self, other: "_Text") -> bool:
+    def adds_numbers(self, other: "_ChunkText") -> bool:
         """Return whether the text has a number that another one lacks."""
         # A text that has all of another one has its numbers, too; parsing them takes fifty times as long.
         return not self.numerals <= other.numerals and adds_numbers(self.numbers, other.numbers)
 
-    def new_names(self, other: "_Text") -> set[str]:
+    def new_names(self, other: "_ChunkText") -> set[str]:
         """Return the words with a capital letter that begin no sentence, and that another text lacks."""
         if all(map(str.islower, set(self.words).difference(other.words))):
             return set()
@@ -159,7 +159,7 @@ class _Compared:
         options = scheme.sketch
         self._widths = {"char": options.char_width, "word": options.word_width}
         self._possible = least_estimate(self._least, max(self._widths.values()), options)
-        self._texts: list[_Text] = []
+        self._texts: list[_ChunkText] = []
         #: The shingles of all texts, repeats included, and the numbers of their texts.
         self._shingles, self._owners = np.zeros(0, np.uint64), np.zeros(0, np.uint64)
         #: How many shingles texts have, int64 (D,), and have in common with each earlier one, int64 (D, D).
@@ -174,7 +174,7 @@ class _Compared:
         """Add texts, and yield each with the earlier ones that may resemble it or contain enough of it."""
         first, count = len(self), len(self) + len(texts)
         batch = self._canonicalizer.hash_batch(texts)
-        self._texts += map(_Text, texts, np.split(batch.hashes, batch.offsets[1:-1]))
+        self._texts += map(_ChunkText, texts, np.split(batch.hashes, batch.offsets[1:-1]))
         widths = [self._widths[self._canonicalizer.unit(code)] for code in batch.languages]
         owners = np.repeat(np.arange(first, count, dtype=np.uint64), np.diff(batch.offsets))
         self._shingles = np.append(self._shingles, _shingles(batch, widths))
@@ -201,7 +201,7 @@ class _Compared:
             return False
         return not self._adds_facts(text, other)
 
-    def _alike(self, text: _Text, other: _Text) -> bool:
+    def _alike(self, text: _ChunkText, other: _ChunkText) -> bool:
         """Return whether two texts are near-duplicates by their words."""
         pair = [other, text]
         if any(one.written is None for one in pair):
@@ -216,7 +216,7 @@ class _Compared:
         kept, _ = alike_by_text(texts, np.array([0]), np.array([1]), self._least)
         return bool(kept[0])
 
-    def _adds_facts(self, text: _Text, other: _Text) -> bool:
+    def _adds_facts(self, text: _ChunkText, other: _ChunkText) -> bool:
         """Return whether a text has a number or a name that the one shown lacks."""
         if text.adds_numbers(other):
             return True
