@@ -83,7 +83,7 @@ class AccessToken:
 
     def is_given(self, headers: Mapping[str, str]) -> bool:
         """Return whether headers, by their names in lower case, have it."""
-        return self._is(headers.get(TOKEN_HEADER, "").encode()) or self.takes_authorization(headers)
+        return self._is_text(headers.get(TOKEN_HEADER, "")) or self.takes_authorization(headers)
 
     def removed(self, headers: Mapping[str, str]) -> dict[str, str]:
         """Return headers without it, as the engine may see them."""
@@ -94,13 +94,17 @@ class AccessToken:
         """Return whether ``Authorization`` has it, which then says nothing to the engine."""
         kind, _, given = headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer":
-            return self._is(given.strip().encode())
+            return self._is_text(given.strip())
         if kind.lower() != "basic":
             return False
         try:
             return self._is(base64.b64decode(given, validate=True).partition(b":")[2])
         except ValueError:  # binascii.Error, or characters beyond ASCII
             return False
+
+    def _is_text(self, given: str) -> bool:
+        # Bytes of UTF-8 in a header are read as UTF-8 by some, and as Latin-1 by others.
+        return self._is(given.encode()) or self._is(given.encode("latin-1", "replace"))
 
     def _is(self, given: bytes) -> bool:
         return self.is_needed and hmac.compare_digest(given, self._secret)

@@ -13,6 +13,7 @@ from shinglefold.api.index_options import IndexOptions
 from shinglefold.engines import Connection
 from shinglefold.gateway.access import AccessToken, check_pages_access
 from shinglefold.gateway.http.admin import PREFIX, Admin
+from shinglefold.gateway.http.caller_engine import load_clients
 from shinglefold.gateway.http.interception import SEARCHES, GatewayParts, Interception, intercepted
 from shinglefold.gateway.http.messages import (
     FOLD,
@@ -131,7 +132,7 @@ class GatewayApp:
     ) -> None:
         self._upstream, self._most = upstream, most_bytes
         self._metrics = Metrics()
-        self._signers = Signers(signers)
+        self._signers = Signers(signers, settings.languages or None)
         self._searching = ThreadPoolExecutor(cores() + 2, "shinglefold-searches")
         parts = GatewayParts(upstream, options, settings, self._metrics, self._signers, self._searching)
         self._interception = Interception(parts, always=always)
@@ -176,6 +177,8 @@ class GatewayApp:
     async def _lifespan(self, receive: Receive, send: Sender) -> None:
         while True:
             message = await receive()
+            if message["type"] == "lifespan.startup":
+                self._searching.submit(load_clients, self._interception.product)
             if message["type"] == "lifespan.shutdown":
                 await self.close()
             await send({"type": f"{message['type']}.complete"})

@@ -69,6 +69,8 @@ class GatewayPages:
             for name, value in self._token.removed(own).items()
             if name not in _OF_BROWSER and not name.startswith("sec-")
         }
+        # OpenSearch's client leaves this to its connection, which the gateway takes the place of.
+        kept |= {"accept": "application/json", "content-type": "application/json"}
         caller = HttpCaller(kept, deque(maxlen=_ANSWERS))
         asks = not self._token.takes_authorization(own)
 
