@@ -1,6 +1,7 @@
 """The pages: what they show is what the index says, in four languages, whatever documents contain."""
 
 import json
+import re
 from contextlib import closing
 
 import pytest
@@ -128,6 +129,8 @@ def test_hostile_documents_on_the_other_pages(hostile):
     status, _, text = hostile("/", {"q": "bridge repairs"})
     elements = check_page(text)
     assert status == 200
+    # A title that is cut says so.
+    assert re.search(r"bridge…\s*<", text)
     # Ids come back out of addresses as they went in: each link to a comparison works.
     links = [one for one in elements.values("a", "href") if one.startswith("/compare?")]
     assert len(links) >= 5
