@@ -6,7 +6,7 @@ from time import monotonic
 from typing import Any
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.errors import ConfigError, UnsupportedQuery, quote
+from shinglefold.errors import AuthenticationFailed, ConfigError, EngineError, UnsupportedQuery, quote
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.index_knowledge import IndexFacts
 from shinglefold.rerank.page.response import KEY
@@ -20,8 +20,8 @@ _ABSENT = "the cluster has no plugin for ext.dedup"
 _MOST = 1000
 #: What the plugin says of a request that it does not take.
 _REFUSED = "the plugin does not take"
-#: Parts of what a cluster says that does not know ``ext.dedup``.
-_UNKNOWN = ("SearchExtBuilder", KEY)
+#: What a cluster says that does not know ``ext.dedup``.
+_UNKNOWN = f"unable to parse SearchExtBuilder with name [{KEY}]: parser not found"
 _USUAL = FoldOptions()
 #: Options that the plugin takes with their default alone.
 _ONLY_USUAL = (
@@ -55,15 +55,18 @@ class ServerFolding:
             request = {**body, "ext": {**body.get("ext", {}), KEY: options_of(_decided(options, facts))}}
             try:
                 answer: JSON = yield Call("search", (index, request))
-            except UnsupportedQuery as error:
+            except AuthenticationFailed:
+                raise
+            except EngineError as error:
+                if options.mode == "server" and not _is_refusal(error):
+                    raise
                 reasons = [self._reason(error)]
             else:
                 told = answer.get(KEY, {})
-                if told.get("mode") == "server" and told.get("scheme") == facts.scheme.id:
+                reason = _shortfall(told, options, facts)
+                if not reason:
                     return answer
-                if told.get("mode") == "server":
-                    told = {"mode_reason": f"the plugin folded by the scheme {told.get('scheme')}"}
-                reasons = [str(told.get("mode_reason", "the cluster did not fold the page"))]
+                reasons = [reason]
         if options.mode == "server":
             raise ConfigError(
                 'mode "server" is not possible here; change the request, or give mode "window": '
@@ -92,19 +95,29 @@ class ServerFolding:
         if options.verify == "text" or options.max_window > _MOST:
             yield f"{_REFUSED} verify by text, or max_window above {_MOST}"
 
-    def _reason(self, error: UnsupportedQuery) -> str:
-        """Return why the cluster refused a request.
-
-        Raises:
-            UnsupportedQuery: it would be refused in any way.
-        """
-        said = str(error)
-        if _REFUSED in said:
-            return said
-        if not any(part in said for part in _UNKNOWN):
-            raise error
+    def _reason(self, error: EngineError) -> str:
+        """Return why the cluster did not fold; what is wrong with the request the next one says, too."""
+        if _UNKNOWN not in str(error):
+            return str(error)
         self._absent = monotonic()
         return _ABSENT
+
+
+def _is_refusal(error: EngineError) -> bool:
+    """Return whether a cluster lacks the plugin, or its plugin does not take the request."""
+    return isinstance(error, UnsupportedQuery) and (_REFUSED in str(error) or _UNKNOWN in str(error))
+
+
+def _shortfall(told: JSON, options: FoldOptions, facts: IndexFacts) -> str:
+    """Return why to fold a page here that the plugin answered; empty if its page is good."""
+    if told.get("mode") != "server":
+        return str(told.get("mode_reason", "the cluster did not fold the page"))
+    if told.get("scheme") != facts.scheme.id:
+        return f"the plugin folded by the scheme {told.get('scheme')}"
+    ended = options.mode == "auto" and told["stopped_by"] == "window_cap"
+    if ended and told["window"] < options.max_window:
+        return f"the plugin reads {told['window']} hits of this search at most"
+    return ""
 
 
 def _decided(options: FoldOptions, facts: IndexFacts) -> FoldOptions:
