@@ -1,7 +1,6 @@
 """Pages that our plugin folds inside OpenSearch, in the shape of pages folded by window."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from time import monotonic
 from typing import Any
 
@@ -28,7 +27,7 @@ _ONLY_USUAL = (
     "linkage", "explain", "cursor", "renew", "inner_hits", "facets", "members_from", "member_source",
 )  # fmt: skip
 #: Options that go to the plugin as they are.
-_PLAIN = ("min_shared", "min_resemblance", "min_length_ratio", "members", "window", "max_window")
+_PLAIN = ("members", "window", "max_window")
 
 
 class ServerFolding:
@@ -52,7 +51,7 @@ class ServerFolding:
         """
         reasons = list(self._obstacles(index, body, options, facts, sealed=sealed))
         if not reasons:
-            request = {**body, "ext": {**body.get("ext", {}), KEY: options_of(_decided(options, facts))}}
+            request = {**body, "ext": {**body.get("ext", {}), KEY: _options_of(options, facts)}}
             try:
                 answer: JSON = yield Call("search", (index, request))
             except AuthenticationFailed:
@@ -120,20 +119,17 @@ def _shortfall(told: JSON, options: FoldOptions, facts: IndexFacts) -> str:
     return ""
 
 
-def _decided(options: FoldOptions, facts: IndexFacts) -> FoldOptions:
-    """Return options with the thresholds of the search's scheme: its id says nothing of them."""
+def _options_of(options: FoldOptions, facts: IndexFacts) -> JSON:
+    """Return options as the plugin reads them, with thresholds: the id of a scheme does not tell them."""
     usual = facts.scheme.decision
     least = usual.min_resemblance if options.min_resemblance is None else options.min_resemblance
     shared = (0 if least > 0 else usual.min_shared) if options.min_shared is None else options.min_shared
     ratio = usual.min_length_ratio if options.min_length_ratio is None else options.min_length_ratio
-    return replace(options, min_resemblance=least, min_shared=shared, min_length_ratio=ratio)
-
-
-def options_of(options: FoldOptions) -> JSON:
-    """Return options as the plugin reads them."""
-    given: dict[str, Any] = {name: getattr(options, name) for name in _PLAIN}
     return {
-        **{name: value for name, value in given.items() if value is not None},
+        **{name: getattr(options, name) for name in _PLAIN},
+        "min_resemblance": least,
+        "min_shared": shared,
+        "min_length_ratio": ratio,
         "representative": list(map(_policy, options.representative)),
         "scope": list(map(_scope, options.scope)),
     }

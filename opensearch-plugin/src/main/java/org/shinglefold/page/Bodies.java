@@ -42,7 +42,7 @@ public final class Bodies {
      */
     static SearchRequest page(Plan plan, Collection<Long> numbers, Collection<String> digests, int size) {
         BoolQueryBuilder query = QueryBuilders.boolQuery().filter(QueryBuilders.termsQuery(Plan.SEQ_NO, numbers));
-        if (plan.shards() > 1 && !digests.isEmpty()) {
+        if (plan.breaksTies() && !digests.isEmpty()) {
             // Other shards have documents with the same numbers; digests exclude nearly all of them.
             query.filter(QueryBuilders.termsQuery(plan.digest(), digests));
         }
@@ -50,7 +50,7 @@ public final class Bodies {
         source.size(size).timeout(plan.source().timeout()).seqNoAndPrimaryTerm(true);
         shownParts(plan.source(), source);
         source.seqNoAndPrimaryTerm(true);
-        if (!plan.wantsDocValues(plan.digest())) {
+        if (plan.breaksTies() && !plan.wantsDocValues(plan.digest())) {
             source.docValueField(plan.digest());
         }
         return withSource(plan, source);

@@ -116,7 +116,11 @@ public final class Folder {
         return new Key(hit.getIndex(), number.size() == 1 ? ((Number) number.get(0)).longValue() : -1, digest(hit));
     }
 
+    /** Returns what tells hits of several shards apart that have the same number; null in one shard. */
     private String digest(SearchHit hit) {
+        if (!plan().breaksTies()) {
+            return null;
+        }
         List<Object> found = new ArrayList<>(Reading.row(hit).values(plan().digest()));
         return found.isEmpty() ? null : String.valueOf(found.get(0));
     }

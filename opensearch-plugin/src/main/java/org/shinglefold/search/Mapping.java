@@ -99,7 +99,7 @@ record Mapping(String index, Map<String, Object> source, Scheme scheme, String p
     /** Returns whether a field is in nested documents. */
     boolean isNested(String name) {
         Map<String, Object> node = source;
-        for (String part : name.split("\\.")) {
+        for (String part : target(name).split("\\.")) {
             node = map(map(node, "properties"), part);
             if ("nested".equals(node.get("type"))) {
                 return true;
@@ -108,8 +108,17 @@ record Mapping(String index, Map<String, Object> source, Scheme scheme, String p
         return false;
     }
 
-    /** Returns the definition of a field or multi-field. */
+    /** Returns the definition of a field or multi-field, or of the field that an alias stands for. */
     Optional<Map<String, Object>> definition(String name) {
+        return own(target(name));
+    }
+
+    private String target(String name) {
+        Map<String, Object> found = own(name).orElse(Map.of());
+        return "alias".equals(found.get("type")) ? String.valueOf(found.get("path")) : name;
+    }
+
+    private Optional<Map<String, Object>> own(String name) {
         Map<String, Object> node = source;
         for (String part : name.split("\\.")) {
             Map<String, Object> properties = map(node, "properties"), fields = map(node, "fields");
