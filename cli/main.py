@@ -36,7 +36,7 @@ _COMMANDS = {
     "similar": "searching",
     "compare": "files",
     "matches": "searching",
-    "serve": "searching",
+    "serve": "serving",
     "groups": "files",
     "advise": "files",
     "setup": "indexing",

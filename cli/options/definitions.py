@@ -70,6 +70,26 @@ preset_option = click.option(
 html_option = click.option(
     "--html", is_flag=True, help="Treat every document as HTML, not only those whose format says so."
 )
+
+
+def listen_option(default: str) -> Callable[[Function], Function]:
+    """Return the option ``--listen``."""
+    return click.option(
+        "--listen",
+        default=default,
+        show_default=True,
+        metavar="HOST:PORT",
+        help="Where to listen; port 0 takes a free one.",
+    )
+
+
+def admin_token_option(what: str) -> Callable[[Function], Function]:
+    """Return the option ``--admin-token``; ``what`` is its help."""
+    return click.option(
+        "--admin-token", envvar="SHINGLEFOLD_ADMIN_TOKEN", default="", metavar="TOKEN", help=what
+    )
+
+
 workers_option = click.option(
     "--workers", type=click.IntRange(0), metavar="N", help="Worker processes; 0 means one per core."
 )

@@ -1,12 +1,12 @@
 """What the gateway answers itself under ``/_shinglefold/``: health, metrics, and fingerprints of texts."""
 
-import hmac
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from shinglefold.api.index_recipe import codes_with_any
 from shinglefold.errors import ShinglefoldError
+from shinglefold.gateway.access import AccessToken
 from shinglefold.gateway.http.interception import GatewayParts, Interception
 from shinglefold.gateway.http.messages import (
     Answer,
@@ -16,7 +16,6 @@ from shinglefold.gateway.http.messages import (
     HttpCaller,
     Receive,
     caller_headers,
-    header,
     read_body,
     refusal,
     refusal_of,
@@ -34,8 +33,6 @@ from shinglefold.options.validation import check_known, expected
 from shinglefold.registry import make_scheme
 
 PREFIX = "/_shinglefold"
-#: Who sends the token in this header can send credentials for the engine as usual.
-_TOKEN = b"x-shinglefold-token"
 _METHODS = {"/health": ("GET", "HEAD"), "/metrics": ("GET", "HEAD"), "/sign": ("POST",)}
 _KEYS = ("documents", "text", "preset", "languages")
 
@@ -55,7 +52,7 @@ class Admin:
         interception: Interception,
         most_bytes: int,
         *,
-        token: str | None,
+        token: AccessToken,
         is_open: bool,
     ) -> None:
         self._parts, self._interception = parts, interception
@@ -79,10 +76,7 @@ class Admin:
         return await self._sign(request, receive)
 
     def _may(self, headers: Headers) -> bool:
-        if self._token is None:
-            return self._open
-        given = header(headers, _TOKEN) or _bearer(headers)
-        return hmac.compare_digest(given.encode(), self._token.encode())
+        return self._token.is_given(caller_headers(headers)) if self._token.is_needed else self._open
 
     async def _health(self, headers: Headers) -> Answer:
         caller = self._caller(headers)
@@ -148,16 +142,8 @@ class Admin:
     def _caller(self, headers: Headers) -> HttpCaller:
         """Return the caller, without the gateway's own token."""
         own = dict(caller_headers(headers))
-        own.pop(_TOKEN.decode(), None)
         own.pop("content-type", None)
-        if self._token is not None and hmac.compare_digest(_bearer(headers).encode(), self._token.encode()):
-            own.pop("authorization", None)
-        return HttpCaller(own)
-
-
-def _bearer(headers: Headers) -> str:
-    kind, _, given = header(headers, b"authorization").partition(" ")
-    return given.strip() if kind.lower() == "bearer" else ""
+        return HttpCaller(self._token.removed(own))
 
 
 def _signed(outcome: Outcome | str, field: str) -> Mapping[str, Any]:

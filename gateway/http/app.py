@@ -4,14 +4,16 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import aiohttp
 
 from shinglefold.api.index_options import IndexOptions
 from shinglefold.engines import Connection
+from shinglefold.gateway.access import AccessToken, check_pages_access
 from shinglefold.gateway.http.admin import PREFIX, Admin
+from shinglefold.gateway.http.caller_engine import load_clients
 from shinglefold.gateway.http.interception import SEARCHES, GatewayParts, Interception, intercepted
 from shinglefold.gateway.http.messages import (
     FOLD,
@@ -46,6 +48,9 @@ from shinglefold.options.validation import check_int, check_number
 from shinglefold.rerank import FoldOptions
 from shinglefold.settings import Settings, load_settings
 
+if TYPE_CHECKING:
+    from shinglefold.gateway.http.pages import GatewayPages
+
 _log = logging.getLogger("shinglefold.gateway")
 #: The engines' own limit, http.max_content_length.
 MOST_BYTES = 100 * 1024 * 1024
@@ -67,6 +72,7 @@ def gateway_app(
     signers: int = 0,
     admin_token: str | None = None,
     admin_open: bool = False,
+    pages: bool = False,
 ) -> "GatewayApp":
     """Return an ASGI application in front of OpenSearch or Elasticsearch: it folds searches and signs writes.
 
@@ -78,8 +84,9 @@ def gateway_app(
         connect_seconds: for opening a connection upstream.
         read_seconds: the longest wait for the next bytes from upstream.
         signers: processes that sign documents; 0 signs in threads.
-        admin_token: lets those who send it read metrics and sign texts.
-        admin_open: everyone may, because only this machine can connect.
+        admin_token: lets those who send it read metrics, sign texts and see pages.
+        admin_open: everyone may without one, because only this machine can connect.
+        pages: show indices in a browser under ``/_shinglefold/pages``, as callers may see them.
 
     Raises:
         ConfigError: an address or an option is not valid.
@@ -89,6 +96,8 @@ def gateway_app(
     check_int("signers", signers)
     check_number("connect_seconds", connect_seconds, above=True)
     check_number("read_seconds", read_seconds, above=True)
+    if pages:
+        check_pages_access(admin_open, admin_token or "")
     options = IndexOptions.parse(similarity=similarity, dedup=dedup, seal_key=seal_key, cursor_key=cursor_key)
     connection = upstream if isinstance(upstream, Connection) else upstream_connection(upstream)
     reached = Upstream(connection, connect_seconds=connect_seconds, read_seconds=read_seconds)
@@ -99,8 +108,9 @@ def gateway_app(
         always=always,
         most_bytes=most_bytes,
         signers=signers,
-        admin_token=admin_token,
+        admin_token=AccessToken(admin_token or ""),
         admin_open=admin_open,
+        pages=pages,
     )
 
 
@@ -116,16 +126,18 @@ class GatewayApp:
         always: bool,
         most_bytes: int,
         signers: int,
-        admin_token: str | None,
+        admin_token: AccessToken,
         admin_open: bool,
+        pages: bool,
     ) -> None:
         self._upstream, self._most = upstream, most_bytes
         self._metrics = Metrics()
-        self._signers = Signers(signers)
+        self._signers = Signers(signers, settings.languages or None)
         self._searching = ThreadPoolExecutor(cores() + 2, "shinglefold-searches")
         parts = GatewayParts(upstream, options, settings, self._metrics, self._signers, self._searching)
         self._interception = Interception(parts, always=always)
         self._admin = Admin(parts, self._interception, most_bytes, token=admin_token, is_open=admin_open)
+        self._pages = _pages(parts, self._interception, admin_token) if pages else None
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Sender) -> None:
         """Answer a request; see the ASGI specification."""
@@ -141,7 +153,11 @@ class GatewayApp:
         assert task is not None
         watch = asyncio.ensure_future(watched.cancel_if_caller_leaves(task))
         try:
-            await self._answer(_request_of(scope), watched.receive, send)
+            request = _request_of(scope)
+            if self._pages is not None and _is_below(request.path, f"{PREFIX}/pages"):
+                await self._pages.answer(scope, request, watched.receive, send)
+            else:
+                await self._answer(request, watched.receive, send)
         except asyncio.CancelledError:
             if not watched.gone:
                 raise
@@ -161,6 +177,8 @@ class GatewayApp:
     async def _lifespan(self, receive: Receive, send: Sender) -> None:
         while True:
             message = await receive()
+            if message["type"] == "lifespan.startup":
+                self._searching.submit(load_clients, self._interception.product)
             if message["type"] == "lifespan.shutdown":
                 await self.close()
             await send({"type": f"{message['type']}.complete"})
@@ -168,7 +186,7 @@ class GatewayApp:
                 return
 
     async def _answer(self, request: GatewayRequest, receive: Receive, send: Sender) -> None:
-        if request.path == PREFIX or request.path.startswith(f"{PREFIX}/"):
+        if _is_below(request.path, PREFIX):
             await self._give(await self._admin.answer(request, receive), request, send)
             return
         operation = operation_of(request.method, request.path)
@@ -280,6 +298,17 @@ def _request_of(scope: Mapping[str, Any]) -> GatewayRequest:
     return GatewayRequest(
         scope["method"], path or "/", scope["query_string"].decode("latin-1"), scope["headers"]
     )
+
+
+def _pages(parts: GatewayParts, interception: Interception, token: AccessToken) -> "GatewayPages":
+    # Templates are loaded only where there are pages.
+    from shinglefold.gateway.http.pages import GatewayPages
+
+    return GatewayPages(parts, interception, token)
+
+
+def _is_below(path: str, prefix: str) -> bool:
+    return path == prefix or path.startswith(f"{prefix}/")
 
 
 def _passes(operation: Operation, request: GatewayRequest) -> bool:

@@ -4,6 +4,8 @@ import re
 from asyncio import AbstractEventLoop, get_running_loop
 from collections.abc import Mapping
 from contextvars import ContextVar
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -115,6 +117,14 @@ class CallerEngine:
             # The transport of OpenSearch's client returns no more than this.
             return _EXISTS[reply.status]
         return self._dialect.give(RestResponse(reply.status, reply.value), call, self._transport)
+
+
+def load_clients(product: str) -> None:
+    """Import the client of a product, "" for each that is installed: it takes longer than a request may."""
+    for name, package in (("opensearch", "opensearchpy"), ("elasticsearch", "elasticsearch")):
+        if product in ("", name) and find_spec(package) is not None:
+            import_module(package)
+            import_module(f"shinglefold.engines.{name}")
 
 
 def target_of(request: RestRequest) -> str:

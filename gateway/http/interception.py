@@ -12,7 +12,9 @@ from functools import partial
 from typing import Any
 
 from shinglefold.api.index_options import IndexOptions
+from shinglefold.contracts.engine import Engine
 from shinglefold.errors import (
+    AuthenticationFailed,
     ConfigError,
     EngineUnavailable,
     MissingExtra,
@@ -185,6 +187,21 @@ class Interception:
             )
         return found
 
+    async def blocking_engine(self, caller: HttpCaller) -> Engine:
+        """Return the engine for threads; it sends as the caller in whose context it is used.
+
+        Raises:
+            EngineError: it does not answer, or refuses the caller.
+        """
+        try:
+            behind = await self._find_behind(caller)
+        except UpstreamFailure as failure:
+            raise EngineUnavailable(f"{failure}.") from failure
+        if isinstance(behind, RestResponse):
+            raise AuthenticationFailed(f"the engine answers {behind.status}: give its user and password")
+        made: Engine = behind.engine.blocking
+        return made
+
     async def _respond(self, given: Intercepted) -> RestResponse | None:
         behind = await self._find_behind(given.caller)
         if isinstance(behind, RestResponse):
@@ -201,9 +218,9 @@ class Interception:
         if self._behind is not None:
             return self._behind
         found = await detect_product(self._upstream, caller)
-        caller.replies.clear()
         if isinstance(found, RestResponse):
             return found
+        caller.replies.clear()
         if self._behind is None:
             engine = CallerEngine(self._upstream, found.name)
             always, asked = (

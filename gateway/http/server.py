@@ -1,19 +1,17 @@
-"""Run the gateway: uvicorn, sockets, signals, and logs as lines of JSON."""
+"""Run an application: uvicorn, signals, and logs as lines of JSON."""
 
 import json
 import logging
 import signal
-import socket
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from shinglefold.errors import ConfigError, MissingExtra, reason_of
-from shinglefold.gateway.http.app import GatewayApp
+from shinglefold.gateway.access import Listener
 
 try:
     import httptools as _parser  # noqa: F401 - only to see whether it is there
@@ -24,35 +22,30 @@ except ModuleNotFoundError as _error:
 
 #: Seconds that an idle connection stays open; engines never close one, so clients expect none to.
 _IDLE_SECONDS = 300
-_BACKLOG = 2048
 _LOGGERS = ("shinglefold", "uvicorn.error")
 #: Lines of uvicorn that say what ours say as well, or are meant for its own users.
 _SILENT = ("ASGI callable returned without completing response.", "Unsupported upgrade request.")
 
 
-@dataclass(frozen=True, slots=True)
-class ListenOptions:
-    """Where a gateway listens.
-
-    ``certificate``, ``key``: files in PEM; without them it speaks plain HTTP. ``stop_seconds``: how long
-    running requests may take after SIGTERM.
-    """
-
-    host: str = "127.0.0.1"
-    port: int = 9201
-    certificate: str | None = None
-    key: str | None = None
-    stop_seconds: int = 30
-
-
-def serve(app: GatewayApp, options: ListenOptions, started: Callable[[str], None] = lambda _: None) -> None:
+def serve(
+    app: Callable[..., Awaitable[None]],
+    listener: Listener,
+    started: Callable[[], None] = lambda: None,
+    *,
+    certificate: str | None = None,
+    key: str | None = None,
+    stop_seconds: int = 30,
+) -> None:
     """Serve requests until SIGTERM or SIGINT; then answer those that run, and return.
 
     Args:
-        started: is given the address when the gateway listens.
+        app: an ASGI application.
+        started: is called when connections are accepted.
+        certificate, key: files in PEM; without them plain HTTP is spoken.
+        stop_seconds: how long running requests may take after SIGTERM.
 
     Raises:
-        ConfigError: the address is taken, or the certificate can't be read.
+        ConfigError: the certificate can't be read.
     """
     config = uvicorn.Config(
         app,
@@ -66,42 +59,20 @@ def serve(app: GatewayApp, options: ListenOptions, started: Callable[[str], None
         server_header=False,
         date_header=False,
         timeout_keep_alive=_IDLE_SECONDS,
-        timeout_graceful_shutdown=options.stop_seconds,
-        ssl_certfile=options.certificate,
-        ssl_keyfile=options.key,
-        backlog=_BACKLOG,
+        timeout_graceful_shutdown=stop_seconds,
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
     )
     try:
         config.load()
     except OSError as error:
         raise ConfigError(
-            f"--certificate {options.certificate}: {reason_of(error)}; give a certificate and its key as PEM"
+            f"--certificate {certificate}: {reason_of(error)}; give a certificate and its key as PEM"
         ) from error
-    listener = _bind(options)
-    scheme = "https" if options.certificate else "http"
-    host, port = listener.getsockname()[:2]
-    address = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
     server = uvicorn.Server(config)
-    with listener, _json_logs(), _stopped_by_signals(server):
-        started(address)
-        server.run(sockets=[listener])
-
-
-def _bind(options: ListenOptions) -> socket.socket:
-    try:
-        family, kind, protocol, _, place = socket.getaddrinfo(
-            options.host, options.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        listener = socket.socket(family, kind, protocol)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(place)
-        # Connections that come before the loop runs wait.
-        listener.listen(_BACKLOG)
-    except OSError as error:
-        raise ConfigError(
-            f"--listen {options.host}:{options.port}: {reason_of(error)}; choose another address or port"
-        ) from error
-    return listener
+    with _json_logs(), _stopped_by_signals(server):
+        started()
+        server.run(sockets=[listener.socket])
 
 
 @contextmanager

@@ -11,13 +11,19 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from functools import lru_cache, partial
 from multiprocessing.connection import wait
 from typing import Any
 
+from shinglefold.api.index_recipe import codes_with_any
 from shinglefold.errors import EngineUnavailable
+from shinglefold.examples import articles
 from shinglefold.gateway.indices import SignedIndex
+from shinglefold.ingest import Pipeline, default_definition
 from shinglefold.ingest.writing.worker_pool import cores
+from shinglefold.model.recipe import FIELD
+from shinglefold.registry import make_scheme
 
 _log = logging.getLogger("shinglefold.gateway")
 _Documents = Sequence[tuple[str | None, Any]]
@@ -28,11 +34,12 @@ class Signers:
 
     Args:
         processes: 0 to sign in threads.
+        languages: those whose dictionaries a process loads as it starts; None for all that are installed.
     """
 
-    def __init__(self, processes: int) -> None:
+    def __init__(self, processes: int, languages: Sequence[str] | None = None) -> None:
         self.threads = ThreadPoolExecutor(cores() + 2, "shinglefold-writes")
-        self._processes = processes
+        self._processes, self._languages = processes, languages
         self._pool = self._new_pool()
 
     def _new_pool(self) -> ProcessPoolExecutor | None:
@@ -40,8 +47,8 @@ class Signers:
             return None
         # Not forked: a child would keep the connections of callers open.
         context = multiprocessing.get_context("spawn")
-        pool = ProcessPoolExecutor(self._processes, context, _prepare)
-        # Starts the first of them before the first bulk.
+        pool = ProcessPoolExecutor(self._processes, context, _prepare, (self._languages,))
+        # Starts the first of them before the first bulk; others start as bulks need them.
         pool.submit(os.getpid)
         return pool
 
@@ -97,8 +104,8 @@ def _index(pickled: bytes) -> SignedIndex:
     return SignedIndex(*pickle.loads(pickled))  # noqa: S301 - of the parent process
 
 
-def _prepare() -> None:
-    """Let a new process end with its parent only."""
+def _prepare(languages: Sequence[str] | None) -> None:
+    """Let a new process end with its parent only, and load what signing needs."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
@@ -109,3 +116,8 @@ def _prepare() -> None:
         os._exit(1)
 
     threading.Thread(target=end_with_parent, daemon=True).start()
+    # An error here would end the pool; signing tells it, where it matters.
+    with suppress(Exception):
+        scheme = make_scheme(codes=codes_with_any(languages))
+        index = SignedIndex("", Pipeline.from_json(default_definition(FIELD), scheme).recipe(FIELD), None, "")
+        index.sign([(None, article) for article in articles()])

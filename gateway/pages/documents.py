@@ -33,7 +33,7 @@ def document_json(hit: Mapping[str, Any], fields: Sequence[str], name: str) -> d
     source = hit.get("_source") or {}
     address = str(first_value(hit, _ADDRESSES) or "")
     names = ReportFields()
-    title = str(first_value(hit, (names.title,)) or "")[:_TITLE].strip()
+    title = shortened(str(first_value(hit, (names.title,)) or "").strip(), _TITLE)
     language = source.get("lang")
     return {
         "id": str(hit["_id"]),

@@ -1,5 +1,6 @@
 """The page of the groups of an index: by size, host, language and month, the largest and the newest."""
 
+from dataclasses import replace
 from typing import Any
 
 from shinglefold.gateway.pages.parameters import PageParameters
@@ -17,7 +18,7 @@ def groups_json(shared: Shared, given: PageParameters) -> dict[str, Any]:
     Raises:
         ConfigError: the index has no group numbers, or no such field.
 
-    Cost: a scan of all documents that reads a few fields; kept for a minute for the same parameters.
+    Cost: a scan of all documents that reads a few fields, at most once a minute for the same fields.
     """
     index, usual = shared.index, ReportFields()
     names = ReportFields(
@@ -28,12 +29,26 @@ def groups_json(shared: Shared, given: PageParameters) -> dict[str, Any]:
     named = sorted({names.host, names.date, names.title} - {"", usual.title})
     if named:
         check_fields(index.engine.all_mappings(index.name).values(), index.name, named, "groups")
-    made: GroupReport = shared.recent.get(
-        ("groups", names, most), lambda: make_report(index.engine, index.name, names, listed=most)
+    whole: GroupReport = shared.once(
+        ("groups", names), lambda: make_report(index.engine, index.name, names, listed=_LIMIT)
     )
+    made = _with_most(whole, most)
     return {
         "fields": {"host": names.host, "date": names.date, "title": names.title},
         "most": most,
         "report": made.to_json(),
         "in_shared": made.in_shared,
     }
+
+
+def _with_most(whole: GroupReport, most: int) -> GroupReport:
+    """Return a report with fewer groups, hosts and languages."""
+    left_out = {kind: max(0, len(getattr(whole, kind)) - most) for kind in ("hosts", "languages")}
+    return replace(
+        whole,
+        largest=whole.largest[:most],
+        newest=whole.newest[:most],
+        hosts=whole.hosts[:most],
+        languages=whole.languages[:most],
+        more={kind: count + left_out.get(kind, 0) for kind, count in whole.more.items()},
+    )

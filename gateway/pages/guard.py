@@ -1,7 +1,5 @@
 """Checks of every request to the pages, and the headers of every answer, which restrict browsers."""
 
-import base64
-import hmac
 from collections.abc import Collection
 from http import HTTPStatus
 from typing import NamedTuple
@@ -10,8 +8,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-#: The names of this machine that only it can mean.
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+from shinglefold.gateway.access import AccessToken, is_loopback
+
 POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
@@ -37,12 +35,12 @@ class PageGuard:
     """Checks requests before an application sees them, and adds headers to its answers.
 
     Args:
-        hosts: the host names that a request may be addressed to; None for any. A page elsewhere can let a
-            name of its own mean this machine, and would then read the answers.
-        token: what callers must give as the password of HTTP's basic authentication; "" for none.
+        hosts: the names that a request may be addressed to without a token, beside those of loopback. A page
+            elsewhere can let a name of its own mean this machine, and would then read the answers.
+        token: what callers must give.
     """
 
-    def __init__(self, app: ASGIApp, hosts: Collection[str] | None, token: str) -> None:
+    def __init__(self, app: ASGIApp, hosts: Collection[str], token: AccessToken) -> None:
         self._app, self._hosts, self._token = app, hosts, token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -70,16 +68,22 @@ class PageGuard:
 
     def _refusal(self, method: str, headers: Headers) -> _Refusal | None:
         host = _name_of(headers.get("host", ""))
-        if self._hosts is not None and host not in self._hosts:
-            known = " or ".join(sorted(self._hosts))
+        if not self._token.is_needed and not is_loopback(host) and host not in self._hosts:
+            known = " or ".join(sorted({*self._hosts, "localhost"}))
             return _Refusal(
                 HTTPStatus.MISDIRECTED_REQUEST, f"These pages are not at {host!r}. Open them as {known}."
             )
-        if self._token and not _has_token(headers.get("authorization", ""), self._token):
+        if self._token.is_needed and not self._token.is_given(headers):
             return _Refusal(
                 HTTPStatus.UNAUTHORIZED,
-                "Give the token that shinglefold serve was started with as the password, with any user name.",
+                "Give the token of --admin-token as the password, with any user name.",
                 ("www-authenticate", 'Basic realm="shinglefold", charset="UTF-8"'),
+            )
+        if _is_from_elsewhere(headers):
+            return _Refusal(
+                HTTPStatus.FORBIDDEN,
+                "A page elsewhere asked for this one, which may take long to make. To see it, press Enter in "
+                "the address bar.",
             )
         if method not in ("GET", "HEAD"):
             return _Refusal(
@@ -94,12 +98,9 @@ def _name_of(host: str) -> str:
     return name.lower().rstrip(".")
 
 
-def _has_token(authorization: str, token: str) -> bool:
-    kind, _, given = authorization.partition(" ")
-    if kind.lower() != "basic":
+def _is_from_elsewhere(headers: Headers) -> bool:
+    """Return whether a page of another site sent a request, other than by a link that somebody followed."""
+    if headers.get("sec-fetch-site", "none") in ("none", "same-origin"):
         return False
-    try:
-        password = base64.b64decode(given, validate=True).partition(b":")[2]
-    except ValueError:  # binascii.Error, or characters beyond ASCII
-        return False
-    return hmac.compare_digest(password, token.encode())
+    followed = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-user") == "?1"
+    return not followed or headers.get("sec-fetch-dest") != "document"

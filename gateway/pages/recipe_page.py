@@ -22,7 +22,7 @@ def recipe_json(shared: Shared, given: PageParameters) -> dict[str, Any]:
     found = statistics(index.engine, index.name)
     diagnosis = None
     if given.flag("examine"):
-        made: Diagnosis = shared.recent.get("doctor", index.doctor)
+        made: Diagnosis = shared.once("doctor", index.doctor)
         diagnosis = {**made.to_json(), "commands": shared.complete(_remedies(index.name, made))}
     return {
         "indices": [_statistics_json(one, shared) for one in found],

@@ -1,37 +1,61 @@
 """What the pages of one index share: the index, how commands are completed, and results that take long."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from threading import Lock
 from time import monotonic
 from typing import Any
 
 from shinglefold.api import FoldedIndex
-from shinglefold.errors import complete_commands
+from shinglefold.errors import EngineUnavailable, complete_commands
 
 _SECONDS = 60.0
-#: The most results that are kept.
-_MOST = 16
+#: The most results that are kept, and that are made at the same time.
+_MOST, _AT_ONCE = 16, 2
 
 
 class Recent:
-    """Results of the last minute, by what was asked; a second request waits instead of scanning, too."""
+    """Results of the last minute, by what was asked; threads may share it."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._made: dict[object, tuple[float, Any]] = {}
+        #: When each was made, which is never while it is being made.
+        self._made: dict[Hashable, tuple[float, Future[Any]]] = {}
 
-    def get(self, key: object, make: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever it makes
-        """Return the result of the last minute, else a new one."""
+    def get(self, key: Hashable, make: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever it makes
+        """Return the result of the last minute, else a new one; who asks meanwhile waits for the same.
+
+        Raises:
+            EngineUnavailable: too many others are being made.
+        """
         with self._lock:
             now = monotonic()
             self._made = {one: made for one, made in self._made.items() if made[0] + _SECONDS > now}
-            if key not in self._made:
+            found = self._made.get(key)
+            if found is None:
+                busy = sum(not made.done() for _, made in self._made.values())
+                if busy >= _AT_ONCE:
+                    raise EngineUnavailable(
+                        f"{busy} other pages are reading whole indices at the moment: try again in a minute"
+                    )
                 while len(self._made) >= _MOST:
-                    del self._made[next(iter(self._made))]
-                made = make()
-                self._made[key] = monotonic(), made
-            return self._made[key][1]
+                    del self._made[next(one for one, (_, made) in self._made.items() if made.done())]
+                future: Future[Any] = Future()
+                self._made[key] = float("inf"), future
+        if found is not None:
+            return found[1].result()
+        try:
+            made = make()
+        except BaseException as error:
+            with self._lock:
+                del self._made[key]
+            future.set_exception(error)
+            raise
+        with self._lock:
+            self._made[key] = monotonic(), future
+        future.set_result(made)
+        return made
 
 
 def without_backquotes(text: str) -> str:
@@ -41,8 +65,16 @@ def without_backquotes(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """The index of the pages; ``complete`` completes the commands of messages."""
+    """The index of the pages; ``complete`` completes the commands of messages.
+
+    ``reader``: who reads; results that take long are not shown to others.
+    """
 
     index: FoldedIndex
     complete: Callable[[str], str] = without_backquotes
     recent: Recent = field(default_factory=Recent)
+    reader: Hashable = None
+
+    def once(self, kind: Hashable, make: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever it makes
+        """Return a result of the last minute, else a new one; see ``Recent``."""
+        return self.recent.get((self.index.name, self.reader, kind), make)

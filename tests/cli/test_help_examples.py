@@ -7,7 +7,6 @@ import json
 import os
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -83,9 +82,9 @@ def _served(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     authority.cert_pem.write_to_path(folder / "ca.pem")
     authority.issue_cert("localhost").private_key_and_cert_chain_pem.write_to_path(folder / "tls.pem")
     # No browser is opened.
-    words = [word for word in words if word not in ("--listen", "0.0.0.0:9201", "--open")]
+    words = [word for word in words if word not in ("--listen", "0.0.0.0:9201", "127.0.0.1:9000", "--open")]
     program = Path(sys.executable).with_name("shinglefold")
-    place = ["--port", "0"] if words[1] == "serve" else ["--listen", "127.0.0.1:0", "--workers", "1"]
+    place = ["--listen", "127.0.0.1:0", *(["--workers", "1"] if words[1] == "gateway" else [])]
     command = [str(program), *words[1:], *place]
     with subprocess.Popen(
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -94,9 +93,7 @@ def _served(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
         first = process.stdout.readline()
         process.terminate()
         out, err = process.communicate(timeout=30)
-    # Pages have nothing to end, so that a signal ends them as it ends other commands.
-    code = 0 if process.returncode == 128 + signal.SIGTERM else process.returncode
-    return subprocess.CompletedProcess(command, code, first + out, err)
+    return subprocess.CompletedProcess(command, process.returncode, first + out, err)
 
 
 def _ran(line: str, folder: Path, stdin: str = "") -> subprocess.CompletedProcess[str]:

@@ -11,6 +11,8 @@ from types import SimpleNamespace
 import pytest
 from support.gateway import RawUpstream, exchange, request, running_gateway
 
+from shinglefold.gateway.http.signers import Signers
+
 pytest.importorskip("uvicorn")
 
 JSON = "content-type: application/json"
@@ -374,3 +376,13 @@ def test_sigterm_lets_running_requests_end(tmp_path):
         assert parts(answers[0])[2] == b'{"late":true}'
         assert gateway.log.read_text() == ""
     upstream.close()
+
+
+@pytest.mark.parametrize(("languages", "expected"), [(["en"], {"en"}), (["xx"], set()), (None, {"en", "uk"})])
+def test_a_process_that_signs_loads_its_languages_as_it_starts(languages, expected):
+    signers = Signers(1, languages)
+    try:
+        modules = signers._pool.submit(eval, "set(__import__('sys').modules)").result(120)
+    finally:
+        signers.close()
+    assert {code for code in ("en", "uk") if f"shinglefold.plugins.{code}" in modules} == expected

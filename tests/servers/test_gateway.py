@@ -13,6 +13,7 @@ from urllib.error import HTTPError
 
 import pytest
 from support.clients import Blocking, a_client, errors, helpers, plain
+from support.drop_in import BRIDGE, FIELD, FOLDED, MAPPINGS, OTHER, TEXT
 from support.gateway import exchange, request, running_gateway
 
 import shinglefold
@@ -20,17 +21,6 @@ from shinglefold.examples import articles
 from shinglefold.model.stored_fingerprint import without_fingerprint
 
 pytest.importorskip("uvicorn")
-
-FIELD = "_dedup"
-BRIDGE = {"query": {"match": {"title": "мост"}}, "size": 3}
-FOLDED = {**BRIDGE, "ext": {"dedup": {}}}
-TEXT = (
-    "Über den Fluss führt seit gestern eine neue Brücke, die Fußgänger und Radfahrer kostenlos nutzen dürfen."
-)
-OTHER = (
-    "Im Rathaus wurde am Montag über den Haushalt des kommenden Jahres beraten, und beschlossen wurde nichts."
-)
-MAPPINGS = {"properties": {"title": {"type": "text"}, "body": {"type": "text"}, "views": {"type": "long"}}}
 
 
 @pytest.fixture(scope="module")

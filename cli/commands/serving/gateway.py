@@ -1,13 +1,17 @@
 """``shinglefold gateway``: serve a cluster's REST API, with folded searches and signed writes."""
 
-import ipaddress
 from dataclasses import replace
 
 import click
 
 from shinglefold.cli.framework.command import DONE, Invocation, command
 from shinglefold.cli.framework.output import flush_output, write_json, write_line
-from shinglefold.cli.options.definitions import NumberRange, workers_option
+from shinglefold.cli.options.definitions import (
+    NumberRange,
+    admin_token_option,
+    listen_option,
+    workers_option,
+)
 from shinglefold.errors import ConfigError
 
 
@@ -25,9 +29,7 @@ from shinglefold.errors import ConfigError
     metavar="URL",
     help="Address of the cluster, without credentials; repeat it for more nodes.",
 )
-@click.option(
-    "--listen", default="127.0.0.1:9201", show_default=True, metavar="HOST:PORT", help="Where to listen."
-)
+@listen_option("127.0.0.1:9201")
 @click.option(
     "--always", is_flag=True, help="Fold each search of an index that was set up, also without ext.dedup."
 )
@@ -68,12 +70,8 @@ from shinglefold.errors import ConfigError
     help="Largest body of a search or a write, also inflated; others have no limit.",
 )
 @workers_option
-@click.option(
-    "--admin-token",
-    envvar="SHINGLEFOLD_ADMIN_TOKEN",
-    metavar="TOKEN",
-    help="Token for metrics and sign; by default SHINGLEFOLD_ADMIN_TOKEN, else they are open to loopback.",
-)
+@admin_token_option("Token for metrics, sign and pages; without one they are open to loopback only.")
+@click.option("--pages", is_flag=True, help="Show what folds in a browser, under /_shinglefold/pages.")
 @click.pass_obj
 def gateway(
     invocation: Invocation,
@@ -91,7 +89,8 @@ def gateway(
     stop_timeout: int,
     max_body: int,
     workers: int | None,
-    admin_token: str | None,
+    admin_token: str,
+    pages: bool,
 ) -> int:
     """Fold searches and sign writes in front of a cluster.
 
@@ -99,55 +98,45 @@ def gateway(
     with ext.dedup are folded, writes to indices that were set up get fingerprints, all else is forwarded
     unchanged. SIGTERM lets running requests end.
     """
+    from shinglefold.gateway.access import Listener
     from shinglefold.gateway.http import gateway_app, serve
-    from shinglefold.gateway.http.server import ListenOptions
     from shinglefold.gateway.http.upstream import upstream_connection
     from shinglefold.ingest.writing.worker_pool import cores
 
     if key and not certificate:
         raise ConfigError("--key: give its certificate, too: --certificate FILE")
     settings = invocation.settings()
-    host, port = _host_and_port(listen)
     connection = upstream_connection(upstream)
     if ca_certificate:
         connection = replace(connection, ca_file=ca_certificate)
     if insecure:
         connection = replace(connection, verify=False)
     processes = (settings.workers if workers is None else workers) or cores()
-    app = gateway_app(
-        connection,
-        always=always,
-        settings=settings,
-        most_bytes=max_body * 1024 * 1024,
-        connect_seconds=connect_timeout,
-        read_seconds=read_timeout,
-        signers=processes,
-        admin_token=admin_token or None,
-        admin_open=_is_loopback(host),
-    )
 
-    def started(address: str) -> None:
+    def started() -> None:
+        address = listener.address("https" if certificate else "http")
+        shown = f"{address}/_shinglefold/pages/" if pages else ""
         if invocation.json:
-            write_json({"address": address, "upstream": list(connection.urls)})
+            written = {"address": address, "upstream": list(connection.urls)}
+            write_json({**written, "pages": shown} if pages else written)
         else:
             write_line(f"gateway at {address} in front of {connection.address}")
+            if pages:
+                write_line(f"pages at {shown}")
         flush_output()
 
-    serve(app, ListenOptions(host, port, certificate, key, stop_timeout), started)
+    with Listener(listen) as listener:
+        app = gateway_app(
+            connection,
+            always=always,
+            settings=settings,
+            most_bytes=max_body * 1024 * 1024,
+            connect_seconds=connect_timeout,
+            read_seconds=read_timeout,
+            signers=processes,
+            admin_token=admin_token or None,
+            admin_open=listener.is_loopback,
+            pages=pages,
+        )
+        serve(app, listener, started, certificate=certificate, key=key, stop_seconds=stop_timeout)
     return DONE
-
-
-def _host_and_port(listen: str) -> tuple[str, int]:
-    host, _, port = listen.rpartition(":")
-    if not host or not port.isdecimal() or int(port) > 65_535:
-        raise ConfigError(f"--listen: expected HOST:PORT, such as 127.0.0.1:9201, got {listen!r}")
-    return host.removeprefix("[").removesuffix("]"), int(port)
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

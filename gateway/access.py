@@ -1,0 +1,137 @@
+"""Who reaches a server: where it listens, whether that is loopback, and the token that callers give."""
+
+import base64
+import hmac
+import ipaddress
+import socket
+from collections.abc import Mapping
+from typing import Self
+
+from shinglefold.errors import ConfigError, reason_of
+
+#: Who sends the token in this header can send credentials for the engine as usual.
+TOKEN_HEADER = "x-shinglefold-token"  # noqa: S105 - a name
+_BACKLOG = 2048
+
+
+class Listener:
+    """A socket that listens; a context manager, which closes it.
+
+    Args:
+        place: ``HOST:PORT``; port 0 takes a free one.
+
+    Raises:
+        ConfigError: it is no such place, is taken, or is none of this machine.
+    """
+
+    def __init__(self, place: str) -> None:
+        host, _, port = place.rpartition(":")
+        if not host or not port.isdecimal() or int(port) > 65_535:
+            raise ConfigError(f"--listen: expected HOST:PORT, such as 127.0.0.1:9201, got {place!r}")
+        try:
+            family, kind, protocol, _, at = socket.getaddrinfo(
+                host.removeprefix("[").removesuffix("]"), int(port), type=socket.SOCK_STREAM
+            )[0]
+            self.socket = socket.socket(family, kind, protocol)
+            try:
+                self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                self.socket.bind(at)
+                # Connections that come before the server runs wait.
+                self.socket.listen(_BACKLOG)
+            except OSError:
+                self.socket.close()
+                raise
+        except OSError as error:
+            raise ConfigError(
+                f"--listen {place}: {reason_of(error)}; choose another address or port, such as 127.0.0.1:0, "
+                "which takes a free one"
+            ) from error
+        self._host, self._port = self.socket.getsockname()[:2]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.socket.close()
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can connect."""
+        return is_loopback(self._host)
+
+    def address(self, scheme: str = "http") -> str:
+        """Return the address where it listens."""
+        return f"{scheme}://{_bracketed(self._host)}:{self._port}"
+
+    @property
+    def browser_address(self) -> str:
+        """The address for a browser on this machine, also if all of its addresses are listened at."""
+        own = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - no address to bind
+        return f"http://{_bracketed(own.get(self._host, self._host))}:{self._port}/"
+
+
+class AccessToken:
+    """What callers must give: as ``X-Shinglefold-Token``, as a bearer token, or as a password of any user.
+
+    Args:
+        secret: "" if they need none; then nobody has given it.
+    """
+
+    def __init__(self, secret: str) -> None:
+        self._secret = secret.encode()
+        self.is_needed = bool(secret)
+
+    def is_given(self, headers: Mapping[str, str]) -> bool:
+        """Return whether headers, by their names in lower case, have it."""
+        return self._is_text(headers.get(TOKEN_HEADER, "")) or self.takes_authorization(headers)
+
+    def removed(self, headers: Mapping[str, str]) -> dict[str, str]:
+        """Return headers without it, as the engine may see them."""
+        own = {TOKEN_HEADER, *(("authorization",) if self.takes_authorization(headers) else ())}
+        return {name: value for name, value in headers.items() if name not in own}
+
+    def takes_authorization(self, headers: Mapping[str, str]) -> bool:
+        """Return whether ``Authorization`` has it, which then says nothing to the engine."""
+        kind, _, given = headers.get("authorization", "").partition(" ")
+        if kind.lower() == "bearer":
+            return self._is_text(given.strip())
+        if kind.lower() != "basic":
+            return False
+        try:
+            return self._is(base64.b64decode(given, validate=True).partition(b":")[2])
+        except ValueError:  # binascii.Error, or characters beyond ASCII
+            return False
+
+    def _is_text(self, given: str) -> bool:
+        # Bytes of UTF-8 in a header are read as UTF-8 by some, and as Latin-1 by others.
+        return self._is(given.encode()) or self._is(given.encode("latin-1", "replace"))
+
+    def _is(self, given: bytes) -> bool:
+        return self.is_needed and hmac.compare_digest(given, self._secret)
+
+
+def check_pages_access(loopback: bool, secret: str) -> None:
+    """Check that pages, which show whole documents, are for this machine or need a token.
+
+    Raises:
+        ConfigError: whoever reaches this machine could read them.
+    """
+    if not loopback and not secret:
+        raise ConfigError(
+            "others could read the pages here: add --admin-token TOKEN, a password that browsers must give, "
+            "or listen at 127.0.0.1"
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a name or an address can only mean this machine."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
