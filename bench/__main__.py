@@ -20,6 +20,7 @@ BENCHMARKS: Mapping[str, str] = {
     "quality.edits": "bench.quality.edits",
     "quality.widths": "bench.quality.widths",
     "quality_schemes": "bench.quality.schemes",
+    "gateway": "bench.gateway",
     "ingest": "bench.ingest",
     "long_text": "bench.long_text",
     "rerank": "bench.rerank",

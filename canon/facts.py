@@ -29,6 +29,7 @@ _NUMBER = (
     r"(?P<number>(?!0)\d{1,3}(?:[ ,.'’_]\d{3})+(?!\d)(?:[.,]\d{1,2}(?![\d.,]))?"
     r"|\d+(?:[.,]\d+){2,}|\d+(?:[.,]\d+)?)"
 )
+_GROUPED = re.compile(r"((?!0)\d{1,3}(?:[ ,.'’_]\d{3})+)(?:[.,](\d{1,2}))?")
 _BY = re.compile(r"(\d)\s*[xх×*]\s*(?=\d)")
 _DIGITS = re.compile(r"\d+")
 #: What may belong to the digits behind it, and how far before them it may begin.
@@ -118,14 +119,20 @@ def fact_set(text: str, classes: Sequence[str] = ("numbers",)) -> frozenset[str]
     return frozenset(_normal_form(text, classes))
 
 
-def adds_numbers(text: str, other: str) -> bool:
+class Numbers(NamedTuple):
+    """The numbers of a text one by one, each behind its unit, and the models."""
+
+    single: set[tuple[str, str]]
+    models: set[str]
+
+
+def adds_numbers(text: Numbers, other: Numbers) -> bool:
     """Return whether a text has a number, with its unit, or a model that the other one lacks.
 
     A number without a unit is in a text that has it with one. Dates and telephone numbers, which are written
     in many ways, are in a text that has all their parts.
     """
-    own, models = _single_numbers(text)
-    known, others = _single_numbers(other)
+    known = other.single
     bare = [value.split() for unit, value in known if not unit]
     parts = {part for value in bare for part in value}
     listed = {part for value in bare if _is_list(value) for part in value}
@@ -135,7 +142,7 @@ def adds_numbers(text: str, other: str) -> bool:
             return True
         return not unit and set(value.split()) <= (parts if _is_list(value.split()) else listed)
 
-    return not (models <= others and all(is_known(unit, value) for unit, value in own))
+    return not (text.models <= other.models and all(is_known(unit, value) for unit, value in text.single))
 
 
 def _is_list(parts: Sequence[str]) -> bool:
@@ -143,12 +150,12 @@ def _is_list(parts: Sequence[str]) -> bool:
     return len(parts) > 2 and "000" not in parts
 
 
-def _single_numbers(text: str) -> tuple[set[tuple[str, str]], set[str]]:
-    """Return the numbers of a text one by one, each behind its unit, and the models."""
+def single_numbers(text: str) -> Numbers:
+    """Return the numbers and models of a text. Cost: about 1 ms for 1,000 characters with many numbers."""
     models = set[str]()
     folded = _folded(_BY.sub(r"\1×", in_digits(plain_text(text))))
     found = _with_shared_units(folded, list(_found(folded, models)))
-    return {(one.unit, one.value) for one in found}, models
+    return Numbers({(one.unit, one.value) for one in found}, models)
 
 
 def _normal_form(text: str, classes: Sequence[str]) -> list[str]:
@@ -263,11 +270,11 @@ def _with_shared_units(sentence: str, numbers: list[_Found]) -> Iterator[_Found]
 
 def _value(number: str) -> str:
     """Return a number in its normal form: groups of three digits, and a fraction that is not zero."""
-    marks = re.findall(r"[.,]", number)
-    grouped = re.fullmatch(r"((?!0)\d{1,3}(?:[ ,.'’_]\d{3})+)(?:[.,](\d{1,2}))?", number)
-    if grouped:
+    if number.isdecimal():
+        whole, fraction = number, ""
+    elif grouped := _GROUPED.fullmatch(number):
         whole, fraction = re.sub(r"\D", "", grouped[1]), grouped[2] or ""
-    elif len(marks) > 1:
+    elif number.count(".") + number.count(",") > 1:
         return " ".join(_value(one) for one in re.split("[.,]", number))
     else:
         whole, _, fraction = number.replace(",", ".").partition(".")

@@ -173,7 +173,7 @@ def language_of_tokens(router: LanguageRouter, segments: Segments, declared: Int
         for member in members:
             winners[(shown == 0) & (declared == member), number] = member
         if router.lexical[number]:
-            undecided = (shown == 0) & ~np.isin(declared, members)
+            undecided = (shown == 0) & ~(declared[:, None] == members).any(axis=1)
             tokens = np.flatnonzero(inside & undecided[text_of])
             if len(tokens):
                 likeliest = _by_dictionaries(router, segments, tokens, members)

@@ -24,26 +24,40 @@ _HAN_NUMBER = re.compile(
 )
 #: Behind numbers: volts and amperes in capitals, as в and а are words.
 _ELECTRIC = re.compile(rf"(?<=\d)(?<![:.]\d\d)(?: ?([ВV])| ([АA]))(?!{NEAR})(?!\.?\s+[A-ZА-ЯЁІЇЄҐ])")
-#: What is said before a number, by its sign.
+#: What is said before a number, by its sign, with parts that each way to say it has: most texts have none of
+#: them, and a look for these is quicker.
 _SAID = {
-    sign: re.compile(rf"(?:\b(?:{words})|{han})\s*(?=[$€£₽₴¥]?\s?\d)", re.IGNORECASE)
-    for sign, words, han in (
+    sign: (re.compile(rf"(?:\b(?:{words})|{han})\s*(?=[$€£₽₴¥]?\s?\d)", re.IGNORECASE), parts.split())
+    for sign, words, han, parts in (
         (
             "<=",
             r"не\s+(?:более|больше|більше)(?:\s+(?:чем|ніж))?|(?:not|no) more than|at most",
             "不超过|至多|最多",
+            "более льше more most 不超过 至多 最多",
         ),
         (
             ">=",
             r"не\s+(?:менее|меньше|менше)(?:\s+(?:чем|ніж))?|(?:not|no) less than|at least",
             "不少于|至少",
+            "менее ньше нше less least 不少于 至少",
         ),
-        (">", r"(?:более|больше|більше)(?:\s+(?:чем|ніж))?|свыше|понад|more than|over", "超过|多于"),
-        ("<", r"(?:менее|меньше|менше)(?:\s+(?:чем|ніж))?|less than|under", "少于|不到"),
-        ("-", "минус|мінус|minus", "零下"),
+        (
+            ">",
+            r"(?:более|больше|більше)(?:\s+(?:чем|ніж))?|свыше|понад|more than|over",
+            "超过|多于",
+            "более льше свыше понад more over 超过 多于",
+        ),
+        (
+            "<",
+            r"(?:менее|меньше|менше)(?:\s+(?:чем|ніж))?|less than|under",
+            "少于|不到",
+            "менее ньше нше less under 少于 不到",
+        ),
+        # Without the i, which has several capitals.
+        ("-", "минус|мінус|minus", "零下", "нус nus 零下"),
     )
 }
-_DASH = re.compile(rf"(?<={LETTER})[‐–](?=\d)")
+_DASH = re.compile(rf"[‐–](?=\d)(?<={LETTER}.)")
 #: What would become another digit in compatibility form, or none, and letters with a stress mark.
 _SIGNS = str.maketrans(
     {"№": " ", "ѐ": "е", "ѝ": "и"}
@@ -59,8 +73,10 @@ def plain_text(text: str) -> str:
     # NFKC would turn № into letters before the number, and exponents into digits.
     special = _SPECIAL.search(text)
     seen = text.translate(_SIGNS) if special else text
-    for one in () if seen.isascii() else _invisible().intersection(seen):
-        seen = seen.replace(one, "")
+    # Most texts have none of them.
+    if not seen.isascii() and not _invisible().isdisjoint(seen):
+        for one in _invisible().intersection(seen):
+            seen = seen.replace(one, "")
     if special:
         seen = _FRACTION.sub(_decimal, seen)
     return unicodedata.normalize("NFKC", seen).replace("\u0300", "").replace("\u0301", "")
@@ -75,8 +91,10 @@ def in_digits(plain: str) -> str:
     """Return a text with Roman and Chinese numbers in digits, and what is said of numbers in signs."""
     digits = _HAN_NUMBER.sub(_han_value, _ROMAN.sub(_roman_value, plain))
     signs = _DASH.sub("-", digits)
-    for sign, said in _SAID.items():
-        signs = said.sub(sign, signs)
+    folded = signs.casefold()
+    for sign, (said, parts) in _SAID.items():
+        if any(part in folded for part in parts):
+            signs = said.sub(sign, signs)
     return _ELECTRIC.sub(lambda match: " вольт" if match[1] else " ампер", signs)
 
 

@@ -1,117 +1,43 @@
 """Bulk requests on their way to the engine: documents get fingerprints, all else keeps its bytes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from shinglefold.contracts.engine import JSON, Document, VersionedDocument
+from shinglefold.contracts.engine import JSON, VersionedDocument
 from shinglefold.errors import PermissionDenied
+from shinglefold.gateway.bulk_items import BulkItem, BulkSegment, read_items
 from shinglefold.gateway.gates import Admit, admit, admitted, refresh, unkept
-from shinglefold.gateway.indices import KnownIndices, SignedIndex, check_document
+from shinglefold.gateway.indices import KnownIndices, check_document
 from shinglefold.gateway.rest import (
     Operation,
     RestRequest,
     RestResponse,
     Steps,
     Work,
-    ends_with_newline,
-    failure,
+    names_twice,
     read_documents,
-    read_lines,
     read_value,
     send,
+    status_of,
     warn,
     warn_stale,
     whole_number,
     write_value,
 )
-from shinglefold.gateway.updates import ROUNDS, WRITTEN, UpdateRequest, sign_again, with_version
-from shinglefold.gateway.writes import DROPPED, check_pipeline, inserted, source_of
+from shinglefold.gateway.updates import (
+    ROUNDS,
+    WRITTEN,
+    UpdateRequest,
+    log_unrenewed,
+    sign_again,
+    with_version,
+)
+from shinglefold.gateway.writes import DROPPED, check_pipeline, inserted, source_of, warn_unread
 from shinglefold.ingest.pipeline.pipeline import Outcome
 
-_VERBS = ("index", "create", "update", "delete")
 _CONFLICT, _DONE = 409, 200
-
-
-@dataclass(slots=True)
-class BulkItem:
-    """An action of a bulk request.
-
-    Attributes:
-        lines: those that are sent, at first those given.
-        index: signs the document; None if its index has no recipe.
-        update: a partial update whose fingerprint depends on the stored document.
-        answer: the item of the response.
-        rounds: how often a conflict is tried again.
-        missing: whether the document that is updated, and not inserted, was missing.
-        routing: that of the request.
-        script: whether a script updates the document, so that its fingerprint is renewed afterwards.
-        admitted: the document that a gate decides about.
-    """
-
-    verb: str
-    metadata: JSON
-    name: str
-    lines: list[bytes]
-    index: SignedIndex | None = None
-    update: UpdateRequest | None = None
-    answer: JSON | None = None
-    rounds: int = 0
-    missing: bool = False
-    routing: str | None = None
-    script: bool = False
-    admitted: Document | None = None
-
-    @property
-    def gate(self) -> SignedIndex | None:
-        """The index whose gate decides about the document."""
-        return self.index if self.admitted is not None else None
-
-    @property
-    def id(self) -> str | None:
-        """The id of the document, if the request names one."""
-        given = self.metadata.get("_id")
-        return None if given is None else str(given)
-
-    def reply(self, status: int, body: JSON) -> None:
-        """Answer in the engine's shape, without sending the action."""
-        self.answer = {self.verb: {"_index": self.name, "_id": self.id, "status": status, **body}}
-
-    def refuse(self, reason: str) -> None:
-        """Answer that the document is refused."""
-        error = failure(reason)["error"]
-        self.reply(400, {"error": {"type": error["type"], "reason": error["reason"]}})
-
-    def send(self, verb: str, metadata: JSON, source: bytes) -> None:
-        """Send another action than the one given."""
-        self.lines = [write_value({verb: metadata}), source]
-
-
-@dataclass(slots=True)
-class _Segment:
-    """Actions that one request sends: none of them depends on what another one of them writes.
-
-    ``gate``: the index whose gate decides about all of them, instead of a request.
-    """
-
-    gate: SignedIndex | None
-    items: list[BulkItem] = field(default_factory=list)
-    ids: set[str] = field(default_factory=set)
-    merged: set[str] = field(default_factory=set)
-
-    def takes(self, item: BulkItem) -> bool:
-        """Return whether an action may go with the others."""
-        if item.gate is not self.gate:
-            return False
-        return item.id not in (self.merged if item.update is None else self.ids)
-
-    def add(self, item: BulkItem) -> None:
-        self.items.append(item)
-        if item.id is not None:
-            self.ids.add(item.id)
-            if item.update is not None:
-                self.merged.add(item.id)
 
 
 class SignedBulks:
@@ -127,7 +53,7 @@ class SignedBulks:
             MissingExtra, SchemeMismatch, ConfigError: documents of an index can't be signed here.
             EngineError: a document that is updated can't be read.
         """
-        items = _parse(operation, request)
+        items = read_items(operation, request)
         if items is None:
             warn("a bulk request can't be read: if the engine takes it, its documents have no fingerprints")
             return None
@@ -142,7 +68,9 @@ class SignedBulks:
             return None
         yield from self._sign(items, request.parameters)
         if not any(item.answer or item.update or item.gate or item.script for item in items):
-            return (yield from send(replace(request, body=_body(items))))
+            answer = yield from send(replace(request, body=_body(items)))
+            _warn_unread(items, request, answer)
+            return answer
         # An answer can't be put together of filtered ones.
         whole = {name: value for name, value in request.parameters.items() if name != "filter_path"}
         return (yield from self._send_segments(replace(request, parameters=whole), items))
@@ -157,18 +85,19 @@ class SignedBulks:
 
     def _send_segments(self, request: RestRequest, items: Sequence[BulkItem]) -> Steps[RestResponse]:
         """Send actions one segment after the other, and return the answers to all in order."""
-        segments: list[_Segment] = []
+        segments: list[BulkSegment] = []
         for item in items:
             if not segments or not segments[-1].takes(item):
-                segments.append(_Segment(item.gate))
+                segments.append(BulkSegment(item.gate))
             segments[-1].add(item)
         answers: list[RestResponse] = []
-        for segment in segments:
-            deliver = self._send if segment.gate is None else self._admit
-            answers.append((yield from deliver(request, segment.items, begun=bool(answers))))
-            if answers[0].failed:
-                return answers[0]
-        yield from _sign_again(request, [item for item in items if item.script])
+        with log_unrenewed((item.name, item.id) for item in items if _ran_script(item)):
+            for segment in segments:
+                deliver = self._send if segment.gate is None else self._admit
+                answers.append((yield from deliver(request, segment.items, begun=bool(answers))))
+                if answers[0].failed:
+                    return answers[0]
+        yield from _sign_again(request, list(filter(_ran_script, items)))
         bodies = [answer.body for answer in answers if not answer.failed]
         body = {
             **bodies[0],
@@ -176,7 +105,9 @@ class SignedBulks:
             "errors": any("error" in next(iter(item.answer.values())) for item in items if item.answer),
             "items": [item.answer for item in items],
         }
-        return replace(answers[0], status=200, body=body)
+        joined = replace(answers[0], status=200, body=body)
+        _warn_unread(items, request, joined)
+        return joined
 
     def prepare(self, items: Sequence[BulkItem], request: RestRequest) -> Steps[None]:
         """Sign the documents of ``index`` and ``create``, and find the updates that need stored ones.
@@ -196,7 +127,9 @@ class SignedBulks:
         for group in by_index.values():
             index = group[0].index
             assert index is not None
-            documents = [(item, document) for item in group if (document := _source(item)) is not None]
+            read = [(item, document) for item in group if (document := _source(item)) is not None]
+            # The engine refuses these, and a gate would not.
+            documents = [one for one in read if not (index.gated and names_twice(one[0].lines[1]))]
             outcomes = yield Work(partial(index.sign, [(item.id, document) for item, document in documents]))
             for (item, document), outcome in zip(documents, outcomes, strict=True):
                 if _is_final(item, outcome):
@@ -209,7 +142,7 @@ class SignedBulks:
                     item.refuse(why)
                 else:
                     create = item.verb == "create" or item.metadata.get("op_type") == "create"
-                    item.admitted = admitted(outcome, item.id, _routing(item), create=create)
+                    item.admitted = admitted(outcome, item.id, item.route, create=create)
 
     def _send(self, request: RestRequest, items: Sequence[BulkItem], *, begun: bool) -> Steps[RestResponse]:
         """Send actions, those that met a conflict again; return the response to the first request.
@@ -237,7 +170,7 @@ class SignedBulks:
             rounds += 1
             waiting = [item for item in waiting if _met_conflict(item) and rounds < item.rounds]
         for item in items:
-            if item.missing and _status(item) == _DONE:
+            if item.missing and item.told("status") == _DONE:
                 warn_stale(item.name, item.id, "it is stored, and can't be found")
         return first or nothing
 
@@ -264,10 +197,12 @@ class SignedBulks:
         sent = [item for item in items if item.answer is None]
         if not sent:
             return RestResponse(200, {"took": 0, "items": []})
-        answer: RestResponse = yield from send(replace(request, body=_body(sent)))
+        with log_unrenewed((item.name, item.id) for item in sent if item.script):
+            answer: RestResponse = yield from send(replace(request, body=_body(sent)))
         if answer.failed:
+            error = answer.body.get("error") if isinstance(answer.body, Mapping) else None
             for item in sent:
-                item.reply(answer.status, {"error": _error_of(answer.body)})
+                item.reply(answer.status, {"error": error or answer.body})
             return answer
         for item, found in zip(sent, answer.body["items"], strict=True):
             item.answer = {item.verb: next(iter(found.values()))}
@@ -282,7 +217,7 @@ class SignedBulks:
         for name, group in by_name.items():
             index = group[0].index
             assert index is not None
-            routings = [_routing(item) for item in group]
+            routings = [item.route for item in group]
             try:
                 found = yield from read_documents(index.stored_in, [str(item.id) for item in group], routings)
             except PermissionDenied:
@@ -324,26 +259,6 @@ class SignedBulks:
             item.send("update", metadata, write_value(item.update.signed(found, outcome)))
 
 
-def _parse(operation: Operation, request: RestRequest) -> list[BulkItem] | None:
-    """Return the actions of a body; None if the engine has to say what is wrong with it."""
-    items: list[BulkItem] = []
-    try:
-        lines = iter(read_lines(request.body or b""))
-        if not ends_with_newline(request.body):
-            return None
-        for line in lines:
-            ((verb, metadata),) = read_value(line).items()
-            given = [line] if verb == "delete" else [line, next(lines)]
-            metadata = metadata or {}
-            name = metadata.get("_index", operation.target)
-            if verb not in _VERBS or not isinstance(name, str):
-                return None
-            items.append(BulkItem(verb, metadata, name, given, routing=request.parameters.get("routing")))
-    except (ValueError, AttributeError, StopIteration):
-        return None
-    return items
-
-
 def _prepare(items: Sequence[BulkItem]) -> None:
     """Take fingerprints of clients out of partial updates, and find those that need the stored document."""
     for item in items:
@@ -353,6 +268,9 @@ def _prepare(items: Sequence[BulkItem]) -> None:
         _ = item.index.pipeline
         check_pipeline(item.metadata, item.name)
         if item.verb != "update" or item.id is None or (body := _source(item)) is None:
+            continue
+        if names_twice(item.lines[1]):
+            # The engine refuses it.
             continue
         update = UpdateRequest.of(item.index, item.id, body)
         item.script = update.script
@@ -366,20 +284,24 @@ def _prepare(items: Sequence[BulkItem]) -> None:
 
 
 def _sign_again(request: RestRequest, items: Sequence[BulkItem]) -> Steps[None]:
-    """Renew the fingerprints of documents that scripts updated."""
+    """Renew the fingerprints of documents that scripts have updated."""
     by_index: dict[int, list[BulkItem]] = {}
     for item in items:
-        if (item.answer or {}).get(item.verb, {}).get("result") in WRITTEN:
-            by_index.setdefault(id(item.index), []).append(item)
+        by_index.setdefault(id(item.index), []).append(item)
     for group in by_index.values():
         index = group[0].index
         assert index is not None
         # Several scripts may update one document.
-        last = {(str(item.id), _routing(item)): item for item in group}
+        last = {(str(item.id), item.route): item for item in group}
         renewed = yield from sign_again(index, list(last), request)
         for item, answer in zip(last.values(), renewed, strict=True):
             assert item.answer is not None
             item.answer = {item.verb: with_version(item.answer[item.verb], answer)}
+
+
+def _ran_script(item: BulkItem) -> bool:
+    """Return whether a script has updated a document."""
+    return item.script and item.told("result") in WRITTEN
 
 
 def _source(item: BulkItem) -> Any:  # noqa: ANN401 - JSON
@@ -387,14 +309,27 @@ def _source(item: BulkItem) -> Any:  # noqa: ANN401 - JSON
     try:
         found = read_value(item.lines[1])
     except ValueError:
+        item.unread = True
         return None
     return found if isinstance(found, Mapping) else None
+
+
+def _warn_unread(items: Sequence[BulkItem], request: RestRequest, answer: RestResponse) -> None:
+    """Warn of documents that only the engine could read."""
+    if answer.failed:
+        return
+    found = answer.body.get("items") or ()
+    whole = "filter_path" not in request.parameters and len(found) == len(items)
+    for place, item in enumerate(items):
+        told = next(iter(found[place].values())) if whole else {}
+        if item.unread and item.index is not None and "error" not in told:
+            warn_unread(item.index)
 
 
 def _broken(item: BulkItem, error: Exception) -> JSON:
     """Return the answer to an action of which is not known whether it was done."""
     cause = {"type": type(error).__name__, "reason": str(error)}
-    return {"_index": item.name, "_id": item.id, "status": 503, "error": cause}
+    return {"_index": item.name, "_id": item.id, "status": status_of(error), "error": cause}
 
 
 def _is_final(item: BulkItem, outcome: Outcome | str) -> bool:
@@ -408,21 +343,8 @@ def _is_final(item: BulkItem, outcome: Outcome | str) -> bool:
 
 def _met_conflict(item: BulkItem) -> bool:
     """Return whether an update is to be merged again: its document changed, or was stored meanwhile."""
-    status = _status(item)
+    status = item.told("status")
     return item.update is not None and (status == _CONFLICT or (item.missing and status == _DONE))
-
-
-def _status(item: BulkItem) -> Any:  # noqa: ANN401 - JSON
-    return (item.answer or {}).get(item.verb, {}).get("status")
-
-
-def _routing(item: BulkItem) -> str | None:
-    given = item.metadata.get("routing", item.metadata.get("_routing", item.routing))
-    return None if given is None else str(given)
-
-
-def _error_of(body: object) -> Any:  # noqa: ANN401 - JSON
-    return body.get("error", body) if isinstance(body, Mapping) else body
 
 
 def _body(items: Sequence[BulkItem]) -> bytes:

@@ -9,7 +9,17 @@ from threading import Lock, Thread
 from shinglefold.contracts.engine import JSON, Document, Engine
 from shinglefold.errors import EngineError, EngineUnavailable, ShinglefoldError
 from shinglefold.gateway.indices import SignedIndex, ask, credentials
-from shinglefold.gateway.rest import RestRequest, RestResponse, Steps, failure, path_of, send, write_value
+from shinglefold.gateway.rest import (
+    RestRequest,
+    RestResponse,
+    Steps,
+    failure,
+    log,
+    path_of,
+    send,
+    warn,
+    write_value,
+)
 from shinglefold.grouping import Gate, Policy, Verdict
 from shinglefold.grouping.gate.base_gate import document_id
 from shinglefold.grouping.gate.protocol.member import EXISTS
@@ -165,7 +175,12 @@ def _versions(request: Admit, documents: Sequence[JSON]) -> Steps[list[JSON]]:
         for name, one in request.headers.items()
     }
     body, path = write_value({"docs": documents}), path_of(request.index.stored_in, "_mget")
-    answer = yield from send(RestRequest("POST", path, headers=headers, body=body))
+    try:
+        answer = yield from send(RestRequest("POST", path, headers=headers, body=body))
+    except Exception as error:
+        # An error would tell that they are not stored.
+        log.warning("the versions of documents in %r can't be read: %s", request.index.name, error)
+        return [unknown] * len(documents)
     if answer.failed:
         return [unknown] * len(documents)
     return [{name: one.get(name, unknown[name]) for name in unknown} for one in answer.body["docs"]]
@@ -175,7 +190,28 @@ def refresh(request: RestRequest, index: SignedIndex) -> Steps[None]:
     """Refresh an index after a gate stored documents, if the request says so."""
     if str(request.parameters.get("refresh", "false")).lower() == "false":
         return
-    yield from ask("POST", path_of(index.stored_in, "_refresh"), request.headers)
+    try:
+        answer = yield from ask("POST", path_of(index.stored_in, "_refresh"), request.headers)
+    except Exception as error:
+        # An error would tell that nothing was stored.
+        why = str(error)
+    else:
+        why = _not_refreshed(answer)
+    if why:
+        warn(
+            f"documents are stored in {index.name!r}, and searches may not show them yet: {why}. "
+            f"Refresh it again: POST {path_of(index.stored_in, '_refresh')}"
+        )
+
+
+def _not_refreshed(answer: RestResponse) -> str:
+    """Return why not all copies of an index were refreshed; "" if they were."""
+    if answer.failed:
+        return f"the engine refuses to refresh the index (status {answer.status})"
+    shards = answer.body.get("_shards") or {}
+    if not shards.get("failed"):
+        return ""
+    return f"{shards['failed']} of {shards.get('total')} copies of its shards were not refreshed"
 
 
 def _accepted(verdict: Verdict, version: JSON) -> JSON:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from time import monotonic
-from typing import Any, get_args
+from typing import Any, Generic, TypeVar, get_args
 
 from shinglefold.api.index_options import IndexOptions
 from shinglefold.api.index_recipe import common_recipe
@@ -28,8 +28,22 @@ from shinglefold.runtime.recent import RecentlyUsed
 from shinglefold.settings import Settings
 
 Mappings = Mapping[str, JSON]
-#: Headers that say nothing about who sends a request.
-_OF_REQUEST = ("accept", "content-type", "content-length", "x-opaque-id", "traceparent", "tracestate")
+Value = TypeVar("Value")
+#: Headers that say nothing about who sends a request, and may differ with each. Others may be credentials.
+_OF_REQUEST = frozenset(
+    (
+        *("accept", "accept-encoding", "accept-language", "cache-control", "pragma", "priority"),
+        *("content-type", "content-length", "content-encoding", "date", "user-agent", "referer"),
+        # Names of requests, and where they are in a trace.
+        *("x-opaque-id", "x-request-id", "x-correlation-id", "x-amzn-trace-id", "x-cloud-trace-context"),
+        *("traceparent", "tracestate", "baggage", "elastic-apm-traceparent", "uber-trace-id", "sentry-trace"),
+        *("b3", "x-b3-traceid", "x-b3-spanid", "x-b3-parentspanid", "x-b3-sampled", "x-b3-flags"),
+        *("x-datadog-trace-id", "x-datadog-parent-id", "x-datadog-sampling-priority", "x-datadog-tags"),
+        *("x-request-start", "x-queue-start", "x-envoy-attempt-count", "x-envoy-expected-rq-timeout-ms"),
+        # How a client describes itself.
+        *("x-elastic-client-meta", "x-elastic-product-origin", "x-opensearch-product-origin"),
+    )
+)
 
 
 @dataclass(eq=False)
@@ -130,17 +144,40 @@ class SignedIndex:
         return overwrite_refusal(document, self.recipe.field)
 
 
+class _ByCaller(Generic[Value]):
+    """What is known of names, kept for some seconds: of an index for all callers, else for each.
+
+    A caller sees those indices behind a pattern, a list, an alias or a data stream that they may see.
+    """
+
+    def __init__(self) -> None:
+        self._known: RecentlyUsed[object, tuple[float, Value]] = RecentlyUsed(1024)
+
+    def get(self, name: str, headers: Mapping[str, str]) -> tuple[Value] | None:
+        """Return what is known of a name, in a tuple; None if it is to be read."""
+        for key in (name, (name, credentials(headers))):
+            found = self._known.get(key)
+            if found is not None and is_valid(found[0]):
+                return found[1:]
+        return None
+
+    def put(self, name: str, headers: Mapping[str, str], behind: Mappings, when: float, value: Value) -> None:
+        """Keep what is known of a name, with the indices that a caller sees behind it, read at a time."""
+        own = behind.keys() == {name}
+        self._known.put(name if own else (name, credentials(headers)), (when, value))
+
+
 class KnownIndices:
     """The mappings behind names, kept for some seconds, and the indices that documents are signed for."""
 
     def __init__(self, options: IndexOptions, settings: Settings) -> None:
         self._options, self._settings = options, settings
-        self._mappings: RecentlyUsed[str, tuple[float, Mappings]] = RecentlyUsed(256)
+        self._mappings: _ByCaller[Mappings] = _ByCaller()
         self._unread: RecentlyUsed[tuple[str, frozenset[tuple[str, str]]], float] = RecentlyUsed(256)
         self._signed: RecentlyUsed[str, SignedIndex] = RecentlyUsed(64)
-        self._targets: RecentlyUsed[str, tuple[float, SignedIndex | None]] = RecentlyUsed(256)
+        self._targets: _ByCaller[SignedIndex | None] = _ByCaller()
 
-    def recipe(self, index: str) -> Steps[Recipe | None]:
+    def recipe(self, index: str, headers: Mapping[str, str]) -> Steps[Recipe | None]:
         """Return the recipe of the indices that a search names, None if none of them has one.
 
         Of several recipes it is the first one: what does not fit it is told by the search.
@@ -148,15 +185,19 @@ class KnownIndices:
         Raises:
             SchemeMismatch, ConfigError: another version of shinglefold made it.
         """
-        for name, found in (yield from self._searched(index)).items():
+        for name, found in (yield from self._searched(index, headers)).items():
             if has_recipe(found):
                 return Recipe.of(found, name)
         return None
 
-    def known(self, index: str) -> Steps[bool]:
+    def is_index(self, name: str | None, headers: Mapping[str, str]) -> Steps[bool]:
+        """Return whether a name is known to be that of an index, behind which all callers see the same."""
+        return name is not None and (yield from self._searched(name, headers)).keys() == {name}
+
+    def known(self, index: str, headers: Mapping[str, str]) -> Steps[bool]:
         """Return whether one of the indices that a search names is known to have a recipe."""
         try:
-            return any(map(has_recipe, (yield from self._searched(index)).values()))
+            return any(map(has_recipe, (yield from self._searched(index, headers)).values()))
         except EngineError:
             return False
 
@@ -166,7 +207,7 @@ class KnownIndices:
         if is_valid(self._unread.get(caller) or 0.0):
             return False
         try:
-            found = yield from self._searched(index)
+            found = yield from self._searched(index, headers)
         except EngineError as error:
             # The engine answers the search, or says itself what is wrong.
             log.warning("the mappings of %r can't be read, so a search is not folded: %s", index, error)
@@ -177,15 +218,15 @@ class KnownIndices:
         noted = [one for mappings in found.values() if (one := stored_recipe(mappings)) is not None]
         return bool(noted) and all(one.get("fold") is True for one in noted)
 
-    def _searched(self, index: str) -> Steps[Mappings]:
-        when, known = self._mappings.get(index) or (0.0, {})
-        if not is_valid(when):
-            when = monotonic()
-            known = (yield from self._read(index)) or {}
-            # One caller may not be allowed to read them, and another one may.
-            if known:
-                self._mappings.put(index, (when, known))
-        return known
+    def _searched(self, index: str, headers: Mapping[str, str]) -> Steps[Mappings]:
+        if known := self._mappings.get(index, headers):
+            return known[0]
+        when = monotonic()
+        found = (yield from self._read(index)) or {}
+        # One caller may not be allowed to read them, and another one may.
+        if found:
+            self._mappings.put(index, headers, found, when, found)
+        return found
 
     def target(self, name: str, headers: Mapping[str, str]) -> Steps[SignedIndex | None]:
         """Return the index that a write under a name goes to, None if it has no recipe.
@@ -194,9 +235,8 @@ class KnownIndices:
             SchemeMismatch, ConfigError: its recipe can't be read, the key of its seal is missing, or the name
                 means several indices of different recipes.
         """
-        when, known = self._targets.get(name) or (0.0, None)
-        if is_valid(when):
-            return known
+        if known := self._targets.get(name, headers):
+            return known[0]
         when = monotonic()
         found = yield from self._read(name)
         own = yield from self._written_mappings(name, found, headers)
@@ -206,7 +246,7 @@ class KnownIndices:
         made = None if recipe is None else self._signed_index(name, recipe, stored_in)
         if found:
             # A missing index may be set up by the time of the next request.
-            self._targets.put(name, (when, made))
+            self._targets.put(name, headers, found, when, made)
         return made
 
     def _signed_index(self, name: str, recipe: Recipe, stored_in: str) -> SignedIndex:

@@ -7,7 +7,7 @@ from typing import Any
 from shinglefold.api.index_options import IndexOptions
 from shinglefold.contracts.engine import JSON
 from shinglefold.errors import ConfigError, EngineError, RecipeMismatch, SchemeMismatch, ShinglefoldError
-from shinglefold.gateway.indices import KnownIndices
+from shinglefold.gateway.indices import KnownIndices, credentials
 from shinglefold.gateway.rest import (
     Operation,
     RestRequest,
@@ -16,9 +16,11 @@ from shinglefold.gateway.rest import (
     Tiebreaker,
     ends_with_newline,
     failure,
+    names_twice,
     path_of,
     read_lines,
-    read_value,
+    read_object,
+    read_searches,
     send,
     write_value,
 )
@@ -38,9 +40,6 @@ _OF_EACH = (
     *("routing", "ignore_unavailable", "allow_no_indices", "expand_wildcards", "ignore_throttled"),
     *("max_concurrent_shard_requests", "pre_filter_shard_size", "include_named_queries_score"),
 )
-
-
-_NAMES = ("index", "indices")
 #: Options of a template that are those of the search in it.
 _OF_TEMPLATE = ("explain", "profile")
 #: Statuses of a user who may not render templates, and may search by them.
@@ -82,7 +81,7 @@ class _OneSearch:
     @property
     def parameters(self) -> JSON:
         """The parameters in its header."""
-        return {name: value for name, value in self.header.items() if name not in _NAMES}
+        return {name: value for name, value in self.header.items() if name not in ("index", "indices")}
 
     @property
     def changes(self) -> bool:
@@ -102,12 +101,16 @@ class _OneSearch:
 
 @dataclass(frozen=True, slots=True)
 class _IndexFolding:
-    """What folds the searches of an index: the steps, and the defaults of ``ext.dedup``."""
+    """What folds the searches of an index: the steps, and the defaults of ``ext.dedup``.
+
+    ``shared``: that of all callers, which this one of a caller was made of.
+    """
 
     recipe: Recipe | None
     tiebreaker: str | None
     steps: SearchSteps[Any]
     options: FoldOptions | None
+    shared: "_IndexFolding | None" = None
 
 
 class FoldedSearches:
@@ -134,6 +137,7 @@ class FoldedSearches:
         self._options, self._settings, self._indices = options, settings, indices
         self._always = always
         self._foldings: RecentlyUsed[str, _IndexFolding] = RecentlyUsed(256)
+        self._of_callers: RecentlyUsed[object, _IndexFolding] = RecentlyUsed(1024)
         self._tiebreaker: str | None = None
 
     def search(self, operation: Operation, request: RestRequest) -> Steps[RestResponse | None]:
@@ -143,33 +147,29 @@ class FoldedSearches:
             ConfigError: ``ext.dedup`` is not valid, or contradicts the rest of the request.
             EngineError: as the engine raises.
         """
-        try:
-            body = read_value(request.body) or {}
-        except ValueError:
+        body = read_object(request.body)
+        if body is None:
             return None
         index = _index_of(operation, body)
         wish = yield from self._wish(index, body, request.parameters, request.headers)
-        if wish is None:
+        if wish is None or names_twice(request.body):
             return None
         yield from self._find_tiebreaker()
         if wish is False:
             return (yield from send(replace(request, body=_without_options(body) or None)))
         try:
-            answer = yield from self._page(index, body, request.parameters)
+            answer = yield from self._page(index, body, request.parameters, request.headers)
         except _Unfolded as trouble:
             plain = yield from send(replace(request, body=_without_options(body) or None))
             if plain.failed:
                 return plain
-            return replace(plain, body=trouble.mark(plain.body, body, request.parameters))
+            return replace(plain, body=marked(plain.body, body, request.parameters, str(trouble)))
         return None if answer is None else RestResponse(200, answer)
 
     def search_template(self, operation: Operation, request: RestRequest) -> Steps[RestResponse | None]:
         """Return what ``search`` returns for the search in a template; see there."""
-        try:
-            body = read_value(request.body) or {}
-        except ValueError:
-            return None
-        if not isinstance(body, Mapping) or "source" in request.parameters:
+        body = read_object(request.body)
+        if body is None or "source" in request.parameters or names_twice(request.body):
             return None
         template = yield from self._rendered(_index_of(operation, None), request, dict(body))
         if template is None:
@@ -183,17 +183,16 @@ class FoldedSearches:
         if not template.asked:
             return None
         plain = yield from send(replace(request, body=template.bare))
-        return (
-            plain if plain.failed else replace(plain, body=_Unfolded(template.why).mark(plain.body, {}, {}))
-        )
+        if not plain.failed:
+            plain = replace(plain, body=marked(plain.body, None, request.parameters, template.why))
+        return plain
 
     def msearch(self, operation: Operation, request: RestRequest) -> Steps[RestResponse | None]:
         """Return the answers to several searches, folded ones and others, or None if all are to pass."""
         try:
-            values = [read_value(line) for line in read_lines(request.body or b"")]
             searches = [
                 _OneSearch(header, body, _index_of_header(operation, header, body))
-                for header, body in zip(values[::2], values[1::2], strict=True)
+                for header, body in read_searches(request.body or b"")
             ]
         except (ValueError, TypeError, AttributeError):
             return None
@@ -215,15 +214,20 @@ class FoldedSearches:
         chosen = [place for place, one in enumerate(searches) if one.wish]
         if not any(one.changes for one in searches) or not ends_with_newline(request.body):
             return None
+        if any(map(names_twice, read_lines(request.body or b""))):
+            return None
         yield from self._find_tiebreaker()
         own = {name: request.parameters[name] for name in _OF_EACH if name in request.parameters}
-        found = yield from run_together([self._one_of_several(searches[place], own) for place in chosen])
+        found = yield from run_together(
+            [self._one_of_several(searches[place], own, request.headers) for place in chosen]
+        )
         outcomes |= zip(chosen, found, strict=True)
         return (yield from self._joined(request, searches, outcomes))
 
     def _rendered(self, index: str | None, request: RestRequest, body: JSON) -> Steps[_Template | None]:
         """Return a template with its search; None if it passes unchanged, whatever is in it."""
-        if not _names_options(body) and index is not None and not (yield from self._indices.known(index)):
+        known = index is None or _names_options(body)
+        if not known and not (yield from self._indices.known(str(index), request.headers)):
             return None
         return (yield from _render(request, body))
 
@@ -254,14 +258,15 @@ class FoldedSearches:
             if place not in answers:
                 answers[place] = _answer_of(outcome)
             elif outcome is not None and "hits" in answers[place]:
-                answers[place] = _Unfolded(outcome).mark(answers[place], searches[place].body, {})
+                search = None if searches[place].as_template else searches[place].body
+                answers[place] = marked(answers[place], search, {}, str(outcome))
         took = max(int(one.get("took") or 0) for one in answers.values())
         joined = {"took": took, "responses": [answers[place] for place in range(len(searches))]}
         return replace(plain, status=200, body=joined)
 
-    def _one_of_several(self, one: _OneSearch, own: JSON) -> Steps[Any]:
+    def _one_of_several(self, one: _OneSearch, own: JSON, headers: Mapping[str, str]) -> Steps[Any]:
         try:
-            return (yield from self._page(one.index, one.body, {**own, **one.parameters}))
+            return (yield from self._page(one.index, one.body, {**own, **one.parameters}, headers))
         except _Unfolded as trouble:
             return trouble
 
@@ -278,18 +283,20 @@ class FoldedSearches:
         """
         if not isinstance(body, Mapping):
             return None
-        ext = body.get("ext")
-        if ext and not isinstance(ext, Mapping):
+        ext = body.get("ext", {})
+        if not isinstance(ext, Mapping):
             # The engine refuses it in its own words.
             return None
-        if isinstance(ext, Mapping) and "dedup" in ext:
+        if "dedup" in ext:
             given = ext["dedup"]
             return not (given is False or (isinstance(given, Mapping) and given.get("fold") is False))
         if index is None or "collapse" in body or parameters.keys() & {"scroll", "source", "filter_path"}:
             return None
         return True if self._always or (yield from self._indices.folds(index, headers)) else None
 
-    def _page(self, index: str | None, body: JSON, parameters: Mapping[str, Any]) -> Steps[JSON | None]:
+    def _page(
+        self, index: str | None, body: JSON, parameters: Mapping[str, Any], headers: Mapping[str, str]
+    ) -> Steps[JSON | None]:
         """Return a folded page; None if no index has a recipe and the request does not ask for folding.
 
         Raises:
@@ -297,7 +304,7 @@ class FoldedSearches:
         """
         asked = "dedup" in (body.get("ext") or {})
         try:
-            folding = yield from self._folding(index)
+            folding = yield from self._folding(index, headers)
         except _TROUBLE as error:
             if self._options.on_trouble == "raise":
                 raise
@@ -317,11 +324,24 @@ class FoldedSearches:
         if self._tiebreaker is None:
             self._tiebreaker = yield Tiebreaker()
 
-    def _folding(self, index: str | None) -> Steps[_IndexFolding]:
-        recipe = None if index is None else (yield from self._indices.recipe(index))
-        known = self._foldings.get(str(index))
-        if known is not None and (known.recipe, known.tiebreaker) == (recipe, self._tiebreaker):
-            return known
+    def _folding(self, index: str | None, headers: Mapping[str, str]) -> Steps[_IndexFolding]:
+        recipe = None if index is None else (yield from self._indices.recipe(index, headers))
+        folding = self._foldings.get(str(index))
+        if folding is None or (folding.recipe, folding.tiebreaker) != (recipe, self._tiebreaker):
+            folding = self._new_folding(index, recipe)
+            self._foldings.put(str(index), folding)
+        caller = str(index), credentials(headers)
+        known = self._of_callers.get(caller)
+        if known is None or known.shared is not folding:
+            # Such as whether each document has the number of a group, which depends on who looks.
+            same = yield from self._indices.is_index(index, headers)
+            known = replace(
+                folding, steps=folding.steps.for_another_caller(same_indices=same), shared=folding
+            )
+            self._of_callers.put(caller, known)
+        return known
+
+    def _new_folding(self, index: str | None, recipe: Recipe | None) -> _IndexFolding:
         options, name = self._options, str(index)
         seal = key = fold = None
         if recipe is None:
@@ -343,9 +363,7 @@ class FoldedSearches:
             seal=seal,
             on_trouble=options.on_trouble,
         )
-        made = _IndexFolding(recipe, self._tiebreaker, steps, fold)
-        self._foldings.put(str(index), made)
-        return made
+        return _IndexFolding(recipe, self._tiebreaker, steps, fold)
 
 
 def _names_options(body: Mapping[str, Any]) -> bool:
@@ -389,14 +407,18 @@ def _answer_of(outcome: Any) -> JSON:  # noqa: ANN401 - a page or an error
 class _Unfolded(Exception):
     """The engine's own page is to be returned."""
 
-    def mark(self, answer: JSON, body: JSON, parameters: Mapping[str, Any]) -> JSON:
-        """Return the engine's own page, in the shape of folded ones, with the reason in ``dedup``."""
-        if "filter_path" in parameters:
-            return {**answer, "dedup": {"mode": "unfolded", "mode_reason": str(self.args[0])}}
-        bounds = {
-            name: int(one[name]) for one in (body, parameters) for name in ("from", "size") if name in one
-        }
-        return answer if bounds.get("size") == 0 else unfolded_page(answer, bounds, "", str(self.args[0]))
+
+def marked(answer: JSON, body: JSON | None, parameters: Mapping[str, Any], reason: str) -> JSON:
+    """Return the engine's own page, in the shape of folded ones, with the reason in ``dedup``.
+
+    Args:
+        body: of the search; None if it is not known, as that in a template.
+    """
+    if "filter_path" in parameters:
+        return {**answer, "dedup": {"mode": "unfolded", "mode_reason": reason}}
+    bounds = {name: parameters[name] for name in ("from", "size") if name in parameters}
+    known = None if body is None else {**body, **bounds}
+    return answer if str((known or {}).get("size")) == "0" else unfolded_page(answer, known, "", reason)
 
 
 def _without_options(body: JSON) -> JSON:

@@ -1,6 +1,7 @@
 """Partial updates: the fingerprint of the merged document goes with them, guarded by its version."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -100,6 +101,24 @@ class UpdateRequest:
             )
             return {**kept, "doc": doc}
         return {**kept, "doc": _merge(doc, action["doc"])}
+
+
+@contextmanager
+def log_unrenewed(documents: Iterable[tuple[str, str | None]]) -> Iterator[None]:
+    """Log whose fingerprints may be stale if an update by scripts ends without an answer.
+
+    The engine may have run the scripts, and only the log can tell: the caller left, or gets an error.
+
+    Args:
+        documents: names of indices, and ids; read only then.
+    """
+    try:
+        yield
+    except BaseException as error:
+        why = str(error) or "the caller left"
+        for index, id_ in documents:
+            log.warning("%s", stale(index, id_, f"{why}, and a script may have changed it"))
+        raise
 
 
 def sign_again(

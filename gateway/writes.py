@@ -15,8 +15,10 @@ from shinglefold.gateway.rest import (
     Steps,
     Work,
     failure,
+    names_twice,
     path_of,
     read_documents,
+    read_object,
     read_value,
     send,
     warn,
@@ -24,7 +26,14 @@ from shinglefold.gateway.rest import (
     whole_number,
     write_value,
 )
-from shinglefold.gateway.updates import ROUNDS, WRITTEN, UpdateRequest, sign_again, with_version
+from shinglefold.gateway.updates import (
+    ROUNDS,
+    WRITTEN,
+    UpdateRequest,
+    log_unrenewed,
+    sign_again,
+    with_version,
+)
 from shinglefold.ingest.pipeline.pipeline import Outcome
 
 #: What an engine answers to a document that a pipeline drops.
@@ -60,9 +69,9 @@ class SignedWrites:
         try:
             document = read_value(request.body)
         except ValueError:
-            warn(f"a document for {name!r} is not JSON: if the engine takes it, it has no fingerprint")
+            warn_unread(index)
             return None
-        if not isinstance(document, Mapping):
+        if not isinstance(document, Mapping) or (index.gated and names_twice(request.body)):
             # The engine refuses it in its own words.
             return None
         check_pipeline(request.parameters, name)
@@ -91,6 +100,8 @@ class SignedWrites:
             body = read_value(request.body)
         except ValueError:
             warn(f"an update of {name!r} is not JSON: if the engine takes it, the fingerprint is not renewed")
+            return None
+        if names_twice(request.body):
             return None
         update = yield Work(partial(UpdateRequest.of, index, id_, body))
         if update.script:
@@ -148,13 +159,13 @@ class SignedWrites:
 
     def unsigned(self, operation: Operation, request: RestRequest) -> Steps[None]:
         """Warn that a request writes documents which can't be signed on their way; it passes."""
-        try:
-            body = read_value(request.body) or {}
-        except ValueError:
+        body = read_object(request.body)
+        if body is None:
             return
         name = operation.target
         if operation.name == "reindex":
-            name = str((body.get("dest") or {}).get("index", ""))
+            to = body.get("dest")
+            name = str(to.get("index") or "") if isinstance(to, Mapping) else ""
         elif "script" not in body and "pipeline" not in request.parameters:
             # It writes the documents again as they are.
             return
@@ -168,13 +179,22 @@ class SignedWrites:
 
 def _update_by_script(update: UpdateRequest, request: RestRequest) -> Steps[RestResponse]:
     """Send an update by a script, and renew the fingerprint of the document that it leaves."""
-    answer = yield from send(replace(request, body=write_value(update.body)))
+    with log_unrenewed([(update.index.name, update.id)]):
+        answer = yield from send(replace(request, body=write_value(update.body)))
     if answer.failed or answer.body.get("result", "updated") not in WRITTEN:
         return answer
     routing = request.parameters.get("routing")
     documents = [(update.id, None if routing is None else str(routing))]
     renewed = yield from sign_again(update.index, documents, request)
     return replace(answer, body=with_version(answer.body, renewed[0])) if renewed[0] else answer
+
+
+def warn_unread(index: SignedIndex) -> None:
+    """Warn that a document can't be signed, which the engine may take: it reads comments, for one."""
+    warn(
+        f"a document for {index.name!r} is not JSON: if the engine takes it, it has no fingerprint"
+        f"{index.unchecked}"
+    )
 
 
 def inserted(index: SignedIndex, documents: Sequence[tuple[str | None, Any]]) -> list[Outcome | str]:
@@ -211,7 +231,8 @@ def source_of(outcome: Outcome, given: Any = None, parsed: Any = None) -> bytes:
     """Return the source of a signed document as JSON.
 
     A document to which only the fingerprint was added keeps its bytes. So the engine sees what a parser
-    loses: keys that are there twice, which it refuses, and how numbers are written.
+    loses: keys that are there twice, which it refuses, and how numbers are written. One with such keys that
+    the pipeline changes is returned as it came.
 
     Args:
         given, parsed: the document as it came, and what was read of it.
@@ -220,13 +241,17 @@ def source_of(outcome: Outcome, given: Any = None, parsed: Any = None) -> bytes:
     source = {name: value for name, value in document.items() if name not in ("_id", "_index")}
     if isinstance(given, bytes) and isinstance(parsed, Mapping) and parsed:
         added = {name: value for name, value in source.items() if name not in parsed}
+        # Python takes 1, 1.0 and true for equal.
         kept = len(source) == len(parsed) + len(added) and all(
-            source[name] == parsed[name] for name in parsed
+            source[name] is parsed[name] or write_value(source[name]) == write_value(parsed[name])
+            for name in parsed
         )
         text = given.strip()
         # Others are in UTF-16, or begin with a byte order mark.
         if added and kept and text[:1] + text[-1:] == b"{}" and b"\0" not in text:
             return text[:-1] + b"," + write_value(added)[1:]
+        if names_twice(given):
+            return given
     return write_value(source)
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from secrets import token_bytes
 from time import monotonic
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, get_args
 
 from shinglefold.contracts.engine import JSON, AsyncEngine, Engine, Search, search_parts
 from shinglefold.errors import (
@@ -60,6 +60,14 @@ class SearchRequest:
     url: Mapping[str, Any]
 
 
+@dataclass(slots=True)
+class _Loaded:
+    """What takes memory and says nothing of an index; ``stages`` are created when texts first decide."""
+
+    canonicalizer: "Canonicalizer | None"
+    stages: "TextStages | None" = None
+
+
 class SearchSteps(Generic[Driven]):
     """The steps of a folded search, blocking and awaited; see ``FoldedSearch`` for the arguments."""
 
@@ -93,16 +101,30 @@ class SearchSteps(Generic[Driven]):
         self._cursor_key = cursor_key or token_bytes(32)
         self._tiebreaker = tiebreaker
         self._keep_alive = keep_alive
-        self._canonicalizer = canonicalizer
-        #: Created when a request first lets texts decide.
-        self._stages: TextStages | None = None
+        self._loaded = _Loaded(canonicalizer)
         self._group_by_leader: GroupByLeader = leader_groups
         self._field = field
-        self._knowledge = IndexKnowledge(self._scheme, field, seal, pipelines=self._can.search_pipelines)
-        self._pipelines: RecentlyUsed[str, tuple[float, JSON]] = RecentlyUsed()
-        self._strategies = WindowStrategies(self._can, tiebreaker, keep_alive)
-        self._grouped = GroupCoverage()
         self._by_server = ServerFolding(possible=self._can.search_pipelines)
+        self._grouped = GroupCoverage()
+        self._forget_indices()
+
+    def _forget_indices(self) -> None:
+        pipelines = self._can.search_pipelines
+        self._knowledge = IndexKnowledge(self._scheme, self._field, self._seal, pipelines=pipelines)
+        self._pipelines: RecentlyUsed[str, tuple[float, JSON]] = RecentlyUsed()
+        self._strategies = WindowStrategies(self._can, self._tiebreaker, self._keep_alive)
+
+    def for_another_caller(self, *, same_indices: bool) -> Self:
+        """Return steps that share the loaded dictionaries, and not which documents a caller sees.
+
+        Args:
+            same_indices: whether all callers see the same indices behind a name, so that mappings are shared.
+        """
+        made = copy(self)
+        made._grouped = GroupCoverage()  # noqa: SLF001 - its own
+        if not same_indices:
+            made._forget_indices()  # noqa: SLF001 - its own
+        return made
 
     @property
     def is_compiled(self) -> bool:
@@ -155,7 +177,7 @@ class SearchSteps(Generic[Driven]):
         return (options.on_trouble or self._on_trouble) == "raise"
 
     def _folded(self, request: SearchRequest) -> Steps[JSON]:
-        """Fold by what is known of the index; if the engine contradicts it, look again and fold once more.
+        """Fold by what is known of the index; if the engine contradicts it or fails, do both once more.
 
         Raises:
             Unfoldable: the hits can't be folded.
@@ -169,7 +191,9 @@ class SearchSteps(Generic[Driven]):
             problem = error
         self._grouped.doubt(request.index)
         renewed = yield from self._facts(request, renew=True)
-        if isinstance(problem, Outdated) or renewed.differs(facts):
+        # A server that failed, as when a node is lost, may answer now; what it refused it refuses again.
+        failed = type(problem) is EngineError
+        if failed or isinstance(problem, Outdated) or renewed.differs(facts):
             try:
                 return (yield from self._page(request, renewed, settled=True))
             except _FINAL:
@@ -332,11 +356,12 @@ class SearchSteps(Generic[Driven]):
         copies = options.members_from == "index" and options.min_resemblance is None
         if options.verify != "text" and (options.verify is not None or not copies):
             return None
-        if self._stages is None:
+        loaded = self._loaded
+        if loaded.stages is None:
             from shinglefold.rerank.fold.text_verification import TextStages
 
-            self._stages = TextStages(self._canonicalizer)
-        return self._stages.stage(
+            loaded.stages = TextStages(loaded.canonicalizer)
+        return loaded.stages.stage(
             facts.scheme,
             facts.text_fields,
             wanted=options.verify == "text",
@@ -345,12 +370,12 @@ class SearchSteps(Generic[Driven]):
         )
 
     def _load_canonicalizer(self, scheme: Scheme) -> "Canonicalizer":
-        known = self._canonicalizer
+        known = self._loaded.canonicalizer
         # A scheme that names no languages leaves them to the caller.
         if known is None or scheme.languages not in ((), known.references):
             from shinglefold.canon import Canonicalizer
 
-            known = self._canonicalizer = Canonicalizer.of(scheme)
+            known = self._loaded.canonicalizer = Canonicalizer.of(scheme)
         return known
 
     def _scroll(

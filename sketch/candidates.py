@@ -105,10 +105,6 @@ class _Buckets:
         return a, b
 
 
-_LOW = np.uint64(0xFFFFFFFF)
-_HALF = np.uint64(32)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Buckets:
     """B buckets of at least two documents: ``documents[starts[i]:starts[i] + sizes[i]]``, ascending.
@@ -124,18 +120,20 @@ class Buckets:
         return len(self.sizes)
 
     @classmethod
-    def of(cls, keys: Uint64s) -> "Buckets":
+    def of(cls, keys: Uint64s, bits: int = 32) -> "Buckets":
         """Return the buckets of documents with equal supershingles in one slot.
 
         Args:
-            keys: uint64 (N,): 32 bits of the supershingle, and below them the number of the document; sorted
-                in place.
+            keys: uint64 (N,): the highest bits of the supershingle, and below them the number of the
+                document; sorted in place.
+            bits: how many the number takes.
 
         Cost: a sort of 64-bit numbers, 7 ns each if the processor has AVX-512. Memory: 9 bytes a document,
         and 32 more in a bucket.
         """
         keys.sort()
-        high = keys >> _HALF
+        low = np.uint64(bits)
+        high = keys >> low
         equal = high[1:] == high[:-1]
         del high
         # Most supershingles occur in one document only, and are dropped here.
@@ -143,9 +141,11 @@ class Buckets:
         shared[1:] = equal
         shared[:-1] |= equal
         kept = keys[shared]
-        bounds = np.flatnonzero(kept[1:] >> _HALF != kept[:-1] >> _HALF) + 1
+        bounds = np.flatnonzero(kept[1:] >> low != kept[:-1] >> low) + 1
         starts = np.concatenate((np.zeros(min(1, len(kept)), np.int64), bounds))
-        return cls((kept & _LOW).astype(np.int64), starts, np.diff(starts, append=len(kept)))
+        return cls(
+            (kept & np.uint64((1 << bits) - 1)).astype(np.int64), starts, np.diff(starts, append=len(kept))
+        )
 
     def only(self, chosen: NDArray[np.bool_]) -> "Buckets":
         """Return the chosen buckets; ``chosen``: bool (B,)."""

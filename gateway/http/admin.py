@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from shinglefold.api.index_recipe import codes_with_any
-from shinglefold.errors import ConfigError, ShinglefoldError
+from shinglefold.errors import ShinglefoldError
 from shinglefold.gateway.access import AccessToken
 from shinglefold.gateway.http.interception import GatewayParts, Interception
 from shinglefold.gateway.http.messages import (
@@ -18,6 +18,7 @@ from shinglefold.gateway.http.messages import (
     caller_headers,
     read_body,
     refusal,
+    refusal_of,
 )
 from shinglefold.gateway.http.metrics import CONTENT_TYPE
 from shinglefold.gateway.http.upstream import UpstreamFailure
@@ -102,12 +103,10 @@ class Admin:
             outcomes = await self._parts.signers.run(partial(index.sign, [(None, one) for one in documents]))
         except BodyTooLarge:
             return refusal(413, f"the body has more than {self._most} bytes: send fewer documents at once")
-        except ValueError:
-            return refusal(400, "the body is not JSON", "illegal_argument_exception")
-        except ConfigError as error:
-            return refusal(400, str(error), "illegal_argument_exception")
+        except (ValueError, RecursionError):
+            return refusal(400, "the body is not JSON, or nested too deeply", "illegal_argument_exception")
         except ShinglefoldError as error:
-            return refusal(503, str(error))
+            return refusal_of(error)
         field = index.recipe.field
         return Answer(
             200,

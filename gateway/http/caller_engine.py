@@ -32,10 +32,14 @@ _EXISTS = {200: True, 404: False}
 
 
 class Product(NamedTuple):
-    """The product and the version behind the gateway; the version is empty if the caller may not read it."""
+    """The product behind the gateway, and the key that its version has for ties.
+
+    ``is_exact``: whether the caller could read the version.
+    """
 
     name: str
     tiebreaker: str | None
+    is_exact: bool = True
 
 
 async def detect_product(upstream: Upstream, caller: HttpCaller) -> Product | RestResponse:
@@ -52,18 +56,19 @@ async def detect_product(upstream: Upstream, caller: HttpCaller) -> Product | Re
     found = detect(Detected(reply.status, headers, reply.value), upstream.connection)
     if found is None:
         return RestResponse(reply.status, reply.value, reply)
-    return Product(found, _tiebreaker(found, headers, reply.value))
+    return _product(found, headers, reply.value)
 
 
-def _tiebreaker(product: str, headers: Mapping[str, str], body: object) -> str | None:
-    if product == "elasticsearch":
-        return "_shard_doc"
+def _product(name: str, headers: Mapping[str, str], body: object) -> Product:
+    if name == "elasticsearch":
+        return Product(name, "_shard_doc")
     from shinglefold.engines.http.product_detection import version_header
     from shinglefold.engines.opensearch import tiebreaker_of
 
     version = body.get("version") if isinstance(body, Mapping) else None
     number = version.get("number") if isinstance(version, Mapping) else None
-    return tiebreaker_of(str(number or version_header(headers)))
+    found = str(number or version_header(headers))
+    return Product(name, tiebreaker_of(found), bool(found))
 
 
 class CallerEngine:

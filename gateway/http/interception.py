@@ -19,10 +19,11 @@ from shinglefold.errors import (
     EngineUnavailable,
     MissingExtra,
     ShinglefoldError,
+    UnknownLanguage,
 )
 from shinglefold.gateway.gates import Admit, OpenGates
 from shinglefold.gateway.http.caller_engine import CALLER, CallerEngine, Product, detect_product, target_of
-from shinglefold.gateway.http.folding_wish import with_folding
+from shinglefold.gateway.http.folding_wish import mark_unfolded, with_folding
 from shinglefold.gateway.http.messages import (
     FOLD,
     Answer,
@@ -33,6 +34,7 @@ from shinglefold.gateway.http.messages import (
     header,
     header_text,
     refusal,
+    refusal_of,
 )
 from shinglefold.gateway.http.metrics import Metrics
 from shinglefold.gateway.http.signers import Signers
@@ -52,7 +54,6 @@ from shinglefold.gateway.rest import (
 )
 from shinglefold.rerank import AsyncFoldedSearch
 from shinglefold.rerank.engine_calls import Call
-from shinglefold.rerank.page.unfolded import unfolded_page
 from shinglefold.settings import Settings
 
 _log = logging.getLogger("shinglefold.gateway")
@@ -147,7 +148,9 @@ class Interception:
             return self._failed(operation, "upstream", refusal(error.status, str(error)))
         refused, reason = None, str(error)
         if isinstance(error, ShinglefoldError):
-            refused = _refused(error, given)
+            refused = _engines_own(error, given.caller)
+            if refused is None and not _fails_open(operation, error):
+                refused = refusal_of(error)
         elif isinstance(error, RecursionError):
             reason = "the JSON is nested too deeply for the gateway: send it flatter"
             refused = None if operation in SEARCHES else refusal(400, reason)
@@ -156,14 +159,13 @@ class Interception:
             reason = f"a fault in the gateway ({type(error).__name__}), which its log shows"
         if refused is None and operation in SEARCHES:
             return await self._unfolded(given, reason)
-        return self._failed(operation, type(error).__name__, refused or refusal(503, reason))
+        return self._failed(operation, type(error).__name__, refused or refusal(500, reason))
 
     async def signed_index(self, name: str, caller: HttpCaller) -> SignedIndex | Answer:
         """Return what signs documents for an index, or the answer that refuses.
 
         Raises:
-            ConfigError: it has no recipe, or one that can't be read.
-            EngineError: as the engine raises.
+            ConfigError: it has no recipe.
         """
         request = RestRequest("POST", "/", headers=caller.headers)
         given = Intercepted(Operation("sign", name), request, "", caller)
@@ -176,10 +178,7 @@ class Interception:
         except UpstreamFailure as failure:
             return refusal(failure.status, str(failure))
         except ShinglefoldError as error:
-            refused = _refused(error, given)
-            if refused is None:
-                raise
-            return refused
+            return _engines_own(error, caller) or refusal_of(error)
         finally:
             CALLER.reset(token)
         if found is None:
@@ -264,7 +263,7 @@ class Interception:
     async def _perform(self, request: Any, given: Intercepted) -> Any:  # noqa: ANN401 - what steps yield
         assert self._behind is not None
         if isinstance(request, Tiebreaker):
-            return self._behind.product.tiebreaker
+            return await self._tiebreaker(given.caller)
         if isinstance(request, Work):
             with self._metrics.stage("sign"):
                 return await self._signers.run(request.function)
@@ -275,6 +274,16 @@ class Interception:
                 return await self._admit(request, given.caller)
             assert isinstance(request, Send)
             return await self._send(request.request, given)
+
+    async def _tiebreaker(self, caller: HttpCaller) -> str | None:
+        """Return the key for ties; if the first caller could not read the version, another one may."""
+        assert self._behind is not None
+        if not self._behind.product.is_exact:
+            found = await detect_product(self._upstream, caller)
+            caller.replies.clear()
+            if isinstance(found, Product) and found.is_exact:
+                self._behind = replace(self._behind, product=found)
+        return self._behind.product.tiebreaker
 
     async def _admit(self, request: Admit, caller: HttpCaller) -> Any:  # noqa: ANN401 - verdicts
         assert self._behind is not None
@@ -328,12 +337,8 @@ class Interception:
         self._metrics.unfolded(operation)
         self._metrics.failed("unfolded")
         body = response.native.content
-        if (
-            not response.failed
-            and operation in ("search", "search_template")
-            and "hits" in response.body.get("hits", ())
-        ):
-            body = unfolded_page(response.body, {}, "", reason)
+        if not response.failed:
+            body = mark_unfolded(operation, given.request, response.body, reason)
         outcome = f"unfolded; reason={header_text(reason)}"
         return Answer(response.status, body, _whole(response.native), given.caller.warnings, outcome)
 
@@ -421,24 +426,23 @@ def _whole(reply: Reply) -> Headers:
     return [pair for pair in reply.headers if pair[0] not in _REPLACED]
 
 
-def _refused(error: ShinglefoldError, given: Intercepted) -> Answer | None:
-    """Return the answer for an error: the engine's own if it refused a request; None for a fault of ours."""
+def _fails_open(operation: str, error: ShinglefoldError) -> bool:
+    """Return whether the engine answers a request: a search that is right, and only can't be folded."""
+    if operation not in SEARCHES or isinstance(error, EngineUnavailable):
+        return False
+    return not isinstance(error, ConfigError) or isinstance(error, MissingExtra | UnknownLanguage)
+
+
+def _engines_own(error: ShinglefoldError, caller: HttpCaller) -> Answer | None:
+    """Return the engine's answer by which it refused a request, if that is what an error is about."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, UpstreamFailure):
             return refusal(cause.status, str(cause))
         status = getattr(cause, "status_code", None)
         if isinstance(status, int) and status >= 400:
-            reply = next((one for one in reversed(given.caller.replies) if one.status == status), None)
+            reply = next((one for one in reversed(caller.replies) if one.status == status), None)
             if reply is not None:
                 return Answer(status, reply.content, _whole(reply))
         cause = cause.__cause__
-    if isinstance(error, EngineUnavailable):
-        return refusal(503, str(error))
-    if (
-        isinstance(error, ConfigError)
-        and not isinstance(error, MissingExtra)
-        and given.operation.name in SEARCHES
-    ):
-        return refusal(400, str(error), "illegal_argument_exception")
     return None

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
-from shinglefold.gateway.rest import failure, write_value
+from shinglefold.errors import ShinglefoldError
+from shinglefold.gateway.rest import failure, status_of, write_value
 
 Headers = Sequence[tuple[bytes, bytes]]
 Message = dict[str, Any]
@@ -32,6 +33,8 @@ _OF_BYTES = frozenset((b"content-length", b"content-encoding", b"accept-encoding
 _JSON = re.compile(r"application/(vnd\.(elasticsearch|opensearch)\+)?(json|x-ndjson)\b", re.IGNORECASE)
 _ANY = re.compile(r"(\*|application)/\*", re.IGNORECASE)
 _VENDOR = re.compile(r"application/vnd\.elasticsearch\+json\s*;\s*compatible-with\s*=\s*(\d+)", re.IGNORECASE)
+#: The type of refusals that are the gateway's own.
+_KIND = "shinglefold_gateway_exception"
 #: Shorter bodies are not compressed.
 _COMPRESSED_FROM = 1024
 #: Warnings of one answer, and characters of each: clients refuse headers that are longer.
@@ -231,9 +234,15 @@ def json_type(accepted: str, product: str) -> bytes:
     return b"application/json"
 
 
-def refusal(status: int, reason: str, kind: str = "shinglefold_gateway_exception") -> Answer:
+def refusal(status: int, reason: str, kind: str = _KIND) -> Answer:
     """Return a refusal in the engines' shape."""
     return Answer(status, failure(reason, status, kind))
+
+
+def refusal_of(error: ShinglefoldError) -> Answer:
+    """Return the refusal that tells an error, with the status that fits it."""
+    status = status_of(error)
+    return refusal(status, str(error), "illegal_argument_exception" if status == 400 else _KIND)
 
 
 def header_text(reason: str) -> str:

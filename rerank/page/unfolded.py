@@ -4,26 +4,31 @@ from collections.abc import Mapping
 from typing import Any
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.rerank.page.partial_answer import missing
+from shinglefold.rerank.page.partial_answer import CUT, lost_hits, missing
 from shinglefold.rerank.page.response import KEY
+from shinglefold.rerank.page.window import StoppedBy
 from shinglefold.rerank.request.arguments import DUPLICATES
-from shinglefold.rerank.request.bodies import page_bounds
+from shinglefold.rerank.request.bodies import limit_of, narrowable, rank_window
 
 
-def unfolded_page(answer: JSON, body: Mapping[str, Any], scheme: str, reason: str) -> JSON:
+def unfolded_page(answer: JSON, body: Mapping[str, Any] | None, scheme: str, reason: str) -> JSON:
     """Return an engine's answer with each hit as a group of its own, and the reason in ``dedup``.
 
     A program that reads folded pages can read this one: no key is missing.
+
+    Args:
+        body: of the request, with ``from`` and ``size`` of its URL; None if it is not known.
     """
     hits = [_alone(hit) for hit in answer["hits"]["hits"]]
-    start, size = page_bounds(body)
-    ended = len(hits) < size
+    start, size = (0, len(hits)) if body is None else _bounds(body)
+    cut = 0 if body is None else _cut(answer, body, start, size)
+    lacks = missing(answer) | ({CUT: cut} if cut else {})
     counters = {
         "scheme": scheme,
         "mode": "unfolded",
         "mode_reason": reason,
         "window": None,
-        "stopped_by": "end_of_results" if ended else "page_full",
+        "stopped_by": _stopped_by(answer, body, start, size, lacks),
         "order": "engine",
         "groups": len(hits),
         # How many groups there are is unknown: all hits may be near-duplicates.
@@ -35,9 +40,39 @@ def unfolded_page(answer: JSON, body: Mapping[str, Any], scheme: str, reason: st
         "languages": {},
         "vanished": 0,
     }
-    if lacks := missing(answer):
-        counters |= {"stopped_by": "partial_answer" if ended else "page_full", "partial": lacks}
+    if lacks:
+        counters["partial"] = lacks
     return {**answer, "hits": {**answer["hits"], "hits": hits}, KEY: counters}
+
+
+def _stopped_by(
+    answer: JSON, body: Mapping[str, Any] | None, start: int, size: int, lacks: JSON
+) -> StoppedBy:
+    """Return why a page has no more hits; a page of unknown size is full, unless it shows all hits."""
+    count, total = len(answer["hits"]["hits"]), answer["hits"].get("total")
+    if body is None and total == {"value": count, "relation": "eq"} and not lacks:
+        return "end_of_results"
+    if count >= size:
+        return "page_full"
+    if lacks:
+        return "partial_answer"
+    if body is not None and limit_of(body) == "k":
+        return "k_reached"
+    window = None if body is None else rank_window(body)
+    return "end_of_results" if window is None or start + count < window else "rank_window_reached"
+
+
+def _bounds(body: Mapping[str, Any]) -> tuple[int, int]:
+    """Return ``from`` and ``size`` of a request that the engine took; texts and fractions are taken, too."""
+    return int(float(body.get("from", 0))), int(float(body.get("size", 10)))
+
+
+def _cut(answer: JSON, body: Mapping[str, Any], start: int, size: int) -> int:
+    """Return the least number of hits that were counted, and are missing."""
+    if "search_after" in body or "collapse" in body or not narrowable(body):
+        # Totals do not bound the hits.
+        return 0
+    return lost_hits(answer, size, answer["hits"].get("total"), start)
 
 
 def _alone(hit: JSON) -> JSON:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.generated import texts
-from support.servers.choose import examples, in_full
+from support.servers.choose import examples
 
 from shinglefold.canon import Canonicalizer, strip_html, token_hash
 from shinglefold.model.scheme import CanonOptions
@@ -34,15 +34,14 @@ def assert_agreement(canonicalizer: Canonicalizer, batch: Sequence[str]) -> int:
 
 
 def test_on_generated_texts(canonicalizer):
-    parts = [texts(2_000, seed) for seed in range(2 if in_full() else 1)]
-    assert sum(assert_agreement(canonicalizer, list(part)) for part in parts) > 10_000 * len(parts)
+    assert assert_agreement(canonicalizer, list(texts(2_000, seed=0))) > 10_000
 
 
 @pytest.mark.parametrize(
     "options", [CanonOptions("stem"), CanonOptions("surface", False), CanonOptions(min_length=3)]
 )
 def test_with_every_kind_of_options(options):
-    assert_agreement(Canonicalizer.of(make_scheme(options=options)), list(texts(examples(2_000), seed=99)))
+    assert_agreement(Canonicalizer.of(make_scheme(options=options)), list(texts(examples(700), seed=99)))
 
 
 @given(st.lists(ANY_TEXT, max_size=6))
@@ -52,12 +51,14 @@ def test_on_any_unicode(canonicalizer, batch):
 
 
 @pytest.mark.corpus
-@pytest.mark.parametrize("name", ["libreoffice-ru", "libreoffice-zh-cn", "gnome-uk"])
-def test_on_a_third_of_the_corpora(
-    canonicalizer: Canonicalizer, corpus: Callable[[str], Iterator[dict[str, str]]], name: str
+@pytest.mark.parametrize(
+    ("name", "step"), [("libreoffice-ru", 24), ("libreoffice-zh-cn", 24), ("gnome-uk", 3)]
+)
+def test_on_a_part_of_the_corpora(
+    canonicalizer: Canonicalizer, corpus: Callable[[str], Iterator[dict[str, str]]], name: str, step: int
 ):
     pages = [strip_html(p["body"]) if p["format"] == "html" else p["body"] for p in corpus(name)]
-    assert assert_agreement(canonicalizer, list(_without_what_came_before(pages[::3]))) > 20_000
+    assert assert_agreement(canonicalizer, list(_without_what_came_before(pages[::step]))) > 20_000
 
 
 def _without_what_came_before(pages: Sequence[str]) -> Iterator[str]:

@@ -17,8 +17,10 @@ from shinglefold.gateway.rest import (
     RestResponse,
     Send,
 )
+from shinglefold.gateway.writes import source_of
 from shinglefold.grouping import Verdict
 from shinglefold.grouping.gate.protocol.member import SimilarDocument
+from shinglefold.ingest.pipeline.pipeline import Outcome
 from shinglefold.rerank import FoldedSearch
 from shinglefold.rerank.engine_calls import Call
 from shinglefold.runtime.sans_io import run
@@ -288,15 +290,133 @@ def test_a_signed_document_keeps_its_bytes(site, text):
         assert text[:-1] + b',"_dedup":{' in sent[0]
 
 
-def test_a_caller_who_leaves_while_a_fingerprint_is_renewed_is_logged(site, caplog):
+LEAVING = {
+    "while a script runs": (lambda request: isinstance(request, Send), KeyboardInterrupt()),
+    "while the document is read": (lambda request: isinstance(request, Read), KeyboardInterrupt()),
+    "steps are closed": (lambda request: isinstance(request, Send), GeneratorExit()),
+    "no answer": (lambda request: isinstance(request, Send), EngineUnavailable("lost")),
+}
+
+
+@pytest.mark.parametrize("in_bulk", [False, True], ids=["single", "bulk"])
+@pytest.mark.parametrize("name", LEAVING)
+def test_a_script_whose_caller_gets_no_answer_is_logged(site, caplog, name, in_bulk):
+    last, error = LEAVING[name]
+
     def leaves(request):
-        if isinstance(request, Read):
-            raise KeyboardInterrupt
+        if last(request):
+            raise error
         if isinstance(request, Send):
-            return RestResponse(200, {"_id": "7", "result": "updated"})
+            done = {"_id": "7", "result": "updated", "status": 200}
+            stored = {"_id": "6", "result": "created", "status": 201}
+            items = {"items": [{"index": stored}, {"update": done}]}
+            return RestResponse(200, items if in_bulk else done)
         return Script(site)(request)
 
-    with pytest.raises(KeyboardInterrupt):
-        intercept(site, leaves, "/site/_update/7", lines({"script": {"source": "x"}}))
+    script = {"script": {"source": "x"}}
+    path, body = ("/site/_update/7", lines(script)) if not in_bulk else (
+        "/site/_bulk", lines({"index": {"_id": "6"}}, {"title": "a"}, {"update": {"_id": "7"}}, script),
+    )  # fmt: skip
+    with pytest.raises(type(error)):
+        intercept(site, leaves, path, body)
+    told = [one for one in caplog.messages if "the fingerprint of" in one]
+    assert len(told) == 1
+    assert told[0].startswith("the fingerprint of '7' in 'site' is that of its text before: ")
 
-    assert "the fingerprint of '7' in 'site' is that of its text before" in caplog.text
+
+def test_scripts_of_a_bulk_are_logged_if_the_caller_leaves_between_its_requests(site, caplog):
+    sent = []
+
+    def leaves(request):
+        if isinstance(request, Send):
+            sent.append(request.request)
+            if len(sent) == 2:
+                raise KeyboardInterrupt
+            return RestResponse(
+                200, {"items": [{"update": {"_id": "7", "result": "updated", "status": 200}}]}
+            )
+        return Script(site)(request)
+
+    # The second request merges what the first one wrote.
+    body = lines(
+        *({"update": {"_id": "7"}}, {"script": {"source": "x"}}),
+        *({"update": {"_id": "7"}}, {"doc": {"title": "new"}}),
+    )
+    with pytest.raises(KeyboardInterrupt):
+        intercept(site, leaves, "/site/_bulk", body)
+    told = [one for one in caplog.messages if "the fingerprint of" in one]
+    assert [one.partition(" in ")[0] for one in told] == ["the fingerprint of '7'"]
+
+
+#: A document as it came, and as a pipeline leaves it: whether its bytes may be kept.
+SOURCES = {
+    "nothing changed": ({"a": 1, "b": [1.5, {"c": None}]}, {"a": 1, "b": [1.5, {"c": None}]}, True),
+    "an integer becomes a fraction": ({"a": 1}, {"a": 1.0}, False),
+    "a fraction becomes an integer": ({"a": 1.0}, {"a": 1}, False),
+    "true becomes 1": ({"a": True}, {"a": 1}, False),
+    "0 becomes false": ({"a": 0}, {"a": False}, False),
+    "a negative zero": ({"a": -0.0}, {"a": 0.0}, False),
+    "in an object": ({"a": {"b": 1}}, {"a": {"b": True}}, False),
+    "in a list": ({"a": [0, 1]}, {"a": [0, 1.0]}, False),
+    "deep": ({"a": [{"b": [{"c": 1}]}]}, {"a": [{"b": [{"c": 1.0}]}]}, False),
+    "a text becomes a number": ({"a": "1"}, {"a": 1}, False),
+    "null becomes false": ({"a": None}, {"a": False}, False),
+    "a field is taken out": ({"a": 1, "b": 2}, {"a": 1}, False),
+}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_document_keeps_its_bytes_only_where_each_value_is_the_same(name):
+    given, made, kept = SOURCES[name]
+    text = json.dumps(given, indent=1).encode()
+    document = {**json.loads(json.dumps(made)), "_dedup": {"digest": "x"}, "_id": "1"}
+    found = source_of(Outcome("done", document), text, given)
+    assert (found == text[:-1] + b',"_dedup":{"digest":"x"}}') is kept
+    expected = {name: value for name, value in document.items() if name != "_id"}
+    assert json.dumps(json.loads(found)) == json.dumps(expected)
+
+
+REFRESHED = {
+    "all": (RestResponse(200, {"_shards": {"total": 2, "successful": 2, "failed": 0}}), ""),
+    "a copy that is not there": (
+        RestResponse(200, {"_shards": {"total": 2, "successful": 1, "failed": 0}}),
+        "",
+    ),
+    "some failed": (RestResponse(200, {"_shards": {"total": 2, "successful": 1, "failed": 1}}), "1 of 2"),
+    "refused": (RestResponse(403, {"error": "no"}), "status 403"),
+    "no answer": (EngineUnavailable("lost"), "lost"),
+    "another error": (ConnectionError("reset"), "reset"),
+}
+
+
+@pytest.mark.parametrize("in_bulk", [False, True], ids=["single", "bulk"])
+@pytest.mark.parametrize("name", REFRESHED)
+def test_a_refresh_that_fails_after_a_gate_is_told_and_the_document_is_stored(site, name, in_bulk):
+    answer, why = REFRESHED[name]
+
+    def gated(request):
+        if isinstance(request, Call) and request.method == "all_mappings":
+            return {"site": with_note(site, gate="refuse")}
+        if isinstance(request, Admit):
+            return [Verdict("accepted", one["_id"]) for one in request.documents]
+        if isinstance(request, Send) and request.request.path.endswith("_mget"):
+            raise ConnectionError("versions are lost")
+        if isinstance(request, Send):
+            assert request.request.path == "/site/_refresh"
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+        return Script(site)(request)
+
+    path, body = ("/site/_bulk", lines({"index": {"_id": "1"}}, {"title": "a"})) if in_bulk else (
+        "/site/_doc/1", b'{"title": "a"}',
+    )  # fmt: skip
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = intercept(site, gated, path, body, refresh="true")
+    item = found.body["items"][0]["index"] if in_bulk else {**found.body, "status": found.status}
+    assert (item["status"], item["result"], item["_seq_no"]) == (201, "created", -2)
+    told = [str(one.message) for one in caught]
+    assert [("searches may not show them yet" in one, why in one) for one in told] == [(True, True)] * bool(
+        why
+    )

@@ -8,6 +8,7 @@ from support.interceptor import Script, intercept, lines, with_note
 from shinglefold.api.index_options import IndexOptions
 from shinglefold.errors import EngineUnavailable, PermissionDenied
 from shinglefold.gateway import Interceptor
+from shinglefold.gateway.http.folding_wish import with_folding
 from shinglefold.gateway.rest import (
     RestRequest,
     RestResponse,
@@ -123,7 +124,8 @@ def test_searches_of_who_may_not_read_mappings_pass_with_one_question(site):
 
 
 def test_what_is_not_json_is_left_to_the_engine(site):
-    script = Script(site, 400, 201)
+    script = Script(site)
+    items = [{"index": {"status": 400, "error": {}}}, {"index": {"status": 201}}]
     broken, whole = b'{"index": {"_id": "1"}}\n{"title":\n', lines({"index": {"_id": "2"}}, {"title": "a"})
 
     def answer(request):
@@ -131,10 +133,10 @@ def test_what_is_not_json_is_left_to_the_engine(site):
             sent = request.request.body.splitlines()
             assert sent[:2] == broken.splitlines()
             assert "_dedup" in json.loads(sent[3])
-            return RestResponse(200, {"items": script.statuses})
+            return RestResponse(200, {"items": items})
         return script(request)
 
-    assert intercept(site, answer, "/site/_bulk", broken + whole).body["items"] == [400, 201]
+    assert intercept(site, answer, "/site/_bulk", broken + whole).body["items"] == items
 
 
 def test_parameters_in_a_url_of_opensearch_are_read():
@@ -224,6 +226,28 @@ REFUSED = {
     },
     "searches without their last newline": ("/_msearch", lines({"index": "site"}, FOLDED)[:-1]),
     "a bulk without its last newline": ("/site/_bulk", lines({"index": {"_id": "1"}}, {"title": "a"})[:-1]),
+    **{
+        f"{body!r} in place of the body of {path}": (path, body)
+        for body in (b"[]", b"null", b"0", b'""', b"false", b'"ext"', b"  ", b"{} {}")
+        for path in (
+            *("/site/_search", "/site/_search/template", "/_search", "/site/_doc/1", "/site/_update/1"),
+            *("/_reindex", "/site/_update_by_query"),
+        )
+    },
+    **{f"an ext of {ext!r}": ("/site/_search", {"ext": ext}) for ext in (None, [], 0, "", False, 5, "dedup")},
+    "a key twice in a search": ("/site/_search", b'{"size": 1, "size": 2, "ext": {"dedup": {}}}'),
+    "a key twice, not to be folded": ("/site/_search", b'{"size": 1, "size": 2, "ext": {"dedup": false}}'),
+    "a key twice, deep": ("/site/_search", b'{"ext": {"dedup": {"members": 1, "members": 2}}}'),
+    "a key twice in one of several": ("/_msearch", b'{"index": "site"}\n{"ext": {"dedup": {}}, "ext": {}}\n'),
+    "a key twice in a header": (
+        "/_msearch",
+        b'{"index": "site", "index": "other"}\n{"ext": {"dedup": {}}}\n',
+    ),
+    "a key twice in a template": ("/site/_search/template", b'{"id": "a", "id": "b", "ext": {"dedup": {}}}'),
+    "a key twice in an update": ("/site/_update/1", b'{"doc": {"title": "a", "title": "b"}}'),
+    "a reindex into no object": ("/_reindex", b'{"dest": "site"}'),
+    "a reindex into a list": ("/_reindex", b'{"dest": []}'),
+    "a search without a body of several": ("/_msearch", b'{"index": "site"}\n'),
     "a document that is a list": ("/site/_doc/1", b"[1]"),
     "no document": ("/site/_doc/1", b""),
 }
@@ -232,4 +256,30 @@ REFUSED = {
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_the_engine_refuses_passes(site, name):
-    assert intercept(site, Script(site), *REFUSED[name]) is None
+    for always in (True, False):
+        assert intercept(site, Script(site), *REFUSED[name], always=always) is None
+
+
+#: Bodies of several searches with empty lines, and the index and the size of each search that is read.
+EMPTY_HEADERS = {
+    b'\n{"size": 1}\n\n{"size": 2}\n': None,
+    b'\n\n{"size": 1}\n\n{"size": 2}\n': [1, 2],
+    b'\n\n{"size": 1}\n{}\n{"size": 2}\n': [1, 2],
+    b'{}\n{"size": 1}\n\n{"size": 2}\n': [1, 2],
+    b'{}\n{"size": 1}\n\n\n{"size": 2}\n': None,
+}
+
+
+@pytest.mark.parametrize("body", EMPTY_HEADERS)
+def test_an_empty_line_is_the_header_of_a_search(site, body):
+    sizes = EMPTY_HEADERS[body]
+    for operation, path in (("interceptor", "/site/_msearch"), ("wish", "/site/_msearch")):
+        given = body.replace(b'"size"', b'"ext": {"dedup": {}}, "size"')
+        if operation == "wish":
+            made = with_folding("msearch", RestRequest("POST", path, body=given), fold=False).body
+            lines_ = [json.loads(line) for line in made.splitlines()] if made != given else None
+            found = lines_ and [one["size"] for one in lines_[1::2]]
+        else:
+            answer = intercept(site, Script(site), path, given)
+            found = answer and [len(one["hits"]["hits"]) for one in answer.body["responses"]]
+        assert found == sizes, operation

@@ -150,9 +150,8 @@ def test_clearing_the_records_of_slow_writers_accepts_no_second_copy(crashes):
     [
         pytest.param((0,), (0,), (["b", "a"], ["a"]), marks=pytest.mark.long),
         pytest.param((1,), (0,), (["b", "a"], ["a"]), marks=pytest.mark.long),
-        pytest.param((0, 1), (0,), (["a", "b"], ["a"]), marks=pytest.mark.long),
     ],
-    ids=["clears", "cleared", "both"],
+    ids=["clears", "cleared"],
 )
 def test_a_gate_whose_record_was_cleared_publishes_its_intents_again(cleans, apart, texts):
     writers = [

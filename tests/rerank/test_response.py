@@ -1,6 +1,7 @@
 """The answer: the engine's own shape, and nothing in it touched but the hits."""
 
 import asyncio
+from itertools import count
 
 import pytest
 from support.hits import SCHEME, ids, leader_groups
@@ -162,7 +163,7 @@ def test_aggregations_are_asked_for_once_and_the_point_in_time_is_closed(library
 
 def test_the_point_in_time_is_closed_when_a_search_fails(library):
     def fail(number):
-        if number == 2:
+        if number >= 2:
             raise EngineError("the wire was cut; try again")
 
     tapped = Tapped(library.engine, before=fail)
@@ -171,6 +172,25 @@ def test_the_point_in_time_is_closed_when_a_search_fails(library):
             "pages", library.body(0, size=40), FoldOptions(window=5)
         )
     assert tapped.names.count("open_pit") == tapped.names.count("close_pit")
+
+
+@pytest.mark.parametrize("options", [FoldOptions(window=5), FoldOptions(cursor=True)], ids=["page", "cursor"])
+@pytest.mark.parametrize("failing", [0, 1])
+def test_a_page_is_folded_though_the_server_fails_once(library, options, failing):
+    searches = count()
+
+    def fail(_):
+        if next(searches) == failing:
+            raise EngineError("a node was lost")
+
+    body = library.body(0, size=40)
+    tapped = Tapped(library.engine, before=fail)
+    answer = FoldedSearch(tapped, SCHEME).search("pages", body, options)
+    assert answer["dedup"]["mode"] == "window"
+    assert ids(answer["hits"]["hits"]) == ids(
+        FoldedSearch(library.engine, SCHEME).search("pages", body, options)["hits"]["hits"]
+    )
+    assert tapped.names.count("open_pit") - tapped.names.count("close_pit") == (options.cursor is True)
 
 
 def test_a_hit_deleted_between_window_and_page_is_left_out_as_the_hits_are_read_again(tmp_path, library):

@@ -15,6 +15,8 @@ from shinglefold.errors import ConfigError, EngineError
 from shinglefold.grouping import Gate
 from shinglefold.ingest import Pipeline, default_definition, index_documents, mappings, rebuild
 
+pytestmark = pytest.mark.newest
+
 
 @pytest.fixture(scope="module")
 def pipeline(scheme, canonicalizer):

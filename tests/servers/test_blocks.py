@@ -17,6 +17,8 @@ from shinglefold.ingest import (
 from shinglefold.maintenance import BackfillOptions, SetupRequest, backfill, diagnose, make_plan, retry
 from shinglefold.rerank import FoldedSearch, FoldOptions
 
+pytestmark = pytest.mark.newest
+
 #: Seconds on the slowest machine; a run that tried again and again would take 46 s on any.
 AT_ONCE = 30
 

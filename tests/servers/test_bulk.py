@@ -12,6 +12,8 @@ from shinglefold.engines.http.bulk import CHUNK
 from shinglefold.errors import EngineUnavailable
 from shinglefold.runtime.backoff import Backoff
 
+pytestmark = pytest.mark.newest
+
 
 @pytest.fixture
 def before(server) -> Iterator[Relay]:

@@ -9,6 +9,8 @@ from shinglefold.engines import Connection, open_engine
 from shinglefold.errors import EngineUnavailable
 from shinglefold.runtime.backoff import Backoff
 
+pytestmark = pytest.mark.newest
+
 LOOKS = {
     "mappings": lambda engine, index: engine.mappings(index),
     "all mappings": lambda engine, index: engine.all_mappings(index),

@@ -15,6 +15,8 @@ from shinglefold.examples import articles
 from shinglefold.ingest import Pipeline, default_definition, index_documents
 from shinglefold.rerank import AsyncFoldedSearch, FoldedSearch
 
+pytestmark = pytest.mark.newest
+
 CALLERS, SEARCHES = 20, 240
 BODY = {"query": {"match": {"body": "вода water 水"}}, "size": 5}
 

@@ -18,6 +18,8 @@ from shinglefold.ingest import default_recipe, mappings
 from shinglefold.ingest.index_mapping import recipe_mappings
 from shinglefold.rerank import AsyncFoldedSearch, FoldedSearch
 
+pytestmark = pytest.mark.newest
+
 COUNT = 60
 BODY = {"query": {"match_all": {}}, "sort": [{"number": "asc"}], "size": 10}
 OTHER = SCHEME.with_options(word_width=3)

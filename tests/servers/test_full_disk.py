@@ -10,6 +10,8 @@ from support.servers.server import Server
 
 from shinglefold.errors import IndexReadOnly
 
+pytestmark = pytest.mark.newest
+
 _DISK = "cluster.routing.allocation.disk"
 _PATIENCE = 90
 

@@ -19,6 +19,8 @@ from shinglefold.ingest import ensure_index
 from shinglefold.ingest.index_mapping import new_mappings
 from shinglefold.maintenance import BackfillOptions, backfill
 
+pytestmark = pytest.mark.newest
+
 _SCOPES = {"host": {"type": "keyword"}, "year": {"type": "integer"}, "day": {"type": "date"}}
 _SCOPES |= {
     "from": {"type": "ip"},

@@ -12,6 +12,8 @@ from shinglefold.grouping import AsyncGate, Gate, Policy
 from shinglefold.grouping.intent_index import intents_name
 from shinglefold.ingest import ensure_index
 
+pytestmark = pytest.mark.newest
+
 _NUMBER = 240
 #: Of which every tenth has the text of the one before, and every fiftieth a value that the index refuses.
 _COPIED, _BAD = 10, 50
@@ -79,7 +81,6 @@ def test_a_large_batch_is_decided_in_an_event_loop_as_well(server, index, pipeli
     _check(engine, name, asyncio.run(run()))
 
 
-@pytest.mark.newest
 @pytest.mark.parametrize("failing", [1, 2])
 def test_a_write_whose_answer_was_lost_changes_no_verdict(index, pipeline, monkeypatch, failing):
     engine, name = index

@@ -16,6 +16,8 @@ from shinglefold.grouping.regroup import RegroupOptions, regroup
 from shinglefold.grouping.rules import Rules
 from shinglefold.ingest import index_documents
 
+pytestmark = pytest.mark.newest
+
 _FIELDS = {
     "host": {"type": "keyword"},
     "new": {"type": "boolean"},

@@ -19,6 +19,8 @@ from shinglefold.grouping import AsyncGate, Gate, Policy
 from shinglefold.grouping.gate.gate import BulkRun
 from shinglefold.ingest import Record
 
+pytestmark = pytest.mark.newest
+
 BODY = " ".join(f"word{number}" for number in range(80))
 #: Seconds within which there is a verdict, on the slowest machine.
 _PATIENCE = 120.0

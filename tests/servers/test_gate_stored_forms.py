@@ -15,6 +15,8 @@ from shinglefold.grouping.numbering import numbers_of
 from shinglefold.model.stored_fingerprint import stored_parts
 from shinglefold.model.values import Fingerprint
 
+pytestmark = pytest.mark.newest
+
 BODY = " ".join(f"word{number}" for number in range(80))
 SEEN = {"seen": {"type": "keyword"}}
 

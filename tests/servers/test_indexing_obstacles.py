@@ -12,6 +12,8 @@ from shinglefold.errors import ConfigError
 from shinglefold.ingest import Pipeline, default_definition, index_documents, mappings, recipe_mappings
 from shinglefold.model.scheme import Scheme
 
+pytestmark = pytest.mark.newest
+
 
 @pytest.fixture(scope="session")
 def pipeline(scheme: Scheme, canonicalizer: Canonicalizer) -> Pipeline:

@@ -16,6 +16,8 @@ from shinglefold.ingest import index_documents
 from shinglefold.maintenance import BackfillOptions, backfill
 from shinglefold.runtime.backoff import Backoff
 
+pytestmark = pytest.mark.newest
+
 #: Requests by which one refresh is asked for until it has failed.
 _TRIES = 3
 _PATIENCE = 120

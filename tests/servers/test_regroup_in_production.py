@@ -18,6 +18,8 @@ from shinglefold.ingest.index_mapping import new_mappings
 from shinglefold.maintenance import BackfillOptions, backfill
 from shinglefold.model.recipe import Recipe
 
+pytestmark = pytest.mark.newest
+
 SETTINGS = {"number_of_shards": 3, "number_of_replicas": 0}
 SAME = " ".join(f"w{number}" for number in range(80))
 

@@ -6,6 +6,8 @@ from support.maintenance import FIELDS, pages
 from shinglefold.ingest import Pipeline, default_definition, index_documents, mappings
 from shinglefold.rerank import FoldedSearch
 
+pytestmark = pytest.mark.newest
+
 COUNT = 30
 SHARDS = {"number_of_shards": 4, "number_of_routing_shards": 8, "number_of_replicas": 0}
 

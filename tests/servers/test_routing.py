@@ -12,6 +12,8 @@ from shinglefold.cli.main import main
 from shinglefold.errors import UnsupportedQuery
 from shinglefold.ingest import mappings
 
+pytestmark = pytest.mark.newest
+
 SETTINGS = {"number_of_shards": 3, "number_of_replicas": 0}
 
 

@@ -17,6 +17,8 @@ from shinglefold.ingest.index_mapping import recipe_mappings
 from shinglefold.maintenance import BackfillOptions, backfill
 from shinglefold.rerank.similar import SimilarSearch
 
+pytestmark = pytest.mark.newest
+
 SETTINGS = {"number_of_shards": 5, "number_of_replicas": 0}
 
 

@@ -13,6 +13,8 @@ from shinglefold.ingest.index_mapping import recipe_mappings
 from shinglefold.maintenance import backfill, diagnose
 from shinglefold.rerank import FoldedSearch
 
+pytestmark = pytest.mark.newest
+
 LIST = {"query": {"match_all": {}}, "sort": [{"rank": "asc"}], "size": 50}
 
 

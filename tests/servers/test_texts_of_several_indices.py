@@ -14,6 +14,8 @@ from shinglefold.rerank import FoldedSearch
 from shinglefold.rerank.similar.query_document import SimilarOptions
 from shinglefold.rerank.similar.search import SimilarSearch
 
+pytestmark = pytest.mark.newest
+
 SCHEME = make_scheme(codes=["ru", "any"])
 BODY = {
     "query": {"match_all": {}},

@@ -16,6 +16,8 @@ from shinglefold.maintenance import (
     make_plan,
 )
 
+pytestmark = pytest.mark.newest
+
 ALONE = BackfillOptions(workers=1)
 COUNT = 30
 

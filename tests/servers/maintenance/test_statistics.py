@@ -12,6 +12,8 @@ from shinglefold.errors import ConfigError
 from shinglefold.ingest import Pipeline, default_definition, index_documents
 from shinglefold.maintenance import delete, plan_deletion, statistics
 
+pytestmark = pytest.mark.newest
+
 
 @pytest.fixture
 def filled(engine, scheme, canonicalizer) -> Iterator[str]:

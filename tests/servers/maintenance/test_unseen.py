@@ -2,11 +2,14 @@
 
 from dataclasses import replace
 
+import pytest
 from support.maintenance import pages, store
 
 from shinglefold.ingest import Pipeline, default_definition
 from shinglefold.maintenance import BackfillOptions, SetupRequest, backfill, carry_out, make_plan
 from shinglefold.settings import Settings
+
+pytestmark = pytest.mark.newest
 
 FIELD = Settings().field
 TEXTS = {

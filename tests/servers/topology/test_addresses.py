@@ -8,6 +8,8 @@ from shinglefold.errors import ConfigError
 from shinglefold.ingest import mappings
 from shinglefold.rerank import FoldedSearch, FoldOptions, duplicates
 
+pytestmark = pytest.mark.newest
+
 COUNT = 60
 
 

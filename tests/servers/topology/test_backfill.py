@@ -14,6 +14,8 @@ from shinglefold.ingest import Pipeline, default_definition, mappings
 from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
 from shinglefold.model.scheme import Scheme
 
+pytestmark = pytest.mark.newest
+
 ALONE = BackfillOptions(workers=1)
 COUNT = 600
 
@@ -93,7 +95,6 @@ class Others:
                 return failures
 
 
-@pytest.mark.newest
 def test_what_others_write_meanwhile_stays_and_is_signed(place, pipeline):
     seed = random.randrange(10**6)
     print(f"seed {seed}")

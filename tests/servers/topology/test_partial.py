@@ -14,6 +14,8 @@ from shinglefold.errors import EngineUnavailable
 from shinglefold.ingest import mappings
 from shinglefold.rerank import FoldedSearch
 
+pytestmark = pytest.mark.newest
+
 COUNT = 60
 
 

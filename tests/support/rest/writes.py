@@ -216,6 +216,20 @@ BULKS: Mapping[str, Row] = {
     "a wrong content type": _bulk(_of("index", "j2"), PAGE, **headers(Content_Type="text/plain")),
     "lines with CR": post("/INDEX/_bulk", b'{"index": {"_id": "cr"}}\r\n{"title": "a"}\r\n'),
     "empty lines": post("/INDEX/_bulk", b'\n{"index": {"_id": "el"}}\n{"title": "a"}\n\n'),
+    "an empty line for a document": post("/INDEX/_bulk", b'{"index": {"_id": "eb"}}\n\n{"delete": {"_id": "el"}}\n \n{"index": {"_id": "eb"}}\n{"title": "a"}\n'),
+    "ids that are no texts": (
+        post("/INDEX/_bulk", b"".join(b'{"index": {"_id": %b}}\n{"title": "a"}\n' % one for one in (b"1", b"1.0", b"1e2", b"-0", b"true", b"false", b'""', b"9" * 30))),
+        post("/INDEX/_bulk?refresh=true", b"".join(b'{"update": {"_id": %b}}\n{"doc": {"title": "b"}}\n' % one for one in (b"1", b"1.0", b"1e2", b"true", b"2", b"null"))),
+        post("/INDEX/_bulk?refresh=true", b"".join(b'{"update": {"_id": %b}}\n{"doc": {"title": "b"}}\n' % one for one in (b"1", b"1.0", b"1e2", b"true", b"2"))),
+        get("/INDEX/_source/1e2"), get("/INDEX/_source/true"),
+    ),
+    "a key twice": post("/INDEX/_bulk", b'{"index": {"_id": "kt"}}\n{"title": "a", "title": "b"}\n{"index": {"_id": "kt"}}\n{"title": "a"}\n{"update": {"_id": "kt"}}\n{"doc": {"title": "a"}}\n'),
+    "a key twice in an update": post("/INDEX/_bulk", b'{"update": {"_id": "kt"}}\n{"doc": {"title": "a", "title": "b"}}\n'),
+    "routings that are no texts": post("/INDEX/_bulk", b"".join(b'{"index": {"_id": "rn", "routing": %b}}\n{"title": "a"}\n' % one for one in (b"1", b"1.50", b"true", b"null"))),
+    **{
+        f"an action of {one}": post("/INDEX/_bulk", f'{one}\n{{"title": "a"}}\n'.encode())
+        for one in ('{"index": {"_id": [1]}}', '{"index": {"_id": {}}}', '{"index": null}', '{"index": []}', '{"index": {"_id": "1", "_id": "2"}}', '[1]', '{}')
+    },
     "no end of line": post("/INDEX/_bulk", b'{"index": {"_id": "ne"}}\n{"title": "a"}'),
     "empty": post("/_bulk", b""),
     "an end of line alone": post("/_bulk", b"\n"),

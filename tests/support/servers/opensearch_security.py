@@ -67,6 +67,7 @@ class OpenSearchSecurity:
             f"{prefix}.nodes_dn": [distinguished("node")],
             f"{prefix}.allow_default_init_securityindex": True,
             f"{prefix}.restapi.password_min_length": 8,
+            f"{prefix}.unsupported.restapi.allow_securityconfig_modification": True,
         }
 
     def before_start(self, home: Path, environment: Mapping[str, str]) -> None:

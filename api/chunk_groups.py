@@ -1,0 +1,274 @@
+"""Groups of ranked chunks, by their texts or by stored fingerprints."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from shinglefold.api.index_options import thresholds
+from shinglefold.canon.facts import Numbers, adds_numbers, single_numbers
+from shinglefold.canon.written_numbers import plain_text
+from shinglefold.ingest import Fingerprinter
+from shinglefold.model.recipe import FIELD
+from shinglefold.model.scheme import Scheme
+from shinglefold.model.values import Int64s, TokenBatch, Uint64s
+from shinglefold.registry import make_scheme
+from shinglefold.rerank import FoldOptions
+from shinglefold.rerank.fold.clustering import folding_of
+from shinglefold.sketch import Texts, Words, agreement_rows, alike_by_text, estimate, least_estimate
+from shinglefold.sketch.candidates import Buckets
+from shinglefold.sketch.shingles import batch_shingles
+
+#: A chunk: ``text``, and any of ``id``, ``score``, ``metadata``, and a stored fingerprint under ``_dedup``.
+Chunk = Mapping[str, Any]
+_WORD = re.compile(r"[^\W\d_]+")
+#: What a number may be written with.
+_NUMERAL = re.compile(r"[\d²³¹IVXІХ¼-¾⅐-⅞①-⑳❶-➓〇零一二三四五六七八九十百千万两]")
+#: What stands between the end of a sentence and its first word, and ends of sentences and lines.
+_AROUND, _ENDS = " \t\"'«“„(*#>-—–", ".!?:;…\n。！？"
+
+
+class FoldedUnder(NamedTuple):
+    """A chunk that is shown, and the chunks folded under it, by position and with their resemblance."""
+
+    shown: int
+    members: list[tuple[int, float]]
+
+
+@lru_cache(maxsize=8)
+def fingerprinter_of(similarity: float | None, languages: tuple[str, ...] | None) -> Fingerprinter:
+    """Return the fingerprinter of the default scheme in these languages."""
+    scheme = make_scheme("default", languages)
+    return Fingerprinter(scheme if similarity is None else scheme.with_options(**thresholds(similarity)))
+
+
+@dataclass(slots=True)
+class ChunkGroups:
+    """The groups of a list of chunks that grows at its end; texts are read once."""
+
+    fingerprinter: Fingerprinter
+    contained: float
+    _texts: "_Compared | None" = None
+    _groups: list[FoldedUnder] = field(default_factory=list)
+    #: The groups by the chunks that are shown.
+    _shown: dict[int, FoldedUnder] = field(default_factory=dict)
+
+    def of(self, chunks: Sequence[Chunk]) -> list[FoldedUnder]:
+        """Return the groups in the order of the chunks that are shown.
+
+        Args:
+            chunks: those of the call before, and any number behind them.
+        """
+        if chunks and all(self._is_signed(chunk) for chunk in chunks):
+            return _by_fingerprint(self.fingerprinter.scheme, chunks)
+        return self._by_text([chunk["text"] for chunk in chunks])
+
+    def _is_signed(self, chunk: Chunk) -> bool:
+        stored = chunk.get(FIELD)
+        return isinstance(stored, Mapping) and stored.get("scheme") == self.fingerprinter.scheme.id
+
+    def _by_text(self, texts: Sequence[str]) -> list[FoldedUnder]:
+        """Fold each chunk under the first one shown that resembles or contains it."""
+        if self._texts is None:
+            self._texts = _Compared(self.fingerprinter, self.contained)
+        compared = self._texts
+        for place, others in compared.add(texts[len(compared) :]):
+            for other in others:
+                if other in self._shown and compared.folds(place, other):
+                    self._shown[other].members.append((place, compared.resemblance(place, other)))
+                    break
+            else:
+                group = self._shown[place] = FoldedUnder(place, [])
+                self._groups.append(group)
+        return self._groups
+
+
+def _by_fingerprint(scheme: Scheme, chunks: Sequence[Chunk]) -> list[FoldedUnder]:
+    folding = folding_of(scheme, FoldOptions(), FIELD)
+    folding.add([{"_source": {FIELD: chunk[FIELD]}} for chunk in chunks])
+    options, groups = scheme.sketch, []
+    for shown, places in folding.collapsed().groups:
+        others = [place for place in places if place != shown]
+        found = folding.columns([shown, *others])
+        ones = np.repeat(found.signatures[:1], len(others), axis=0)
+        agreeing = agreement_rows(ones, found.signatures[1:], options.bits, options.values)
+        near, _ = estimate(agreeing, options.values, options.bits)
+        near = np.where(found.digests[1:] == found.digests[0], 1.0, near)
+        groups.append(FoldedUnder(shown, list(zip(others, near.tolist(), strict=True))))
+    return groups
+
+
+class _Text:
+    """A text, and what is computed of it where a pair needs it."""
+
+    def __init__(self, text: str, tokens: Uint64s) -> None:
+        self.text, self.tokens = text, tokens
+        #: The words as written, once a pair needed them.
+        self.written: bytes | None = None
+
+    @cached_property
+    def words(self) -> list[str]:
+        """The parts between spaces."""
+        return self.text.split()
+
+    @cached_property
+    def numerals(self) -> set[tuple[str, ...]]:
+        """The words that may be numbers, each with those that may be its unit."""
+        words = self.words
+        found = enumerate(map(_NUMERAL.search, words))
+        return {tuple(words[max(at - 1, 0) : at + 4]) for at, match in found if match}
+
+    @cached_property
+    def numbers(self) -> Numbers:
+        """The numbers with their units."""
+        return single_numbers(self.text)
+
+    @cached_property
+    def plain(self) -> str:
+        """The text in compatibility form; an invisible character would cut a name in two."""
+        return plain_text(self.text)
+
+    @cached_property
+    def plain_words(self) -> set[str]:
+        """The runs of letters of the plain text."""
+        return set(_WORD.findall(self.plain))
+
+    def adds_numbers(self, other: "_Text") -> bool:
+        """Return whether the text has a number that another one lacks."""
+        # A text that has all of another one has its numbers, too; parsing them takes fifty times as long.
+        return not self.numerals <= other.numerals and adds_numbers(self.numbers, other.numbers)
+
+    def new_names(self, other: "_Text") -> set[str]:
+        """Return the words with a capital letter that begin no sentence, and that another text lacks."""
+        if all(map(str.islower, set(self.words).difference(other.words))):
+            return set()
+        new = {word for word in self.plain_words - other.plain_words if _has_capital(word)}
+        return new.intersection(_names(self.plain)) if new else new
+
+
+class _Compared:
+    """Texts as sets of shingles, and how many shingles every two have in common."""
+
+    def __init__(self, fingerprinter: Fingerprinter, contained: float) -> None:
+        self._fingerprinter, self._contained = fingerprinter, contained
+        scheme, self._canonicalizer = fingerprinter.scheme, fingerprinter.canonicalizer
+        self._least = scheme.decision.min_similarity
+        options = scheme.sketch
+        self._widths = {"char": options.char_width, "word": options.word_width}
+        self._possible = least_estimate(self._least, max(self._widths.values()), options)
+        self._texts: list[_Text] = []
+        #: The shingles of all texts, repeats included, and the numbers of their texts.
+        self._shingles, self._owners = np.zeros(0, np.uint64), np.zeros(0, np.uint64)
+        #: How many shingles texts have, int64 (D,), and have in common with each earlier one, int64 (D, D).
+        self._sizes, self._common = np.zeros(0, np.int64), np.zeros((0, 0), np.int64)
+        #: The texts that signatures of shingles can't decide about.
+        self._doubtful: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def add(self, texts: Sequence[str]) -> Iterator[tuple[int, list[int]]]:
+        """Add texts, and yield each with the earlier ones that may resemble it or contain enough of it."""
+        first, count = len(self), len(self) + len(texts)
+        batch = self._canonicalizer.hash_batch(texts)
+        self._texts += map(_Text, texts, np.split(batch.hashes, batch.offsets[1:-1]))
+        widths = [self._widths[self._canonicalizer.unit(code)] for code in batch.languages]
+        owners = np.repeat(np.arange(first, count, dtype=np.uint64), np.diff(batch.offsets))
+        self._shingles = np.append(self._shingles, _shingles(batch, widths))
+        self._owners = np.append(self._owners, owners)
+        sizes, common = self._sizes, self._common = _common(self._shingles, self._owners, count)
+        contained = common >= self._contained * sizes[:, None]
+        near = common >= self._possible * (sizes[:, None] + sizes[None, :] - common)
+        near = (near | contained) & (common > 0)
+        doubtful = near & ~contained
+        self._doubtful = np.flatnonzero(doubtful.any(axis=0) | doubtful.any(axis=1)).tolist()
+        return ((place, np.flatnonzero(near[place]).tolist()) for place in range(first, count))
+
+    def resemblance(self, place: int, shown: int) -> float:
+        """Return the share of common shingles of two texts."""
+        common = int(self._common[place, shown])
+        return common / int(self._sizes[place] + self._sizes[shown] - common)
+
+    def folds(self, place: int, shown: int) -> bool:
+        """Return whether a text is to be folded under an earlier one."""
+        text, other = self._texts[place], self._texts[shown]
+        if text.text == other.text:
+            return True
+        if self._common[place, shown] < self._contained * self._sizes[place] and not self._alike(text, other):
+            return False
+        return not self._adds_facts(text, other)
+
+    def _alike(self, text: _Text, other: _Text) -> bool:
+        """Return whether two texts are near-duplicates by their words."""
+        pair = [other, text]
+        if any(one.written is None for one in pair):
+            # One call for all texts of doubtful pairs.
+            new = [one for one in map(self._texts.__getitem__, self._doubtful) if one.written is None]
+            made = self._fingerprinter.written([one.text for one in new])
+            for one, written in zip(new, made.bytes_of(), strict=True):
+                one.written = written
+        words = Words.packed([one.written or b"" for one in pair])
+        offsets = np.cumsum([0, len(other.tokens), len(text.tokens)])
+        texts = Texts(words, Words.of(np.concatenate((other.tokens, text.tokens)), offsets))
+        kept, _ = alike_by_text(texts, np.array([0]), np.array([1]), self._least)
+        return bool(kept[0])
+
+    def _adds_facts(self, text: _Text, other: _Text) -> bool:
+        """Return whether a text has a number or a name that the one shown lacks."""
+        if text.adds_numbers(other):
+            return True
+        if not (names := text.new_names(other)):
+            return False
+        # Written otherwise, a name may still have the same canonical tokens.
+        tokens = self._canonicalizer.hash_batch([" ".join(sorted(names))]).hashes
+        return not np.isin(tokens, other.tokens).all()
+
+
+def _shingles(batch: TokenBatch, widths: Sequence[int]) -> Uint64s:
+    """Return a shingle for each token, repeats included.
+
+    The tokens of a text that has too few for a shingle are one.
+    """
+    counts = np.diff(batch.offsets)
+    found = batch.hashes.copy()
+    for width in set(widths):
+        own = np.repeat(np.array(widths) == width, counts)
+        found[own] = batch_shingles(batch.hashes, batch.offsets, width)[own]
+    for place in np.flatnonzero((counts > 0) & (counts < np.array(widths, np.int64))).tolist():
+        begin, end = batch.offsets[place : place + 2]
+        found[begin:end] = batch.hashes[begin:end].sum()
+    return found
+
+
+def _common(shingles: Uint64s, owners: Uint64s, count: int) -> tuple[Int64s, Int64s]:
+    """Return the numbers of distinct shingles of texts, int64 (D,), and of common ones, int64 (D, D).
+
+    Those in common with a later text are 0.
+    """
+    # The number of the text takes the place of the lowest bits, so that one sort finds the owners of each.
+    bits = max(1, (count - 1).bit_length())
+    keys = (shingles >> np.uint64(bits) << np.uint64(bits)) | owners
+    # By sorting, as ``np.unique`` hashes, which takes ten times as long.
+    keys.sort()
+    keys = keys[np.append(True, keys[1:] != keys[:-1])[: len(keys)]]
+    sizes = np.bincount((keys & np.uint64((1 << bits) - 1)).view(np.int64), minlength=count)
+    common = np.zeros(count * count, np.int64)
+    for earlier, later in Buckets.of(keys, bits).pairs():
+        common += np.bincount(later * count + earlier, minlength=count * count)
+    return sizes, common.reshape(count, count)
+
+
+def _names(text: str) -> Iterator[str]:
+    """Yield the words with a capital letter that begin no sentence."""
+    for match in _WORD.finditer(text):
+        if _has_capital(match[0]):
+            before = text[max(0, match.start() - 8) : match.start()].rstrip(_AROUND)
+            if before and before[-1] not in _ENDS:
+                yield match[0]
+
+
+def _has_capital(word: str) -> bool:
+    return not word.islower() and any(map(str.isupper, word))

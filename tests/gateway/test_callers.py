@@ -1,0 +1,153 @@
+"""What one caller sees of indices is not kept for others; what differs with each request is no caller."""
+
+import json
+
+import pytest
+from support.interceptor import Script, with_note
+
+from shinglefold.api.index_options import IndexOptions
+from shinglefold.gateway import Interceptor
+from shinglefold.gateway.indices import credentials
+from shinglefold.gateway.rest import RestRequest, RestResponse, Send, path_of
+from shinglefold.rerank import FoldedSearch
+from shinglefold.rerank.engine_calls import Call
+from shinglefold.runtime.sans_io import run
+from shinglefold.settings import Settings
+
+CALLERS = {"one": {"Authorization": "one"}, "other": {"Authorization": "other"}}
+
+
+class Seen(Script):
+    """An engine that shows a caller these indices: some fold unasked, others have no recipe."""
+
+    def __init__(self, site, shown):
+        super().__init__(site, *[201] * 9)
+        self.shown, self.asked, self.counted = shown, 0, 0
+
+    def __call__(self, request):
+        if isinstance(request, Call) and request.method == "all_mappings":
+            self.asked += 1
+            folding = with_note(self.site, fold=True)
+            return {name: folding if has_recipe else {} for name, has_recipe in self.shown.items()}
+        if isinstance(request, Send) and "/_alias/" in request.request.path:
+            return RestResponse(404, {})
+        if isinstance(request, Send) and request.request.path.endswith("/_doc/1"):
+            self.sent.append(request.request)
+            return RestResponse(201, {"_id": "1"})
+        return super().__call__(request)
+
+
+def ask(interceptor, seen, caller, path, body, **headers):
+    request = RestRequest("POST", path, {}, CALLERS[caller] | headers, body)
+    return run(interceptor.steps(request), seen)
+
+
+#: A name, and what two callers see behind it: indices with a recipe, or without one.
+PATTERNS = {
+    "a pattern": ("si*", {"site": True}, {"site-other": False}),
+    "_all": ("_all", {"site": True}, {"plain": False}),
+    "a list": ("site,secret", {"site": True}, {"secret": False}),
+    "a list with a pattern": ("site,se*", {"site": True}, {"secret": False}),
+    "an exclusion": ("s*,-secret", {"site": True}, {"other": False}),
+    "an alias": ("pages", {"site": True}, {"plain": False}),
+    "a data stream": ("logs", {".ds-logs-000001": True}, {".ds-logs-000002": False}),
+    "a date": ("<site-{now/d}>", {"site-2026.11.27": True}, {"plain": False}),
+}
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+@pytest.mark.parametrize("first", CALLERS)
+def test_searches_are_folded_by_what_their_caller_sees(site, name, first):
+    index, one, other = PATTERNS[name]
+    seen = {"one": Seen(site, one), "other": Seen(site, other)}
+    interceptor = Interceptor(site.engine, FoldedSearch, IndexOptions(), Settings())
+    indices = interceptor._handlers["search"].__self__._indices
+    path = "/_search" if index == "_all" else path_of(index, "_search")
+
+    def folds(caller):
+        return run(indices.folds(index, CALLERS[caller]), seen[caller])
+
+    order = [first, *CALLERS, *CALLERS]
+    assert [folds(caller) for caller in order] == [caller == "one" for caller in order]
+    each = 2 if index.startswith("site,") else 1
+    assert [one.asked for one in seen.values()] == [each, each]
+    # The request itself passes for the caller who sees no recipe.
+    assert ask(interceptor, seen["other"], "other", path, {"query": {"match_all": {}}}) is None
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", ["an alias", "a data stream", "a date"])
+@pytest.mark.parametrize("first", CALLERS)
+def test_documents_are_signed_by_what_their_caller_sees(site, name, first):
+    index, one, other = PATTERNS[name]
+    seen = {"one": Seen(site, one), "other": Seen(site, other)}
+    interceptor = Interceptor(site.engine, FoldedSearch, IndexOptions(), Settings())
+    for caller in (first, *CALLERS, *CALLERS):
+        seen[caller].sent.clear()
+        found = ask(interceptor, seen[caller], caller, path_of(index, "_doc", "1"), b'{"title": "a bridge"}')
+        signed = ["_dedup" in json.loads(request.body) for request in seen[caller].sent]
+        assert (found is None, signed) == ((False, [True]) if caller == "one" else (True, []))
+
+
+def test_an_index_is_the_same_for_all_callers(site):
+    seen = Seen(site, {"site": True})
+    interceptor = Interceptor(site.engine, FoldedSearch, IndexOptions(), Settings())
+    for caller in (*CALLERS, *CALLERS):
+        ask(interceptor, seen, caller, "/site/_doc/1", b'{"title": "a bridge"}')
+    assert seen.asked == 1
+
+
+@pytest.mark.parametrize("index", ["site", "si*", "pages"])
+def test_what_pages_show_one_caller_is_not_known_of_another(site, index):
+    """Such as whether all documents have a number of a group: one may not see those without."""
+    seen = Seen(site, {"site": True})
+    interceptor = Interceptor(site.engine, FoldedSearch, IndexOptions(), Settings())
+    folding = interceptor._handlers["search"].__self__
+    steps = {
+        caller: [run(folding._folding(index, CALLERS[caller]), seen).steps for _ in range(3)]
+        for caller in CALLERS
+    }
+    assert [len({id(one) for one in each}) for each in steps.values()] == [1, 1]
+    one, other = steps["one"][0], steps["other"][0]
+    shared = {kept for kept in vars(one) if getattr(one, kept) is getattr(other, kept)}
+    of_indices = {"_knowledge", "_strategies", "_pipelines"}
+    assert "_grouped" not in shared
+    # What takes memory is there once.
+    assert "_loaded" in shared
+    assert shared & of_indices == (of_indices if index == "site" else set())
+
+
+#: Headers that clients, proxies and tracers add to each request.
+OF_REQUESTS = (
+    *("X-Request-Id", "x-correlation-id", "Traceparent", "tracestate", "X-Opaque-Id", "Date", "Baggage"),
+    *("Content-Length", "Content-Type", "Content-Encoding", "Accept", "Accept-Encoding", "User-Agent"),
+    *("b3", "X-B3-TraceId", "X-B3-SpanId", "X-B3-ParentSpanId", "X-B3-Sampled", "uber-trace-id"),
+    *("X-Amzn-Trace-Id", "X-Cloud-Trace-Context", "elastic-apm-traceparent", "x-elastic-client-meta"),
+    *("X-Datadog-Trace-Id", "X-Datadog-Parent-Id", "sentry-trace", "X-Request-Start", "Referer"),
+)
+#: Headers by which engines and what stands before them tell callers apart.
+OF_CALLERS = (
+    *("Authorization", "Cookie", "es-security-runas-user", "securitytenant", "x-proxy-user", "x-proxy-roles"),
+    *("X-Forwarded-For", "Forwarded", "X-Real-Ip", "X-Amz-Security-Token", "es-secondary-authorization"),
+    *("x-proxy-ext-department", "ssl-client-cert", "X-Anything-Else", "opendistro_security_impersonate_as"),
+)
+
+
+def test_callers_are_told_apart_by_what_may_be_credentials():
+    who = {"authorization": "Basic x"}
+    for name in OF_REQUESTS:
+        assert {credentials(who | {one: one}) for one in (name, name.upper())} == {credentials(who)}, name
+    for name in OF_CALLERS:
+        first, second = ({**who, name: value} for value in "12")
+        assert credentials(first) != credentials(second), name
+        assert credentials(first) != credentials(who), name
+
+
+def test_a_request_id_makes_no_other_caller(site):
+    seen = Seen(site, {"site": True})
+    interceptor = Interceptor(site.engine, FoldedSearch, IndexOptions(), Settings())
+    indices = interceptor._handlers["search"].__self__._indices
+    for number in range(5):
+        headers = {"Authorization": "one", **{name: str(number) for name in OF_REQUESTS}}
+        run(indices.folds("si*", headers), seen)
+    assert seen.asked == 1
