@@ -259,6 +259,7 @@ class FoldedIndex:
                 progress=progress,
                 groups=numbering,
                 routing_field=routing_field,
+                noted=self.recipe,
             )
         finally:
             if numbering is not None:

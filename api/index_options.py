@@ -141,7 +141,13 @@ class IndexOptions:
                     f"Leave {name} out, or change the index with shinglefold.setup(…, {index!r}, {name}=…), "
                     "then backfill()"
                 )
-                raise RecipeMismatch(what, ", ".join(found), ", ".join(wanted), f"index {index!r}", remedy)
+                raise RecipeMismatch(
+                    what,
+                    ", ".join(filter(None, found)) or "none",
+                    ", ".join(wanted),
+                    f"index {index!r}",
+                    remedy,
+                )
 
     def seal(self, recipe: Recipe, settings: Settings, index: str) -> Seal | None:
         """Return the seal of an index, None if it is not sealed.

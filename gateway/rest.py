@@ -246,10 +246,13 @@ def _action(line: bytes) -> tuple[str, JSON]:
     verb = next(iter(action), None) if isinstance(action, dict) and len(action) == 1 else None
     if verb not in _VERBS or not isinstance(metadata := action[verb], dict):
         raise ValueError(line)
-    named = [value for name in _NAMES if not isinstance(value := metadata.get(name), str | None)]
-    if any(isinstance(value, list | dict) for value in named):
-        raise ValueError(named)
-    if named:
+    values = [metadata[name] for name in _NAMES if metadata.get(name) is not None]
+    if any(isinstance(value, list | dict) for value in values):
+        raise ValueError(line)
+    for value in values:
+        # Half of a surrogate pair is in no path.
+        str(value).encode()
+    if not all(isinstance(value, str) for value in values):
         # 1.0 and 1e2 are ids as they are written.
         written = json.loads(line, parse_int=str, parse_float=str)[verb]
         metadata |= {name: as_text(written[name]) for name in _NAMES if name in metadata}

@@ -165,7 +165,9 @@ class SignedWrites:
         name = operation.target
         if operation.name == "reindex":
             to = body.get("dest")
-            name = str(to.get("index") or "") if isinstance(to, Mapping) else ""
+            named = str(to.get("index") or "") if isinstance(to, Mapping) else ""
+            # Half of a surrogate pair is in no path.
+            name = "" if any("\ud800" <= one <= "\udfff" for one in named) else named
         elif "script" not in body and "pipeline" not in request.parameters:
             # It writes the documents again as they are.
             return

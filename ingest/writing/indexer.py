@@ -23,6 +23,7 @@ from shinglefold.ingest.writing.index_watch import IndexWatch
 from shinglefold.ingest.writing.read_back import ReadBack
 from shinglefold.ingest.writing.target_index import TargetIndex
 from shinglefold.ingest.writing.worker_pool import BlockAnswer, process_blocks
+from shinglefold.model.recipe import Recipe
 from shinglefold.model.stored_fingerprint import without_fingerprint
 from shinglefold.options.validation import check_engine, check_object, check_str, check_type, expected
 from shinglefold.runtime.backoff import Backoff, retry_unavailable
@@ -48,6 +49,7 @@ def index_documents(
     progress: _Report | None = None,
     groups: GroupNumbers | None = None,
     routing_field: str = "",
+    noted: Recipe | None = None,
 ) -> Summary:
     """Run documents through a pipeline and index them; a missing index is created for the first one.
 
@@ -68,6 +70,7 @@ def index_documents(
         progress: called after each block.
         groups: assigns group numbers to documents; the index then notes that it has them.
         routing_field: the field of the routing of documents; ``_routing`` if empty.
+        noted: a recipe whose profile, ``fold`` and ``gate`` the index notes if it is created.
 
     Raises:
         SchemeMismatch: the index was made with another scheme.
@@ -80,11 +83,14 @@ def index_documents(
     check_str("routing_field", routing_field, empty=True)
     check_type("pipeline", pipeline, Pipeline, "Pipeline.from_json(…)")
     check_type("backoff", backoff, Backoff, "Backoff(…)", optional=True)
+    check_type("noted", noted, Recipe, "pipeline.recipe()", optional=True)
     _check_records(records)
     for name, given in (("properties", properties), ("settings", settings)):
         if given is not None:
             check_object(name, given, "an object, as engines take it")
     recipe = replace(pipeline.recipe(field), groups=groups is not None)
+    if noted is not None:
+        recipe = replace(recipe, profile=noted.profile, fold=noted.fold, gate=noted.gate)
     start = perf_counter()
     with closing(DeadLetters(dead_letters)) as letters, Interrupts() as interrupts:
         letters.check()

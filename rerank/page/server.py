@@ -1,12 +1,11 @@
 """Pages that our plugin folds inside OpenSearch, in the shape of pages folded by window."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from time import monotonic
 from typing import Any
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.errors import ConfigError, UnsupportedQuery, quote
+from shinglefold.errors import AuthenticationFailed, ConfigError, EngineError, UnsupportedQuery, quote
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.index_knowledge import IndexFacts
 from shinglefold.rerank.page.response import KEY
@@ -20,15 +19,15 @@ _ABSENT = "the cluster has no plugin for ext.dedup"
 _MOST = 1000
 #: What the plugin says of a request that it does not take.
 _REFUSED = "the plugin does not take"
-#: Parts of what a cluster says that does not know ``ext.dedup``.
-_UNKNOWN = ("SearchExtBuilder", KEY)
+#: What a cluster says that does not know ``ext.dedup``.
+_UNKNOWN = f"unable to parse SearchExtBuilder with name [{KEY}]: parser not found"
 _USUAL = FoldOptions()
 #: Options that the plugin takes with their default alone.
 _ONLY_USUAL = (
     "linkage", "explain", "cursor", "renew", "inner_hits", "facets", "members_from", "member_source",
 )  # fmt: skip
 #: Options that go to the plugin as they are.
-_PLAIN = ("min_shared", "min_resemblance", "min_length_ratio", "members", "window", "max_window")
+_PLAIN = ("members", "window", "max_window")
 
 
 class ServerFolding:
@@ -52,18 +51,21 @@ class ServerFolding:
         """
         reasons = list(self._obstacles(index, body, options, facts, sealed=sealed))
         if not reasons:
-            request = {**body, "ext": {**body.get("ext", {}), KEY: options_of(_decided(options, facts))}}
+            request = {**body, "ext": {**body.get("ext", {}), KEY: _options_of(options, facts)}}
             try:
                 answer: JSON = yield Call("search", (index, request))
-            except UnsupportedQuery as error:
+            except AuthenticationFailed:
+                raise
+            except EngineError as error:
+                if options.mode == "server" and not _is_refusal(error):
+                    raise
                 reasons = [self._reason(error)]
             else:
                 told = answer.get(KEY, {})
-                if told.get("mode") == "server" and told.get("scheme") == facts.scheme.id:
+                reason = _shortfall(told, options, facts)
+                if not reason:
                     return answer
-                if told.get("mode") == "server":
-                    told = {"mode_reason": f"the plugin folded by the scheme {told.get('scheme')}"}
-                reasons = [str(told.get("mode_reason", "the cluster did not fold the page"))]
+                reasons = [reason]
         if options.mode == "server":
             raise ConfigError(
                 'mode "server" is not possible here; change the request, or give mode "window": '
@@ -92,35 +94,42 @@ class ServerFolding:
         if options.verify == "text" or options.max_window > _MOST:
             yield f"{_REFUSED} verify by text, or max_window above {_MOST}"
 
-    def _reason(self, error: UnsupportedQuery) -> str:
-        """Return why the cluster refused a request.
-
-        Raises:
-            UnsupportedQuery: it would be refused in any way.
-        """
-        said = str(error)
-        if _REFUSED in said:
-            return said
-        if not any(part in said for part in _UNKNOWN):
-            raise error
+    def _reason(self, error: EngineError) -> str:
+        """Return why the cluster did not fold; what is wrong with the request the next one says, too."""
+        if _UNKNOWN not in str(error):
+            return str(error)
         self._absent = monotonic()
         return _ABSENT
 
 
-def _decided(options: FoldOptions, facts: IndexFacts) -> FoldOptions:
-    """Return options with the thresholds of the search's scheme: its id says nothing of them."""
+def _is_refusal(error: EngineError) -> bool:
+    """Return whether a cluster lacks the plugin, or its plugin does not take the request."""
+    return isinstance(error, UnsupportedQuery) and (_REFUSED in str(error) or _UNKNOWN in str(error))
+
+
+def _shortfall(told: JSON, options: FoldOptions, facts: IndexFacts) -> str:
+    """Return why to fold a page here that the plugin answered; empty if its page is good."""
+    if told.get("mode") != "server":
+        return str(told.get("mode_reason", "the cluster did not fold the page"))
+    if told.get("scheme") != facts.scheme.id:
+        return f"the plugin folded by the scheme {told.get('scheme')}"
+    ended = options.mode == "auto" and told["stopped_by"] == "window_cap"
+    if ended and told["window"] < options.max_window:
+        return f"the plugin reads {told['window']} hits of this search at most"
+    return ""
+
+
+def _options_of(options: FoldOptions, facts: IndexFacts) -> JSON:
+    """Return options as the plugin reads them, with thresholds: the id of a scheme does not tell them."""
     usual = facts.scheme.decision
     least = usual.min_resemblance if options.min_resemblance is None else options.min_resemblance
     shared = (0 if least > 0 else usual.min_shared) if options.min_shared is None else options.min_shared
     ratio = usual.min_length_ratio if options.min_length_ratio is None else options.min_length_ratio
-    return replace(options, min_resemblance=least, min_shared=shared, min_length_ratio=ratio)
-
-
-def options_of(options: FoldOptions) -> JSON:
-    """Return options as the plugin reads them."""
-    given: dict[str, Any] = {name: getattr(options, name) for name in _PLAIN}
     return {
-        **{name: value for name, value in given.items() if value is not None},
+        **{name: getattr(options, name) for name in _PLAIN},
+        "min_resemblance": least,
+        "min_shared": shared,
+        "min_length_ratio": ratio,
         "representative": list(map(_policy, options.representative)),
         "scope": list(map(_scope, options.scope)),
     }

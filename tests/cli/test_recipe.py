@@ -7,6 +7,8 @@ import pytest
 from support.hints import hints, lines, opened, run_hints
 from support.maintenance import pages
 
+import shinglefold
+from shinglefold.model.profiles import PROFILES
 from shinglefold.model.recipe import stored_recipe
 
 PIPELINE = {
@@ -47,6 +49,20 @@ def test_no_command_needs_a_flag_again(run, own):
     told = run("compare", "page-0", "page-0", "--index", "pages", "--json").json()
     assert (told["folds"], len(told["passages"]) > 0) == (True, True)
     assert run("setup", own).out.splitlines()[-1] == "nothing to change"
+
+
+@pytest.mark.parametrize("name", sorted(PROFILES))
+@pytest.mark.parametrize("more", [[], ["--groups"], ["--recreate"]], ids=" ".join)
+def test_a_new_index_notes_its_profile(run, name, more):
+    """Searches take their defaults from it, and later commands compare theirs with it."""
+    index = ["index", "-", "--index", "cards", "--profile", name, "--workers", 1]
+    if more == ["--recreate"]:
+        assert run(*index[:4], *index[-2:], stdin=lines(2)).code == 0
+    assert run(*index, *more, stdin=lines(2)).code == 0
+    with shinglefold.open(".shinglefold", "cards", profile=name) as cards:
+        assert cards.recipe.profile == name
+    assert run(*index, stdin=lines(3)).code == 0
+    assert run("setup", "cards", "--profile", name).out.splitlines()[-1] == "nothing to change"
 
 
 def test_retry_writes_where_the_index_keeps_its_fingerprints(run, own):

@@ -25,6 +25,9 @@ NOT_NAMED = (
     *(b'{"index": {"_id": [1]}}', b'{"index": {"_id": {}}}', b'{"index": {"_id": NaN}}'),
     *(b'{"index": {"_index": []}}', b'{"index": null}', b'{"index": 0}', b'{"index": []}', b'{"index": ""}'),
     *(b'{"index": false}', b"[1]", b"1", b"{}", b'{"index": {}, "index": {}}', b'{"INDEX": {}}'),
+    # Half of a surrogate pair is in no path.
+    *(b'{"index": {"_index": "\\ud800"}}', b'{"update": {"_id": "\\ud800"}}'),
+    b'{"index": {"routing": "\\udc00"}}',
     *(b'{"index": {"_id": "1", "_id": "2"}}', b'{"index": {}, "create": {}}', b'{"index": {"_id": "1"}} x'),
 )  # fmt: skip
 

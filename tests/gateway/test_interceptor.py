@@ -246,6 +246,7 @@ REFUSED = {
     "a key twice in a template": ("/site/_search/template", b'{"id": "a", "id": "b", "ext": {"dedup": {}}}'),
     "a key twice in an update": ("/site/_update/1", b'{"doc": {"title": "a", "title": "b"}}'),
     "a reindex into no object": ("/_reindex", b'{"dest": "site"}'),
+    "a reindex into half of a surrogate pair": ("/_reindex", b'{"dest": {"index": "\\ud800"}}'),
     "a reindex into a list": ("/_reindex", b'{"dest": []}'),
     "a search without a body of several": ("/_msearch", b'{"index": "site"}\n'),
     "a document that is a list": ("/site/_doc/1", b"[1]"),

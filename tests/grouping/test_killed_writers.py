@@ -20,7 +20,7 @@ def opened(tmp_path, pipeline):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", seeds(3, in_ci=8))
+@pytest.mark.parametrize("seed", seeds(3, in_ci=4))
 def test_one_of_each_class_is_accepted_despite_killed_writers(opened, pipeline, seed):
     kills = {"kills": 4, "windows": WINDOWS}
     trial = Trial(opened, "texts", pipeline, Policy("refuse"), seed, classes=12, copies=8, **kills)
@@ -28,7 +28,7 @@ def test_one_of_each_class_is_accepted_despite_killed_writers(opened, pipeline, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", seeds(1, in_ci=3))
+@pytest.mark.parametrize("seed", seeds(1, in_ci=2))
 def test_each_class_fills_its_places_exactly(opened, pipeline, seed):
     kills = {"kills": 4, "windows": WINDOWS}
     trial = Trial(opened, "texts", pipeline, Policy("cap", most=2), seed, classes=12, copies=8, **kills)

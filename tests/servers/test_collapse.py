@@ -3,53 +3,30 @@
 The cases are those of the engines' tests of collapsing, written anew; docs/collapse.md has them one by one.
 """
 
-import random
-import string
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from support.collapse_cases import (
+    BODIES,
+    DESCENDING,
+    DOCUMENTS,
+    GROUPS,
+    INNER,
+    PARAMETERS,
+    PLACED,
+    PRICED,
+    PROPERTIES,
+    documents,
+    text_of,
+)
 
 from shinglefold.contracts.engine import Engine
 from shinglefold.errors import ConfigError, EngineError, UnsupportedQuery
 from shinglefold.ingest import Fingerprinter, mappings
 from shinglefold.rerank import FoldedSearch, FoldOptions
 from shinglefold.rerank.request.url_parameters import read_parameters
-
-PROPERTIES = {
-    "group": {"type": "integer"},
-    "tag": {"type": "keyword"},
-    "city": {"type": "keyword"},
-    "price": {"type": "integer"},
-    "place": {"type": "integer"},
-    "title": {"type": "text"},
-}
-GROUPS, DOCUMENTS = 9, 40
-_PRICED = {"function_score": {"query": {"match_all": {}}, "field_value_factor": {"field": "price"}}}
-_PLACED = {"function_score": {"query": {"match_all": {}}, "field_value_factor": {"field": "place"}}}
-_DESCENDING = [{"price": "desc"}]
-
-
-def documents() -> list[dict[str, Any]]:
-    rng = random.Random(11)
-    prices, places = (rng.sample(range(1, 1000), DOCUMENTS) for _ in range(2))
-    return [
-        {
-            "group": number % GROUPS if number < 30 else rng.randrange(GROUPS),
-            "tag": rng.choice("AB"),
-            "city": rng.choice(["Kyiv", "Lviv", "Odesa"]),
-            "price": prices[number],
-            "place": places[number],
-            "title": " ".join(["bridge"] * rng.randrange(1, 4) + ["over", "water"] * rng.randrange(3)),
-        }
-        for number in range(DOCUMENTS)
-    ]
-
-
-def text_of(group: int) -> str:
-    rng = random.Random(group)
-    return " ".join("".join(rng.choices(string.ascii_lowercase, k=7)) for _ in range(40))
 
 
 @dataclass(frozen=True)
@@ -109,103 +86,48 @@ def alike(native: dict[str, Any], folded: dict[str, Any], *names: str) -> None:
             assert one["inner_hits"][name] == other["inner_hits"][name]
 
 
-BODIES = {
-    "any sort": {"sort": _DESCENDING},
-    "another sort": {"sort": [{"tag": "asc"}, {"place": "asc"}]},
-    "scores": {"query": _PRICED},
-    "a query": {"query": {"bool": {"must": [_PRICED], "filter": [{"term": {"tag": "A"}}]}}},
-    "from": {"sort": _DESCENDING, "from": 2},
-    "from beyond the end": {"sort": _DESCENDING, "from": 50},
-    "size": {"sort": _DESCENDING, "size": 3},
-    "no hits": {"sort": _DESCENDING, "size": 0},
-    "no hits, no order": {"size": 0},
-    "scores beside a sort": {"query": _PRICED, "sort": [{"place": "asc"}], "track_scores": True, "size": 2},
-    "a sort without scores": {"query": _PRICED, "sort": [{"place": "asc"}]},
-    "aggregations": {"sort": _DESCENDING, "aggs": {"tags": {"terms": {"field": "tag"}}}},
-    "a source filter": {"sort": _DESCENDING, "_source": ["tag", "price"]},
-    "versions": {"sort": _DESCENDING, "version": True, "seq_no_primary_term": True, "_source": False},
-    "a filter afterwards": {"sort": _DESCENDING, "post_filter": {"term": {"tag": "B"}}},
-    "totals counted up to a number": {"sort": _DESCENDING, "track_total_hits": 10},
-}
-
-
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_pages_are_those_of_a_native_collapse(both, body):
     alike(both.native(body), both.folded(body))
 
 
-INNER = {
-    "an order and a size": {"name": "sub", "size": 2, "sort": [{"price": "asc"}]},
-    "from": {"name": "sub", "from": 1, "size": 2, "sort": [{"price": "asc"}]},
-    "no order": {"name": "sub"},
-    "no hits": {"name": "sub", "size": 0},
-    "fields": {"name": "sub", "fields": ["tag"], "sort": [{"price": "asc"}]},
-    "doc values": {"name": "sub", "docvalue_fields": ["price"], "_source": False},
-    "a source filter": {"name": "sub", "_source": ["city"]},
-    "another source filter": {"name": "sub", "_source": {"excludes": ["_dedup", "t*"]}},
-    "versions": {"name": "sub", "version": True, "sort": [{"price": "asc"}]},
-    "numbers": {"name": "sub", "seq_no_primary_term": True, "sort": [{"price": "asc"}]},
-    "scores beside a sort": {"name": "sub", "sort": [{"price": "asc"}], "track_scores": True},
-    "a second level": {"name": "sub", "size": 3, "collapse": {"field": "city"}},
-    "a second level in order": {"name": "sub", "size": 3, "sort": ["place"], "collapse": {"field": "city"}},
-    "several": [
-        {"name": "cheapest", "size": 2, "sort": [{"price": "asc"}]},
-        {"name": "dearest", "size": 1, "sort": [{"price": "desc"}]},
-    ],
-}
-
-
 @pytest.mark.parametrize("inner", INNER.values(), ids=INNER)
-@pytest.mark.parametrize(
-    "body", [{"sort": _DESCENDING}, {"query": _PRICED, "size": 4}], ids=["sort", "scores"]
-)
+@pytest.mark.parametrize("body", [{"sort": DESCENDING}, {"query": PRICED, "size": 4}], ids=["sort", "scores"])
 def test_inner_hits_are_those_of_a_native_collapse(both, body, inner):
     names = [one["name"] for one in (inner if isinstance(inner, list) else [inner])]
     alike(both.native(body, inner), both.folded(body, inner), *names)
 
 
 def test_highlights_of_inner_hits_are_those_of_a_native_collapse(both):
-    body = {"query": {"match": {"title": "water"}}, "sort": _DESCENDING}
+    body = {"query": {"match": {"title": "water"}}, "sort": DESCENDING}
     inner = {"name": "sub", "sort": [{"price": "asc"}], "highlight": {"fields": {"title": {}}}}
     native = both.native(body, inner)
     assert native["hits"]["hits"][0]["inner_hits"]["sub"]["hits"]["hits"][0]["highlight"]
     alike(native, both.folded(body, inner), "sub")
 
 
-PARAMETERS = {
-    "totals as numbers": {"rest_total_hits_as_int": True},
-    "a preference": {"preference": "_local"},
-    "one shard": {"routing": "7"},
-    "scores over all shards": {"search_type": "dfs_query_then_fetch"},
-    "missing indices": {"ignore_unavailable": True},
-    "no partial answers": {"allow_partial_search_results": False},
-    "no cache": {"request_cache": False},
-    "open indices": {"expand_wildcards": "open"},
-}
-
-
 @pytest.mark.parametrize("parameters", PARAMETERS.values(), ids=PARAMETERS)
 def test_parameters_mean_what_they_mean_natively(both, parameters):
-    body = {"query": {"match": {"title": "water"}}, "sort": _DESCENDING}
+    body = {"query": {"match": {"title": "water"}}, "sort": DESCENDING}
     inner = {"name": "sub", "sort": [{"price": "asc"}]}
     alike(both.native(body, inner, **parameters), both.folded(body, inner, **parameters), "sub")
 
 
 def test_a_missing_index_may_be_left_out(both):
-    body = {"sort": _DESCENDING}
+    body = {"sort": DESCENDING}
     found = both.search.search(f"{both.index},shinglefold-absent", body, ignore_unavailable=True)
     assert found["hits"] == both.folded(body)["hits"]
 
 
 def test_parameters_hold_under_a_point_in_time_too(both):
-    body, options = {"sort": _DESCENDING, "size": 9}, FoldOptions(window=5)
+    body, options = {"sort": DESCENDING, "size": 9}, FoldOptions(window=5)
     native = both.native(body, routing="7")
     found = both.search.search(both.index, body, options, routing="7", search_type="query_then_fetch")
     alike(native, found)
 
 
 def test_several_searches_take_parameters_together(both):
-    body = {"sort": _DESCENDING}
+    body = {"sort": DESCENDING}
     searches = [(both.index, body, {"routing": "7"}), (both.index, body), (both.index, body, {"size": 2})]
     found = both.search.msearch(searches, preference="_local")
     for answer, parameters in zip(found, ({"routing": "7"}, {}, {"size": 2}), strict=True):
@@ -216,7 +138,7 @@ def test_several_searches_take_parameters_together(both):
 
 
 def test_parameters_of_a_whole_request_hold_for_each_search(both):
-    body = {"sort": _DESCENDING, "aggs": {"tags": {"terms": {"field": "tag"}}}}
+    body = {"sort": DESCENDING, "aggs": {"tags": {"terms": {"field": "tag"}}}}
     one, other = both.search.msearch([(both.index, body)] * 2, typed_keys=True)
     assert one["aggregations"].keys() == other["aggregations"].keys() == {"sterms#tags"}
 
@@ -265,8 +187,8 @@ def test_reading_on_after_the_sort_values_of_a_group_gives_the_next_ones(both):
 
 @pytest.mark.parametrize("window", [{}, {"window_size": 5}, {"window_size": 200}], ids=["10", "5", "200"])
 def test_groups_stand_as_rescored(both, window):
-    rescore = {"rescore_query": _PLACED, "query_weight": 0, "rescore_query_weight": 1}
-    body = {"query": _PRICED, "size": GROUPS, "rescore": {"query": rescore, **window}}
+    rescore = {"rescore_query": PLACED, "query_weight": 0, "rescore_query_weight": 1}
+    body = {"query": PRICED, "size": GROUPS, "rescore": {"query": rescore, **window}}
     found = both.folded(body)["hits"]["hits"]
     everyone = both.engine.search(both.index, {**body, "size": DOCUMENTS})["hits"]["hits"]
     first: dict[int, dict[str, Any]] = {}
@@ -286,7 +208,7 @@ def test_groups_go_over_several_indices(both, new_index, scheme, canonicalizer):
     both.engine.bulk([{"_index": other, "_id": "elsewhere", "_source": source}])
     both.engine.refresh(other)
     two = Both(both.engine, f"{both.index},{other}", both.search)
-    body, inner = {"sort": _DESCENDING}, {"name": "sub", "size": 20, "sort": [{"price": "asc"}]}
+    body, inner = {"sort": DESCENDING}, {"name": "sub", "size": 20, "sort": [{"price": "asc"}]}
     native = two.native(body, inner)
     assert native["hits"]["hits"][0]["_id"] == "elsewhere"
     alike(native, two.folded(body, inner), "sub")
@@ -299,6 +221,6 @@ def test_documents_without_a_text_fold_with_none_where_natively_they_are_one_gro
     both.engine.bulk({"_index": index, "_id": str(n), "_source": {"price": n}} for n in range(4))
     both.engine.refresh(index)
     bare = Both(both.engine, index, both.search)
-    body = {"sort": _DESCENDING}
+    body = {"sort": DESCENDING}
     assert len(bare.native(body)["hits"]["hits"]) == 1
     assert len(bare.folded(body)["hits"]["hits"]) == 4

@@ -49,10 +49,17 @@ def _text(kind, edits=0, words=120):
     return " ".join([f"edit{edits}x{at}" if at < edits else word for at, word in enumerate(made)])
 
 
-@pytest.mark.parametrize("first", [{}, {"scope": ("new",)}, {"verify": "signature"}, {"action": "tag"}])
 @pytest.mark.parametrize(
-    "second",
-    [{"scope": ("host",)}, {"verify": "keywords"}, {"measure": "containment"}, {"min_similarity": 0.7}],
+    ("first", "second"),
+    [
+        ({}, {"scope": ("host",)}),
+        ({}, {"verify": "keywords"}),
+        ({}, {"measure": "containment"}),
+        ({}, {"min_similarity": 0.7}),
+        ({"scope": ("new",)}, {"scope": ("host",)}),
+        ({"verify": "signature"}, {"verify": "keywords"}),
+        ({"action": "tag"}, {"measure": "containment"}),
+    ],
 )
 def test_what_a_gate_of_another_policy_has_let_in_a_moment_ago_is_seen(
     engine, index, pipeline, first, second

@@ -47,6 +47,7 @@ DIFFERENCES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "document: a missing pipeline": (_WARNED,),
         "document: update by a script": (_WARNED,),
         "document: reindex": (_WARNED,),
+        "bulk: a key twice": ("_dedup",),
         "bulk: a missing pipeline": (_WARNED,),
         "bulk: a script": (_WARNED,),
         # The answer to updates is put together of several ones, for which all of each is needed.

@@ -36,6 +36,7 @@ _POLICIES: tuple[Any, ...] = (
     "newest:published",
     {"oldest": "published"},
     "prefer:host=b.org,a.org",
+    "prefer:ratio=10000000.0,1e+16,1e-05",
     ["shortest_url", "longest"],
     ["https_first", "newest:published"],
 )
@@ -44,7 +45,10 @@ _SCOPES: tuple[Any, ...] = (
     "published:1h",
     ["host", {"field": "published", "within": "3d"}],
     "number",
+    "ratio",
 )
+#: Decimals that Python and Java write differently.
+_RATIOS = (0.5, 1e7, 12345678.25, 1e16, 2e22, 1e-5, -3.0)
 _SOURCES: tuple[Any, ...] = (True, False, ["number"], {"excludes": ["body", "_dedup"]})
 #: Parts of a request that decide what is shown of its hits, or which there are.
 SHOWN: tuple[tuple[str, Any], ...] = (
@@ -75,6 +79,7 @@ def properties() -> JSON:
         "host": {"type": "keyword"},
         "url": {"type": "keyword"},
         "published": {"type": "date"},
+        "ratio": {"type": "double"},
     }
     return made
 
@@ -89,6 +94,7 @@ def _document(number: int, rng: random.Random) -> JSON:
     made: JSON = {
         "number": number,
         "list": number % 3,
+        "ratio": _RATIOS[number % 7],
         "body": " ".join(rng.choices("abc", k=rng.randrange(1, 5))),
         "published": f"2026-01-{1 + number % 9:02}T0{number % 10}:00:00Z" if number % 7 else None,
         "url": [f"http{'s' * (number % 2)}://{spec.host}/{'x' * rng.randrange(5)}"],

@@ -369,7 +369,7 @@ def _write_index(
     numbering, tools = None, pipeline.tools
     if rules is not None:
         numbering = Numbering(engine, name, recipe, tools.seal, rules, tools.canonicalizer)
-    options |= {"field": recipe.field, "groups": numbering, "properties": properties}
+    options |= {"field": recipe.field, "groups": numbering, "properties": properties, "noted": recipe}
     with explain_mapping_errors(mapping), _warn_of_concurrent_numbering(target, numbering):
         if replayed is None:
             return run(engine, name, records, pipeline, **options)

@@ -102,6 +102,39 @@ def test_refusals_are_the_servers_own(gateway, secured, site, users):
         assert status in (401, 403)
 
 
+@pytest.fixture
+def partial_patterns(secured):
+    """A server that answers a pattern with those of its indices that a user may see."""
+
+    def set_to(*, partial: bool) -> None:
+        change = {"op": "add", "path": "/config/dynamic/do_not_fail_on_forbidden", "value": partial}
+        secured.ask("PATCH", "/_plugins/_security/api/securityconfig", [change])
+
+    set_to(partial=True)
+    yield
+    set_to(partial=False)
+
+
+@pytest.mark.parametrize("first", ["chief", "examiner"])
+def test_a_pattern_is_folded_by_what_each_caller_sees(gateway, secured, site, users, partial_patterns, first):
+    """The examiner may read some of the indices, and not the mappings of all of them."""
+    recipe = {META_KEY: {**site.engine.mappings(INDEX)["_meta"][META_KEY], "fold": True}}
+    for index in (INDEX, "secret-pages"):
+        secured.ask("PUT", f"/{index}/_mapping", {"_meta": recipe})
+    aliases = [{"add": {"index": one, "alias": "pages-of-all"}} for one in (INDEX, "secret-pages")]
+    secured.ask("POST", "/_aliases", {"actions": aliases})
+    body = {"query": {"match_all": {}}, "size": 50}
+    options = ("--ca-certificate", str(secured.certificates.authority), "--workers", "1")
+    with running_gateway(gateway.log.with_name("log-of-callers"), secured.url, options=options) as running:
+        for name in ("*-pages", "_all", "pages-of-all", f"{INDEX},secret-p*", INDEX):
+            for user in (first, "chief", "examiner", "chief", "examiner"):
+                status, page = ask(f"{running.url}/{name}/_search", users[user], body)
+                assert status == 200, page
+                assert ("dedup" in page) is (user == "chief" or name == INDEX), (user, name)
+                indices = {hit["_index"] for hit in page["hits"]["hits"]}
+                assert indices <= {INDEX} or user == "chief"
+
+
 def look(gateway: Gateway, user: User | None, path: str) -> tuple[int, str | None, Any]:
     """Status, challenge and JSON of a page."""
     sent = {} if user is None else {"authorization": proof(user)}
@@ -148,36 +181,3 @@ def test_browsers_are_asked_for_what_the_server_asks_for(gateway, site, users):
     for user in (users["writer"], users["reader"]):
         status, challenge, page = look(gateway, user, "secret-pages?format=json")
         assert (status, challenge, page.keys()) == (403, None, {"index", "error"})
-
-
-@pytest.fixture
-def partial_patterns(secured):
-    """A server that answers a pattern with those of its indices that a user may see."""
-
-    def set_to(*, partial: bool) -> None:
-        change = {"op": "add", "path": "/config/dynamic/do_not_fail_on_forbidden", "value": partial}
-        secured.ask("PATCH", "/_plugins/_security/api/securityconfig", [change])
-
-    set_to(partial=True)
-    yield
-    set_to(partial=False)
-
-
-@pytest.mark.parametrize("first", ["chief", "examiner"])
-def test_a_pattern_is_folded_by_what_each_caller_sees(gateway, secured, site, users, partial_patterns, first):
-    """The examiner may read some of the indices, and not the mappings of all of them."""
-    recipe = {META_KEY: {**site.engine.mappings(INDEX)["_meta"][META_KEY], "fold": True}}
-    for index in (INDEX, "secret-pages"):
-        secured.ask("PUT", f"/{index}/_mapping", {"_meta": recipe})
-    aliases = [{"add": {"index": one, "alias": "pages-of-all"}} for one in (INDEX, "secret-pages")]
-    secured.ask("POST", "/_aliases", {"actions": aliases})
-    body = {"query": {"match_all": {}}, "size": 50}
-    options = ("--ca-certificate", str(secured.certificates.authority), "--workers", "1")
-    with running_gateway(gateway.log.with_name("log-of-callers"), secured.url, options=options) as running:
-        for name in ("*-pages", "_all", "pages-of-all", f"{INDEX},secret-p*", INDEX):
-            for user in (first, "chief", "examiner", "chief", "examiner"):
-                status, page = ask(f"{running.url}/{name}/_search", users[user], body)
-                assert status == 200, page
-                assert ("dedup" in page) is (user == "chief" or name == INDEX), (user, name)
-                indices = {hit["_index"] for hit in page["hits"]["hits"]}
-                assert indices <= {INDEX} or user == "chief"

@@ -30,6 +30,8 @@ _PAGES: tuple[JSON, ...] = (
     {"representative": "prefer:host=b.org,a.org", "scope": "published:2d"},
     {"representative": ["shortest_url", "https_first"], "scope": ["host"]},
     {"representative": "oldest:published", "scope": {"field": "list"}},
+    {"representative": "prefer:ratio=10000000.0,1e+16,1e-05,2e+22,12345678.25", "min_resemblance": 0.4},
+    {"scope": "ratio", "min_resemblance": 0.4},
 )
 _HITS = 100
 
@@ -76,7 +78,9 @@ def _fields(document: JSON) -> dict[str, list[Any]]:
     parts = {
         f"_dedup.{name}": stored[name] for name in ("digest", "signature", "supershingles") if name in stored
     }
-    shown = {name: document[name] for name in ("host", "url", "published", "list") if name in document}
+    shown = {
+        name: document[name] for name in ("host", "url", "published", "list", "ratio") if name in document
+    }
     values = {name: value if isinstance(value, list) else [value] for name, value in (parts | shown).items()}
     return {name: value for name, value in values.items() if value not in ([None], [])}
 

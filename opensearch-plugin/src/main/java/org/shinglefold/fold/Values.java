@@ -1,5 +1,6 @@
 package org.shinglefold.fold;
 
+import java.math.BigDecimal;
 import java.time.DateTimeException;
 import java.time.Instant;
 import java.time.LocalDate;
@@ -9,12 +10,13 @@ import java.time.ZoneOffset;
 import java.time.format.DateTimeFormatter;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.stream.Collectors;
 
 /** Reads values of fields as the Python client does: as text, as dates, and as codes of scopes. */
 final class Values {
-    private static final int LONGEST_DATE = 64;
+    private static final int LONGEST_DATE = 64, LEAST_EXPONENT = 16;
 
     /** The code of each combination of values of a scope. */
     private final Map<String, Integer> codes = new HashMap<>();
@@ -24,7 +26,22 @@ final class Values {
         if (value instanceof Boolean flag) {
             return flag ? "True" : "False";
         }
-        return String.valueOf(value);
+        return value instanceof Double || value instanceof Float ? decimal(value.toString()) : String.valueOf(value);
+    }
+
+    /** Returns a number in Python's notation: whole ones end with .0, exponents begin at 1e16 and below 1e-4. */
+    private static String decimal(String java) {
+        BigDecimal number = new BigDecimal(java).stripTrailingZeros();
+        int exponent = number.precision() - number.scale() - 1;
+        if (number.signum() == 0) {
+            return java;
+        }
+        if (exponent >= -4 && exponent < LEAST_EXPONENT) {
+            String plain = number.toPlainString();
+            return plain.contains(".") ? plain : plain + ".0";
+        }
+        String digits = number.scaleByPowerOfTen(-exponent).toPlainString();
+        return String.format(Locale.ROOT, "%se%s%02d", digits, exponent < 0 ? "-" : "+", Math.abs(exponent));
     }
 
     /** Returns a date, ISO 8601 or milliseconds, in seconds since 1970; NaN if it is neither. */
@@ -66,8 +83,8 @@ final class Values {
     private static String whole(Object value) {
         if (value instanceof Double || value instanceof Float) {
             double number = ((Number) value).doubleValue();
-            if (number == Math.rint(number) && Math.abs(number) < Long.MAX_VALUE) {
-                return String.valueOf((long) number);
+            if (number == Math.rint(number) && !Double.isInfinite(number)) {
+                return new BigDecimal(number).toBigInteger().toString();
             }
         }
         return text(value);

@@ -17,7 +17,6 @@ import org.opensearch.search.sort.SortOrder;
 /** The requests of a folded search: its windows, and the hits of its page. */
 public final class Bodies {
     private static final String NO_PIPELINE = "_none";
-    private static final int MOST = 10_000;
 
     private Bodies() {}
 
@@ -28,11 +27,12 @@ public final class Bodies {
         return new SearchRequest(plan.original()).source(source);
     }
 
-    /** Returns the request that reads as many hits from the first one on, without totals and aggregations. */
+    /** Returns the request that reads as many hits from the first one on, without aggregations. */
     static SearchRequest again(Plan plan, int size) {
         SearchSourceBuilder source = copy(plan.source(), false);
         shape(source, plan, size);
-        return withSource(plan, source);
+        // Its own total tells whether hits are missing: since the first request documents may have gone.
+        return withSource(plan, source.trackTotalHitsUpTo(size));
     }
 
     /**
@@ -42,15 +42,15 @@ public final class Bodies {
      */
     static SearchRequest page(Plan plan, Collection<Long> numbers, Collection<String> digests, int size) {
         BoolQueryBuilder query = QueryBuilders.boolQuery().filter(QueryBuilders.termsQuery(Plan.SEQ_NO, numbers));
-        if (plan.shards() > 1 && !digests.isEmpty()) {
+        if (plan.breaksTies() && !digests.isEmpty()) {
             // Other shards have documents with the same numbers; digests exclude nearly all of them.
             query.filter(QueryBuilders.termsQuery(plan.digest(), digests));
         }
         SearchSourceBuilder source = new SearchSourceBuilder().query(query).trackTotalHits(false);
-        source.size(Math.min(MOST, size)).timeout(plan.source().timeout()).seqNoAndPrimaryTerm(true);
+        source.size(size).timeout(plan.source().timeout()).seqNoAndPrimaryTerm(true);
         shownParts(plan.source(), source);
         source.seqNoAndPrimaryTerm(true);
-        if (!plan.wantsDocValues(plan.digest())) {
+        if (plan.breaksTies() && !plan.wantsDocValues(plan.digest())) {
             source.docValueField(plan.digest());
         }
         return withSource(plan, source);
@@ -149,7 +149,7 @@ public final class Bodies {
         sorts(all).forEach(source::sort);
         list(all.scriptFields()).forEach(one -> source.scriptField(one.fieldName(), one.script(), one.ignoreFailure()));
         if (!first) {
-            return source.trackTotalHits(false);
+            return source;
         }
         if (all.trackTotalHitsUpTo() != null) {
             source.trackTotalHitsUpTo(all.trackTotalHitsUpTo());

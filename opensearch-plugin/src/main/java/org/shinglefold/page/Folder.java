@@ -8,6 +8,8 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.function.Consumer;
+import java.util.function.Function;
+import java.util.function.Supplier;
 import org.opensearch.action.search.SearchRequest;
 import org.opensearch.action.search.SearchResponse;
 import org.opensearch.core.action.ActionListener;
@@ -20,6 +22,7 @@ public final class Folder {
     private final Client client;
     private final ActionListener<SearchResponse> listener;
     private Reading reading;
+    private boolean answered;
 
     private record Key(String index, long number, String digest) {}
 
@@ -31,74 +34,81 @@ public final class Folder {
 
     /** Folds the hits of an answer. */
     public void fold(SearchResponse answer) {
-        if (!plan().folds()) {
-            guarded(() -> listener.onResponse(Page.unfolded(answer, plan(), plan().reason())));
-            return;
-        }
-        guarded(() -> step(answer));
+        proceed(() -> plan().folds() ? step(answer) : Page.unfolded(answer, plan(), plan().reason()));
     }
 
     private Plan plan() {
         return reading.plan();
     }
 
-    private void step(SearchResponse answer) {
+    /** Returns the page; null if a further search was sent, whose answer leads to it. */
+    private SearchResponse step(SearchResponse answer) {
         reading.take(answer);
         if (reading.stoppedBy() == null) {
-            search(reading.next(), this::step);
-        } else if (plan().whole()) {
-            Page page = new Page(reading);
-            Map<Integer, SearchHit> found = new HashMap<>();
-            page.places().forEach(place -> found.put(place, reading.hits()[place]));
-            listener.onResponse(page.answer(found));
-        } else {
-            fetch(new Page(reading));
+            return search(reading.next(), this::step);
         }
-    }
-
-    private void fetch(Page page) {
-        List<Integer> places = page.places();
-        if (places.isEmpty()) {
-            listener.onResponse(page.answer(Map.of()));
-            return;
-        }
-        Map<Integer, Key> keys = new HashMap<>();
-        places.forEach(place -> keys.put(place, windowKey(reading.hits()[place])));
-        Set<Key> wanted = new HashSet<>(keys.values());
-        if (wanted.size() < keys.size() || keys.values().stream().anyMatch(key -> key.number < 0)) {
-            readCompletely();
-            return;
-        }
-        Set<String> digests = new HashSet<>();
-        wanted.forEach(key -> digests.add(key.digest));
-        List<Long> numbers = wanted.stream().map(Key::number).distinct().toList();
-        int size = wanted.size() * Math.max(1, plan().shards()) + 1;
-        SearchRequest request = Bodies.page(plan(), numbers, digests.contains(null) ? Set.of() : digests, size);
-        search(request, answer -> show(page, keys, answer, size));
-    }
-
-    private void show(Page page, Map<Integer, Key> keys, SearchResponse answer, int size) {
-        Map<Key, SearchHit> fetched = new HashMap<>();
-        boolean unique = answer.getHits().getHits().length < size;
-        for (SearchHit hit : answer.getHits().getHits()) {
-            Key key = new Key(hit.getIndex(), hit.getSeqNo(), digest(hit));
-            unique = fetched.put(key, hit) == null && unique;
+        Page page = new Page(reading);
+        if (!plan().whole()) {
+            return fetch(page);
         }
         Map<Integer, SearchHit> found = new HashMap<>();
-        keys.forEach((place, key) -> found.put(place, fetched.get(key)));
-        if (!unique || found.values().stream().anyMatch(Objects::isNull)) {
-            // Documents changed meanwhile, or two shards have equal ones.
-            readCompletely();
-            return;
+        page.places().forEach(place -> found.put(place, reading.hits()[place]));
+        return page.answer(found);
+    }
+
+    private SearchResponse fetch(Page page) {
+        List<Integer> places = page.places();
+        Map<Integer, Key> keys = new HashMap<>();
+        places.forEach(place -> keys.put(place, windowKey(reading.hits()[place])));
+        List<Key> wanted = keys.values().stream().distinct().toList();
+        if (wanted.size() < keys.size() || wanted.stream().anyMatch(key -> key.number < 0)) {
+            return readCompletely();
         }
-        reading.partial().note(answer, 0, null);
+        return fetchNext(page, keys, wanted, new HashMap<>());
+    }
+
+    /** Fetches as many of the wanted hits as the indices return at a time, then the others. */
+    private SearchResponse fetchNext(
+        Page page, Map<Integer, Key> keys, List<Key> wanted, Map<Key, SearchHit> fetched
+    ) {
+        if (wanted.isEmpty()) {
+            return show(page, keys, fetched);
+        }
+        int shards = Math.max(1, plan().shards());
+        int count = Math.min(wanted.size(), Math.max(1, (plan().most() - 1) / shards));
+        int size = Math.min(plan().most(), count * shards + 1);
+        List<Key> now = wanted.subList(0, count);
+        Set<String> digests = new HashSet<>();
+        now.forEach(key -> digests.add(key.digest));
+        List<Long> numbers = now.stream().map(Key::number).distinct().toList();
+        SearchRequest request = Bodies.page(plan(), numbers, digests.contains(null) ? Set.of() : digests, size);
+        return search(request, answer -> {
+            reading.partial().note(answer, 0);
+            boolean unique = answer.getHits().getHits().length < size;
+            for (SearchHit hit : answer.getHits().getHits()) {
+                Key key = new Key(hit.getIndex(), hit.getSeqNo(), digest(hit));
+                unique = fetched.put(key, hit) == null && unique;
+            }
+            // Two shards may have equal documents with equal numbers.
+            return unique
+                ? fetchNext(page, keys, wanted.subList(count, wanted.size()), fetched) : readCompletely();
+        });
+    }
+
+    private SearchResponse show(Page page, Map<Integer, Key> keys, Map<Key, SearchHit> fetched) {
+        Map<Integer, SearchHit> found = new HashMap<>();
+        keys.forEach((place, key) -> found.put(place, fetched.get(key)));
+        if (found.values().stream().anyMatch(Objects::isNull)) {
+            // Documents changed meanwhile.
+            return readCompletely();
+        }
         if (!Boolean.TRUE.equals(plan().source().seqNoAndPrimaryTerm())) {
             found.values().forEach(hit -> {
                 hit.setSeqNo(SequenceNumbers.UNASSIGNED_SEQ_NO);
                 hit.setPrimaryTerm(SequenceNumbers.UNASSIGNED_PRIMARY_TERM);
             });
         }
-        listener.onResponse(page.answer(found));
+        return page.answer(found);
     }
 
     private Key windowKey(SearchHit hit) {
@@ -106,38 +116,69 @@ public final class Folder {
         return new Key(hit.getIndex(), number.size() == 1 ? ((Number) number.get(0)).longValue() : -1, digest(hit));
     }
 
+    /** Returns what tells hits of several shards apart that have the same number; null in one shard. */
     private String digest(SearchHit hit) {
+        if (!plan().breaksTies()) {
+            return null;
+        }
         List<Object> found = new ArrayList<>(Reading.row(hit).values(plan().digest()));
         return found.isEmpty() ? null : String.valueOf(found.get(0));
     }
 
     /** Begins again with hits that come with everything, so that none needs to be found again. */
-    private void readCompletely() {
+    private SearchResponse readCompletely() {
         reading = new Reading(plan().completely());
-        search(Bodies.first(plan()).pipeline("_none"), this::step);
+        return search(Bodies.first(plan()).pipeline("_none"), this::step);
     }
 
-    private void search(SearchRequest request, Consumer<SearchResponse> then) {
-        client.search(request, ActionListener.wrap(answer -> guarded(() -> then.accept(answer)), this::giveUp));
+    private SearchResponse search(SearchRequest request, Function<SearchResponse, SearchResponse> then) {
+        send(request, answer -> proceed(() -> then.apply(answer)), this::giveUp);
+        return null;
     }
 
-    private void guarded(Runnable work) {
+    private void send(SearchRequest request, Consumer<SearchResponse> then, Consumer<Exception> otherwise) {
+        request.setParentTask(plan().task());
+        client.search(request, ActionListener.wrap(then::accept, otherwise));
+    }
+
+    /** Answers with the page that some work returns; null says that a further search was sent. */
+    private void proceed(Supplier<SearchResponse> work) {
+        SearchResponse page;
         try {
-            work.run();
+            page = work.get();
         } catch (RuntimeException error) {
             giveUp(error);
+            return;
+        }
+        if (page != null) {
+            answer(page);
+        }
+    }
+
+    /** Answers once: an error of the listener comes back as one of the last search. */
+    private void answer(SearchResponse page) {
+        answered = true;
+        listener.onResponse(page);
+    }
+
+    private void fail(Exception error) {
+        if (!answered) {
+            answered = true;
+            listener.onFailure(error);
         }
     }
 
     /** Answers with the engine's own page: what goes wrong here must not fail the search. */
-    private void giveUp(Exception error) {
-        if (error instanceof IllegalArgumentException) {
-            listener.onFailure(error);
+    public void giveUp(Exception error) {
+        if (answered || error instanceof Page.NameTaken) {
+            fail(error);
             return;
         }
         String reason = "the hits could not be folded: " + error.getMessage();
-        client.search(Bodies.plain(plan()), ActionListener.wrap(
-            answer -> listener.onResponse(Page.unfolded(answer, plan(), reason)), listener::onFailure
-        ));
+        try {
+            send(Bodies.plain(plan()), found -> answer(Page.unfolded(found, plan(), reason)), this::fail);
+        } catch (RuntimeException worse) {
+            fail(worse);
+        }
     }
 }

@@ -16,6 +16,18 @@ import org.shinglefold.fold.LeaderFolding.Group;
 
 /** Builds the answer: the engine's own, with representatives as hits, their members, and our counters. */
 final class Page {
+    /** Inner hits of the query have the name that the members of groups have. */
+    static final class NameTaken extends IllegalArgumentException {
+        private static final long serialVersionUID = 1L;
+
+        NameTaken() {
+            super(
+                "inner_hits: the members of each group are called \"" + DUPLICATES
+                    + "\"; give those of the query another name: \"inner_hits\": {\"name\": …}"
+            );
+        }
+    }
+
     private static final String DUPLICATES = "duplicates";
     private final Reading reading;
     private final List<Group> shown;
@@ -94,10 +106,7 @@ final class Page {
             inner.putAll(hit.getInnerHits());
         }
         if (inner.put(DUPLICATES, duplicates) != null) {
-            throw new IllegalArgumentException(
-                "inner_hits: the members of each group are called \"" + DUPLICATES
-                    + "\"; give those of the query another name: \"inner_hits\": {\"name\": …}"
-            );
+            throw new NameTaken();
         }
         hit.setInnerHits(inner);
     }

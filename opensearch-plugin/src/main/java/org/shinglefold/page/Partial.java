@@ -27,11 +27,11 @@ final class Partial {
     /**
      * Records what an answer lacks and returns whether it is partial.
      *
-     * @param asked how many hits were requested
-     * @param counted the total of the search; null if it is unknown
+     * @param asked how many hits were requested; 0 if the answer need not have all
      */
-    boolean note(SearchResponse answer, int asked, TotalHits counted) {
+    boolean note(SearchResponse answer, int asked) {
         Map<String, Object> found = missing(answer);
+        TotalHits counted = answer.getHits().getTotalHits();
         if (found.isEmpty() && counted != null) {
             // A processor removed them, or the server lost them.
             long cut = Math.min(asked, counted.value()) - answer.getHits().getHits().length;

@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Set;
 import org.opensearch.action.search.SearchRequest;
 import org.opensearch.common.regex.Regex;
+import org.opensearch.core.tasks.TaskId;
 import org.opensearch.search.builder.SearchSourceBuilder;
 import org.opensearch.search.fetch.subphase.FieldAndFormat;
 import org.shinglefold.fold.FoldOptions;
@@ -21,7 +22,8 @@ import org.shinglefold.fold.Scheme;
  * @param scheme the scheme to fold by; null if the hits can't be folded
  * @param reason why the hits can't be folded; empty if they can
  * @param shards how many shards are searched
- * @param cap the most hits that are read
+ * @param most the most hits that the indices return at a time
+ * @param task the task of the search, which further searches end with
  * @param whole whether hits are read with everything that the request returns of them
  */
 public record Plan(
@@ -30,17 +32,20 @@ public record Plan(
     Scheme scheme,
     String reason,
     int shards,
-    int cap,
-    boolean whole
+    int most,
+    boolean whole,
+    TaskId task
 ) {
     /** The number of a document's last change; with it an order is total within a shard. */
     static final String SEQ_NO = "_seq_no";
-    private static final int USUAL_SIZE = 10;
+    private static final int USUAL_SIZE = 10, MOST_TIED = 1000;
 
     /** Returns a plan to return the engine's own page. */
-    public static Plan unfolded(SearchRequest original, FoldOptions options, String scheme, String reason) {
+    public static Plan unfolded(
+        SearchRequest original, FoldOptions options, String scheme, String reason, TaskId task
+    ) {
         Scheme none = scheme.isEmpty() ? null : new Scheme(scheme, "", 0, 0, 0, 0, 0, 0, "");
-        return new Plan(original, options, none, reason, 0, 0, true);
+        return new Plan(original, options, none, reason, 0, 0, true, task);
     }
 
     /** Returns whether the hits can be folded. */
@@ -55,7 +60,17 @@ public record Plan(
 
     /** Returns the same plan, with hits read completely. */
     Plan completely() {
-        return new Plan(original, options, scheme, reason, shards, cap, true);
+        return new Plan(original, options, scheme, reason, shards, most, true, task);
+    }
+
+    /** Returns the most hits that are read; one more may be requested. */
+    int cap() {
+        return Math.max(1, Math.min(options.maxWindow(), most - 1));
+    }
+
+    /** Returns how many hits to request until one differs from the first. */
+    int mostTied() {
+        return Math.max(1, Math.min(MOST_TIED, most - 1));
     }
 
     SearchSourceBuilder source() {
@@ -78,7 +93,7 @@ public record Plan(
     /** Returns how many hits to request first. */
     int firstSize() {
         long blocks = (needed() + (long) options.window() - 1) / options.window();
-        return (int) Math.min(blocks * options.window(), cap);
+        return (int) Math.min(blocks * options.window(), cap());
     }
 
     /** Returns the fields that folding reads of every hit, but for supershingles. */

@@ -2,7 +2,6 @@ package org.shinglefold.page;
 
 import java.util.Arrays;
 import java.util.List;
-import org.apache.lucene.search.TotalHits;
 import org.opensearch.action.search.SearchRequest;
 import org.opensearch.action.search.SearchResponse;
 import org.opensearch.common.document.DocumentField;
@@ -78,8 +77,7 @@ final class Reading {
         boolean opening = first == null;
         first = opening ? answer : first;
         hits = answer.getHits().getHits();
-        TotalHits total = first.getHits().getTotalHits();
-        boolean lacking = partial.note(answer, asked, total);
+        boolean lacking = partial.note(answer, asked);
         ended = hits.length < asked && !lacking;
         broken = hits.length < asked && lacking;
         folding = new LeaderFolding(plan.scheme(), plan.options());
@@ -93,7 +91,7 @@ final class Reading {
 
     /** Returns the request for a longer window. */
     SearchRequest next() {
-        int most = taken == 0 ? size : Math.min(size, Math.max(plan.cap() - taken, 0));
+        int most = taken == 0 ? Math.min(size, plan.mostTied()) : Math.min(size, Math.max(plan.cap() - taken, 0));
         size = Math.max(1, most);
         asked = taken + size + 1;
         return Bodies.again(plan, asked);
@@ -104,7 +102,8 @@ final class Reading {
         int before = taken;
         taken = withoutOpenTie(hits.length, taken + size, before);
         if (taken == before && hits.length > before) {
-            capped = true;
+            // All requested hits have equal sort values: the first time more are requested.
+            capped = before > 0 || size >= plan.mostTied();
         }
         capped = capped || taken >= plan.cap();
         foldBlocks(taken, ended || broken || capped, true);

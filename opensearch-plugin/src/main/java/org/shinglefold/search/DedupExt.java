@@ -8,11 +8,14 @@ import org.opensearch.core.common.io.stream.StreamOutput;
 import org.opensearch.core.xcontent.XContentBuilder;
 import org.opensearch.core.xcontent.XContentParser;
 import org.opensearch.search.SearchExtBuilder;
+import org.shinglefold.page.Plan;
 
 /** The section {@code ext.dedup} of a search: an object of options, or a flag that is short for {@code fold}. */
 final class DedupExt extends SearchExtBuilder {
     static final String NAME = "dedup";
     private final Map<String, Object> options;
+    /** How the search is answered; null before that is known. */
+    private volatile Plan plan;
 
     DedupExt(Map<String, Object> options) {
         this.options = options;
@@ -35,6 +38,14 @@ final class DedupExt extends SearchExtBuilder {
 
     Map<String, Object> options() {
         return options;
+    }
+
+    Plan plan() {
+        return plan;
+    }
+
+    void answerBy(Plan chosen) {
+        plan = chosen;
     }
 
     @Override

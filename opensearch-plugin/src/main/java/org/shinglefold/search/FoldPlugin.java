@@ -4,6 +4,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Supplier;
+import org.opensearch.action.support.ActionFilter;
 import org.opensearch.cluster.metadata.IndexNameExpressionResolver;
 import org.opensearch.cluster.service.ClusterService;
 import org.opensearch.common.settings.Settings;
@@ -11,6 +12,7 @@ import org.opensearch.core.common.io.stream.NamedWriteableRegistry;
 import org.opensearch.core.xcontent.NamedXContentRegistry;
 import org.opensearch.env.Environment;
 import org.opensearch.env.NodeEnvironment;
+import org.opensearch.plugins.ActionPlugin;
 import org.opensearch.plugins.Plugin;
 import org.opensearch.plugins.SearchPipelinePlugin;
 import org.opensearch.plugins.SearchPlugin;
@@ -32,9 +34,10 @@ import org.opensearch.watcher.ResourceWatcherService;
  * <p>It registers {@code ext.dedup} of searches, the processors {@code dedup} of search pipelines, and their
  * system-generated twins, which serve every search that has {@code ext.dedup}.
  */
-public final class FoldPlugin extends Plugin implements SearchPipelinePlugin, SearchPlugin {
+public final class FoldPlugin extends Plugin implements ActionPlugin, SearchPipelinePlugin, SearchPlugin {
     private static final String REQUESTS = "dedup_request_factory", RESPONSES = "dedup_response_factory";
     private final IndexFacts facts = new IndexFacts();
+    private final FoldFallback fallback = new FoldFallback();
 
     @Override
     public Collection<Object> createComponents(
@@ -50,8 +53,14 @@ public final class FoldPlugin extends Plugin implements SearchPipelinePlugin, Se
         IndexNameExpressionResolver resolver,
         Supplier<RepositoriesService> repositories
     ) {
-        facts.begin(clusterService, resolver);
+        facts.begin(clusterService, resolver, threadPool.getThreadContext());
+        fallback.begin(client);
         return List.of();
+    }
+
+    @Override
+    public List<ActionFilter> getActionFilters() {
+        return List.of(fallback);
     }
 
     /** Enables the system-generated processors, unless the settings of the node say otherwise. */

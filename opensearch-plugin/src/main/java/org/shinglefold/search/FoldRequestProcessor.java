@@ -5,6 +5,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.opensearch.action.search.SearchRequest;
+import org.opensearch.core.tasks.TaskId;
 import org.opensearch.search.SearchExtBuilder;
 import org.opensearch.search.builder.SearchSourceBuilder;
 import org.opensearch.search.pipeline.AbstractProcessor;
@@ -59,7 +60,8 @@ final class FoldRequestProcessor extends AbstractProcessor
     @Override
     public SearchRequest processRequest(SearchRequest request, PipelineProcessingContext context) {
         SearchSourceBuilder source = request.source();
-        Map<String, Object> given = source == null ? null : takeOptions(source);
+        DedupExt ext = source == null ? null : takeExt(source);
+        Map<String, Object> given = ext == null ? null : ext.options();
         if (given == null && !always || context.getAttribute(PLAN) != null) {
             return request;
         }
@@ -76,11 +78,15 @@ final class FoldRequestProcessor extends AbstractProcessor
         // The next processors want the request that they were given; the plan keeps it as it was.
         Plan plan = plan(new SearchRequest(request), options);
         context.setAttribute(PLAN, plan);
+        if (ext != null) {
+            ext.answerBy(plan);
+        }
         return plan.folds() ? request.source(Bodies.first(plan).source()) : request;
     }
 
     private Plan plan(SearchRequest request, FoldOptions options) {
         String scheme = "";
+        TaskId task = facts.currentTask();
         try {
             IndexFacts.Known known = facts.of(request);
             scheme = known.scheme().id();
@@ -90,22 +96,20 @@ final class FoldRequestProcessor extends AbstractProcessor
             if (keywords) {
                 RequestCheck.checkSupershingles(request.source());
             }
-            // With several shards one more hit is read.
-            int cap = Math.min(options.maxWindow(), known.most() - 1);
             boolean whole = keywords || RequestCheck.needsWholeHits(request.source());
-            return new Plan(request, options, known.scheme(), "", known.shards(), cap, whole);
+            return new Plan(request, options, known.scheme(), "", known.shards(), known.most(), whole, task);
         } catch (IndexFacts.Unfoldable trouble) {
-            return Plan.unfolded(request, options, scheme, trouble.getMessage());
+            return Plan.unfolded(request, options, scheme, trouble.getMessage(), task);
         }
     }
 
     /** Takes our options out of a request, which other nodes need not know; null if it has none. */
-    private static Map<String, Object> takeOptions(SearchSourceBuilder source) {
-        Map<String, Object> found = null;
+    private static DedupExt takeExt(SearchSourceBuilder source) {
+        DedupExt found = null;
         List<SearchExtBuilder> others = new ArrayList<>();
         for (SearchExtBuilder ext : source.ext()) {
             if (ext instanceof DedupExt own) {
-                found = own.options();
+                found = own;
             } else {
                 others.add(ext);
             }

@@ -10,8 +10,13 @@ import org.opensearch.cluster.metadata.IndexMetadata;
 import org.opensearch.cluster.metadata.IndexNameExpressionResolver;
 import org.opensearch.cluster.metadata.MappingMetadata;
 import org.opensearch.cluster.service.ClusterService;
+import org.opensearch.common.cache.Cache;
+import org.opensearch.common.cache.CacheBuilder;
+import org.opensearch.common.util.concurrent.ThreadContext;
+import org.opensearch.core.tasks.TaskId;
 import org.opensearch.index.IndexNotFoundException;
 import org.opensearch.index.IndexSettings;
+import org.opensearch.tasks.TaskResourceTrackingService;
 import org.shinglefold.fold.Scheme;
 
 /** What the cluster state says of the indices of a search. */
@@ -35,23 +40,28 @@ final class IndexFacts {
      */
     record Known(Scheme scheme, List<Mapping> mappings, int shards, int most) {}
 
-    private static final int MOST_KEPT = 64;
-    private final Map<String, Kept> kept = new LinkedHashMap<>(16, 0.75f, true) {
-        private static final long serialVersionUID = 1L;
-
-        @Override
-        protected boolean removeEldestEntry(Map.Entry<String, Kept> eldest) {
-            return size() > MOST_KEPT;
-        }
-    };
+    /** The bytes of mappings, as JSON, that are kept parsed; a parsed one takes some five times as many. */
+    private static final long MOST_KEPT = 16L << 20;
+    private static final int OF_EACH = 1024;
+    private final Cache<Key, Mapping> kept = CacheBuilder.<Key, Mapping>builder()
+        .setMaximumWeight(MOST_KEPT).weigher((key, mapping) -> OF_EACH + mapping.size()).build();
     private ClusterService clusterService;
     private IndexNameExpressionResolver resolver;
+    private ThreadContext threads;
 
-    private record Kept(long version, Mapping mapping) {}
+    private record Key(String uuid, long version) {}
 
-    void begin(ClusterService service, IndexNameExpressionResolver names) {
+    void begin(ClusterService service, IndexNameExpressionResolver names, ThreadContext context) {
         clusterService = service;
         resolver = names;
+        threads = context;
+    }
+
+    /** Returns the task of this thread's request; an empty one if tasks are not tracked. */
+    TaskId currentTask() {
+        Object id = threads.getTransient(TaskResourceTrackingService.TASK_ID);
+        return id instanceof Long number
+            ? new TaskId(clusterService.localNode().getId(), number) : TaskId.EMPTY_TASK_ID;
     }
 
     /**
@@ -108,10 +118,10 @@ final class IndexFacts {
         Map<Scheme, Integer> counted = new LinkedHashMap<>();
         String problem = "the recipe of " + String.join(",", names) + " can't be read";
         for (Mapping mapping : mappings) {
-            try {
-                mapping.recipe().ifPresent(recipe -> counted.merge(Scheme.of(recipe), 1, Integer::sum));
-            } catch (IllegalArgumentException broken) {
-                problem = "index '" + mapping.index() + "': " + broken.getMessage();
+            if (mapping.scheme() != null) {
+                counted.merge(mapping.scheme(), 1, Integer::sum);
+            } else if (!mapping.problem().isEmpty()) {
+                problem = mapping.problem();
             }
         }
         Scheme chosen = null;
@@ -126,16 +136,15 @@ final class IndexFacts {
         return chosen;
     }
 
-    private Mapping mapping(IndexMetadata index) {
-        synchronized (kept) {
-            Kept known = kept.get(index.getIndexUUID());
-            if (known == null || known.version != index.getMappingVersion()) {
-                MappingMetadata found = index.mapping();
-                Map<String, Object> source = found == null ? Map.of() : found.sourceAsMap();
-                known = new Kept(index.getMappingVersion(), new Mapping(index.getIndex().getName(), source));
-                kept.put(index.getIndexUUID(), known);
-            }
-            return known.mapping;
+    Mapping mapping(IndexMetadata index) {
+        Key key = new Key(index.getIndexUUID(), index.getMappingVersion());
+        Mapping known = kept.get(key);
+        if (known == null) {
+            // Two searches may parse the same one: neither waits for the other.
+            MappingMetadata found = index.mapping();
+            known = Mapping.of(index.getIndex().getName(), found == null ? null : found.source());
+            kept.put(key, known);
         }
+        return known;
     }
 }

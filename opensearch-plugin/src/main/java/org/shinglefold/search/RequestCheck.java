@@ -1,8 +1,14 @@
 package org.shinglefold.search;
 
 import java.util.List;
+import java.util.Set;
 import java.util.regex.Pattern;
+import org.apache.lucene.search.BooleanClause;
 import org.opensearch.action.search.SearchRequest;
+import org.opensearch.index.query.QueryBuilder;
+import org.opensearch.index.query.QueryBuilderVisitor;
+import org.opensearch.index.query.functionscore.FunctionScoreQueryBuilder;
+import org.opensearch.index.query.functionscore.RandomScoreFunctionBuilder;
 import org.opensearch.search.builder.SearchSourceBuilder;
 import org.opensearch.search.sort.FieldSortBuilder;
 import org.opensearch.search.sort.ScoreSortBuilder;
@@ -14,9 +20,15 @@ import org.shinglefold.fold.Policy;
 /** Refuses requests that the plugin would not answer as the Python client does. */
 final class RequestCheck {
     /** Queries whose hits change with the size of the window, or whose parts can't be seen. */
-    private static final Pattern REFUSED = Pattern.compile(
-        "\"(knn|neural|neural_sparse|hybrid|random_score|wrapper|template|percolate)\"\\s*:\\s*\\{"
+    private static final Set<String> REFUSED = Set.of(
+        "knn", "neural", "neural_sparse", "hybrid", "wrapper", "template", "percolate"
     );
+    private static final String RANDOM = RandomScoreFunctionBuilder.NAME;
+    /** The same in a query of a plugin, which does not show its parts otherwise. */
+    private static final Pattern WITHIN = Pattern.compile(
+        "\"(" + String.join("|", REFUSED) + "|" + RANDOM + ")\"\\s*:\\s*\\{"
+    );
+    private static final String OF_SERVER = "org.opensearch.index.query.";
     /** Parts of a query that add to its hits. */
     private static final Pattern ADDING = Pattern.compile("\"(_name|inner_hits)\"\\s*:");
 
@@ -36,10 +48,45 @@ final class RequestCheck {
         boolean completes = source.suggest() != null && source.suggest().getSuggestions().values().stream()
             .anyMatch(CompletionSuggestionBuilder.class::isInstance);
         refuse(completes, "suggestions of completions");
-        var found = REFUSED.matcher(String.valueOf(source.query()) + source.postFilter());
-        if (found.find()) {
-            throw OptionsParser.forPython("the query \"" + found.group(1) + "\"");
+        checkQuery(source.query());
+        checkQuery(source.postFilter());
+    }
+
+    private static void checkQuery(QueryBuilder query) {
+        if (query == null) {
+            return;
         }
+        query.visit(new QueryBuilderVisitor() {
+            @Override
+            public void accept(QueryBuilder part) {
+                checkPart(part);
+            }
+
+            @Override
+            public QueryBuilderVisitor getChildVisitor(BooleanClause.Occur occur) {
+                return this;
+            }
+        });
+    }
+
+    private static void checkPart(QueryBuilder part) {
+        refuseQuery(REFUSED.contains(part.getName()), part.getName());
+        if (part instanceof FunctionScoreQueryBuilder scored) {
+            for (FunctionScoreQueryBuilder.FilterFunctionBuilder one : scored.filterFunctionBuilders()) {
+                refuseQuery(one.getScoreFunction() instanceof RandomScoreFunctionBuilder, RANDOM);
+                checkQuery(one.getFilter());
+            }
+        }
+        if (!part.getClass().getName().startsWith(OF_SERVER)) {
+            var found = WITHIN.matcher(String.valueOf(part));
+            if (found.find()) {
+                refuseQuery(true, found.group(1));
+            }
+        }
+    }
+
+    private static void refuseQuery(boolean refused, String name) {
+        refuse(refused, "the query \"" + name + "\"");
     }
 
     /** Checks the sort keys against the mappings. */

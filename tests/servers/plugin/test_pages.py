@@ -1,18 +1,15 @@
 """Our plugin inside OpenSearch answers as ``FoldedSearch`` does, hit by hit, or refuses by name."""
 
-from collections.abc import Iterator
 from typing import Any
 from urllib.error import HTTPError
 
 import pytest
 from support.hits import SCHEME
 from support.plugin_trials import SHOWN, by_plugin, comparable, documents, properties, request_of
-from support.servers.kinds import kind
 from support.servers.local import LocalServer
 from support.topologies import laid_out
 
-from shinglefold.contracts.engine import JSON, Engine
-from shinglefold.engines import open_engine
+from shinglefold.contracts.engine import JSON
 from shinglefold.errors import ConfigError
 from shinglefold.rerank import FoldedSearch, FoldOptions
 
@@ -20,27 +17,6 @@ TRIALS = 70
 INDEX = "shinglefold-test-plugin"
 _FACTORIES = "cluster.search.enabled_system_generated_factories"
 _LAYOUTS = ("one_shard", "five_shards", "three_indices", "equal_ids_under_routing", "filtered_alias")
-
-
-@pytest.fixture(scope="module")
-def server(apart) -> LocalServer:
-    made: LocalServer = apart.running("opensearch-plugin", lambda: LocalServer(kind("opensearch-plugin")))
-    return made
-
-
-@pytest.fixture(scope="module")
-def engine(server) -> Iterator[Engine]:
-    with open_engine(server.url) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def index(engine) -> Iterator[str]:
-    engine.create_index(INDEX, properties(), {"number_of_shards": 2, "number_of_replicas": 0})
-    engine.bulk({"_index": INDEX, "_id": str(one["number"]), "_source": one} for one in documents())
-    engine.refresh(INDEX)
-    yield INDEX
-    engine.delete_index(INDEX)
 
 
 def refused(server: LocalServer, index: str, body: JSON) -> str:
