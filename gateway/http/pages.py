@@ -101,13 +101,10 @@ class GatewayPages:
             when, engine = monotonic(), self._engine()
             recipe = _read_recipe(engine, name)
             self._parts.options.check(recipe, name)
-            # It knows nothing of who reads, so that all may share what it has loaded.
-            shared = self._opened.get(name)
-            if shared is None or shared.index.recipe != recipe or shared.index.engine is not engine:
+            index = None if found is None else found.index
+            if index is None or (index.recipe, index.engine) != (recipe, engine):
                 index = FoldedIndex(engine, name, recipe, self._parts.options, self._parts.settings)
-                shared = _Opened(index, when)
-                self._opened.put(name, shared)
-            found = _Opened(shared.index, when)
+            found = _Opened(index, when)
             self._opened.put((name, reader), found)
         return Shared(found.index, self._complete, self._recent, reader)
 
