@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from shinglefold.api.opening import open  # noqa: A004
     from shinglefold.api.texts import TextPair, compare, groups, pairs
     from shinglefold.errors import ShinglefoldError
-    from shinglefold.gateway.actions import signed
+    from shinglefold.gateway.bulks.actions import signed
     from shinglefold.gateway.clients import fold, unfold
     from shinglefold.model.scheme import CanonOptions, Scheme
     from shinglefold.model.values import Fingerprint, Sample, Token, TokenBatch
@@ -80,7 +80,7 @@ _HOMES = {
     "pairs": "shinglefold.api.texts",
     "remove": "shinglefold.api.index_setup",
     "setup": "shinglefold.api.index_setup",
-    "signed": "shinglefold.gateway.actions",
+    "signed": "shinglefold.gateway.bulks.actions",
     "unfold": "shinglefold.gateway.clients",
     "warm": "shinglefold.api.chunks",
 }

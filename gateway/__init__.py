@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from shinglefold.runtime.optional_imports import lazy_attributes
 
 if TYPE_CHECKING:
-    from shinglefold.gateway.actions import signed
+    from shinglefold.gateway.bulks.actions import signed
     from shinglefold.gateway.clients import fold, unfold
     from shinglefold.gateway.interceptor import Interceptor
 
@@ -20,7 +20,7 @@ __getattr__ = lazy_attributes(
     {
         "Interceptor": "shinglefold.gateway.interceptor",
         "fold": "shinglefold.gateway.clients",
-        "signed": "shinglefold.gateway.actions",
+        "signed": "shinglefold.gateway.bulks.actions",
         "unfold": "shinglefold.gateway.clients",
     },
 )

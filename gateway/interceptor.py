@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from shinglefold.api.index_options import IndexOptions
-from shinglefold.gateway.bulk import SignedBulks
+from shinglefold.gateway.bulks.signed_bulks import SignedBulks
 from shinglefold.gateway.indices import KnownIndices
 from shinglefold.gateway.rest import Operation, RestRequest, RestResponse, Steps, operation_of
 from shinglefold.gateway.searches import FoldedSearches

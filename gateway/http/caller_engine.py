@@ -101,7 +101,13 @@ class CallerEngine:
         headers = {
             name.lower(): _VENDOR.sub(r"application/\1", str(value)) for name, value in call.headers.items()
         }
-        own = {name: value for name, value in caller.headers.items() if name not in headers}
+        # The engine answers in the format of these, which may be YAML.
+        headers = {"accept": "application/json", **headers}
+        own = {
+            name: value
+            for name, value in caller.headers.items()
+            if name not in headers and name != "content-type"
+        }
         safe = request.method in ("GET", "HEAD") or request.path.rpartition("/")[2] in _READING
         try:
             reply = await self._upstream.ask(

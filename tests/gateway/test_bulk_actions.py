@@ -3,7 +3,7 @@
 import pytest
 from support.interceptor import Script, intercept, with_note
 
-from shinglefold.gateway.bulk_items import read_items
+from shinglefold.gateway.bulks.items import read_items
 from shinglefold.gateway.rest import Operation, RestRequest, RestResponse, Send
 from shinglefold.rerank.engine_calls import Call
 

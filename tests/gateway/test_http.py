@@ -386,3 +386,13 @@ def test_a_process_that_signs_loads_its_languages_as_it_starts(languages, expect
     finally:
         signers.close()
     assert {code for code in ("en", "uk") if f"shinglefold.plugins.{code}" in modules} == expected
+
+
+def test_what_the_gateway_asks_itself_is_in_json(setting):
+    """An engine answers in the format of the request, and no mappings could be read from YAML."""
+    setting.upstream.heads.clear()
+    formats = ("content-type: application/yaml", "accept: application/yaml")
+    exchange(setting.port, request("PUT", "/written-in-yaml/_doc/1", b"title: a bridge\n", *formats))
+    (head,) = [head for head in setting.upstream.heads if b"_mapping" in head.split(b"\r\n")[0]]
+    assert b"yaml" not in head.partition(b"\r\n")[2].lower()
+    assert b"accept: application/json" in head.lower()

@@ -7,7 +7,7 @@ from typing import Any
 from shinglefold.contracts.engine import JSON
 from shinglefold.engines.http.connection import product_of_client
 from shinglefold.errors import ConfigError, InputError
-from shinglefold.gateway.bulk_items import BulkItem
+from shinglefold.gateway.bulks.items import BulkItem
 from shinglefold.gateway.interceptor import Interceptor
 from shinglefold.gateway.rest import RestRequest, Steps, read_value, warn, warn_stale, write_value
 from shinglefold.ingest.pipeline.steps import METADATA

@@ -7,7 +7,7 @@ from typing import Any
 
 from shinglefold.contracts.engine import JSON, VersionedDocument
 from shinglefold.errors import PermissionDenied
-from shinglefold.gateway.bulk_items import BulkItem, BulkSegment, read_items
+from shinglefold.gateway.bulks.items import BulkItem, BulkSegment, read_items
 from shinglefold.gateway.gates import Admit, admit, admitted, refresh, unkept
 from shinglefold.gateway.indices import KnownIndices, check_document
 from shinglefold.gateway.rest import (

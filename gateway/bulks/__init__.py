@@ -1,0 +1,1 @@
+"""Bulk requests: their actions, and how documents in them get fingerprints."""
