@@ -233,7 +233,7 @@ class SearchSteps(Generic[Driven]):
         if not isinstance(by_server, str):
             return by_server if not native else {**by_server, KEY: {**by_server[KEY], "mode_reason": native}}
         folded = yield from self._window(request, facts, settled=settled)
-        return {**folded, KEY: {**folded[KEY], "mode_reason": f"{native}; {by_server}"}}
+        return {**folded, KEY: {**folded[KEY], "mode_reason": f"{by_server}; {native}"}}
 
     def _window(self, request: SearchRequest, facts: IndexFacts, *, settled: bool) -> Steps[JSON]:
         """Answer by folding a window of hits."""
