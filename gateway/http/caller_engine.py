@@ -101,13 +101,9 @@ class CallerEngine:
         headers = {
             name.lower(): _VENDOR.sub(r"application/\1", str(value)) for name, value in call.headers.items()
         }
-        # The engine answers in the format of these, which may be YAML.
-        headers = {"accept": "application/json", **headers}
-        own = {
-            name: value
-            for name, value in caller.headers.items()
-            if name not in headers and name != "content-type"
-        }
+        # Those of the caller may name YAML.
+        headers = {"accept": "application/json", "content-type": "application/json", **headers}
+        own = {name: value for name, value in caller.headers.items() if name not in headers}
         safe = request.method in ("GET", "HEAD") or request.path.rpartition("/")[2] in _READING
         try:
             reply = await self._upstream.ask(

@@ -26,6 +26,8 @@ from shinglefold.model.recipe import FIELD
 from shinglefold.registry import make_scheme
 
 _log = logging.getLogger("shinglefold.gateway")
+#: How long the thread of a pool may take to end after its processes.
+_ENDING_SECONDS = 5.0
 _Documents = Sequence[tuple[str | None, Any]]
 
 
@@ -80,9 +82,13 @@ class Signers:
         if self._pool is not None:
             # They have nothing to clean up, and one that has just started would be waited for.
             processes = list((self._pool._processes or {}).values())  # noqa: SLF001 - there is no other way
+            manager = self._pool._executor_manager_thread  # noqa: SLF001
             self._pool.shutdown(wait=False, cancel_futures=True)
             for process in processes:
                 process.kill()
+            # While it ends, the interpreter can't: it would write to a pipe that is closed meanwhile.
+            if manager is not None:
+                manager.join(_ENDING_SECONDS)
 
 
 def _job_of(function: Callable[[], Any]) -> tuple[bytes, _Documents] | None:

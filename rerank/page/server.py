@@ -19,8 +19,11 @@ _ABSENT = "the cluster has no plugin for ext.dedup"
 _MOST = 1000
 #: What the plugin says of a request that it does not take.
 _REFUSED = "the plugin does not take"
-#: What a cluster says that does not know ``ext.dedup``.
-_UNKNOWN = f"unable to parse SearchExtBuilder with name [{KEY}]: parser not found"
+#: What a cluster says that does not know ``ext.dedup``: one with other sections of ``ext``, and one with none.
+_UNKNOWN = (
+    f"unable to parse SearchExtBuilder with name [{KEY}]: parser not found",
+    "unknown named object category [org.opensearch.search.SearchExtBuilder]",
+)
 _USUAL = FoldOptions()
 #: Options that the plugin takes with their default alone.
 _ONLY_USUAL = (
@@ -96,7 +99,7 @@ class ServerFolding:
 
     def _reason(self, error: EngineError) -> str:
         """Return why the cluster did not fold; what is wrong with the request the next one says, too."""
-        if _UNKNOWN not in str(error):
+        if not _lacks_plugin(error):
             return str(error)
         self._absent = monotonic()
         return _ABSENT
@@ -104,7 +107,11 @@ class ServerFolding:
 
 def _is_refusal(error: EngineError) -> bool:
     """Return whether a cluster lacks the plugin, or its plugin does not take the request."""
-    return isinstance(error, UnsupportedQuery) and (_REFUSED in str(error) or _UNKNOWN in str(error))
+    return isinstance(error, UnsupportedQuery) and (_REFUSED in str(error) or _lacks_plugin(error))
+
+
+def _lacks_plugin(error: EngineError) -> bool:
+    return any(words in str(error) for words in _UNKNOWN)
 
 
 def _shortfall(told: JSON, options: FoldOptions, facts: IndexFacts) -> str:

@@ -18,6 +18,10 @@ SCHEME = Scheme().with_options(min_resemblance=0.83)
 ABSENT = UnsupportedQuery(
     "x_content_parse_exception: [1:34] unable to parse SearchExtBuilder with name [dedup]: parser not found"
 )
+#: Of a server without any plugin that reads ``ext``.
+NO_SECTIONS = UnsupportedQuery(
+    "x_content_parse_exception: unknown named object category [org.opensearch.search.SearchExtBuilder]"
+)
 
 
 def steps_of(folding, mode="auto"):
@@ -74,16 +78,17 @@ def test_after_an_error_the_page_is_folded_here_and_the_plugin_is_asked_again(er
         steps.throw(error)
 
 
-def test_a_cluster_without_the_plugin_is_asked_no_more_for_a_minute():
+@pytest.mark.parametrize("said", [ABSENT, NO_SECTIONS], ids=["others read ext", "none reads ext"])
+def test_a_cluster_without_the_plugin_is_asked_no_more_for_a_minute(said):
     folding = ServerFolding(possible=True)
     steps = steps_of(folding)
     next(steps)
-    assert "no plugin" in end_of(lambda: steps.throw(ABSENT))
+    assert "no plugin" in end_of(lambda: steps.throw(said))
     assert "no plugin" in end_of(lambda: next(steps_of(folding)))
     steps = steps_of(folding, "server")
     next(steps)
     with pytest.raises(ConfigError, match="no plugin"):
-        steps.throw(ABSENT)
+        steps.throw(said)
 
 
 def test_wrong_credentials_are_told_at_once():
