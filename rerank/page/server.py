@@ -19,7 +19,7 @@ _ABSENT = "the cluster has no plugin for ext.dedup"
 _MOST = 1000
 #: What the plugin says of a request that it does not take.
 _REFUSED = "the plugin does not take"
-#: What a cluster says that does not know ``ext.dedup``: one with other sections of ``ext``, and one with none.
+#: What a cluster without the plugin says: one with other sections of ``ext``, and one with none.
 _UNKNOWN = (
     f"unable to parse SearchExtBuilder with name [{KEY}]: parser not found",
     "unknown named object category [org.opensearch.search.SearchExtBuilder]",
