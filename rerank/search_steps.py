@@ -192,7 +192,7 @@ class SearchSteps(Generic[Driven]):
         self._grouped.doubt(request.index)
         renewed = yield from self._facts(request, renew=True)
         # A server that failed, as when a node is lost, may answer now; what it refused it refuses again.
-        failed = type(problem) is EngineError
+        failed = problem.__class__ is EngineError
         if failed or isinstance(problem, Outdated) or renewed.differs(facts):
             try:
                 return (yield from self._page(request, renewed, settled=True))

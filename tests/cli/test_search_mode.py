@@ -20,7 +20,8 @@ def test_documents_indexed_with_groups_are_collapsed_by_the_engine(grouped):
 
 def test_what_cannot_be_said_natively_is_folded_by_a_window_and_the_page_says_why(grouped):
     told = grouped("ремонт", "моста", "--mode", "auto", "--min-resemblance", "0.8").out
-    assert "folded by window: min_resemblance was applied" in told
+    assert "folded by window: " in told
+    assert "min_resemblance was applied" in told
     assert grouped("ремонт", "моста", "--mode", "native", "--explain").code == 2
 
 
