@@ -29,6 +29,7 @@ class Recent:
         Raises:
             EngineUnavailable: too many others are being made.
         """
+        future: Future[Any] = Future()
         with self._lock:
             now = monotonic()
             self._made = {one: made for one, made in self._made.items() if made[0] + _SECONDS > now}
@@ -41,7 +42,6 @@ class Recent:
                     )
                 while len(self._made) >= _MOST:
                     del self._made[next(one for one, (_, made) in self._made.items() if made.done())]
-                future: Future[Any] = Future()
                 self._made[key] = float("inf"), future
         if found is not None:
             return found[1].result()
