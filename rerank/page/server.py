@@ -22,7 +22,7 @@ _REFUSED = "the plugin does not take"
 #: What a cluster without the plugin says: one with other sections of ``ext``, and one with none.
 _UNKNOWN = (
     f"unable to parse SearchExtBuilder with name [{KEY}]: parser not found",
-    "unknown named object category [org.opensearch.search.SearchExtBuilder]",
+    "search.SearchExtBuilder]",
 )
 _USUAL = FoldOptions()
 #: Options that the plugin takes with their default alone.
