@@ -67,8 +67,7 @@ class Listener:
     def browser_address(self) -> str:
         """The address for a browser on this machine, also if all of its addresses are listened at."""
         own = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - no address to bind
-        host = own[self._host] if self._host in own else self._host  # noqa: SIM401 - pyright
-        return f"http://{_bracketed(host)}:{self._port}/"
+        return f"http://{_bracketed(own.get(self._host) or self._host)}:{self._port}/"
 
 
 class AccessToken:

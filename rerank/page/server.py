@@ -1,5 +1,6 @@
 """Pages that our plugin folds inside OpenSearch, in the shape of pages folded by window."""
 
+import re
 from collections.abc import Iterator, Mapping
 from time import monotonic
 from typing import Any
@@ -20,9 +21,9 @@ _MOST = 1000
 #: What the plugin says of a request that it does not take.
 _REFUSED = "the plugin does not take"
 #: What a cluster without the plugin says: one with other sections of ``ext``, and one with none.
-_UNKNOWN = (
-    f"unable to parse SearchExtBuilder with name [{KEY}]: parser not found",
-    "search.SearchExtBuilder]",
+_UNKNOWN = re.compile(
+    rf"unable to parse SearchExtBuilder with name \[{KEY}\]: parser not found"
+    r"|unknown named object category \[[\w.]+\.SearchExtBuilder\]"
 )
 _USUAL = FoldOptions()
 #: Options that the plugin takes with their default alone.
@@ -111,7 +112,7 @@ def _is_refusal(error: EngineError) -> bool:
 
 
 def _lacks_plugin(error: EngineError) -> bool:
-    return any(words in str(error) for words in _UNKNOWN)
+    return _UNKNOWN.search(str(error)) is not None
 
 
 def _shortfall(told: JSON, options: FoldOptions, facts: IndexFacts) -> str:
