@@ -1,6 +1,6 @@
 """``shinglefold.open``: read the recipe of an index, compare the arguments with it, return the open index."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
@@ -98,24 +98,27 @@ def _open_with_recipe(where: Any, index: str, options: IndexOptions) -> tuple[En
 
 def _call(name: str, index: str, **_: object) -> str:
     """Return the call of this module that does what a command does."""
-    calls = {"setup": f"shinglefold.setup(…, {index!r}, text=[…])"}
+    calls = {"setup": f'shinglefold.setup(…, {index!r}, text=["title", "body"])'}
     return calls.get(name, f"shinglefold.open(…, {index!r}).{name}()")
 
 
-def read_recipe(engine: Engine, index: str, options: IndexOptions) -> Recipe:
+def read_recipe(
+    engine: Engine, index: str, options: IndexOptions, command: Callable[..., str] = _call
+) -> Recipe:
     """Return the recipe of an index after comparing it with the arguments.
+
+    Args:
+        command: returns what messages give as remedy: the call or the command of a name.
 
     Raises:
         IndexMissing, ConfigError, RecipeMismatch: see ``open``.
     """
     found = mappings_or_none(engine, index)
     if not found:
-        raise IndexMissing(
-            f'no index {index!r}; make it: shinglefold.setup(…, {index!r}, text=["title", "body"])'
-        )
+        raise IndexMissing(f"no index {index!r}; make it: {command('setup', index)}")
     recipe = common_recipe(
         found,
-        lambda name: missing_recipe(found[name], name, _call),
+        lambda name: missing_recipe(found[name], name, command),
         lambda first, other: (
             f"the indices {first[0]!r} and {other[0]!r} behind {index!r} have different recipes; open each "
             "by its own name, or set both up alike"

@@ -8,9 +8,9 @@ from time import monotonic
 from typing import Any
 
 from shinglefold.api import FoldedIndex
-from shinglefold.api.index_recipe import common_recipe, mappings_or_none
+from shinglefold.api.opening import read_recipe
 from shinglefold.contracts.engine import Engine
-from shinglefold.errors import IndexMissing, complete_commands, suggest
+from shinglefold.errors import complete_commands, suggest
 from shinglefold.gateway.access import AccessToken
 from shinglefold.gateway.http.admin import PREFIX
 from shinglefold.gateway.http.caller_engine import CALLER
@@ -25,7 +25,7 @@ from shinglefold.gateway.http.messages import (
 from shinglefold.gateway.indices import credentials
 from shinglefold.gateway.pages.application import pages_of_all
 from shinglefold.gateway.pages.shared import Recent, Shared
-from shinglefold.model.recipe import Recipe, has_recipe, missing_recipe
+from shinglefold.model.recipe import has_recipe
 from shinglefold.rerank.index_recipes import is_valid
 from shinglefold.runtime.recent import RecentlyUsed
 
@@ -69,8 +69,6 @@ class GatewayPages:
             for name, value in self._token.removed(own).items()
             if name not in _OF_BROWSER and not name.startswith("sec-")
         }
-        # OpenSearch's client leaves this to its connection, which the gateway takes the place of.
-        kept |= {"accept": "application/json", "content-type": "application/json"}
         caller = HttpCaller(kept, deque(maxlen=_ANSWERS))
         asks = not self._token.takes_authorization(own)
 
@@ -99,8 +97,7 @@ class GatewayPages:
         found = self._opened.get((name, reader))
         if found is None or not is_valid(found.when):
             when, engine = monotonic(), self._engine()
-            recipe = _read_recipe(engine, name)
-            self._parts.options.check(recipe, name)
+            recipe = read_recipe(engine, name, self._parts.options, suggest)
             index = None if found is None else found.index
             if index is None or (index.recipe, index.engine) != (recipe, engine):
                 index = FoldedIndex(engine, name, recipe, self._parts.options, self._parts.settings)
@@ -121,26 +118,6 @@ class GatewayPages:
     def _complete(self, text: str) -> str:
         urls = ",".join(self._parts.upstream.connection.urls)
         return complete_commands(text, lambda words: [*words, "--engine", urls])
-
-
-def _read_recipe(engine: Engine, name: str) -> Recipe:
-    """Return the recipe of an index as it is now.
-
-    Raises:
-        IndexMissing: there is no such index.
-        ConfigError: it was not set up, or several indices have different recipes.
-    """
-    found = mappings_or_none(engine, name)
-    if not found:
-        raise IndexMissing(f"no index {name!r}; to make it: {suggest('setup', name)}")
-    return common_recipe(
-        found,
-        lambda one: missing_recipe(found[one], one),
-        lambda first, other: (
-            f"the indices {first[0]!r} and {other[0]!r} behind {name!r} have different recipes: open each by "
-            "its own name"
-        ),
-    )
 
 
 def _challenge(caller: HttpCaller) -> bytes:

@@ -58,6 +58,8 @@ def serve(
         # The engine's own headers are sent on.
         server_header=False,
         date_header=False,
+        # Nothing asks who is behind a proxy, and this would be read for each request.
+        proxy_headers=False,
         timeout_keep_alive=_IDLE_SECONDS,
         timeout_graceful_shutdown=stop_seconds,
         ssl_certfile=certificate,

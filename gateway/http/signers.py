@@ -82,7 +82,7 @@ class Signers:
         if self._pool is not None:
             # They have nothing to clean up, and one that has just started would be waited for.
             processes = list((self._pool._processes or {}).values())  # noqa: SLF001 - there is no other way
-            manager = self._pool._executor_manager_thread  # noqa: SLF001
+            manager: Any = self._pool._executor_manager_thread  # noqa: SLF001 - typed otherwise
             self._pool.shutdown(wait=False, cancel_futures=True)
             for process in processes:
                 process.kill()
