@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from support.hits import SCHEME, fingerprint_of
@@ -84,8 +85,9 @@ def properties() -> JSON:
     return made
 
 
+@cache
 def documents() -> list[JSON]:
-    """Return documents that match more or less, some with a damaged fingerprint or none."""
+    """Return documents that match more or less, some with a damaged fingerprint or none; nobody changes them."""
     return ranked([_document(number, random.Random(number)) for number in range(COUNT)])
 
 
