@@ -288,6 +288,7 @@ def timeless(body: bytes, headers: dict[str, str]) -> bytes:
     return b"\n".join(line for line in text.replace(b",", b"\n").split(b"\n") if b"took" not in line)
 
 
+@pytest.mark.newest
 def test_curl_and_compressed_requests(kit, gateway):
     if kit.awaited:
         return
@@ -311,6 +312,7 @@ def test_curl_and_compressed_requests(kit, gateway):
         assert headers["content-type"] == "application/vnd.elasticsearch+json;compatible-with=8"
 
 
+@pytest.mark.newest
 def test_always_and_the_prefix_of_the_gateway(kit, tmp_path):
     if kit.awaited:
         return
@@ -370,6 +372,7 @@ def test_the_gate_of_an_index_and_its_wish_to_be_folded_hold(kit, gateway, new_i
     assert "dedup" not in json.loads(answer)
 
 
+@pytest.mark.newest
 def test_callers_at_the_same_time_get_their_own_answers(kit, gateway):
     if kit.awaited:
         return
@@ -399,6 +402,7 @@ def test_callers_at_the_same_time_get_their_own_answers(kit, gateway):
     assert not wrong
 
 
+@pytest.mark.newest
 def test_an_upstream_that_is_gone(tmp_path, kit):
     if kit.awaited:
         return

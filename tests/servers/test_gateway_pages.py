@@ -18,6 +18,8 @@ from shinglefold.gateway.pages import pages_app
 
 pytest.importorskip("uvicorn")
 
+pytestmark = pytest.mark.newest
+
 ROOT = "/_shinglefold/pages"
 #: Pages by their address after that of the index, and their parameters.
 PAGES = {

@@ -86,6 +86,7 @@ def test_what_contradicts_the_index_is_refused_and_the_remedy_works(run, name):
     assert run("doctor", name)[0] == 0
 
 
+@pytest.mark.newest
 def test_indices_behind_an_alias_must_have_one_recipe(run, server, name):
     assert run("index", "pages.jsonl", "--index", f"{name}-1")[0] == 0
     assert run("index", "pages.jsonl", "--index", f"{name}-2")[0] == 0

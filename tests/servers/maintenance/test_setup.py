@@ -88,6 +88,7 @@ EARLIER = {
 }
 
 
+@pytest.mark.newest
 @pytest.mark.parametrize("name", EARLIER)
 def test_a_template_of_another_version_gets_the_field_as_a_whole(engine, server, asked, name):
     path, earlier = EARLIER[name]

@@ -38,6 +38,7 @@ def test_in_the_embedded_engine_too(tmp_path, report, first):
         report.append(line(TRIALS, "the embedded engine", first))
 
 
+@pytest.mark.newest
 @pytest.mark.parametrize("topology", NAMES)
 def test_while_others_write_and_delete_no_group_comes_twice(engine, server, topology, first):
     made = specs(first)
