@@ -61,14 +61,16 @@ def test_a_column_that_was_named_is_missed_before_the_work(run, write, tmp_path,
 
 
 def test_facts_keep_apart_what_else_is_alike(run, write, tmp_path):
-    write("pages", id=["1", "2", "3", "4"], body=[*(STEEL.format(size) for size in (15, 16, 17)), SEA])
+    # Of another word no fewer shingles are others than of another number.
+    bodies = [*(STEEL.format(size) for size in (15, 16, 17)), STEEL.format(15).replace("water", "gas"), SEA]
+    write("pages", id=["1", "2", "3", "4", "5"], body=bodies)
     command = ("groups", "signed", "-o", "out", "--work", "work", "--overwrite")
-    for facts, wanted in ((), 3), (("--never-differ", "numbers"), 0):
-        for beside, how in ((), ("--min-resemblance", ".5")), (("--beside",), ("--min-similarity", ".7")):
-            assert run("sign", "pages", "-o", "signed", "--overwrite", *beside, *facts)[0] == 0
-            code, _, err = run(*command, *how)
-            assert code == 0, err
-            assert pq.read_table(tmp_path / "out").num_rows == wanted
+    facts = ("--never-differ", "numbers")
+    for beside, how in ((), ("--min-resemblance", ".5")), (("--beside",), ("--min-similarity", ".7")):
+        assert run("sign", "pages", "-o", "signed", "--overwrite", *beside, *facts)[0] == 0
+        code, _, err = run(*command, *how)
+        assert code == 0, err
+        assert set(pq.read_table(tmp_path / "out")["_id"].to_pylist()) == {"1", "4"}
 
 
 def test_texts_do_not_decide_where_there_are_none(run, write):
