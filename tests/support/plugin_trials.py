@@ -87,7 +87,7 @@ def properties() -> JSON:
 
 @cache
 def documents() -> list[JSON]:
-    """Return documents that match more or less, some with a damaged fingerprint or none; nobody changes them."""
+    """Return documents that match more or less, some with a damaged fingerprint or none: to be read only."""
     return ranked([_document(number, random.Random(number)) for number in range(COUNT)])
 
 
