@@ -82,6 +82,10 @@ class Work:
     function: Callable[[], Any]
 
 
+#: Says that what follows takes its time, such as comparing texts.
+TAKES_TIME = Work(lambda: None)
+
+
 @dataclass(frozen=True, slots=True)
 class Read:
     """Read documents of an index; the answer is a ``VersionedDocument`` for each, None for a missing one."""
