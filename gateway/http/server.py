@@ -1,5 +1,6 @@
 """Run an application: uvicorn, signals, and logs as lines of JSON."""
 
+import asyncio
 import gc
 import json
 import logging
@@ -15,9 +16,9 @@ from shinglefold.errors import ConfigError, MissingExtra, reason_of
 from shinglefold.gateway.access import Listener
 
 try:
-    import httptools as _parser  # noqa: F401 - only to see whether it is there
     import uvicorn
     import uvloop as _loop  # noqa: F401 - only to see whether it is there
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 except ModuleNotFoundError as _error:
     raise MissingExtra("gateway", "the gateway") from _error
 
@@ -51,7 +52,7 @@ def serve(
     config = uvicorn.Config(
         app,
         loop="uvloop",
-        http="httptools",
+        http=_Protocol,
         ws="none",
         lifespan="on",
         log_config=None,
@@ -80,6 +81,39 @@ def serve(
     with _json_logs(), _stopped_by_signals(server):
         started()
         server.run(sockets=[listener.socket])
+
+
+class _Joined:
+    """A transport that sends the head of an answer together with the body, if both are there."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._loop = asyncio.get_running_loop()
+        self._waiting: list[bytes] = []
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - of the transport
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Send bytes as soon as what runs now has nothing more to send."""
+        if not self._waiting:
+            self._loop.call_soon(self._send)
+        self._waiting.append(data)
+
+    def close(self) -> None:
+        """Send what waits, and close the connection."""
+        self._send()
+        self._transport.close()
+
+    def _send(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        if waiting:
+            self._transport.writelines(waiting)
+
+
+class _Protocol(HttpToolsProtocol):
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(_Joined(transport))  # type: ignore[arg-type]
 
 
 @contextmanager
