@@ -14,6 +14,7 @@ from typing import Any
 
 from shinglefold.errors import ConfigError, MissingExtra, reason_of
 from shinglefold.gateway.access import Listener
+from shinglefold.ingest.writing.worker_pool import keep_loaded
 
 try:
     import uvicorn
@@ -74,10 +75,9 @@ def serve(
             f"--certificate {certificate}: {reason_of(error)}; give a certificate and its key as PEM"
         ) from error
     server = uvicorn.Server(config)
-    # What is loaded by now stays, and the collector need not look at it while requests wait.
+    # Requests would wait for the collector, which finds hardly anything.
     gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 20, 50)
+    keep_loaded()
     with _json_logs(), _stopped_by_signals(server):
         started()
         server.run(sockets=[listener.socket])
