@@ -1,4 +1,4 @@
-"""Requests that the interceptor answers: its steps run in threads, its requests are the caller's own."""
+"""Requests that the interceptor answers: long steps run in threads, its requests are the caller's own."""
 
 import asyncio
 import contextvars
