@@ -242,17 +242,17 @@ class Interception:
         inline = small = not isinstance(body, bytes) or len(body) <= _SMALL
         answer, error = None, None
         while True:
-            if inline:
-                ended, value = _advance(steps, answer, error)
-            else:
-                try:
-                    with self._metrics.stage("fold" if not writes else "parse"):
+            try:
+                with self._metrics.stage("parse" if writes else "fold"):
+                    if inline:
+                        ended, value = _advance(steps, answer, error)
+                    else:
                         ended, value = await _in_thread(executor, partial(_advance, steps, answer, error))
-                except asyncio.CancelledError as gone:
-                    # The steps close what they opened, such as a point in time.
-                    if inspect.getgeneratorstate(steps) == inspect.GEN_RUNNING:
-                        raise
-                    ended, value = _advance(steps, None, gone)
+            except asyncio.CancelledError as gone:
+                # The steps close what they opened, such as a point in time.
+                if inspect.getgeneratorstate(steps) == inspect.GEN_RUNNING:
+                    raise
+                ended, value = _advance(steps, None, gone)
             if ended:
                 return value
             answer, error = None, None

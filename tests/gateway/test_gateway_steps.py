@@ -43,11 +43,11 @@ from shinglefold.gateway.http.messages import HttpCaller, Reply
 from shinglefold.gateway.rest import TAKES_TIME, Operation, RestRequest, RestResponse, status_of
 
 
-def _run(steps, perform, threads, body=b"{}"):
+def _run(steps, perform, threads, body=b"{}", timed=None):
     """Run steps of a search, whose requests a function answers."""
-    gateway = SimpleNamespace(
-        _perform=perform, _searching=threads, _metrics=SimpleNamespace(stage=lambda _: nullcontext())
-    )
+    timed = [] if timed is None else timed
+    metrics = SimpleNamespace(stage=lambda name: nullcontext(timed.append(name)))
+    gateway = SimpleNamespace(_perform=perform, _searching=threads, _metrics=metrics)
     request = RestRequest("GET", "/_search", body=body)
     given = Intercepted(Operation("search"), request, "", HttpCaller({}))
     return Interception._run(gateway, steps, given)
@@ -65,7 +65,7 @@ PLACES = [
 
 @pytest.mark.parametrize(("body", "asked", "answer", "place"), PLACES)
 def test_only_short_steps_run_in_the_loop(body, asked, answer, place):
-    went_on = []
+    went_on, timed = [], []
 
     def steps():
         for request in (asked, "read"):
@@ -77,8 +77,9 @@ def test_only_short_steps_run_in_the_loop(body, asked, answer, place):
         given.caller.replies.append(Reply(200, [], answer, {}))
 
     with ThreadPoolExecutor(1) as threads:
-        assert asyncio.run(_run(steps(), perform, threads, body)) == "answered"
+        assert asyncio.run(_run(steps(), perform, threads, body, timed)) == "answered"
     assert went_on == [place] * 2
+    assert timed == ["fold"] * 3
 
 
 #: Options of a page, and whether it may compare texts.
