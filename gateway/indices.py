@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from threading import Lock
 from time import monotonic
 from typing import Any, Generic, TypeVar, get_args
@@ -167,12 +168,31 @@ class _ByCaller(Generic[Value]):
         self._known.put(name if own else (name, credentials(headers)), (when, value))
 
 
+@dataclass(frozen=True)
+class _Searched:
+    """The mappings of the indices that a search names, and what is read of them once."""
+
+    mappings: Mappings
+
+    @cached_property
+    def recipe(self) -> Recipe | None:
+        """The first recipe; see ``KnownIndices.recipe``."""
+        named = self.mappings.items()
+        return next((Recipe.of(found, name) for name, found in named if has_recipe(found)), None)
+
+    @cached_property
+    def folds(self) -> bool:
+        """Whether all of those that have a recipe note that searches are folded unasked."""
+        noted = [one for found in self.mappings.values() if (one := stored_recipe(found)) is not None]
+        return bool(noted) and all(one.get("fold") is True for one in noted)
+
+
 class KnownIndices:
     """The mappings behind names, kept for some seconds, and the indices that documents are signed for."""
 
     def __init__(self, options: IndexOptions, settings: Settings) -> None:
         self._options, self._settings = options, settings
-        self._mappings: _ByCaller[Mappings] = _ByCaller()
+        self._behind: _ByCaller[_Searched] = _ByCaller()
         self._unread: RecentlyUsed[tuple[str, frozenset[tuple[str, str]]], float] = RecentlyUsed(256)
         self._signed: RecentlyUsed[str, SignedIndex] = RecentlyUsed(64)
         self._targets: _ByCaller[SignedIndex | None] = _ByCaller()
@@ -185,19 +205,17 @@ class KnownIndices:
         Raises:
             SchemeMismatch, ConfigError: another version of shinglefold made it.
         """
-        for name, found in (yield from self._searched(index, headers)).items():
-            if has_recipe(found):
-                return Recipe.of(found, name)
-        return None
+        return (yield from self._searched(index, headers)).recipe
 
     def is_index(self, name: str | None, headers: Mapping[str, str]) -> Steps[bool]:
         """Return whether a name is known to be that of an index, behind which all callers see the same."""
-        return name is not None and (yield from self._searched(name, headers)).keys() == {name}
+        return name is not None and (yield from self._searched(name, headers)).mappings.keys() == {name}
 
     def known(self, index: str, headers: Mapping[str, str]) -> Steps[bool]:
         """Return whether one of the indices that a search names is known to have a recipe."""
         try:
-            return any(map(has_recipe, (yield from self._searched(index, headers)).values()))
+            found = yield from self._searched(index, headers)
+            return any(map(has_recipe, found.mappings.values()))
         except EngineError:
             return False
 
@@ -212,21 +230,21 @@ class KnownIndices:
             # The engine answers the search, or says itself what is wrong.
             log.warning("the mappings of %r can't be read, so a search is not folded: %s", index, error)
             return False
-        if not found:
+        if not found.mappings:
             # Else each search of a user who may not read them would take two requests.
             self._unread.put(caller, monotonic())
-        noted = [one for mappings in found.values() if (one := stored_recipe(mappings)) is not None]
-        return bool(noted) and all(one.get("fold") is True for one in noted)
+        return found.folds
 
-    def _searched(self, index: str, headers: Mapping[str, str]) -> Steps[Mappings]:
-        if known := self._mappings.get(index, headers):
+    def _searched(self, index: str, headers: Mapping[str, str]) -> Steps[_Searched]:
+        if known := self._behind.get(index, headers):
             return known[0]
         when = monotonic()
         found = (yield from self._read(index)) or {}
+        made = _Searched(found)
         # One caller may not be allowed to read them, and another one may.
         if found:
-            self._mappings.put(index, headers, found, when, found)
-        return found
+            self._behind.put(index, headers, found, when, made)
+        return made
 
     def target(self, name: str, headers: Mapping[str, str]) -> Steps[SignedIndex | None]:
         """Return the index that a write under a name goes to, None if it has no recipe.

@@ -82,6 +82,10 @@ class Work:
     function: Callable[[], Any]
 
 
+#: Says that what follows takes its time, such as comparing texts.
+TAKES_TIME = Work(lambda: None)
+
+
 @dataclass(frozen=True, slots=True)
 class Read:
     """Read documents of an index; the answer is a ``VersionedDocument`` for each, None for a missing one."""
@@ -242,7 +246,7 @@ def read_actions(body: bytes | str) -> Iterator[tuple[str, JSON, list[bytes]]]:
 
 def _action(line: bytes) -> tuple[str, JSON]:
     """Return the verb and the metadata of an action; names that are numbers become texts, as engines do."""
-    action = json.loads(line, object_pairs_hook=_unique, parse_constant=_refuse)
+    action = _ACTIONS.decode(_decoded(line))
     verb = next(iter(action), None) if isinstance(action, dict) and len(action) == 1 else None
     if verb not in _VERBS or not isinstance(metadata := action[verb], dict):
         raise ValueError(line)
@@ -278,7 +282,7 @@ def names_twice(text: Any) -> bool:  # noqa: ANN401 - as it came
     if not isinstance(text, bytes | str):
         return False
     try:
-        json.loads(text, object_pairs_hook=_unique)
+        _NAMES_ONCE.decode(_decoded(text))
     except _NameTwice:
         return True
     except (ValueError, RecursionError):
@@ -288,6 +292,16 @@ def names_twice(text: Any) -> bool:  # noqa: ANN401 - as it came
 
 def _refuse(constant: str) -> Any:  # noqa: ANN401 - of the standard library
     raise ValueError(constant)
+
+
+# ``json.loads`` makes a decoder for each text, which takes as long as one of 100 characters.
+_NAMES_ONCE = json.JSONDecoder(object_pairs_hook=_unique)
+_ACTIONS = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse)
+
+
+def _decoded(given: bytes | str) -> str:
+    """Return JSON as ``json.loads`` decodes it."""
+    return given if isinstance(given, str) else given.decode(json.detect_encoding(given), "surrogatepass")
 
 
 def as_text(value: Any) -> str | None:  # noqa: ANN401 - JSON

@@ -9,6 +9,7 @@ from shinglefold.contracts.engine import JSON
 from shinglefold.errors import ConfigError, EngineError, RecipeMismatch, SchemeMismatch, ShinglefoldError
 from shinglefold.gateway.indices import KnownIndices, credentials
 from shinglefold.gateway.rest import (
+    TAKES_TIME,
     Operation,
     RestRequest,
     RestResponse,
@@ -27,7 +28,7 @@ from shinglefold.gateway.rest import (
 from shinglefold.model.recipe import Recipe
 from shinglefold.rerank.engine_calls import run_together
 from shinglefold.rerank.page.unfolded import unfolded_page
-from shinglefold.rerank.request.fold_options import FoldOptions
+from shinglefold.rerank.request.fold_options import FoldOptions, may_compare_texts
 from shinglefold.rerank.search_steps import SearchSteps
 from shinglefold.runtime.recent import RecentlyUsed
 from shinglefold.settings import Settings
@@ -169,10 +170,10 @@ class FoldedSearches:
     def search_template(self, operation: Operation, request: RestRequest) -> Steps[RestResponse | None]:
         """Return what ``search`` returns for the search in a template; see there."""
         body = read_object(request.body)
-        if body is None or "source" in request.parameters or names_twice(request.body):
+        if body is None or "source" in request.parameters:
             return None
         template = yield from self._rendered(_index_of(operation, None), request, dict(body))
-        if template is None:
+        if template is None or names_twice(request.body):
             return None
         if template.search is not None:
             path = request.path.removesuffix("/template")
@@ -311,6 +312,8 @@ class FoldedSearches:
             raise _Unfolded(error) from error
         if folding.recipe is None and not asked:
             return None
+        if may_compare_texts((body.get("ext") or {}).get("dedup"), folding.options):
+            yield TAKES_TIME
         try:
             return (yield from folding.steps.search_with_parameters(index, body, folding.options, parameters))
         except ConfigError as error:
@@ -345,11 +348,8 @@ class FoldedSearches:
         options, name = self._options, str(index)
         seal = key = fold = None
         if recipe is None:
-            fold = (
-                options.dedup
-                if isinstance(options.dedup, FoldOptions)
-                else FoldOptions.parse(options.dedup or {})
-            )
+            given = options.dedup
+            fold = given if isinstance(given, FoldOptions) else FoldOptions.parse(given or {})
         else:
             seal = options.seal(recipe, self._settings, name)
             fold = options.fold_options(recipe)

@@ -55,6 +55,8 @@ _log = logging.getLogger("shinglefold.gateway")
 #: The engines' own limit, http.max_content_length.
 MOST_BYTES = 100 * 1024 * 1024
 _NO_BODY = frozenset((204, 304))
+#: Seconds for which nothing asks whether the caller is still there: most requests are answered sooner.
+_SOON = 0.05
 
 
 def gateway_app(
@@ -148,10 +150,9 @@ class GatewayApp:
             # Neither engine has websockets.
             await send({"type": "websocket.close"})
             return
-        watched = _Watched(receive)
         task = asyncio.current_task()
         assert task is not None
-        watch = asyncio.ensure_future(watched.cancel_if_caller_leaves(task))
+        watched = _Watched(receive, task)
         try:
             request = _request_of(scope)
             if self._pages is not None and _is_below(request.path, f"{PREFIX}/pages"):
@@ -165,8 +166,7 @@ class GatewayApp:
         except CallerGone:
             pass
         finally:
-            watched.answered = True
-            watch.cancel()
+            watched.end()
 
     async def close(self) -> None:
         """Close the connections upstream, and end threads and processes."""
@@ -257,8 +257,12 @@ class GatewayApp:
         await send({"type": "http.response.start", "status": response.status, "headers": headers})
         if method != "HEAD" and response.status not in _NO_BODY:
             try:
-                while chunk := await response.content.readany():
-                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                more = True
+                while more:
+                    chunk = await response.content.readany()
+                    more = bool(chunk) and not response.content.at_eof()
+                    await send({"type": "http.response.body", "body": chunk, "more_body": more})
+                return
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
                 # The server closes the connection, so that nobody takes the answer for a whole one.
                 self._metrics.failed("cut off")
@@ -270,10 +274,12 @@ class GatewayApp:
 class _Watched:
     """Messages of one request, whose task is cancelled if the caller leaves before the answer."""
 
-    def __init__(self, receive: Receive) -> None:
-        self._receive = receive
+    def __init__(self, receive: Receive, task: "asyncio.Task[Any]") -> None:
+        self._receive, self._task = receive, task
         self._complete = asyncio.Event()
-        self.gone = self.answered = False
+        self._watch: asyncio.Task[None] | None = None
+        self._begin = asyncio.get_running_loop().call_later(_SOON, self._begin_watch)
+        self.gone = False
 
     async def receive(self) -> dict[str, Any]:
         """Return the next message with a part of the body."""
@@ -282,14 +288,22 @@ class _Watched:
             self._complete.set()
         return message
 
-    async def cancel_if_caller_leaves(self, task: "asyncio.Task[Any]") -> None:
+    def end(self) -> None:
+        """Watch no longer: the request is answered."""
+        self._begin.cancel()
+        if self._watch is not None:
+            self._watch.cancel()
+
+    def _begin_watch(self) -> None:
+        self._watch = asyncio.ensure_future(self._cancel_if_caller_leaves())
+
+    async def _cancel_if_caller_leaves(self) -> None:
         """Wait until the body was read, and then for the end of the connection."""
         await self._complete.wait()
         while (await self._receive())["type"] != "http.disconnect":
             pass
-        if not self.answered:
-            self.gone = True
-            task.cancel()
+        self.gone = True
+        self._task.cancel()
 
 
 def _request_of(scope: Mapping[str, Any]) -> GatewayRequest:

@@ -1,4 +1,4 @@
-"""Requests that the interceptor answers: its steps run in threads, its requests are the caller's own."""
+"""Requests that the interceptor answers: long steps run in threads, its requests are the caller's own."""
 
 import asyncio
 import contextvars
@@ -42,6 +42,7 @@ from shinglefold.gateway.http.upstream import Upstream, UpstreamFailure
 from shinglefold.gateway.indices import KnownIndices, SignedIndex
 from shinglefold.gateway.interceptor import Interceptor
 from shinglefold.gateway.rest import (
+    TAKES_TIME,
     Operation,
     Read,
     RestRequest,
@@ -51,6 +52,7 @@ from shinglefold.gateway.rest import (
     Tiebreaker,
     Work,
     collect_warnings,
+    write_value,
 )
 from shinglefold.rerank import AsyncFoldedSearch
 from shinglefold.rerank.engine_calls import Call
@@ -59,8 +61,9 @@ from shinglefold.settings import Settings
 _log = logging.getLogger("shinglefold.gateway")
 #: The operations that fail open: the engine answers them as well.
 SEARCHES = ("search", "msearch", "search_template", "msearch_template")
-#: Bodies up to this size are parsed in the event loop, which takes less time than a change of threads.
-_SMALL = 16_384
+#: Bodies and answers up to these sizes are read in the event loop, which takes some ms at most. It waits as
+#: long for a thread that computes, and the change of threads takes time of its own.
+_SMALL, _SMALL_ANSWER = 16_384, 262_144
 #: How many answers to a gate are kept, to find the one that refused.
 _ANSWERS_OF_GATE = 16
 #: Headers of upstream that hold for an answer of the gateway, too.
@@ -235,30 +238,33 @@ class Interception:
         writes = given.operation.name not in SEARCHES
         executor = self._signers.threads if writes else self._searching
         body = given.request.body
-        inline = not isinstance(body, bytes) or len(body) <= _SMALL
-        answer: Any = None
-        error: BaseException | None = None
+        replies = given.caller.replies
+        inline = small = not isinstance(body, bytes) or len(body) <= _SMALL
+        answer, error = None, None
         while True:
-            if inline:
-                ended, value = _advance(steps, answer, error)
-            else:
-                try:
-                    with self._metrics.stage("fold" if not writes else "parse"):
+            try:
+                with self._metrics.stage("parse" if writes else "fold"):
+                    if inline:
+                        ended, value = _advance(steps, answer, error)
+                    else:
                         ended, value = await _in_thread(executor, partial(_advance, steps, answer, error))
-                except asyncio.CancelledError as gone:
-                    # The steps close what they opened, such as a point in time.
-                    if inspect.getgeneratorstate(steps) == inspect.GEN_RUNNING:
-                        raise
-                    ended, value = _advance(steps, None, gone)
+            except asyncio.CancelledError as gone:
+                # The steps close what they opened, such as a point in time.
+                if inspect.getgeneratorstate(steps) == inspect.GEN_RUNNING:
+                    raise
+                ended, value = _advance(steps, None, gone)
             if ended:
                 return value
-            # What is read next may be long.
-            inline = isinstance(value, Tiebreaker)
             answer, error = None, None
+            if value is TAKES_TIME:
+                inline = small = False
+                continue
+            before = len(replies)
             try:
                 answer = await self._perform(value, given)
             except BaseException as failure:
                 error = failure
+            inline = small and sum(len(one.content) for one in replies[before:]) <= _SMALL_ANSWER
 
     async def _perform(self, request: Any, given: Intercepted) -> Any:  # noqa: ANN401 - what steps yield
         assert self._behind is not None
@@ -391,11 +397,7 @@ async def _in_thread(executor: Executor, function: Callable[[], Any]) -> Any:  #
 
 
 def _encoded(body: Any) -> bytes | None:  # noqa: ANN401 - JSON, or bytes of it
-    if body is None or isinstance(body, bytes):
-        return body
-    from shinglefold.gateway.rest import write_value
-
-    return write_value(body)
+    return body if body is None or isinstance(body, bytes) else write_value(body)
 
 
 def _kept_headers(replies: Sequence[Reply]) -> Headers:

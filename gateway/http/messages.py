@@ -24,6 +24,8 @@ _HOP_BY_HOP = frozenset(
         *("te", "trailer", "transfer-encoding", "upgrade", "expect", "host"),
     )
 )
+#: Those that a caller may name as of the connection, and that are not.
+_KEPT_THOUGH_NAMED = frozenset((b"content-length", b"authorization", b"keep-alive"))
 #: Asks for a folded page, or for the engine's own, in one request.
 FOLD = b"x-shinglefold-fold"
 #: Tells what became of an intercepted search.
@@ -70,7 +72,7 @@ class GatewayRequest:
     @property
     def parameters(self) -> dict[str, str]:
         """The parameters by name; of several ones of a name the last, as the engines take it."""
-        return dict(parse_qsl(self.query, keep_blank_values=True))
+        return {} if not self.query else dict(parse_qsl(self.query, keep_blank_values=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +114,15 @@ def header(headers: Headers, name: bytes) -> str:
 
 def forwarded(headers: Headers) -> list[tuple[bytes, bytes]]:
     """Return the headers of a message without those that are about one connection."""
-    named = {
-        token.strip().lower()
-        for name, value in headers
-        if name.lower() == b"connection"
-        for token in value.split(b",")
-    }
-    dropped = _HOP_BY_HOP | (named - {b"content-length", b"authorization"})
-    return [(name, value) for name, value in headers if name.lower() not in dropped]
+    kept, named = [], set[bytes]()
+    for name, value in headers:
+        lower = name.lower()
+        if lower == b"connection":
+            named.update(token.strip().lower() for token in value.split(b","))
+        elif lower not in _HOP_BY_HOP:
+            kept.append((name, value))
+    dropped = named - _KEPT_THOUGH_NAMED
+    return [pair for pair in kept if pair[0].lower() not in dropped] if dropped else kept
 
 
 def text(value: bytes) -> str:

@@ -1,8 +1,6 @@
 """What a gateway counts, for Prometheus."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from time import perf_counter
+from contextlib import AbstractContextManager
 
 from shinglefold.errors import MissingExtra
 
@@ -45,14 +43,9 @@ class Metrics:
             registry=self._registry,
         )
 
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
+    def stage(self, name: str) -> AbstractContextManager[object]:
         """Time a stage of a request."""
-        begin = perf_counter()
-        try:
-            yield
-        finally:
-            self._stages.labels(name).observe(perf_counter() - begin)
+        return self._stages.labels(name).time()
 
     def forwarded(self, operation: str) -> None:
         """Count a request that was forwarded unchanged."""

@@ -1,5 +1,7 @@
 """Run an application: uvicorn, signals, and logs as lines of JSON."""
 
+import asyncio
+import gc
 import json
 import logging
 import signal
@@ -12,11 +14,12 @@ from typing import Any
 
 from shinglefold.errors import ConfigError, MissingExtra, reason_of
 from shinglefold.gateway.access import Listener
+from shinglefold.ingest.writing.worker_pool import keep_loaded
 
 try:
-    import httptools as _parser  # noqa: F401 - only to see whether it is there
     import uvicorn
     import uvloop as _loop  # noqa: F401 - only to see whether it is there
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 except ModuleNotFoundError as _error:
     raise MissingExtra("gateway", "the gateway") from _error
 
@@ -50,7 +53,7 @@ def serve(
     config = uvicorn.Config(
         app,
         loop="uvloop",
-        http="httptools",
+        http=_Protocol,
         ws="none",
         lifespan="on",
         log_config=None,
@@ -72,9 +75,45 @@ def serve(
             f"--certificate {certificate}: {reason_of(error)}; give a certificate and its key as PEM"
         ) from error
     server = uvicorn.Server(config)
+    # Requests would wait for the collector, which finds hardly anything.
+    gc.collect()
+    keep_loaded()
     with _json_logs(), _stopped_by_signals(server):
         started()
         server.run(sockets=[listener.socket])
+
+
+class _Joined:
+    """A transport that sends the head of an answer together with the body, if both are there."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._loop = asyncio.get_running_loop()
+        self._waiting: list[bytes] = []
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - of the transport
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Send bytes as soon as what runs now has nothing more to send."""
+        if not self._waiting:
+            self._loop.call_soon(self._send)
+        self._waiting.append(data)
+
+    def close(self) -> None:
+        """Send what waits, and close the connection."""
+        self._send()
+        self._transport.close()
+
+    def _send(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        if waiting:
+            self._transport.writelines(waiting)
+
+
+class _Protocol(HttpToolsProtocol):
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(_Joined(transport))  # type: ignore[arg-type]
 
 
 @contextmanager

@@ -21,7 +21,8 @@ from shinglefold.errors import EngineUnavailable
 from shinglefold.examples import articles
 from shinglefold.gateway.indices import SignedIndex
 from shinglefold.ingest import Pipeline, default_definition
-from shinglefold.ingest.writing.worker_pool import cores
+from shinglefold.ingest.pipeline.pipeline import Outcome
+from shinglefold.ingest.writing.worker_pool import cores, elide_texts, keep_loaded, restore_texts
 from shinglefold.model.recipe import FIELD
 from shinglefold.registry import make_scheme
 
@@ -66,7 +67,7 @@ class Signers:
             return await loop.run_in_executor(self.threads, context.run, function)
         pool = self._pool
         try:
-            return await loop.run_in_executor(pool, _sign, *job)
+            made = await loop.run_in_executor(pool, _sign, *job)
         except BrokenProcessPool as error:
             _log.error("a process that signs documents died")
             if self._pool is pool:
@@ -75,6 +76,8 @@ class Signers:
                 "a process that signs documents died, perhaps out of memory; nothing was stored: try again, "
                 "or send less at once"
             ) from error
+        documents = [document for _, document in job[1]]
+        return list(map(_restored, made, documents))
 
     def close(self) -> None:
         """End the threads and the processes."""
@@ -101,8 +104,17 @@ def _job_of(function: Callable[[], Any]) -> tuple[bytes, _Documents] | None:
     return pickle.dumps((index.name, index.recipe, index.seal, index.stored_in)), function.args[0]
 
 
-def _sign(index: bytes, documents: _Documents) -> Any:  # noqa: ANN401 - outcomes and reasons
-    return _index(index).sign(documents)
+def _sign(index: bytes, documents: _Documents) -> list[Outcome | str]:
+    """Return what ``SignedIndex.sign`` returns, without the texts that the parent has."""
+    made = _index(index).sign(documents)
+    return [
+        one if isinstance(one, str) else elide_texts(one, document)
+        for one, (_, document) in zip(made, documents, strict=True)
+    ]
+
+
+def _restored(outcome: Outcome | str, document: Any) -> Outcome | str:  # noqa: ANN401 - JSON
+    return outcome if isinstance(outcome, str) else restore_texts(outcome, document)
 
 
 @lru_cache(16)
@@ -127,3 +139,4 @@ def _prepare(languages: Sequence[str] | None) -> None:
         scheme = make_scheme(codes=codes_with_any(languages))
         index = SignedIndex("", Pipeline.from_json(default_definition(FIELD), scheme).recipe(FIELD), None, "")
         index.sign([(None, article) for article in articles()])
+    keep_loaded()

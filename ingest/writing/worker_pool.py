@@ -157,6 +157,15 @@ def _raise_gc_threshold() -> None:
         gc.set_threshold(max(_GC_THRESHOLD, threshold))
 
 
+def keep_loaded() -> None:
+    """Let the garbage collector of this process, which only serves, look rarely, and at new objects only.
+
+    Those from before a fork stay alive, and traversing them would only copy their memory pages.
+    """
+    gc.freeze()
+    _raise_gc_threshold()
+
+
 def answers_one_by_one(worker: WorkerProcess, requests: Iterable[object]) -> Iterator[Any]:
     """Yield the answer to each request, None if the worker died of it.
 
@@ -208,9 +217,7 @@ def answers_in_order(
 
 def _serve(work: Callable[[Any], Any], channel: Connection, others: Connection) -> None:
     others.close()
-    # Objects from before the fork stay alive; traversing them would only copy their memory pages.
-    gc.freeze()
-    _raise_gc_threshold()
+    keep_loaded()
     # Ctrl-C reaches the whole process group, and SIGTERM may; the parent handles both.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -271,6 +271,22 @@ class FoldOptions:
         return cls.parse(given, replace(base or cls(), closed=True))
 
 
+def may_compare_texts(given: object, base: FoldOptions | None) -> bool:
+    """Return whether a page may compare texts, which takes dictionaries.
+
+    Args:
+        given: its ``ext.dedup``.
+        base: the defaults.
+    """
+    if isinstance(given, Mapping):
+        members = given.get("members")
+        if given.keys() & {"explain", "verify"} or (isinstance(members, Mapping) and "from" in members):
+            return True
+    if base is None:
+        return False
+    return base.explain is not False or base.verify == "text" or base.members_from == "index"
+
+
 def _check_allowed(given: Mapping[str, Any]) -> None:
     for name in given:
         if name not in VISITORS:

@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("aiohttp")
 
-from support.interceptor import intercept
+from support.interceptor import Script, intercept
 
 from shinglefold.errors import (
     AuthenticationFailed,
@@ -40,7 +40,70 @@ from shinglefold.gateway.http.caller_engine import _product
 from shinglefold.gateway.http.folding_wish import with_folding
 from shinglefold.gateway.http.interception import SEARCHES, Intercepted, Interception, _Behind
 from shinglefold.gateway.http.messages import HttpCaller, Reply
-from shinglefold.gateway.rest import Operation, RestRequest, RestResponse, status_of
+from shinglefold.gateway.rest import TAKES_TIME, Operation, RestRequest, RestResponse, status_of
+
+
+def _run(steps, perform, threads, body=b"{}", timed=None):
+    """Run steps of a search, whose requests a function answers."""
+    timed = [] if timed is None else timed
+    metrics = SimpleNamespace(stage=lambda name: nullcontext(timed.append(name)))
+    gateway = SimpleNamespace(_perform=perform, _searching=threads, _metrics=metrics)
+    request = RestRequest("GET", "/_search", body=body)
+    given = Intercepted(Operation("search"), request, "", HttpCaller({}))
+    return Interception._run(gateway, steps, given)
+
+
+#: What steps read before they go on: the body, what they yield, and the answer; and where they go on.
+PLACES = [
+    (b"{}", "read", b"{}", "loop"),
+    (None, "read", b"{}", "loop"),
+    (b"{}", "read", b" " * 300_000, "thread"),
+    (b" " * 20_000, "read", b"{}", "thread"),
+    (b"{}", TAKES_TIME, b"{}", "thread"),
+]
+
+
+@pytest.mark.parametrize(("body", "asked", "answer", "place"), PLACES)
+def test_only_short_steps_run_in_the_loop(body, asked, answer, place):
+    went_on, timed = [], []
+
+    def steps():
+        for request in (asked, "read"):
+            yield request
+            went_on.append("loop" if threading.current_thread() is threading.main_thread() else "thread")
+        return "answered"
+
+    async def perform(_request, given):
+        given.caller.replies.append(Reply(200, [], answer, {}))
+
+    with ThreadPoolExecutor(1) as threads:
+        assert asyncio.run(_run(steps(), perform, threads, body, timed)) == "answered"
+    assert went_on == [place] * 2
+    assert timed == ["fold"] * 3
+
+
+#: Options of a page, and whether it may compare texts.
+TEXTS = [
+    ({}, False),
+    ({"min_resemblance": 0.5, "members": 3}, False),
+    ({"members": {"size": 3}}, False),
+    ({"members": {"size": 3, "from": "index"}}, True),
+    ({"explain": {"passages": True}}, True),
+    ({"verify": "text"}, True),
+]
+
+
+@pytest.mark.parametrize(("options", "texts"), TEXTS)
+def test_pages_that_compare_texts_say_that_they_take_their_time(site, options, texts):
+    yielded = []
+
+    def answer(request):
+        yielded.append(request)
+        return Script(site)(request)
+
+    body = {"query": {"match_all": {}}, "ext": {"dedup": options}}
+    intercept(site, answer, "/site/_search", json.dumps(body).encode())
+    assert (TAKES_TIME in yielded) is texts
 
 
 def test_steps_close_what_they_opened_if_the_caller_leaves_while_they_run_in_a_thread():
@@ -48,6 +111,7 @@ def test_steps_close_what_they_opened_if_the_caller_leaves_while_they_run_in_a_t
 
     def steps():
         try:
+            yield TAKES_TIME
             yield "open"
             entered.set()
             release.wait(10)
@@ -60,13 +124,7 @@ def test_steps_close_what_they_opened_if_the_caller_leaves_while_they_run_in_a_t
 
     async def leave():
         with ThreadPoolExecutor(1) as threads:
-            gateway = SimpleNamespace(
-                _perform=perform,
-                _searching=threads,
-                _metrics=SimpleNamespace(stage=lambda _: nullcontext()),
-            )
-            given = SimpleNamespace(operation=Operation("search"), request=RestRequest("GET", "/_search"))
-            task = asyncio.ensure_future(Interception._run(gateway, steps(), given))
+            task = asyncio.ensure_future(_run(steps(), perform, threads))
             await asyncio.to_thread(entered.wait, 10)
             task.cancel()
             await asyncio.sleep(0)

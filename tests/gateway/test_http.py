@@ -3,15 +3,20 @@
 import asyncio
 import gzip
 import json
+import pickle
 import socket
 import threading
 import time
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
 from support.gateway import RawUpstream, exchange, request, running_gateway
 
-from shinglefold.gateway.http.signers import Signers
+from shinglefold.gateway.http.signers import Signers, _sign
+from shinglefold.gateway.indices import SignedIndex
+from shinglefold.ingest import Pipeline, default_definition
+from shinglefold.registry import make_scheme
 
 pytest.importorskip("uvicorn")
 
@@ -393,6 +398,32 @@ def test_a_process_that_signs_loads_its_languages_as_it_starts(languages, expect
     finally:
         signers.close()
     assert {code for code in ("en", "uk") if f"shinglefold.plugins.{code}" in modules} == expected
+
+
+def test_a_process_that_signs_sends_no_texts_back():
+    scheme = make_scheme(codes=["en", "any"])
+    recipe = Pipeline.from_json(default_definition("dedup"), scheme).recipe("dedup")
+    index = SignedIndex("site", recipe, None, "site")
+    text = "The old bridge over the river was closed for repairs. " * 20
+    documents = [("1", {"title": "Bridge", "body": text}), (None, {"body": [text, text]}), ("3", "no object")]
+    documents.append(("4", {"body": text + "\ud800", "n": 1.0}))
+    expected = index.sign(documents)
+    pickled = pickle.dumps((index.name, index.recipe, index.seal, index.stored_in))
+    assert text.encode() not in pickle.dumps(_sign(pickled, documents[:1]))
+    signers = Signers(1, ["en"])
+    try:
+        assert asyncio.run(signers.run(partial(index.sign, documents))) == expected
+    finally:
+        signers.close()
+
+
+def test_a_short_answer_comes_in_one_piece(setting):
+    whole = reply(b'{"a":1}', JSON)
+    setting.upstream.answers["/idx/_short"] = says(whole)
+    for _ in range(20):
+        with socket.create_connection(("127.0.0.1", setting.port), timeout=10) as connection:
+            connection.sendall(request("GET", "/idx/_short"))
+            assert parts(connection.recv(65536))[2] == b'{"a":1}'
 
 
 def test_what_the_gateway_asks_itself_is_in_json(setting):
