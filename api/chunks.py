@@ -10,17 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shinglefold.api.chunk_text import ChunkText
-from shinglefold.api.index_options import thresholds
-from shinglefold.api.index_recipe import codes_with_any
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Fingerprinter
 from shinglefold.model.recipe import FIELD
-from shinglefold.model.scheme import Scheme
+from shinglefold.model.scheme import Scheme, thresholds
 from shinglefold.model.values import Int64s, TokenBatch, Uint64s
 from shinglefold.options.validation import check_fraction, check_int, check_number, expected
-from shinglefold.registry import language_class, make_scheme
-from shinglefold.rerank import FoldOptions
-from shinglefold.rerank.fold.clustering import folding_of
+from shinglefold.registry import codes_with_any, language_class, make_scheme
 from shinglefold.runtime.sans_io import run, run_async
 from shinglefold.sketch import Texts, Words, agreement_rows, alike_by_text, estimate, least_estimate
 from shinglefold.sketch.candidates import Buckets
@@ -267,6 +263,10 @@ class _ChunkGroups:
 
 
 def _by_fingerprint(scheme: Scheme, chunks: Sequence[Chunk]) -> list[_FoldedUnder]:
+    # Texts do without these modules, which take a while to load.
+    from shinglefold.rerank.fold.clustering import folding_of
+    from shinglefold.rerank.request.fold_options import FoldOptions
+
     folding = folding_of(scheme, FoldOptions(), FIELD)
     folding.add([{"_source": {FIELD: chunk[FIELD]}} for chunk in chunks])
     options, groups = scheme.sketch, []
@@ -361,7 +361,7 @@ class _Compared:
             return False
         # Written otherwise, a name may still have the same canonical tokens.
         tokens = self._canonicalizer.hash_batch([" ".join(sorted(names))]).hashes
-        return not np.isin(tokens, other.tokens).all()
+        return not set(other.tokens.tolist()).issuperset(tokens.tolist())
 
 
 def _shingles(batch: TokenBatch, widths: Sequence[int]) -> Uint64s:

@@ -23,12 +23,15 @@ from shinglefold.canon.unicode_tables import (
     CODE_POINTS,
     COMMON,
     OTHER,
+    SCRIPTED,
+    SELF_FOLDED,
     SIGNS,
     UNIT,
     WORD,
     Characters,
     accented_twins,
     characters,
+    has_script,
     homoglyph_map,
     merged_letters,
     repair,
@@ -313,7 +316,14 @@ def _script_traits(facts: Characters, scripts: Sequence[str]) -> NDArray[np.uint
             bits[index] = 1 << scripts.index(script)
         elif script != COMMON:
             bits[index] = 1 << len(scripts)
-    return bits[facts.script]
+    return _by_script(facts, bits)
+
+
+def _by_script(facts: Characters, bits: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Return the bits of each code point, by the number of its script."""
+    traits = np.full(CODE_POINTS, bits[0])
+    traits[:SCRIPTED] = bits[facts.script[:SCRIPTED]]
+    return traits
 
 
 def _own_traits(facts: Characters) -> NDArray[np.uint32]:
@@ -328,15 +338,22 @@ def _own_traits(facts: Characters) -> NDArray[np.uint32]:
     bits = np.zeros(256, np.uint32)
     for number, script in enumerate(CONFUSABLE):
         bits[facts.scripts.index(script)] = 1 << (OWN + number)
-    return np.where(np.isin(facts.fold, alike), np.uint32(0), bits[facts.script])
+    others = np.full(CODE_POINTS, ~np.uint32(0))
+    others[alike] = 0
+    return _by_script(facts, bits) & _by_fold(facts, others)
+
+
+def _by_fold(facts: Characters, table: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Return the bits of each code point, by its fold, in place."""
+    table[:SELF_FOLDED] = table[facts.fold[:SELF_FOLDED]]
+    return table
 
 
 def _mark_traits(facts: Characters, marks: Sequence[str]) -> NDArray[np.uint32]:
-    traits = np.zeros(CODE_POINTS, np.uint32)
+    folds = np.zeros(CODE_POINTS, np.uint32)
     for number, letters in enumerate(marks):
-        for mark in letters:
-            traits[facts.fold == facts.fold[ord(mark)]] |= np.uint32(1 << (MARKS + number))
-    return traits
+        folds[facts.fold[list(map(ord, letters))]] |= np.uint32(1 << (MARKS + number))
+    return _by_fold(facts, folds)
 
 
 def _kinds(facts: Characters, units: Sequence[tuple[frozenset[str], str]]) -> NDArray[np.uint8]:
@@ -344,7 +361,7 @@ def _kinds(facts: Characters, units: Sequence[tuple[frozenset[str], str]]) -> ND
     kind = facts.kind.copy()
     for claimed, unit in units:
         scripts = [i for i, script in enumerate(facts.scripts) if script in claimed - {COMMON, OTHER}]
-        inside = np.isin(facts.script, scripts) & (kind & (WORD | UNIT) > 0)
+        inside = has_script(facts.script, scripts) & (kind & (WORD | UNIT) > 0)
         kind[inside] = (kind[inside] & ~np.uint8(WORD | UNIT)) | (WORD if unit == "word" else UNIT)
     return kind
 
