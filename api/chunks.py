@@ -107,6 +107,7 @@ def warm(languages: Sequence[str] | None = None) -> None:
     samples = [sample for ref in scheme.languages for sample in language_class(ref.code).samples[:1]]
     texts = [text for sample in samples for text in (sample.a, sample.b)]
     fold_chunks([{"text": text} for text in (*texts, *_IN_DOUBT)], languages=languages)
+    _by_fingerprint(scheme, ())
 
 
 def _none(_wanted: int) -> Any:  # noqa: ANN401 - never called
@@ -263,7 +264,7 @@ class _ChunkGroups:
 
 
 def _by_fingerprint(scheme: Scheme, chunks: Sequence[Chunk]) -> list[_FoldedUnder]:
-    # Texts do without these modules, which take a while to load.
+    # Texts are compared without these modules.
     from shinglefold.rerank.fold.clustering import folding_of
     from shinglefold.rerank.request.fold_options import FoldOptions
 
