@@ -7,7 +7,7 @@ from os import PathLike
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Self
 
-from shinglefold.api.index_options import IndexOptions, match_options, similar_options, thresholds
+from shinglefold.api.index_options import IndexOptions, match_options, similar_options
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Document, Engine
 from shinglefold.errors import EngineError, ShinglefoldError
@@ -24,7 +24,7 @@ from shinglefold.maintenance import (
     plan_deletion,
 )
 from shinglefold.model.recipe import Recipe
-from shinglefold.model.scheme import Scheme
+from shinglefold.model.scheme import Scheme, thresholds
 from shinglefold.model.seal import Seal
 from shinglefold.model.values import Fingerprint
 from shinglefold.registry import check_versions

@@ -5,16 +5,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
-from shinglefold.api.index_recipe import MOST_NAMES, codes_with_any
+from shinglefold.api.index_recipe import MOST_NAMES
 from shinglefold.contracts.engine import HasConnection
 from shinglefold.errors import RecipeMismatch
 from shinglefold.grouping import Policy
 from shinglefold.ingest.never_differ import NeverDiffer
 from shinglefold.model.profiles import profile_of
 from shinglefold.model.recipe import Recipe
-from shinglefold.model.scheme import Scheme
+from shinglefold.model.scheme import Scheme, thresholds
 from shinglefold.model.seal import Seal, check_sealed
 from shinglefold.options.validation import check_choice, check_fraction, check_str, check_strings, expected
+from shinglefold.registry import codes_with_any
 from shinglefold.rerank import FoldOptions, Scope
 from shinglefold.rerank.matching import MatchOptions
 from shinglefold.rerank.request.fold_options import OnTrouble
@@ -174,21 +175,6 @@ class IndexOptions:
         secret = settings.cursor_key or self.seal_key or settings.seal_key or credentials
         made = hashlib.blake2b(f"{index} {scheme.id}".encode(), key=hashlib.sha256(secret.encode()).digest())
         return made.digest()[:32]
-
-
-def thresholds(similarity: float) -> dict[str, Any]:
-    """Return the thresholds of a decision for one similarity, 0 to 1.
-
-    Texts decide by their edit similarity s. Texts of
-    similarity s have a resemblance of at most s/(2 - s), and a length ratio of at least s. The signature
-    alone decides pairs with more resemblance, and pairs whose texts can't be read.
-    """
-    return {
-        "verify": "text",
-        "min_similarity": similarity,
-        "min_resemblance": round(similarity / (2 - similarity), 4),
-        "min_length_ratio": min(0.8, similarity),
-    }
 
 
 def similar_options(

@@ -13,19 +13,11 @@ from shinglefold.errors import ConfigError, IndexMissing, SchemeMismatch
 from shinglefold.model.recipe import Recipe, has_recipe
 from shinglefold.model.scheme import PRESETS, CanonOptions, LanguageRef, Scheme
 from shinglefold.model.values import Token
-from shinglefold.options.validation import check_choice, check_strings
+from shinglefold.options.validation import check_choice
 from shinglefold.registry import references
 
-#: The most fields or languages that a list may name.
+#: The most fields that a list may name.
 MOST_NAMES = 100
-
-
-def codes_with_any(languages: Sequence[str] | None) -> tuple[str, ...] | None:
-    """Add ``any``, which takes the words of all other scripts, to language codes; return None for None."""
-    if languages is None:
-        return None
-    codes = check_strings("languages", languages, MOST_NAMES)
-    return codes if "any" in codes else (*codes, "any")
 
 
 def mappings_or_none(engine: Engine, index: str) -> dict[str, JSON]:

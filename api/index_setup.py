@@ -7,7 +7,6 @@ from typing import Any, get_args
 
 from shinglefold.api.index_recipe import (
     MOST_NAMES,
-    codes_with_any,
     mappings_or_none,
     open_to_write,
     with_languages,
@@ -43,7 +42,7 @@ from shinglefold.model.recipe import (
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.options.validation import check_bool, check_choice, check_strings
-from shinglefold.registry import make_scheme
+from shinglefold.registry import codes_with_any, make_scheme
 from shinglefold.rerank.index_fields import check_fields
 from shinglefold.rerank.index_recipes import recipes_changed
 from shinglefold.settings import Settings, load_settings

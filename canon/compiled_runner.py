@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shinglefold.canon.chunking import HashedBlock, merge_blocks
-from shinglefold.canon.compiled_kernel import hash_block
 from shinglefold.canon.language_detection import LanguageRouter
 from shinglefold.canon.lexicon import InternedStrings, Lexicon, LexiconEntries, LexiconSlots, join_words
 from shinglefold.canon.normalization import encode_texts
@@ -82,6 +81,9 @@ class Kernel:
         Raises:
             ImportError: numba is not installed.
         """
+        # It builds tables when it is loaded.
+        from shinglefold.canon.compiled_kernel import hash_block
+
         most = max(map(len, router.groups))
         members = np.array([[*group, *[-1] * (most - len(group))] for group in router.groups], np.int64)
         tables = router.tables

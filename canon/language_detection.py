@@ -23,12 +23,15 @@ from shinglefold.canon.unicode_tables import (
     CODE_POINTS,
     COMMON,
     OTHER,
+    SCRIPTED,
+    SELF_FOLDED,
     SIGNS,
     UNIT,
     WORD,
     Characters,
     accented_twins,
     characters,
+    has_script,
     homoglyph_map,
     merged_letters,
     repair,
@@ -155,30 +158,32 @@ def language_of_tokens(router: LanguageRouter, segments: Segments, declared: Int
     Args:
         declared: int64 (P,), the index of each text's declared language, or -1.
     """
-    count = len(segments.bounds) - 1
-    text_of = segments.text_of
+    text_of, width = segments.text_of, len(router.groups) + 1
     group = router.group_of[segments.traits & np.uint32(_SCRIPT_MASK)]
     mixed_words = np.flatnonzero(router.mixed(segments.traits))
     if len(mixed_words):
         group[mixed_words] = _script_of_mixed(segments, group, text_of, mixed_words)
-    winners = np.full((count, len(router.groups) + 1), router.rest, np.uint8)
+    places = text_of * width + group
+    totals = np.bincount(places, minlength=len(declared) * width).reshape(-1, width)
+    winners = np.full(totals.shape, router.rest, np.uint8)
     mixtures: list[tuple[int, int]] = []
     for number, members in enumerate(router.groups):
         winners[:, number] = members[0]
-        if len(members) == 1:
+        if len(members) == 1 or not totals[:, number].any():
             continue
-        inside = group == number
-        winners[:, number], shown = _by_letters(segments, inside, members)
+        inside = np.flatnonzero(group == number)
+        owners, total = text_of[inside], totals[:, number]
+        winners[:, number], shown = _by_letters(segments.traits[inside], owners, total, members)
         mixtures += [(text, number) for text in np.flatnonzero(shown > 1).tolist()]
         for member in members:
             winners[(shown == 0) & (declared == member), number] = member
         if router.lexical[number]:
             undecided = (shown == 0) & ~(declared[:, None] == members).any(axis=1)
-            tokens = np.flatnonzero(inside & undecided[text_of])
+            tokens = inside[undecided[owners]] if undecided.any() else inside[:0]
             if len(tokens):
-                likeliest = _by_dictionaries(router, segments, tokens, members)
+                likeliest = _by_dictionaries(router, segments, tokens, text_of[tokens], members)
                 winners[undecided, number] = likeliest[undecided]
-    chosen: NDArray[np.uint8] = winners[text_of, group]
+    chosen: NDArray[np.uint8] = winners.ravel()[places]
     for text, number in mixtures:
         own = np.flatnonzero((text_of == text) & (group == number))
         first = int(winners[text, number])
@@ -198,11 +203,12 @@ def _script_of_mixed(
     """
     present, own = (_confusable_bits(segments.traits[mixed], lowest) for lowest in (0, OWN))
     clear = own.sum(axis=0) == 1
-    known, counted = group.copy(), np.ones(len(group), np.bool_)
-    known[mixed[clear]] = own.argmax(axis=0)[clear]
-    counted[mixed[~clear]] = False
-    common = np.stack([_per_text(segments, counted & (known == number)) for number in range(len(CONFUSABLE))])
-    best = np.where(np.where(clear, own, present), common[:, text_of[mixed]] + 1, 0)
+    known = group.copy()
+    known[mixed] = np.where(clear, own.argmax(axis=0), SCRIPT_BITS)
+    width = SCRIPT_BITS + 1
+    counts = np.bincount(text_of * width + known, minlength=len(segments.bounds) * width)
+    common = counts.reshape(-1, width)[text_of[mixed], : len(CONFUSABLE)].T
+    best = np.where(np.where(clear, own, present), common + 1, 0)
     return np.where(best.any(axis=0), best.argmax(axis=0), group[mixed]).astype(np.uint8)
 
 
@@ -213,19 +219,30 @@ def _confusable_bits(traits: NDArray[np.uint32], lowest: int) -> NDArray[np.bool
 
 
 def _by_letters(
-    segments: Segments, inside: NDArray[np.bool_], members: tuple[int, ...]
+    traits: NDArray[np.uint32], owners: Int64s, total: Int64s, members: tuple[int, ...]
 ) -> tuple[NDArray[np.uint8], Int64s]:
-    """Return for each text the language its letters indicate, and how many they indicate."""
-    shown = np.stack([_per_text(segments, inside & _has(segments, member)) for member in members])
-    enough = (shown > 0) & (shown * RARITY >= _per_text(segments, inside))
+    """Return for each text the language its letters indicate, and how many they indicate.
+
+    Args:
+        traits: uint32 (N,), of the words of one script.
+        owners: int64 (N,), the text of each.
+        total: int64 (P,), how many of them each text has.
+    """
+    shown = np.stack([np.bincount(owners[_has(traits, one)], minlength=len(total)) for one in members])
+    enough = (shown > 0) & (shown * RARITY >= total)
     best = np.where(enough, shown, 0).argmax(axis=0)
     return np.array(members, np.uint8)[best], enough.sum(axis=0)
 
 
 def _by_dictionaries(
-    router: LanguageRouter, segments: Segments, tokens: Int64s, members: tuple[int, ...]
+    router: LanguageRouter, segments: Segments, tokens: Int64s, owners: Int64s, members: tuple[int, ...]
 ) -> NDArray[np.uint8]:
-    """Return for each text the language whose dictionary has most of the given words; at a tie the first."""
+    """Return for each text the language whose dictionary has most of the given words; at a tie the first.
+
+    Args:
+        tokens: int64 (N,), the words.
+        owners: int64 (N,), the text of each.
+    """
     keys = np.maximum(segments.keys[tokens], np.uint64(1))
     found = router.known.find(keys)
     missing = np.flatnonzero(~found.known)
@@ -236,9 +253,8 @@ def _by_dictionaries(
         )
         router.known.learn(new, values, np.zeros(len(new), np.uint8))
         found.values[missing] = values[inverse]
-    flags = np.zeros((len(members), len(segments.starts)), np.bool_)
-    flags[:, tokens] = (found.values >> np.array(members, np.uint64)[:, None]) & np.uint64(1) > 0
-    counts = np.stack([_per_text(segments, own) for own in flags])
+    flags = (found.values >> np.array(members, np.uint64)[:, None]) & np.uint64(1) > 0
+    counts = np.stack([np.bincount(owners[own], minlength=len(segments.bounds) - 1) for own in flags])
     likeliest: NDArray[np.uint8] = np.array(members, np.uint8)[counts.argmax(axis=0)]
     return likeliest
 
@@ -254,17 +270,13 @@ def _by_paragraph(segments: Segments, text: int, own: Int64s, members: Sequence[
     region = clean.codes[clean.origins[text] : segments.ends[own[-1]]]
     line_ends = np.flatnonzero(region == ord("\n")) + clean.origins[text]
     paragraph = np.searchsorted(line_ends, segments.starts[own])
-    shown = np.stack([np.bincount(paragraph, _has(segments, member)[own]) for member in members])
+    shown = np.stack([np.bincount(paragraph, _has(segments.traits[own], member)) for member in members])
     best: NDArray[np.uint8] = np.array(members, np.uint8)[shown.argmax(axis=0)][paragraph]
     return best
 
 
-def _has(segments: Segments, member: int) -> NDArray[np.bool_]:
-    return (segments.traits >> np.uint32(MARKS + member)) & np.uint32(1) > 0
-
-
-def _per_text(segments: Segments, flags: NDArray[np.bool_]) -> Int64s:
-    return np.diff(np.concatenate([[0], np.cumsum(flags)])[segments.bounds])
+def _has(traits: NDArray[np.uint32], member: int) -> NDArray[np.bool_]:
+    return traits & np.uint32(1 << (MARKS + member)) > 0
 
 
 def _group(languages: Sequence[Language], script: str) -> tuple[int, ...]:
@@ -288,7 +300,7 @@ def _group_table(count: int) -> NDArray[np.uint8]:
 # Canonicalizers for fingerprints and for searches share their tables, of 6 MB each.
 @lru_cache(maxsize=2)
 def _tables(scripts: tuple[str, ...], languages: tuple[_LanguageFacts, ...]) -> Tables:
-    """Return the kinds and traits of code points for these languages, read-only. Cost: 15 ms."""
+    """Return the kinds and traits of code points for these languages, read-only. Cost: 10 ms."""
     facts = characters()
     traits = _script_traits(facts, scripts) | _own_traits(facts)
     traits |= _mark_traits(facts, [marks for marks, _, _ in languages])
@@ -304,7 +316,14 @@ def _script_traits(facts: Characters, scripts: Sequence[str]) -> NDArray[np.uint
             bits[index] = 1 << scripts.index(script)
         elif script != COMMON:
             bits[index] = 1 << len(scripts)
-    return bits[facts.script]
+    return _by_script(facts, bits)
+
+
+def _by_script(facts: Characters, bits: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Return the bits of each code point, by the number of its script."""
+    traits = np.full(CODE_POINTS, bits[0])
+    traits[:SCRIPTED] = bits[facts.script[:SCRIPTED]]
+    return traits
 
 
 def _own_traits(facts: Characters) -> NDArray[np.uint32]:
@@ -319,15 +338,22 @@ def _own_traits(facts: Characters) -> NDArray[np.uint32]:
     bits = np.zeros(256, np.uint32)
     for number, script in enumerate(CONFUSABLE):
         bits[facts.scripts.index(script)] = 1 << (OWN + number)
-    return np.where(np.isin(facts.fold, alike), np.uint32(0), bits[facts.script])
+    others = np.full(CODE_POINTS, ~np.uint32(0))
+    others[alike] = 0
+    return _by_script(facts, bits) & _by_fold(facts, others)
+
+
+def _by_fold(facts: Characters, table: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Return the bits of each code point, by its fold, in place."""
+    table[:SELF_FOLDED] = table[facts.fold[:SELF_FOLDED]]
+    return table
 
 
 def _mark_traits(facts: Characters, marks: Sequence[str]) -> NDArray[np.uint32]:
-    traits = np.zeros(CODE_POINTS, np.uint32)
+    folds = np.zeros(CODE_POINTS, np.uint32)
     for number, letters in enumerate(marks):
-        for mark in letters:
-            traits[facts.fold == facts.fold[ord(mark)]] |= np.uint32(1 << (MARKS + number))
-    return traits
+        folds[facts.fold[list(map(ord, letters))]] |= np.uint32(1 << (MARKS + number))
+    return _by_fold(facts, folds)
 
 
 def _kinds(facts: Characters, units: Sequence[tuple[frozenset[str], str]]) -> NDArray[np.uint8]:
@@ -335,7 +361,7 @@ def _kinds(facts: Characters, units: Sequence[tuple[frozenset[str], str]]) -> ND
     kind = facts.kind.copy()
     for claimed, unit in units:
         scripts = [i for i, script in enumerate(facts.scripts) if script in claimed - {COMMON, OTHER}]
-        inside = np.isin(facts.script, scripts) & (kind & (WORD | UNIT) > 0)
+        inside = has_script(facts.script, scripts) & (kind & (WORD | UNIT) > 0)
         kind[inside] = (kind[inside] & ~np.uint8(WORD | UNIT)) | (WORD if unit == "word" else UNIT)
     return kind
 

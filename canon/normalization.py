@@ -104,7 +104,7 @@ def _line_breaks(block: CleanBlock, joins: Joins) -> Int64s:
     codes, kind = block.codes, block.kind
     hyphens = np.flatnonzero(kind == HYPHEN)
     if kind.max() >= INVISIBLE:
-        hyphens = np.union1d(hyphens, np.flatnonzero(codes == _SOFT_HYPHEN))
+        hyphens = np.sort(np.append(hyphens, np.flatnonzero(codes == _SOFT_HYPHEN)))
     ends = hyphens + 1
     ends += codes[ends] == _RETURN
     at_end = codes[ends] == _LINE_END
@@ -112,7 +112,7 @@ def _line_breaks(block: CleanBlock, joins: Joins) -> Int64s:
         return codes[:0]
     hyphens, ends = hyphens[at_end], ends[at_end]
     # The last line of a text ends before the next text, or at the end of the block.
-    broken = ~np.isin(ends + 1, [*block.origins, len(codes)])
+    broken = ~_among(ends + 1, np.append(block.origins, len(codes)))
     ends[~broken] = 0
     before, after = ((kind[at] & WORD > 0) & _lettered(codes[at], kind[at]) for at in (hyphens - 1, ends + 1))
     broken &= before & after
@@ -123,6 +123,13 @@ def _line_breaks(block: CleanBlock, joins: Joins) -> Int64s:
         if joins(_run(block, hyphen - 1, -1), _run(block, end + 1, 1)):
             found.append(np.arange(hyphen, end + 1))
     return np.concatenate(found)
+
+
+def _among(places: Int64s, wanted: Int64s) -> NDArray[np.bool_]:
+    """Return which positions are among the wanted ones, which ascend."""
+    # Not by ``np.isin``, which sorts, and loads numpy.ma.
+    found: NDArray[np.bool_] = np.append(wanted, -1)[np.searchsorted(wanted, places)] == places
+    return found
 
 
 def _lettered(codes: Int64s, kind: NDArray[np.uint8]) -> NDArray[np.bool_]:
@@ -146,7 +153,7 @@ def _without_invisible(block: CleanBlock, breaks: Int64s) -> CleanBlock:
     after = gone - np.arange(len(gone))
     inside = _readable(kind[after - 1]) & _readable(kind[after])
     if len(breaks):
-        inside &= ~np.isin(gone, breaks)
+        inside &= ~_among(gone, breaks)
     text_of = np.searchsorted(block.origins, gone[inside], "right") - 1
     removed = np.bincount(text_of, minlength=len(block.origins)).astype(np.int32)
     origins = block.origins - np.searchsorted(gone, block.origins)
@@ -195,7 +202,7 @@ def _runs(composing: Int64s, origins: Int64s) -> list[tuple[int, int]]:
     breaks = np.flatnonzero(np.diff(composing) > 1)
     starts = composing[np.concatenate([[0], breaks + 1])]
     ends = (composing[np.concatenate([breaks, [-1]])] + 1).tolist()
-    starts -= ~np.isin(starts, origins)
+    starts -= ~_among(starts, origins)
     return [
         (first, min(first + _LONGEST_RUN, end))
         for start, end in zip(starts.tolist(), ends, strict=True)

@@ -1,7 +1,7 @@
 """Tables by code point: kind, fold and script; and homoglyphs, letters of several scripts that look alike.
 
-The tables are built once a process from Python's Unicode data. Unified Han characters are handled by range,
-and so are the planes above 1, which contain no other text today.
+The tables are built once a process from Python's Unicode data. Unified Han characters and Korean syllables
+are handled by range, and so are the planes above 1, which contain no other text today.
 """
 
 import unicodedata
@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from itertools import chain
+from itertools import chain, pairwise, repeat
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -34,8 +34,10 @@ _NUMERO = "№"
 _GRAVE, _STRESS = "0300", frozenset("\u0300\u0301")
 _LAST_READ = 0x20000
 _HAN = (range(0x3400, 0x4DC0), range(0x4E00, 0xA000), range(0x20000, 0x323B0))
-_UNASSIGNED = ("Cn", "Co", "Cs")
+_SYLLABLES, _PRIVATE = range(0xAC00, 0xD7A4), range(0xD800, 0xF900)
 _COMPATIBILITY_HAN = range(0x2F800, 0x2FA20)
+#: The characters above fold to themselves; those with a script are below.
+SELF_FOLDED, SCRIPTED = _COMPATIBILITY_HAN.stop, _HAN[-1].stop
 _INVISIBLE_RANGES = (range(0xFE00, 0xFE10), range(0xE0000, 0xE0200))
 _INVISIBLE = frozenset({0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0})
 
@@ -72,23 +74,27 @@ def characters() -> Characters:
     fold = np.arange(CODE_POINTS, dtype=np.uint32)
     script = np.zeros(CODE_POINTS, np.uint8)
     categories = _categories()
+    parts = dict(zip(categories, map(unicodedata.decomposition, map(chr, categories)), strict=True))
     apostrophes = list(map(ord, _APOSTROPHES))
     invisible = [*_INVISIBLE, *(code for code, category in categories.items() if category == "Cf")]
     excluded = {*apostrophes, *invisible}
     words = [code for code, category in categories.items() if category[0] in "LMN" and code not in excluded]
-    words += _lettered_symbols(categories)
-    folds = fold_characters(map(chr, words))
-    joining = _joining(categories)
-    for code, folded in zip(words, folds, strict=True):
-        if len(folded) != 1 or code in joining or ord(folded) in joining:
+    words += _lettered_symbols(categories, parts)
+    joining = _joining(categories, parts)
+    kind[[code for code in words if code in joining]] = COMPOSING
+    # All others fold to themselves.
+    changing = [code for code in words if parts[code] or code in _shapes() or _has_cases(chr(code))]
+    for code, folded in zip(changing, fold_characters(map(chr, changing)), strict=True):
+        if len(folded) != 1 or ord(folded) in joining:
             kind[code] = COMPOSING
         if len(folded) == 1:
             fold[code] = ord(folded)
     places = np.array(words)
     kind[places] |= WORD
     # By the fold: a Roman numeral that folds to a letter is a letter, else one key would have two forms.
-    for code in set(fold[places].tolist()):
-        script[code] = number[_script(chr(code), names)]
+    letters = [code for code in set(fold[places].tolist()) if categories.get(code, "L")[0] == "L"]
+    first_words = (name.partition(" ")[0] for name in map(unicodedata.name, map(chr, letters), repeat("")))
+    script[letters] = [number[names.get(word, OTHER)] for word in first_words]
     script[places] = script[fold[places]]
     kind[invisible], script[invisible] = INVISIBLE, number[COMMON]
     kind[apostrophes], fold[apostrophes], script[apostrophes] = APOSTROPHE, ord("'"), number[COMMON]
@@ -96,14 +102,30 @@ def characters() -> Characters:
     kind[stand_ins], fold[stand_ins], kind[list(map(ord, _HYPHENS))] = STAND_IN, ord("'"), HYPHEN
     for sign, forms in SIGNS.items():
         kind[list(map(ord, forms))], fold[list(map(ord, forms))] = SIGN, ord(sign)
-    for han in _HAN:
-        kind[han.start : han.stop] |= WORD
-        script[han.start : han.stop] = number["Hani"]
+    for own, span in (*(("Hani", han) for han in _HAN), ("Hang", _SYLLABLES)):
+        kind[span.start : span.stop] |= WORD
+        script[span.start : span.stop] = number[own]
     for unseen in _INVISIBLE_RANGES:
         kind[unseen.start : unseen.stop] = INVISIBLE
-    as_unit = np.isin(script, [number[name] for name in unit_scripts]) & (kind & WORD > 0)
+    as_unit = has_script(script, [number[name] for name in unit_scripts]) & (kind & WORD > 0)
     kind[as_unit] ^= WORD | UNIT
-    return Characters(kind, fold, mix(fold.astype(np.uint64) + np.uint64(1)), script, scripts)
+    value = fold.astype(np.uint64) + np.uint64(1)
+    # By planes, as memory that is not in the cache costs more than the work.
+    for plane in np.split(value, 17):
+        plane[:] = mix(plane)
+    return Characters(kind, fold, value, script, scripts)
+
+
+def has_script(script: NDArray[np.uint8], wanted: Sequence[int]) -> NDArray[np.bool_]:
+    """Return which characters have one of the scripts, by their numbers."""
+    found = np.zeros(len(script), np.bool_)
+    for number in wanted:
+        found[:SCRIPTED] |= script[:SCRIPTED] == number
+    return found
+
+
+def _has_cases(character: str) -> bool:
+    return character.casefold() != character
 
 
 def fold_character(character: str) -> str:
@@ -152,47 +174,55 @@ def mix(numbers: Uint64s) -> Uint64s:
 
     Source: the finalizer of SplitMix64 (Steele, Lea and Flood 2014).
     """
-    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return numbers ^ (numbers >> np.uint64(31))
+    numbers = numbers ^ (numbers >> np.uint64(30))
+    numbers *= np.uint64(0xBF58476D1CE4E5B9)
+    numbers ^= numbers >> np.uint64(27)
+    numbers *= np.uint64(0x94D049BB133111EB)
+    numbers ^= numbers >> np.uint64(31)
+    return numbers
 
 
 def _categories() -> dict[int, str]:
     """Return the category of each assigned code point that is not handled by range."""
     first, second, _ = _HAN
-    between = (range(first.start), range(first.stop, second.start), range(second.stop, _LAST_READ))
+    spans = (range(0), first, second, _SYLLABLES, _PRIVATE, range(_LAST_READ, _LAST_READ))
+    between = (range(one.stop, following.start) for one, following in pairwise(spans))
     codes = list(chain(*between, _COMPATIBILITY_HAN))
     categories = zip(codes, map(unicodedata.category, map(chr, codes)), strict=True)
-    return {code: category for code, category in categories if category not in _UNASSIGNED}
+    return {code: category for code, category in categories if category != "Cn"}
 
 
-def _lettered_symbols(categories: Mapping[int, str]) -> list[int]:
-    """Return the symbols that stand for letters or numbers (℃, ㎡, ⓐ), but not those set above a word (™)."""
-    symbols = [code for code, category in categories.items() if category[0] == "S" and chr(code) != _NUMERO]
+def _lettered_symbols(categories: Mapping[int, str], parts: Mapping[int, str]) -> list[int]:
+    """Return the symbols that stand for letters or numbers (℃, ㎡, ⓐ), but not those set above a word (™).
+
+    Args:
+        parts: the decomposition of each code point.
+    """
+    symbols = [
+        code
+        for code, category in categories.items()
+        if category[0] == "S" and (parts[code] or code in _shapes()) and chr(code) != _NUMERO
+    ]
     rows = zip(symbols, fold_characters(map(chr, symbols)), strict=True)
     return [
         code
         for code, folded in rows
         if folded != chr(code)
         and any(unicodedata.category(character)[0] in "LN" for character in folded)
-        and not unicodedata.decomposition(chr(code)).startswith("<super>")
+        and not parts[code].startswith("<super>")
     ]
 
 
-def _script(character: str, names: Mapping[str, str]) -> str:
-    if unicodedata.category(character)[0] != "L":
-        return COMMON
-    return names.get(unicodedata.name(character, "").partition(" ")[0], OTHER)
+def _joining(categories: Mapping[int, str], parts: Mapping[int, str]) -> set[int]:
+    """Return the code points that normalization may compose with, or reorder against, the one before.
 
-
-def _joining(categories: Mapping[int, str]) -> set[int]:
-    """Return the code points that normalization may compose with, or reorder against, the one before."""
+    Args:
+        parts: the decomposition of each code point.
+    """
     second = {0x1161 + jamo for jamo in range(21)} | {0x11A8 + jamo for jamo in range(27)}
     marks = {code for code, category in categories.items() if category[0] == "M"}
-    for code in categories:
-        parts = unicodedata.decomposition(chr(code)).split()
-        if len(parts) == 2 and not parts[0].startswith("<"):
-            second.add(int(parts[1], 16))
+    pairs = (own.split() for own in parts.values() if own and own[0] != "<")
+    second |= {int(pair[1], 16) for pair in pairs if len(pair) == 2}
     enclosing = {code for code in marks if categories[code] == "Me"}
     return second | enclosing | {code for code in marks if unicodedata.combining(chr(code))}
 

@@ -73,10 +73,8 @@ def plain_text(text: str) -> str:
     # NFKC would turn № into letters before the number, and exponents into digits.
     special = _SPECIAL.search(text)
     seen = text.translate(_SIGNS) if special else text
-    # Most texts have none of them.
-    if not seen.isascii() and not _invisible().isdisjoint(seen):
-        for one in _invisible().intersection(seen):
-            seen = seen.replace(one, "")
+    if not seen.isascii():
+        seen = _invisible().sub("", seen)
     if special:
         seen = _FRACTION.sub(_decimal, seen)
     return unicodedata.normalize("NFKC", seen).replace("\u0300", "").replace("\u0301", "")
@@ -127,5 +125,8 @@ def _han_value(match: re.Match[str]) -> str:
 
 
 @cache
-def _invisible() -> frozenset[str]:
-    return frozenset(map(chr, np.flatnonzero(characters().kind == INVISIBLE).tolist()))
+def _invisible() -> re.Pattern[str]:
+    codes = np.flatnonzero(characters().kind == INVISIBLE)
+    first, last = (codes[np.diff(codes, **end) > 1] for end in ({"prepend": -2}, {"append": 1 << 21}))
+    ranges = zip(first.tolist(), last.tolist(), strict=True)
+    return re.compile("[" + "".join(f"{chr(start)}-{chr(end)}" for start, end in ranges) + "]")

@@ -17,11 +17,12 @@ from shinglefold.errors import (
     suggest,
 )
 from shinglefold.model.scheme import PRESETS, CanonOptions, LanguageRef, Scheme
-from shinglefold.options.validation import check_choice, check_type, expected
+from shinglefold.options.validation import check_choice, check_strings, check_type, expected
 
 LANGUAGES = "shinglefold.languages"
 PROCESSORS = "shinglefold.processors"
 REPRESENTATIVES = "shinglefold.representatives"
+_MOST_LANGUAGES = 100
 
 
 def entry_points_of(group: str) -> Sequence[EntryPoint]:
@@ -160,6 +161,14 @@ def references(
     return tuple(
         LanguageRef(code, language_class(code, points).version(), own.get(code, options)) for code in chosen
     )
+
+
+def codes_with_any(languages: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Add ``any``, which takes the words of all other scripts, to language codes; return None for None."""
+    if languages is None:
+        return None
+    codes = check_strings("languages", languages, _MOST_LANGUAGES)
+    return codes if "any" in codes else (*codes, "any")
 
 
 def make_scheme(

@@ -54,9 +54,13 @@ def ragged(counts: Int64s, limit: int = CHUNK) -> Iterator[tuple[Int64s, Int64s]
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
     for begin in range(0, total, limit):
-        flat = np.arange(begin, min(begin + limit, total), dtype=np.int64)
-        owner = np.searchsorted(ends, flat, "right").astype(np.int64)
-        yield owner, flat - (ends[owner] - counts[owner])
+        end = min(begin + limit, total)
+        first, last = np.searchsorted(ends, (begin, end - 1), "right").tolist()
+        inside = counts[first : last + 1].copy()
+        inside[0] = ends[first] - begin
+        inside[-1] -= ends[last] - end
+        owner = np.repeat(np.arange(first, last + 1), inside)
+        yield owner, np.arange(begin, end) - (ends[owner] - counts[owner])
 
 
 def _compared(columns: Uint64s, row: int, min_shared: int) -> tuple[Int64s, Int64s]:
@@ -132,6 +136,11 @@ class Buckets:
         and 32 more in a bucket.
         """
         keys.sort()
+        return cls.of_sorted(keys, bits)
+
+    @classmethod
+    def of_sorted(cls, keys: Uint64s, bits: int = 32) -> "Buckets":
+        """Return the buckets of sorted keys; see ``of``."""
         low = np.uint64(bits)
         high = keys >> low
         equal = high[1:] == high[:-1]

@@ -280,3 +280,18 @@ PRESETS: Mapping[str, Scheme] = {
         decision=Decision(min_shared=2, min_resemblance=0.0, min_length_ratio=0.0, verify="keywords"),
     ),
 }
+
+
+def thresholds(similarity: float) -> dict[str, Any]:
+    """Return the thresholds of a decision for one similarity, 0 to 1.
+
+    Texts decide by their edit similarity s. Texts of
+    similarity s have a resemblance of at most s/(2 - s), and a length ratio of at least s. The signature
+    alone decides pairs with more resemblance, and pairs whose texts can't be read.
+    """
+    return {
+        "verify": "text",
+        "min_similarity": similarity,
+        "min_resemblance": round(similarity / (2 - similarity), 4),
+        "min_length_ratio": min(0.8, similarity),
+    }

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from shinglefold.api.index_recipe import codes_with_any
 from shinglefold.errors import ShinglefoldError
 from shinglefold.gateway.access import AccessToken, host_name, is_loopback
 from shinglefold.gateway.http.interception import GatewayParts, Interception
@@ -31,7 +30,7 @@ from shinglefold.maintenance.reconcile import new_fingerprint
 from shinglefold.model.recipe import FIELD
 from shinglefold.model.seal import Seal
 from shinglefold.options.validation import check_known, expected
-from shinglefold.registry import make_scheme
+from shinglefold.registry import codes_with_any, make_scheme
 
 PREFIX = "/_shinglefold"
 _METHODS = {"/health": ("GET", "HEAD"), "/metrics": ("GET", "HEAD"), "/sign": ("POST",)}

@@ -16,7 +16,6 @@ from functools import lru_cache, partial
 from multiprocessing.connection import wait
 from typing import Any
 
-from shinglefold.api.index_recipe import codes_with_any
 from shinglefold.errors import EngineUnavailable
 from shinglefold.examples import articles
 from shinglefold.gateway.indices import SignedIndex
@@ -24,7 +23,7 @@ from shinglefold.ingest import Pipeline, default_definition
 from shinglefold.ingest.pipeline.pipeline import Outcome
 from shinglefold.ingest.writing.worker_pool import cores, elide_texts, keep_loaded, restore_texts
 from shinglefold.model.recipe import FIELD
-from shinglefold.registry import make_scheme
+from shinglefold.registry import codes_with_any, make_scheme
 
 _log = logging.getLogger("shinglefold.gateway")
 #: How long the thread of a pool may take to end after its processes.

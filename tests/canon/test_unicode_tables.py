@@ -63,6 +63,7 @@ def test_whatever_normalization_changes_beside_a_letter_is_composed_first(plain)
 def test_the_script_is_that_of_the_letter_it_is_compared_by(plain):
     facts = characters()
     told = {"CYRILLIC": "Cyrl", "LATIN": "Latn", "GREEK": "Grek", "CJK": "Hani", "HEBREW": "Hebr"}
+    told["HANGUL"] = "Hang"
     for code in plain:
         folded = chr(facts.fold[code])
         name = unicodedata.name(folded, "").partition(" ")[0]
