@@ -1,9 +1,7 @@
 package org.shinglefold.fold;
 
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 
 /**
  * Leader clustering, block by block; later blocks do not change the groups of earlier ones.
@@ -21,7 +19,6 @@ public final class LeaderFolding {
     private final Matcher matcher;
     private final Values values = new Values();
     private final Counts counts = new Counts();
-    private final Map<String, Integer> digests = new HashMap<>();
     private final List<Candidate> shown = new ArrayList<>();
     private final List<List<Integer>> members = new ArrayList<>();
 
@@ -73,9 +70,7 @@ public final class LeaderFolding {
             FoldOptions.Scope scope = options.scopes().get(at);
             scopes[at] = values.ofScope(scope, row.values(scope.field()));
         }
-        String text = fingerprint.digest();
-        int digest = text.isEmpty() ? -1 : digests.computeIfAbsent(text, unused -> digests.size());
-        return new Candidate(place, row, fingerprint, digest, scopes);
+        return new Candidate(place, row, fingerprint, scopes);
     }
 
     private boolean join(Candidate hit, int earlier) {

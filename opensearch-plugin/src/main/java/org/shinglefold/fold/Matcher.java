@@ -41,7 +41,7 @@ public final class Matcher {
     /** Returns whether two hits match. */
     public boolean match(Candidate one, Candidate other) {
         Fingerprint a = one.fingerprint(), b = other.fingerprint();
-        boolean equal = one.digest() >= 0 && one.digest() == other.digest();
+        boolean equal = !a.digest().isEmpty() && a.digest().equals(b.digest());
         if (!equal && !near(a, b)) {
             return false;
         }
@@ -68,11 +68,10 @@ public final class Matcher {
         if (a.signature() == null || b.signature() == null) {
             return false;
         }
-        // Most pairs differ in the first words of their signatures.
-        if (need > 0 && agreeing(a.signature(), b.signature(), values - need) < need) {
+        if (minLengthRatio > 0 && lengthRatio(a.shingles(), b.shingles()) < minLengthRatio) {
             return false;
         }
-        if (minLengthRatio > 0 && lengthRatio(a.shingles(), b.shingles()) < minLengthRatio) {
+        if (need > 0 && agreeing(a.signature(), b.signature(), values - need) < need) {
             return false;
         }
         return minShared == 0 || shared(a.supershingles(), b.supershingles()) >= minShared;
