@@ -133,5 +133,11 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def host_name(header: str) -> str:
+    """Return the name in a ``Host`` header without its port."""
+    name = header[1:].partition("]")[0] if header.startswith("[") else header.partition(":")[0]
+    return name.lower().rstrip(".")
+
+
 def _bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host

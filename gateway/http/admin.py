@@ -6,7 +6,7 @@ from typing import Any
 
 from shinglefold.api.index_recipe import codes_with_any
 from shinglefold.errors import ShinglefoldError
-from shinglefold.gateway.access import AccessToken
+from shinglefold.gateway.access import AccessToken, host_name, is_loopback
 from shinglefold.gateway.http.interception import GatewayParts, Interception
 from shinglefold.gateway.http.messages import (
     Answer,
@@ -16,6 +16,7 @@ from shinglefold.gateway.http.messages import (
     HttpCaller,
     Receive,
     caller_headers,
+    header,
     read_body,
     refusal,
     refusal_of,
@@ -43,7 +44,8 @@ class Admin:
     Args:
         most_bytes: of a body.
         token: lets those who send it read metrics and sign texts.
-        is_open: everyone may.
+        is_open: everyone may who asks for a name of this machine. A page elsewhere can let a name of its own
+            mean this machine, and would then read the answers.
     """
 
     def __init__(
@@ -64,8 +66,8 @@ class Admin:
         wanted = _METHODS.get(path)
         if wanted is None:
             return refusal(404, "the gateway has /_shinglefold/health, /metrics and /sign")
-        if path != "/health" and not self._may(request.headers):
-            return refusal(403, f"{PREFIX}{path} needs the token of --admin-token as Authorization: Bearer")
+        if path != "/health" and (reason := self._refused(request.headers)):
+            return refusal(403, f"{PREFIX}{path} {reason}")
         if method not in wanted:
             answer = refusal(405, f"use {wanted[0]}")
             return Answer(answer.status, answer.body, [(b"allow", ", ".join(wanted).encode())])
@@ -75,8 +77,13 @@ class Admin:
             return Answer(200, self._parts.metrics.text(), [(b"content-type", CONTENT_TYPE)])
         return await self._sign(request, receive)
 
-    def _may(self, headers: Headers) -> bool:
-        return self._token.is_given(caller_headers(headers)) if self._token.is_needed else self._open
+    def _refused(self, headers: Headers) -> str:
+        """Return what a request lacks; "" if it may have its answer."""
+        asked = header(headers, b"host")
+        if self._open and not self._token.is_needed and not is_loopback(host_name(asked)):
+            return f"is not at {asked!r}: ask 127.0.0.1 or localhost, or start the gateway with --admin-token"
+        may = self._token.is_given(caller_headers(headers)) if self._token.is_needed else self._open
+        return "" if may else "needs the token of --admin-token as Authorization: Bearer"
 
     async def _health(self, headers: Headers) -> Answer:
         caller = self._caller(headers)

@@ -19,7 +19,15 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from shinglefold.api import FoldedIndex
-from shinglefold.errors import ConfigError, EngineError, IndexMissing, InputError, ShinglefoldError, suggest
+from shinglefold.errors import (
+    ConfigError,
+    EngineError,
+    EngineUnavailable,
+    IndexMissing,
+    InputError,
+    ShinglefoldError,
+    suggest,
+)
 from shinglefold.gateway.access import AccessToken
 from shinglefold.gateway.pages import adviser_page, compare_page, groups_page, recipe_page, search_page
 from shinglefold.gateway.pages.guard import PageGuard
@@ -34,6 +42,7 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (ConfigError, 400),
     (InputError, 404),
     (IndexMissing, 404),
+    (EngineUnavailable, 503),
     (EngineError, 502),
     (ShinglefoldError, 409),
 )

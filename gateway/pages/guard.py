@@ -8,7 +8,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from shinglefold.gateway.access import AccessToken, is_loopback
+from shinglefold.gateway.access import AccessToken, host_name, is_loopback
 
 POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; form-action 'self'; "
@@ -67,7 +67,7 @@ class PageGuard:
         await response(scope, receive, send_with_headers)
 
     def _refusal(self, method: str, headers: Headers) -> _Refusal | None:
-        host = _name_of(headers.get("host", ""))
+        host = host_name(headers.get("host", ""))
         if not self._token.is_needed and not is_loopback(host) and host not in self._hosts:
             known = " or ".join(sorted({*self._hosts, "localhost"}))
             return _Refusal(
@@ -90,12 +90,6 @@ class PageGuard:
                 HTTPStatus.METHOD_NOT_ALLOWED, "These pages only show: send GET.", ("allow", "GET, HEAD")
             )
         return None
-
-
-def _name_of(host: str) -> str:
-    """Return the name in a ``Host`` header without its port."""
-    name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
-    return name.lower().rstrip(".")
 
 
 def _is_from_elsewhere(headers: Headers) -> bool:

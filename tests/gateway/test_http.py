@@ -351,6 +351,13 @@ def test_the_gateways_own_paths(setting):
         ("/_shinglefold/metrics", "POST", 405), ("/_shinglefold/sign", "GET", 405),
     ):  # fmt: skip
         assert ask(method, path)[0] == expected
+    for host, expected in (("localhost:1", 200), ("[::1]", 200), ("evil.example:9201", 403), ("", 403)):
+        for path in ("metrics", "sign"):
+            sent = request(
+                "GET" if path == "metrics" else "POST", f"/_shinglefold/{path}", b'{"documents":[]}'
+            )
+            sent = sent.replace(b"host: localhost", b"host: " + host.encode())
+            assert parts(exchange(setting.port, sent))[0] == expected, (path, host)
     for wrong in (b"", b"[]", b'{"documents":1}', b'{"documents":[],"texts":["a"]}'):
         assert ask("POST", "/_shinglefold/sign", wrong)[0] == 400
 

@@ -248,3 +248,11 @@ def test_faults_show_no_trace(tmp_path, caplog):
     assert "Traceback" not in text
     assert 'File "' not in text
     check_page(text)
+
+
+def test_a_page_that_must_wait_for_others_says_so(site, monkeypatch):
+    monkeypatch.setattr("shinglefold.gateway.pages.shared._AT_ONCE", 0)
+    with served(pages_app(site)) as send:
+        status, _, text = send("/groups")
+    assert status == 503
+    assert "try again in a minute" in text

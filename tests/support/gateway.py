@@ -137,7 +137,7 @@ def exchange(port: int, request: bytes, seconds: float = 10.0) -> bytes:
 
 def request(method: str, target: str, body: bytes = b"", *headers: str) -> bytes:
     """The bytes of a request after which the connection is closed."""
-    lines = [f"{method} {target} HTTP/1.1", "host: gateway", "connection: close", *headers]
+    lines = [f"{method} {target} HTTP/1.1", "host: localhost", "connection: close", *headers]
     if body and not any(line.lower().startswith("transfer-encoding") for line in headers):
         lines.append(f"content-length: {len(body)}")
     return "\r\n".join(lines).encode("latin-1") + END + body
