@@ -104,9 +104,11 @@ def _one_caller(engine: Engine) -> list[Row]:
     gc.freeze()
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     costs: dict[str, list[float]] = {name: [] for name in ways}
-    for body in bodies:
+    for number, body in enumerate(bodies):
         answers = {}
-        for name, search in ways.items():
+        # The first search for a text finds nothing in the caches: each way comes first in turn.
+        first = number % len(ways)
+        for name, search in [*ways.items()][first:] + [*ways.items()][:first]:
             start = time.perf_counter()
             answers[name] = search(body)
             seconds[name].append(time.perf_counter() - start)

@@ -52,9 +52,11 @@ FINGERPRINTS: dict[str, list[JSON]] = {
 }
 
 
+@pytest.mark.parametrize("shards", [1, 2])
 @pytest.mark.parametrize("case", FINGERPRINTS)
-def test_fingerprints_that_can_not_be_compared(server, engine, case):
-    with indexed(engine, f"shinglefold-test-{case.replace(' ', '-')}", FINGERPRINTS[case]) as name:
+def test_fingerprints_that_can_not_be_compared(server, engine, case, shards):
+    name = f"shinglefold-test-{case.replace(' ', '-')}"
+    with indexed(engine, name, FINGERPRINTS[case], number_of_shards=shards):
         expected = FoldedSearch(engine, SCHEME).search(name, _BODY)
         found = by_plugin(server.url, name, {**_BODY, "ext": {"dedup": {}}})
         assert found["dedup"]["mode"] == "server"
@@ -84,6 +86,37 @@ def test_a_search_that_succeeds_without_the_plugin_succeeds_with_it(server, engi
         assert "could not be folded" in found["dedup"]["mode_reason"]
         assert [hit["_id"] for hit in found["hits"]["hits"]] == [hit["_id"] for hit in plain["hits"]["hits"]]
         assert found["hits"]["total"] == plain["hits"]["total"]
+
+
+#: What makes the search of a page that one shard folds begin again, and the mode of the answer.
+AGAIN: dict[str, tuple[JSON, str, str]] = {
+    "ids can not be read": ({"scope": "_id"}, "", "unfolded"),
+    "a processor takes hits away": ({"scope": "host"}, "truncate_hits", "server"),
+}
+
+
+@pytest.mark.parametrize("case", AGAIN)
+def test_what_one_shard_can_not_fold_is_folded_by_the_coordinating_node(server, engine, case):
+    options, processor, mode = AGAIN[case]
+    setting = "indices.id_field_data.enabled"
+    first = [{processor: {"target_size": 3}}] if processor else []
+    pipeline = {"request_processors": [{"dedup": {}}], "response_processors": [*first, {"dedup": {}}]}
+    server.ask("PUT", "/_search/pipeline/folds-again", pipeline)
+    server.ask("PUT", "/_cluster/settings", {"transient": {setting: False}})
+    try:
+        with indexed(engine, "shinglefold-test-again", _stored(), number_of_shards=1) as name:
+            body = {**_BODY, "ext": {"dedup": options}}
+            found = server.ask("POST", f"/{name}/_search?search_pipeline=folds-again", body)
+            assert found["dedup"]["mode"] == mode
+            expected = FoldedSearch(engine, SCHEME).search(name, body if mode == "server" else _BODY)
+            if mode == "server":
+                assert comparable(found) == comparable(expected)
+            else:
+                assert "could not be folded" in found["dedup"]["mode_reason"]
+                assert found["hits"]["total"] == expected["hits"]["total"]
+    finally:
+        server.ask("PUT", "/_cluster/settings", {"transient": {setting: None}})
+        server.ask("DELETE", "/_search/pipeline/folds-again")
 
 
 #: A breaker is tripped by what a request aggregates, with the plugin and without.

@@ -53,6 +53,44 @@ def test_random_pages_are_those_of_folded_search(server, engine, layout):
     assert met >= wanted | {"grown"}
 
 
+#: Requests, and whether one shard answers them in one search.
+IN_ONE: dict[str, tuple[JSON, bool]] = {
+    "a page": ({}, True),
+    "by a date, with a scope and highlights": (
+        {
+            "sort": [{"published": "desc"}],
+            "highlight": {"fields": {"body": {}}},
+            "ext": {"dedup": {"scope": "host", "representative": "newest:published"}},
+        },
+        True,
+    ),
+    "a page behind the hits": ({"from": 900}, True),
+    "supershingles": ({"ext": {"dedup": {"min_shared": 1}}}, True),
+    "a window that grows": ({"size": 30, "ext": {"dedup": {"window": 30}}}, False),
+}
+
+
+@pytest.mark.parametrize("case", IN_ONE)
+def test_a_page_of_one_shard_takes_one_search(server, engine, case):
+    more, in_one = IN_ONE[case]
+    body: JSON = {"query": {"match": {"body": "a"}}, "size": 4, "ext": {"dedup": {}}, **more}
+
+    def searches() -> int:
+        stats = server.ask("GET", f"/{place.target}/_stats/search")
+        total: int = stats["_all"]["total"]["search"]["query_total"]
+        return total
+
+    with laid_out("one_shard", engine, server, documents(), properties()) as place:
+        before = searches()
+        found = by_plugin(server.url, place.target, body)
+        assert (searches() - before == 1) == in_one
+        assert comparable(found) == comparable(FoldedSearch(engine, SCHEME).search(place.target, body))
+
+
+def test_only_the_plugin_tells_a_shard_to_fold(server, index):
+    assert "only the plugin writes it" in refused(server, index, {"ext": {"dedup_shard": {}}})
+
+
 REFUSED: dict[str, tuple[JSON, str]] = {
     "explain": ({"ext": {"dedup": {"explain": True}}}, "explain [true]"),
     "cursor": ({"ext": {"dedup": {"cursor": True}}}, "cursor [true]"),

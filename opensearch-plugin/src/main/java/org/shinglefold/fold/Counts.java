@@ -1,5 +1,6 @@
 package org.shinglefold.fold;
 
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
@@ -22,6 +23,23 @@ public final class Counts {
             languages.merge(fingerprint.language(), 1, Integer::sum);
         }
         return hits++;
+    }
+
+    /** Returns the same in types that nodes send to each other. */
+    List<Object> toValues() {
+        return List.of(hits, unsigned, unreadable, otherSchemes, languages);
+    }
+
+    /** Returns the counts that {@link #toValues} describes. */
+    @SuppressWarnings("unchecked")
+    static Counts ofValues(List<Object> values) {
+        Counts counts = new Counts();
+        counts.hits = (int) values.get(0);
+        counts.unsigned = (int) values.get(1);
+        counts.unreadable = (int) values.get(2);
+        counts.otherSchemes.putAll((Map<String, Integer>) values.get(3));
+        counts.languages.putAll((Map<String, Integer>) values.get(4));
+        return counts;
     }
 
     /** Returns how many hits were read. */

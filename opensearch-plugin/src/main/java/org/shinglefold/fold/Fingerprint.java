@@ -118,9 +118,11 @@ public record Fingerprint(
             if (stored.length() > LONGEST_DIGEST) {
                 throw new IllegalArgumentException("a long digest");
             }
-            String[] parts = stored.split("\\.", -1);
-            if (parts.length == DIGEST_PARTS && !parts[0].isEmpty() && isNumber(parts[2])) {
-                return new Head(parts[0], parts[1], Long.parseLong(parts[2]), parts[3], parts[4]);
+            if (dots(stored) == DIGEST_PARTS - 1) {
+                String[] parts = stored.split("\\.", -1);
+                if (!parts[0].isEmpty() && isNumber(parts[2])) {
+                    return new Head(parts[0], parts[1], Long.parseLong(parts[2]), parts[3], parts[4]);
+                }
             }
             int first = stored.indexOf('.'), last = stored.lastIndexOf('.');
             int before = last > first ? stored.lastIndexOf('.', last - 1) : -1;
@@ -135,7 +137,20 @@ public record Fingerprint(
         }
 
         private static boolean isNumber(String text) {
-            return !text.isEmpty() && text.chars().allMatch(Character::isDigit);
+            for (int at = 0; at < text.length(); at++) {
+                if (!Character.isDigit(text.charAt(at))) {
+                    return false;
+                }
+            }
+            return !text.isEmpty();
+        }
+
+        private static int dots(String text) {
+            int count = 0;
+            for (int at = text.indexOf('.'); at >= 0; at = text.indexOf('.', at + 1)) {
+                count++;
+            }
+            return count;
         }
     }
 }

@@ -30,7 +30,7 @@ public final class Bodies {
     /** Returns the request that reads as many hits from the first one on, without aggregations. */
     static SearchRequest again(Plan plan, int size) {
         SearchSourceBuilder source = copy(plan.source(), false);
-        shape(source, plan, size);
+        shape(source, plan.here(), size);
         // Its own total tells whether hits are missing: since the first request documents may have gone.
         return withSource(plan, source.trackTotalHitsUpTo(size));
     }
@@ -88,6 +88,10 @@ public final class Bodies {
     private static void shape(SearchSourceBuilder source, Plan plan, int size) {
         source.from(0).size(size);
         order(source, plan);
+        if (plan.onShard()) {
+            shownParts(plan.source(), source);
+            return;
+        }
         if (plan.whole()) {
             shownParts(plan.source(), source);
             plan.fields().stream().filter(field -> !plan.wantsDocValues(field)).forEach(source::docValueField);

@@ -1,12 +1,10 @@
 package org.shinglefold.page;
 
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 import org.apache.lucene.search.TotalHits;
 import org.opensearch.action.search.SearchResponse;
 import org.shinglefold.fold.Counts;
-import org.shinglefold.fold.LeaderFolding.Group;
 
 /** The counters of an answer. */
 final class Counters {
@@ -16,16 +14,16 @@ final class Counters {
     private Counters() {}
 
     static Map<String, Object> of(Reading reading) {
-        Counts counts = reading.folding().counts();
+        Counts counts = reading.folded().counts();
         Map<String, Object> dedup = new LinkedHashMap<>();
         dedup.put("scheme", reading.plan().scheme().id());
         dedup.put("mode", "server");
         dedup.put("window", counts.hits());
         dedup.put("stopped_by", reading.stoppedBy());
         dedup.put("order", reading.plan().breaksTies() ? Plan.SEQ_NO : "engine");
-        dedup.put("groups", reading.folding().size());
+        dedup.put("groups", reading.folded().groups());
         dedup.put("groups_total", groupsTotal(reading));
-        dedup.put("folded", counts.hits() - reading.folding().size());
+        dedup.put("folded", counts.hits() - reading.folded().groups());
         dedup.put("repeated", 0);
         dedup.put("unsigned", counts.unsigned());
         dedup.put("unreadable", counts.unreadable());
@@ -66,8 +64,7 @@ final class Counters {
 
     private static Map<String, Object> groupsTotal(Reading reading) {
         TotalHits total = reading.partial().isEmpty() ? reading.first().getHits().getTotalHits() : null;
-        List<Group> groups = reading.folding().groups();
-        int read = reading.folding().counts().hits(), seen = groups.size();
+        int read = reading.folded().counts().hits(), seen = reading.folded().groups();
         boolean exact = total != null && total.relation() == TotalHits.Relation.EQUAL_TO;
         if (reading.isComplete() || exact && total.value() <= read) {
             return total(seen, "eq");
@@ -75,9 +72,7 @@ final class Counters {
         if (total == null || total.value() <= read || read == 0) {
             return total(seen, "gte");
         }
-        int half = read / 2;
-        long late = groups.stream().filter(group -> group.members().get(0) >= half).count();
-        double share = (double) late / (read - half);
+        double share = (double) reading.folded().late() / (read - read / 2);
         Map<String, Object> estimate = new LinkedHashMap<>();
         estimate.put("value", seen + (long) Math.rint((total.value() - read) * share));
         estimate.put("relation", "estimate");

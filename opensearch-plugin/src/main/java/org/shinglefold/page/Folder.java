@@ -34,11 +34,26 @@ public final class Folder {
 
     /** Folds the hits of an answer. */
     public void fold(SearchResponse answer) {
-        proceed(() -> plan().folds() ? step(answer) : Page.unfolded(answer, plan(), plan().reason()));
+        proceed(() -> !plan().folds() ? Page.unfolded(answer, plan(), plan().reason())
+            : plan().onShard() ? take(answer) : step(answer));
     }
 
     private Plan plan() {
         return reading.plan();
+    }
+
+    /** Returns the page that a shard folded; null if a further search was sent, whose answer leads to it. */
+    private SearchResponse take(SearchResponse answer) {
+        if (answer.getHits().getHits().length == 0) {
+            return step(answer);
+        }
+        ShardPage page = ShardPage.take(answer);
+        if (page == null) {
+            return readHere();
+        }
+        reading.take(answer, page.folded());
+        return reading.stoppedBy() == null
+            ? search(reading.next(), this::step) : new Page(reading).answer(page.hits());
     }
 
     /** Returns the page; null if a further search was sent, whose answer leads to it. */
@@ -52,12 +67,13 @@ public final class Folder {
             return fetch(page);
         }
         Map<Integer, SearchHit> found = new HashMap<>();
-        page.places().forEach(place -> found.put(place, reading.hits()[place]));
+        reading.folded().places().forEach(place -> found.put(place, reading.hits()[place]));
+        page.rank(found);
         return page.answer(found);
     }
 
     private SearchResponse fetch(Page page) {
-        List<Integer> places = page.places();
+        List<Integer> places = reading.folded().places();
         Map<Integer, Key> keys = new HashMap<>();
         places.forEach(place -> keys.put(place, windowKey(reading.hits()[place])));
         List<Key> wanted = keys.values().stream().distinct().toList();
@@ -83,7 +99,7 @@ public final class Folder {
         List<Long> numbers = now.stream().map(Key::number).distinct().toList();
         SearchRequest request = Bodies.page(plan(), numbers, digests.contains(null) ? Set.of() : digests, size);
         return search(request, answer -> {
-            reading.partial().note(answer, 0);
+            reading.partial().note(answer, 0, 0);
             boolean unique = answer.getHits().getHits().length < size;
             for (SearchHit hit : answer.getHits().getHits()) {
                 Key key = new Key(hit.getIndex(), hit.getSeqNo(), digest(hit));
@@ -108,6 +124,7 @@ public final class Folder {
                 hit.setPrimaryTerm(SequenceNumbers.UNASSIGNED_PRIMARY_TERM);
             });
         }
+        page.rank(found);
         return page.answer(found);
     }
 
@@ -127,8 +144,17 @@ public final class Folder {
 
     /** Begins again with hits that come with everything, so that none needs to be found again. */
     private SearchResponse readCompletely() {
-        reading = new Reading(plan().completely());
-        return search(Bodies.first(plan()).pipeline("_none"), this::step);
+        return begin(plan().completely());
+    }
+
+    /** Begins again with windows that are folded here. */
+    private SearchResponse readHere() {
+        return begin(plan().here());
+    }
+
+    private SearchResponse begin(Plan plan) {
+        reading = new Reading(plan);
+        return search(Bodies.first(plan).pipeline("_none"), this::step);
     }
 
     private SearchResponse search(SearchRequest request, Function<SearchResponse, SearchResponse> then) {
@@ -168,8 +194,17 @@ public final class Folder {
         }
     }
 
+    /** Answers where the first search fails: it may be what the shard was told that made it fail. */
+    public void recover(Exception error) {
+        if (plan().onShard()) {
+            proceed(this::readHere);
+        } else {
+            giveUp(error);
+        }
+    }
+
     /** Answers with the engine's own page: what goes wrong here must not fail the search. */
-    public void giveUp(Exception error) {
+    private void giveUp(Exception error) {
         if (answered || error instanceof Page.NameTaken) {
             fail(error);
             return;

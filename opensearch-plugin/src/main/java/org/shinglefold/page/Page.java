@@ -1,10 +1,8 @@
 package org.shinglefold.page;
 
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 import org.apache.lucene.search.TotalHits;
 import org.opensearch.action.search.SearchResponse;
@@ -12,7 +10,7 @@ import org.opensearch.search.DocValueFormat;
 import org.opensearch.search.SearchHit;
 import org.opensearch.search.SearchHits;
 import org.opensearch.search.SearchSortValues;
-import org.shinglefold.fold.LeaderFolding.Group;
+import org.shinglefold.fold.FoldedWindow.Shown;
 
 /** Builds the answer: the engine's own, with representatives as hits, their members, and our counters. */
 final class Page {
@@ -30,18 +28,9 @@ final class Page {
 
     private static final String DUPLICATES = "duplicates";
     private final Reading reading;
-    private final List<Group> shown;
 
     Page(Reading reading) {
         this.reading = reading;
-        List<Group> groups = reading.folding().groups();
-        Plan plan = reading.plan();
-        shown = groups.subList(Math.min(plan.from(), groups.size()), Math.min(plan.needed(), groups.size()));
-    }
-
-    /** Returns the places of the hits on the page: of each group the representative and some members. */
-    List<Integer> places() {
-        return shown.stream().map(this::attached).flatMap(List::stream).toList();
     }
 
     /**
@@ -50,8 +39,7 @@ final class Page {
      * @param found the hits of the page as the request returns them, by place
      */
     SearchResponse answer(Map<Integer, SearchHit> found) {
-        found.forEach((place, hit) -> rank(hit, reading.hits()[place]));
-        SearchHit[] hits = shown.stream().map(group -> withMembers(group, found)).toArray(SearchHit[]::new);
+        SearchHit[] hits = reading.folded().shown().stream().map(group -> withMembers(group, found)).toArray(SearchHit[]::new);
         SearchResponse first = reading.first();
         SearchHits own = first.getHits();
         float best = own.getMaxScore();
@@ -79,24 +67,12 @@ final class Page {
         return new FoldedResponse(answer, answer, answer.getHits(), Counters.unfolded(answer, plan, reason));
     }
 
-    private List<Integer> attached(Group group) {
-        List<Integer> places = new ArrayList<>(List.of(group.representative()));
-        group.members().stream().filter(place -> place != group.representative())
-            .limit(reading.plan().options().members()).forEach(places::add);
-        return places;
-    }
-
-    private SearchHit withMembers(Group group, Map<Integer, SearchHit> found) {
-        SearchHit[] inner = attached(group).stream().map(found::get).map(Page::copy).toArray(SearchHit[]::new);
-        float best = Float.NaN;
-        for (int place : group.members()) {
-            float score = reading.hits()[place].getScore();
-            best = Float.isNaN(best) || score > best ? score : best;
-        }
+    private SearchHit withMembers(Shown group, Map<Integer, SearchHit> found) {
+        SearchHit[] inner = group.places().stream().map(found::get).map(Page::copy).toArray(SearchHit[]::new);
         TotalHits.Relation relation = reading.isComplete()
             ? TotalHits.Relation.EQUAL_TO : TotalHits.Relation.GREATER_THAN_OR_EQUAL_TO;
-        SearchHit hit = found.get(group.representative());
-        attach(hit, new SearchHits(inner, new TotalHits(group.members().size(), relation), best));
+        SearchHit hit = found.get(group.places().get(0));
+        attach(hit, new SearchHits(inner, new TotalHits(group.size(), relation), group.best()));
         return hit;
     }
 
@@ -109,6 +85,11 @@ final class Page {
             throw new NameTaken();
         }
         hit.setInnerHits(inner);
+    }
+
+    /** Gives hits what the window knows of them, and takes our fields out. */
+    void rank(Map<Integer, SearchHit> found) {
+        found.forEach((place, hit) -> rank(hit, reading.hits()[place]));
     }
 
     /** Gives a hit the score and the sort values of the search that ranked it, and takes our fields out. */

@@ -28,13 +28,14 @@ final class Partial {
      * Records what an answer lacks and returns whether it is partial.
      *
      * @param asked how many hits were requested; 0 if the answer need not have all
+     * @param read how many there were
      */
-    boolean note(SearchResponse answer, int asked) {
+    boolean note(SearchResponse answer, int asked, int read) {
         Map<String, Object> found = missing(answer);
         TotalHits counted = answer.getHits().getTotalHits();
         if (found.isEmpty() && counted != null) {
             // A processor removed them, or the server lost them.
-            long cut = Math.min(asked, counted.value()) - answer.getHits().getHits().length;
+            long cut = Math.min(asked, counted.value()) - read;
             if (cut > 0) {
                 found.put(CUT, (int) cut);
             }

@@ -25,6 +25,7 @@ import org.shinglefold.fold.Scheme;
  * @param most the most hits that the indices return at a time
  * @param task the task of the search, which further searches end with
  * @param whole whether hits are read with everything that the request returns of them
+ * @param onShard whether the only shard folds the first window
  */
 public record Plan(
     SearchRequest original,
@@ -34,6 +35,7 @@ public record Plan(
     int shards,
     int most,
     boolean whole,
+    boolean onShard,
     TaskId task
 ) {
     /** The number of a document's last change; with it an order is total within a shard. */
@@ -45,7 +47,7 @@ public record Plan(
         SearchRequest original, FoldOptions options, String scheme, String reason, TaskId task
     ) {
         Scheme none = scheme.isEmpty() ? null : new Scheme(scheme, "", 0, 0, 0, 0, 0, 0, "");
-        return new Plan(original, options, none, reason, 0, 0, true, task);
+        return new Plan(original, options, none, reason, 0, 0, true, false, task);
     }
 
     /** Returns whether the hits can be folded. */
@@ -60,7 +62,12 @@ public record Plan(
 
     /** Returns the same plan, with hits read completely. */
     Plan completely() {
-        return new Plan(original, options, scheme, reason, shards, most, true, task);
+        return new Plan(original, options, scheme, reason, shards, most, true, false, task);
+    }
+
+    /** Returns the same plan, with all windows folded here. */
+    Plan here() {
+        return new Plan(original, options, scheme, reason, shards, most, whole, false, task);
     }
 
     /** Returns the most hits that are read; one more may be requested. */
@@ -77,7 +84,8 @@ public record Plan(
         return original.source();
     }
 
-    int from() {
+    /** Returns how many groups come before the page. */
+    public int from() {
         return Math.max(0, source().from());
     }
 
@@ -85,8 +93,8 @@ public record Plan(
         return source().size() < 0 ? USUAL_SIZE : source().size();
     }
 
-    /** Returns how many groups fill the page. */
-    int needed() {
+    /** Returns how many groups fill the page, and those before it. */
+    public int needed() {
         return from() + size();
     }
 
@@ -98,7 +106,12 @@ public record Plan(
 
     /** Returns the fields that folding reads of every hit, but for supershingles. */
     List<String> fields() {
-        Set<String> fields = new LinkedHashSet<>(List.of(digest(), scheme.field() + ".signature"));
+        return fields(scheme, options);
+    }
+
+    /** Returns the fields that folding by a scheme reads of every hit, but for supershingles. */
+    public static List<String> fields(Scheme scheme, FoldOptions options) {
+        Set<String> fields = new LinkedHashSet<>(List.of(scheme.field() + ".digest", scheme.field() + ".signature"));
         options.policies().stream().map(Policy::field).filter(name -> !name.isEmpty()).forEach(fields::add);
         options.scopes().stream().map(FoldOptions.Scope::field).forEach(fields::add);
         return new ArrayList<>(fields);

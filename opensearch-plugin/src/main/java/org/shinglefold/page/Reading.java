@@ -6,6 +6,7 @@ import org.opensearch.action.search.SearchRequest;
 import org.opensearch.action.search.SearchResponse;
 import org.opensearch.common.document.DocumentField;
 import org.opensearch.search.SearchHit;
+import org.shinglefold.fold.FoldedWindow;
 import org.shinglefold.fold.LeaderFolding;
 import org.shinglefold.fold.Row;
 
@@ -19,7 +20,7 @@ final class Reading {
     private final Partial partial = new Partial();
     private SearchResponse first;
     private SearchHit[] hits = {};
-    private LeaderFolding folding;
+    private FoldedWindow folded;
     /** How many hits are requested at a time, and how many complete ones were read. */
     private int size, taken;
     private int asked;
@@ -49,8 +50,9 @@ final class Reading {
         return hits;
     }
 
-    LeaderFolding folding() {
-        return folding;
+    /** Returns what folding made of the last window. */
+    FoldedWindow folded() {
+        return folded;
     }
 
     /** Returns whether all hits were read, and no answer lacked anything. */
@@ -60,7 +62,7 @@ final class Reading {
 
     /** Returns why reading stops; null if there is more to read. */
     String stoppedBy() {
-        if (folding.size() >= plan.needed()) {
+        if (folded.groups() >= plan.needed()) {
             return "page_full";
         }
         if (ended) {
@@ -69,7 +71,7 @@ final class Reading {
         if (broken) {
             return "partial_answer";
         }
-        return capped || folding.counts().hits() >= plan.cap() ? "window_cap" : null;
+        return capped || folded.counts().hits() >= plan.cap() ? "window_cap" : null;
     }
 
     /** Takes the answer to the last request. */
@@ -77,16 +79,35 @@ final class Reading {
         boolean opening = first == null;
         first = opening ? answer : first;
         hits = answer.getHits().getHits();
-        boolean lacking = partial.note(answer, asked);
-        ended = hits.length < asked && !lacking;
-        broken = hits.length < asked && lacking;
-        folding = new LeaderFolding(plan.scheme(), plan.options());
+        note(answer, hits.length);
+        LeaderFolding folding = new LeaderFolding(plan.scheme(), plan.options());
         if (opening && !plan.breaksTies()) {
-            foldBlocks(hits.length, true, false);
-            size = Math.min(Math.max(2 * hits.length, plan.firstSize()), plan.cap());
+            foldBlocks(folding, hits.length, true, false);
+            grow(hits.length);
         } else {
-            takeRun();
+            takeRun(folding);
         }
+        folded = FoldedWindow.of(
+            folding, place -> hits[place].getScore(), plan.from(), plan.needed(), plan.options().members()
+        );
+    }
+
+    /** Takes the first answer, whose window the shard folded. */
+    void take(SearchResponse answer, FoldedWindow window) {
+        first = answer;
+        folded = window;
+        note(answer, window.counts().hits());
+        grow(window.counts().hits());
+    }
+
+    private void note(SearchResponse answer, int read) {
+        boolean lacking = partial.note(answer, asked, read);
+        ended = read < asked && !lacking;
+        broken = read < asked && lacking;
+    }
+
+    private void grow(int read) {
+        size = Math.min(Math.max(2 * read, plan.firstSize()), plan.cap());
     }
 
     /** Returns the request for a longer window. */
@@ -98,7 +119,7 @@ final class Reading {
     }
 
     /** Folds the complete blocks; trailing hits that may have equals among the next ones are left out. */
-    private void takeRun() {
+    private void takeRun(LeaderFolding folding) {
         int before = taken;
         taken = withoutOpenTie(hits.length, taken + size, before);
         if (taken == before && hits.length > before) {
@@ -106,12 +127,12 @@ final class Reading {
             capped = before > 0 || size >= plan.mostTied();
         }
         capped = capped || taken >= plan.cap();
-        foldBlocks(taken, ended || broken || capped, true);
+        foldBlocks(folding, taken, ended || broken || capped, true);
         size = 2 * size;
     }
 
     /** Folds blocks of {@code window} hits; with {@code ties}, hits of equal sort values stay in one block. */
-    private void foldBlocks(int count, boolean last, boolean ties) {
+    private void foldBlocks(LeaderFolding folding, int count, boolean last, boolean ties) {
         int window = plan.options().window();
         int begin = 0;
         while (begin < count && (last || hits.length - begin > window)) {

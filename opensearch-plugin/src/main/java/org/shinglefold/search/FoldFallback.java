@@ -40,7 +40,7 @@ final class FoldFallback implements ActionFilter {
             if (ext.plan() == null || !ext.plan().folds()) {
                 listener.onFailure(error);
             } else {
-                new Folder(client, ext.plan(), (ActionListener<SearchResponse>) listener).giveUp(error);
+                new Folder(client, ext.plan(), (ActionListener<SearchResponse>) listener).recover(error);
             }
         }));
     }

@@ -12,6 +12,7 @@ import org.opensearch.core.common.io.stream.NamedWriteableRegistry;
 import org.opensearch.core.xcontent.NamedXContentRegistry;
 import org.opensearch.env.Environment;
 import org.opensearch.env.NodeEnvironment;
+import org.opensearch.index.IndexModule;
 import org.opensearch.plugins.ActionPlugin;
 import org.opensearch.plugins.Plugin;
 import org.opensearch.plugins.SearchPipelinePlugin;
@@ -72,7 +73,15 @@ public final class FoldPlugin extends Plugin implements ActionPlugin, SearchPipe
 
     @Override
     public List<SearchExtSpec<?>> getSearchExts() {
-        return List.of(new SearchExtSpec<>(DedupExt.NAME, DedupExt::new, DedupExt::fromXContent));
+        return List.of(
+            new SearchExtSpec<>(DedupExt.NAME, DedupExt::new, DedupExt::fromXContent),
+            new SearchExtSpec<>(ShardFoldExt.NAME, ShardFoldExt::new, ShardFoldExt::fromXContent)
+        );
+    }
+
+    @Override
+    public void onIndexModule(IndexModule index) {
+        index.addSearchOperationListener(new ShardFolding(facts));
     }
 
     /** Refuses a search whose {@code ext.dedup} no processor took: it would go unheeded. */

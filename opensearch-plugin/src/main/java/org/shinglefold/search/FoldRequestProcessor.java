@@ -81,7 +81,16 @@ final class FoldRequestProcessor extends AbstractProcessor
         if (ext != null) {
             ext.answerBy(plan);
         }
-        return plan.folds() ? request.source(Bodies.first(plan).source()) : request;
+        if (!plan.folds()) {
+            return request;
+        }
+        request.source(Bodies.first(plan).source());
+        if (plan.onShard()) {
+            List<SearchExtBuilder> sections = new ArrayList<>(request.source().ext());
+            sections.add(new ShardFoldExt(merged, plan));
+            request.source().ext(sections);
+        }
+        return request;
     }
 
     private Plan plan(SearchRequest request, FoldOptions options) {
@@ -97,7 +106,9 @@ final class FoldRequestProcessor extends AbstractProcessor
                 RequestCheck.checkSupershingles(request.source());
             }
             boolean whole = keywords || RequestCheck.needsWholeHits(request.source());
-            return new Plan(request, options, known.scheme(), "", known.shards(), known.most(), whole, task);
+            // Of sorted hits the scores come with the fetch.
+            boolean onShard = known.shards() == 1 && !keywords && !request.source().trackScores();
+            return new Plan(request, options, known.scheme(), "", known.shards(), known.most(), whole, onShard, task);
         } catch (IndexFacts.Unfoldable trouble) {
             return Plan.unfolded(request, options, scheme, trouble.getMessage(), task);
         }

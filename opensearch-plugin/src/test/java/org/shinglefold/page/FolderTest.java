@@ -68,7 +68,7 @@ public class FolderTest {
     private static Plan plan(String reason) {
         FoldOptions options = OptionsParser.parse(Map.of("window", 40));
         SearchRequest request = new SearchRequest("pages").source(new SearchSourceBuilder().size(10));
-        return new Plan(request, options, SCHEME, reason, 1, 10_000, true, TaskId.EMPTY_TASK_ID);
+        return new Plan(request, options, SCHEME, reason, 1, 10_000, true, false, TaskId.EMPTY_TASK_ID);
     }
 
     private static SearchResponse answer(int count, int total) {
