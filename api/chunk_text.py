@@ -1,18 +1,43 @@
-"""A chunk of text, with its numbers and names: a chunk that has others than a better one is not its copy."""
+"""A chunk of text, with its facts: a chunk that has others than a better one is not its copy."""
 
 import re
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
+from itertools import pairwise
+from typing import NamedTuple, Self
 
+from shinglefold.canon.canonicalizer import Canonicalizer
 from shinglefold.canon.facts import Numbers, adds_numbers, single_numbers
 from shinglefold.canon.written_numbers import plain_text
 from shinglefold.model.values import Uint64s
+from shinglefold.registry import language_class
 
 _WORD = re.compile(r"[^\W\d_]+")
 #: What a number may be written with.
 _NUMERAL = re.compile(r"[\d²³¹IVXІХ¼-¾⅐-⅞①-⑳❶-➓〇零一二三四五六七八九十百千万两]")
 #: What stands between the end of a sentence and its first word, and ends of sentences and lines.
-_AROUND, _ENDS = " \t\"'«“„(*#>-—–", ".!?:;…\n。！？"
+_AROUND, _ENDS = " \t\"'«“„(*#>-—–", ".!?;…\n。！？"
+
+
+class FactWords(NamedTuple):
+    """The canonical tokens of words that are facts: of numbers and truth values, and of negations."""
+
+    values: frozenset[int]
+    negations: frozenset[int]
+
+    @classmethod
+    def of(cls, canonicalizer: Canonicalizer) -> Self:
+        """Return those of the languages of a canonicalizer."""
+        languages = [language_class(ref.code) for ref in canonicalizer.references]
+        given = [[one.values for one in languages], [one.negations for one in languages]]
+        return cls(*(frozenset(canonicalizer.hash_batch(texts).hashes.tolist()) for texts in given))
+
+
+class _Said(NamedTuple):
+    """The tokens that stand only behind a negation, and those that never do."""
+
+    only_negated: set[int]
+    only_plain: set[int]
 
 
 class ChunkText:
@@ -46,6 +71,11 @@ class ChunkText:
         return single_numbers(self.text)
 
     @cached_property
+    def distinct_tokens(self) -> set[int]:
+        """The different canonical tokens."""
+        return set(self.tokens.tolist())
+
+    @cached_property
     def plain(self) -> str:
         """The text in compatibility form; an invisible character would cut a name in two."""
         return plain_text(self.text)
@@ -55,8 +85,24 @@ class ChunkText:
         # A text that has all of another one has its numbers, too; parsing them takes fifty times as long.
         return not self.numerals <= other.numerals and adds_numbers(self.numbers, other.numbers)
 
+    def adds_words(self, other: "ChunkText", facts: FactWords) -> bool:
+        """Return whether the text has a number in words that another one lacks, or says its opposite."""
+        if (self.distinct_tokens & facts.values) - other.distinct_tokens:
+            return True
+        ours, theirs = self.said(facts), other.said(facts)
+        return bool(ours.only_negated & theirs.only_plain or theirs.only_negated & ours.only_plain)
+
+    def said(self, facts: FactWords) -> "_Said":
+        """Return which tokens are negated."""
+        if facts.negations.isdisjoint(self.distinct_tokens):
+            return _Said(set(), self.distinct_tokens)
+        places = list(pairwise([0, *self.tokens.tolist()]))
+        negated = {token for before, token in places if before in facts.negations}
+        plain = {token for before, token in places if before not in facts.negations}
+        return _Said(negated - plain, plain - negated)
+
     def new_names(self, other: "ChunkText") -> set[str]:
-        """Return the words with a capital letter that begin no sentence, and that another text lacks."""
+        """Return the names in the text, by their words with a capital letter, that another text lacks."""
         words = self.distinct_words - other.distinct_words
         if all(map(str.islower, words)):
             return set()
@@ -66,11 +112,11 @@ class ChunkText:
 
 
 def _names(text: str) -> Iterator[str]:
-    """Yield the words with a capital letter that begin no sentence."""
+    """Yield the words with a capital letter that begin no sentence, or stand before another such word."""
     for match in _WORD.finditer(text):
         if _has_capital(match[0]):
             before = text[max(0, match.start() - 8) : match.start()].rstrip(_AROUND)
-            if before and before[-1] not in _ENDS:
+            if (before and before[-1] not in _ENDS) or _has_capital(text[match.end() + 1 : match.end() + 2]):
                 yield match[0]
 
 

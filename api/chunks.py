@@ -1,7 +1,7 @@
 """Distinct chunks of text for a language model, out of any ranked list: no engine and no embeddings."""
 
 import json
-from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shinglefold.api.chunk_text import ChunkText
+from shinglefold.api.chunk_text import ChunkText, FactWords
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Fingerprinter
 from shinglefold.model.recipe import FIELD
@@ -35,7 +35,8 @@ class FoldedChunks:
     """The distinct chunks in rank order.
 
     ``chunks``: as they were given, each with ``sources``: the chunks folded under it, without their texts,
-    each with its ``resemblance``, 0 to 1. All plain JSON if the chunks are.
+    each with its ``resemblance``, 0 to 1, and without an ``id`` with its ``rank`` among the chunks read, from
+    1. All plain JSON if the chunks are.
     ``read``: how many chunks were compared. ``complete``: whether there are as many chunks as were asked for;
     if not, there are no more, or ``most`` of them were read.
     """
@@ -58,12 +59,12 @@ def fold_chunks(
     """Return the first ``k`` distinct chunks of a ranked list; near-copies become sources of the first one.
 
     A chunk is folded under a better one that resembles it or contains it, and only if it has no number and
-    no name that the better one lacks. Chunks that all bring a fingerprint of the default scheme under
+    no name that the better one lacks, and negates no word that stands there without (must, must not), nor the
+    other way round. Chunks that all bring a fingerprint of the default scheme under
     ``_dedup`` are compared by these alone.
 
     Args:
-        chunks: each with ``text``, best first. Equal texts under one id are one chunk; without ids, equal
-            chunks are.
+        chunks: each with ``text``, best first. Chunks that are equal but for their ``score`` are one.
         k: how many distinct chunks are wanted; by default all.
         fetch_more: called with a number n while there are fewer than k; returns the best n chunks, or those
             behind the ones given so far.
@@ -80,7 +81,7 @@ def fold_chunks(
     dictionaries, see ``warm``.
     """
     options = _Options(k, similarity, contained, languages, most)
-    return run(_steps(chunks, options, fetch_more is not None), fetch_more or _none)
+    return run(_steps(chunks, options, _is_function(fetch_more)), fetch_more or _none)
 
 
 async def fold_chunks_async(
@@ -95,7 +96,15 @@ async def fold_chunks_async(
 ) -> FoldedChunks:
     """Do as ``fold_chunks`` does, and await ``fetch_more``. Comparing blocks the event loop for its cost."""
     options = _Options(k, similarity, contained, languages, most)
-    return await run_async(_steps(chunks, options, fetch_more is not None), fetch_more or _none)
+
+    async def fetch(wanted: int) -> Sequence[Chunk]:
+        assert fetch_more is not None
+        found = fetch_more(wanted)
+        if not isinstance(found, Awaitable):
+            raise expected("fetch_more", "an asynchronous function; fold_chunks takes the others", found)
+        return await found
+
+    return await run_async(_steps(chunks, options, _is_function(fetch_more)), fetch)
 
 
 def warm(languages: Sequence[str] | None = None) -> None:
@@ -108,6 +117,12 @@ def warm(languages: Sequence[str] | None = None) -> None:
     texts = [text for sample in samples for text in (sample.a, sample.b)]
     fold_chunks([{"text": text} for text in (*texts, *_IN_DOUBT)], languages=languages)
     _by_fingerprint(scheme, ())
+
+
+def _is_function(fetch_more: object) -> bool:
+    if fetch_more is not None and not callable(fetch_more):
+        raise expected("fetch_more", "a function that takes a number", fetch_more)
+    return fetch_more is not None
 
 
 def _none(_wanted: int) -> Any:  # noqa: ANN401 - never called
@@ -166,7 +181,8 @@ def _steps(
 
 def _shown(chunks: Sequence[Chunk], group: _FoldedUnder) -> dict[str, Any]:
     sources = [
-        {name: value for name, value in chunks[place].items() if name not in {"text", FIELD}}
+        ({} if "id" in chunks[place] else {"rank": place + 1})
+        | {name: value for name, value in chunks[place].items() if name not in {"text", FIELD}}
         | {"resemblance": round(resemblance, 4)}
         for place, resemblance in group.members
     ]
@@ -174,6 +190,14 @@ def _shown(chunks: Sequence[Chunk], group: _FoldedUnder) -> dict[str, Any]:
     # A chunk that was folded before keeps the sources it has.
     shown["sources"] = [*shown.get("sources", ()), *sources]
     return shown
+
+
+def _what_else(given: object) -> str:
+    """Return what should have been given."""
+    if isinstance(given, Coroutine):
+        given.close()
+        return "a list of chunks; fold_chunks_async takes an asynchronous function"
+    return f"a list of chunks{'; list(…) makes one' if isinstance(given, Iterator) else ''}"
 
 
 @dataclass(slots=True)
@@ -188,10 +212,10 @@ class _Seen:
 
     def add(self, given: object, what: str) -> None:
         if isinstance(given, str | bytes | Mapping) or not isinstance(given, Sequence):
-            raise expected(what, "a list of chunks", given)
+            raise expected(what, _what_else(given), given)
         for number, chunk in enumerate(given):
             if not isinstance(chunk, Mapping) or not isinstance(chunk.get("text"), str):
-                raise expected(f"{what}[{number}]", 'an object with "text"', chunk)
+                raise expected(f"{what}[{number}]", 'an object whose "text" is a string', chunk)
             if len(self.chunks) < self.most and self._is_new(chunk):
                 self.chunks.append(chunk)
 
@@ -208,11 +232,8 @@ class _Seen:
 
 def _key(chunk: Chunk) -> object:
     """Return what two chunks of equal texts have in common if they are one chunk."""
-    own = chunk.get("id")
-    if isinstance(own, str) or type(own) is int:
-        # Windows of one document often have its id: only equal texts under it are one chunk.
-        return own, chunk["text"]
-    return json.dumps(dict(chunk) if own is None else [own, chunk["text"]], sort_keys=True, default=str)
+    own = {name: value for name, value in chunk.items() if name not in {"score", FIELD}}
+    return json.dumps(own, sort_keys=True, default=str)
 
 
 @lru_cache(maxsize=8)
@@ -232,6 +253,8 @@ class _ChunkGroups:
     _groups: list[_FoldedUnder] = field(default_factory=list)
     #: The groups by the chunks that are shown.
     _shown: dict[int, _FoldedUnder] = field(default_factory=dict)
+    #: The first places of texts without words.
+    _wordless: dict[str, int] = field(default_factory=dict)
 
     def of(self, chunks: Sequence[Chunk]) -> list[_FoldedUnder]:
         """Return the groups in the order of the chunks that are shown.
@@ -253,6 +276,8 @@ class _ChunkGroups:
             self._texts = _Compared(self.fingerprinter, self.contained)
         compared = self._texts
         for place, others in compared.add(texts[len(compared) :]):
+            if not compared.has_words(place):
+                others.append(self._wordless.setdefault(texts[place], place))
             for other in others:
                 if other in self._shown and compared.folds(place, other):
                     self._shown[other].members.append((place, compared.resemblance(place, other)))
@@ -292,6 +317,7 @@ class _Compared:
         options = scheme.sketch
         self._widths = {"char": options.char_width, "word": options.word_width}
         self._possible = least_estimate(self._least, max(self._widths.values()), options)
+        self._facts: FactWords | None = None
         self._texts: list[ChunkText] = []
         #: The shingles of all texts, repeats included, and the numbers of their texts.
         self._shingles, self._owners = np.zeros(0, np.uint64), np.zeros(0, np.uint64)
@@ -325,8 +351,14 @@ class _Compared:
             earlier[place].append(other)
         return enumerate(earlier, first)
 
+    def has_words(self, place: int) -> bool:
+        """Return whether a text has anything to compare."""
+        return bool(self._sizes[place])
+
     def resemblance(self, place: int, shown: int) -> float:
-        """Return the share of common shingles of two texts."""
+        """Return the share of common shingles of two texts; 1 if neither has one."""
+        if not self.has_words(place):
+            return 1.0
         common = int(self._common[place, shown])
         return common / int(self._sizes[place] + self._sizes[shown] - common)
 
@@ -356,7 +388,9 @@ class _Compared:
 
     def _adds_facts(self, text: ChunkText, other: ChunkText) -> bool:
         """Return whether a text has a number or a name that the one shown lacks."""
-        if text.adds_numbers(other):
+        if self._facts is None:
+            self._facts = FactWords.of(self._canonicalizer)
+        if text.adds_numbers(other) or text.adds_words(other, self._facts):
             return True
         if not (names := text.new_names(other)):
             return False

@@ -20,6 +20,15 @@ class English(Language):
     modes: ClassVar[frozenset[Mode]] = frozenset({"stem"})
     # The stem of "agree" is "agre", whose own stem is "agr".
     idempotent = False
+    values = (
+        "zero two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+        "seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand "
+        "million billion half quarter twice true false yes"
+    )
+    negations = (
+        "not no never neither nor without cannot can't couldn't don't doesn't didn't hasn't haven't hadn't "
+        "isn't aren't wasn't weren't mustn't needn't shouldn't won't wouldn't"
+    )
     samples = (
         Sample("The cats were sleeping on the roofs", "cat were sleep roof", True),
         Sample("CONNECTED connections", "connect connecting", True),

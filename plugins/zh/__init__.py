@@ -57,6 +57,7 @@ class Chinese(Language):
     code = "zh"
     scripts = frozenset({"Hani"})
     unit = "char"
+    negations = "不 没 无"
     samples = (
         Sample("開放中文轉換", "开放中文转换", True),
         Sample("他說著話，妳聽見了嗎？", "他说着话，你听见了吗", True),

@@ -76,7 +76,32 @@ PAIRS = {
         True,
     ),
     "Chinese": ("员工每年享有二十八天带薪休假" * 3, "員工每年享有二十八天帶薪休假" * 3, True),
+    "two people": (f"{text_of(9)}. John Smith signed it.", f"{text_of(9)}. Mary Smith signed it.", False),
+    "two cards": (f"Name: Anna. {text_of(9)}", f"Name: Olha. {text_of(9)}", False),
+    "a heading in capitals": (f"Annual leave. {text_of(9)}", f"Annual Leave. {text_of(9)}", True),
+    "a number in words": (
+        f"It takes twenty days. {text_of(9)}",
+        f"It takes thirty days. {text_of(9)}",
+        False,
+    ),
+    "in Russian words": (f"не больше двух раз, {LAW}", f"не больше трёх раз, {LAW}", False),
+    "in Ukrainian words": (
+        "Працівник має право на відпустку, яку він може поділити, щонайменше на п'ять днів.",
+        "Працівник має право на відпустку, яку він може поділити, щонайменше на шість днів.",
+        False,
+    ),
+    "a number in other words": (f"двух раз {LAW}", f"двумя разами {LAW}", True),
+    "yes and no": (f"Is it allowed? Yes. {text_of(9)}", f"Is it allowed? No. {text_of(9)}", False),
+    "true and false": (f'{{"enabled": true}} {text_of(9)}', f'{{"enabled": false}} {text_of(9)}', False),
+    "the opposite": (f"they must repair it {text_of(9)}", f"they must not repair it {text_of(9)}", False),
+    "the opposite of it": (f"they don't repair it {text_of(9)}", f"they repair it {text_of(9)}", False),
+    "the Russian opposite": (LAW.replace("может", "не может"), LAW, False),
+    "the Chinese opposite": ("员工每年享有带薪休假可以分段" * 3, "员工每年享有带薪休假不可以分段" * 3, False),
+    "the same with a negation": (f"{text_of(9)} not {LAW}", f"{text_of(9)} not {LAW} more", True),
     "nothing but marks": ("— * —", "* * *", False),
+    "equal marks": ("😀😀😀", "😀😀😀", True),
+    "nothing": ("", "", True),
+    "one long word": ("a" * 5_000, "a" * 5_000, True),
     "a word": ("Вода", "воды", True),
 }
 
@@ -182,9 +207,14 @@ def test_stored_fingerprints_decide_where_all_chunks_bring_them():
 
 def test_a_chunk_that_comes_again_counts_once():
     one, other = {"id": 1, "text": LAW}, {"text": LAW, "metadata": {"page": 2}}
-    found = fold_chunks([one, other, {**one, "score": 0.5}, dict(other)])
-    assert found.read == 2
-    assert [source["metadata"] for source in found.chunks[0]["sources"]] == [{"page": 2}]
+    third = {"id": 1, "text": LAW, "url": "https://b"}
+    found = fold_chunks([one, other, {**one, "score": 0.5}, dict(other), third, {**third, "score": 0.1}])
+    assert found.read == 3
+    # Each source can be named: by its id, or by its rank.
+    assert [{**source, "resemblance": 1} for source in found.chunks[0]["sources"]] == [
+        {"rank": 2, "metadata": {"page": 2}, "resemblance": 1},
+        {"id": 1, "url": "https://b", "resemblance": 1},
+    ]
 
 
 def test_other_windows_with_the_id_of_their_document_are_not_lost():
@@ -193,12 +223,19 @@ def test_other_windows_with_the_id_of_their_document_are_not_lost():
     assert ([chunk["text"] for chunk in found.chunks], found.read) == ([one["text"] for one in windows], 3)
 
 
+async def sleeping(_count):
+    return []
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
         ({"chunks": "text"}, "chunks: expected a list of chunks"),
-        ({"chunks": ["text"]}, r'chunks\[0\]: expected an object with "text"'),
-        ({"chunks": [{"text": None}]}, 'an object with "text"'),
+        ({"chunks": ["text"]}, r'chunks\[0\]: expected an object whose "text" is a string'),
+        ({"chunks": [{"text": None}]}, 'an object whose "text" is a string'),
+        ({"chunks": iter([])}, r"chunks: expected a list of chunks; list\(…\) makes one"),
+        ({"chunks": [], "k": 1, "fetch_more": []}, "fetch_more: expected a function"),
+        ({"chunks": [], "k": 1, "fetch_more": sleeping}, "fold_chunks_async takes an asynchronous function"),
         ({"chunks": [], "k": 0}, "k"),
         ({"chunks": [], "contained": 2}, "contained"),
         ({"chunks": [], "contained": None}, "contained"),
@@ -211,6 +248,11 @@ def test_other_windows_with_the_id_of_their_document_are_not_lost():
 def test_wrong_arguments_are_told(arguments, told):
     with pytest.raises(ConfigError, match=told):
         fold_chunks(**arguments)
+
+
+def test_an_awaited_call_tells_of_a_function_that_is_not_awaited():
+    with pytest.raises(ConfigError, match="fetch_more: expected an asynchronous function; fold_chunks takes"):
+        asyncio.run(fold_chunks_async([], 1, lambda _: []))
 
 
 _FIRST_CALL = """
