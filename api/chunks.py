@@ -1,7 +1,7 @@
 """Distinct chunks of text for a language model, out of any ranked list: no engine and no embeddings."""
 
 import json
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
@@ -26,6 +26,7 @@ from shinglefold.sketch.shingles import batch_shingles
 Chunk = Mapping[str, Any]
 _MOST = 1_000
 _CONTAINED = 0.8
+_NO_SHINGLES = np.zeros(0, np.uint64)
 #: Two texts that take all steps, down to numbers and names.
 _IN_DOUBT = "one two three four five 6 km eight nine ten", "one two three four Kyiv 6 km eight nine ten"
 
@@ -275,7 +276,7 @@ class _ChunkGroups:
         if self._texts is None:
             self._texts = _Compared(self.fingerprinter, self.contained)
         compared = self._texts
-        for place, others in compared.add(texts[len(compared) :]):
+        for place, others in compared.add(texts[len(compared) :], self._shown):
             if not compared.has_words(place):
                 others.append(self._wordless.setdefault(texts[place], place))
             for other in others:
@@ -319,9 +320,11 @@ class _Compared:
         self._possible = least_estimate(self._least, max(self._widths.values()), options)
         self._facts: FactWords | None = None
         self._texts: list[ChunkText] = []
-        #: The shingles of all texts, repeats included, and the numbers of their texts.
-        self._shingles, self._owners = np.zeros(0, np.uint64), np.zeros(0, np.uint64)
-        #: How many shingles texts have, int64 (D,), and have in common with each earlier one, int64 (D, D).
+        #: The shingles of texts that others may be folded under, by their places, repeats included.
+        self._shingles: dict[int, Uint64s] = {}
+        #: The rows of these in the tables: how many shingles texts have, int64 (R,), and have in common with
+        #: each earlier one, int64 (R, R).
+        self._rows: dict[int, int] = {}
         self._sizes, self._common = np.zeros(0, np.int64), np.zeros((0, 0), np.int64)
         #: The texts that signatures of shingles can't decide about.
         self._doubtful: list[int] = []
@@ -329,45 +332,56 @@ class _Compared:
     def __len__(self) -> int:
         return len(self._texts)
 
-    def add(self, texts: Sequence[str]) -> Iterator[tuple[int, list[int]]]:
-        """Add texts, and yield each with the earlier ones that may resemble it or contain enough of it."""
-        first, count = len(self), len(self) + len(texts)
+    def add(self, texts: Sequence[str], shown: Iterable[int]) -> Iterator[tuple[int, list[int]]]:
+        """Add texts, and yield each with the earlier ones that may resemble it or contain enough of it.
+
+        Args:
+            shown: the places of the texts to compare them with, in their order, besides each other.
+        """
+        first = len(self)
         batch = self._canonicalizer.hash_batch(texts)
-        spans = pairwise(batch.offsets.tolist())
+        spans = list(pairwise(batch.offsets.tolist()))
         self._texts += map(ChunkText, texts, (batch.hashes[begin:end] for begin, end in spans))
         width_of = {code: self._widths[self._canonicalizer.unit(code)] for code in set(batch.languages)}
         widths = [width_of[code] for code in batch.languages]
-        owners = np.repeat(np.arange(first, count, dtype=np.uint64), np.diff(batch.offsets))
-        self._shingles = np.append(self._shingles, _shingles(batch, widths))
-        self._owners = np.append(self._owners, owners)
-        sizes, common = self._sizes, self._common = _common(self._shingles, self._owners, count)
+        made = _shingles(batch, widths)
+        self._shingles = {place: self._shingles[place] for place in shown}
+        known = len(self._shingles)
+        self._shingles |= {at: made[begin:end] for at, (begin, end) in enumerate(spans, first)}
+        places = list(self._shingles)
+        self._rows = {place: row for row, place in enumerate(places)}
+        sizes, common = self._sizes, self._common = _common(list(self._shingles.values()))
         contained = common >= self._contained * sizes[:, None]
         near = common >= self._possible * (sizes[:, None] + sizes[None, :] - common)
         near = (near | contained) & (common > 0)
         doubtful = near & ~contained
-        self._doubtful = np.flatnonzero(doubtful.any(axis=0) | doubtful.any(axis=1)).tolist()
+        rows = np.flatnonzero(doubtful.any(axis=0) | doubtful.any(axis=1)).tolist()
+        self._doubtful = [places[row] for row in rows]
         earlier: list[list[int]] = [[] for _ in texts]
-        for place, other in np.argwhere(near[first:]).tolist():
-            earlier[place].append(other)
+        for row, other in np.argwhere(near[known:]).tolist():
+            earlier[row].append(places[other])
         return enumerate(earlier, first)
 
     def has_words(self, place: int) -> bool:
         """Return whether a text has anything to compare."""
-        return bool(self._sizes[place])
+        return bool(self._sizes[self._rows[place]])
 
     def resemblance(self, place: int, shown: int) -> float:
         """Return the share of common shingles of two texts; 1 if neither has one."""
         if not self.has_words(place):
             return 1.0
-        common = int(self._common[place, shown])
-        return common / int(self._sizes[place] + self._sizes[shown] - common)
+        row, other = self._rows[place], self._rows[shown]
+        common = int(self._common[row, other])
+        return common / int(self._sizes[row] + self._sizes[other] - common)
 
     def folds(self, place: int, shown: int) -> bool:
         """Return whether a text is to be folded under an earlier one."""
         text, other = self._texts[place], self._texts[shown]
         if text.text == other.text:
             return True
-        if self._common[place, shown] < self._contained * self._sizes[place] and not self._alike(text, other):
+        row = self._rows[place]
+        is_contained = self._common[row, self._rows[shown]] >= self._contained * self._sizes[row]
+        if not is_contained and not self._alike(text, other):
             return False
         return not self._adds_facts(text, other)
 
@@ -415,14 +429,16 @@ def _shingles(batch: TokenBatch, widths: Sequence[int]) -> Uint64s:
     return found
 
 
-def _common(shingles: Uint64s, owners: Uint64s, count: int) -> tuple[Int64s, Int64s]:
+def _common(shingles: Sequence[Uint64s]) -> tuple[Int64s, Int64s]:
     """Return the numbers of distinct shingles of texts, int64 (D,), and of common ones, int64 (D, D).
 
     Those in common with a later text are 0.
     """
+    count = len(shingles)
+    owners = np.repeat(np.arange(count, dtype=np.uint64), list(map(len, shingles)))
     # The number of the text takes the place of the lowest bits, so that one sort finds the owners of each.
     bits = max(1, (count - 1).bit_length())
-    keys = (shingles >> np.uint64(bits) << np.uint64(bits)) | owners
+    keys = (np.concatenate([*shingles, _NO_SHINGLES]) >> np.uint64(bits) << np.uint64(bits)) | owners
     # By sorting, as ``np.unique`` hashes, which takes ten times as long.
     keys.sort()
     keys = keys[np.append(True, keys[1:] != keys[:-1])[: len(keys)]]

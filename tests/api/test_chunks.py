@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.servers.choose import examples
+from support.soon import soon
 
 from shinglefold import fold_chunks, fold_chunks_async
 from shinglefold.errors import ConfigError
@@ -188,6 +189,18 @@ def test_reading_ends_at_the_limit_and_says_so():
     assert fold_chunks([], 2, lambda count: fetch(2 * count), most=50).read == 50
 
 
+def test_copies_that_come_one_by_one_cost_no_more_than_they_are():
+    count = iter(range(1_000))
+
+    def fetch(_wanted):
+        at = next(count)
+        return [{"id": at, "text": f"{text_of(1, 200)} {text_of(at, 1)}"}]
+
+    with soon():
+        found = fold_chunks([], 2, fetch, most=400)
+    assert (len(found.chunks), found.read) == (1, 400)
+
+
 def test_stored_fingerprints_decide_where_all_chunks_bring_them():
     texts = [text_of(1), text_of(2), text_of(1) + " more", LAW]
     stored = [one.to_field() for one in Fingerprinter(make_scheme()).fingerprint(texts)]
@@ -289,4 +302,4 @@ def test_the_first_call_is_as_fast_as_others_once_it_is_warm():
     times, loaded, unwanted = json.loads(told)
     assert (loaded, unwanted) == ([], [])
     # New words are looked up once. Tables take 50 ms and more.
-    assert times[0] < min(times) + 0.04, times
+    assert times[0] < 1.5 * min(times) + 0.04, times
