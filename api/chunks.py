@@ -182,7 +182,7 @@ def _steps(
 
 def _shown(chunks: Sequence[Chunk], group: _FoldedUnder) -> dict[str, Any]:
     sources = [
-        ({} if "id" in chunks[place] else {"rank": place + 1})
+        ({"rank": place + 1} if chunks[place].get("id") is None else {})
         | {name: value for name, value in chunks[place].items() if name not in {"text", FIELD}}
         | {"resemblance": round(resemblance, 4)}
         for place, resemblance in group.members
@@ -277,7 +277,8 @@ class _ChunkGroups:
             self._texts = _Compared(self.fingerprinter, self.contained)
         compared = self._texts
         for place, others in compared.add(texts[len(compared) :], self._shown):
-            if not compared.has_words(place):
+            # A chunk without any text may be a picture, by its metadata.
+            if texts[place].strip() and not compared.has_words(place):
                 others.append(self._wordless.setdefault(texts[place], place))
             for other in others:
                 if other in self._shown and compared.folds(place, other):
