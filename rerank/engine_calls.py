@@ -93,7 +93,7 @@ class _Lane(Generic[Result]):
         self._outcome: list[Result | BaseException] = []
 
     def advance(self, answer: Any = None) -> Steps[None]:  # noqa: ANN401 - whatever an engine returns
-        """Send an answer or an error, and run to the next search; other calls are yielded."""
+        """Send an answer or an error, and run to the next search; all else is yielded."""
         self.search = None
         while True:
             try:
@@ -104,7 +104,8 @@ class _Lane(Generic[Result]):
             except BaseException as error:
                 self._outcome.append(error)
                 return
-            if call.method == "search":
+            # A gateway's steps yield more than calls of an engine.
+            if isinstance(call, Call) and call.method == "search":
                 self.search = call.arguments
                 return
             try:

@@ -101,9 +101,14 @@ def test_pages_that_compare_texts_say_that_they_take_their_time(site, options, t
         yielded.append(request)
         return Script(site)(request)
 
-    body = {"query": {"match_all": {}}, "ext": {"dedup": options}}
-    intercept(site, answer, "/site/_search", json.dumps(body).encode())
-    assert (TAKES_TIME in yielded) is texts
+    body = json.dumps({"query": {"match_all": {}}, "ext": {"dedup": options}}).encode()
+    for path, sent in (
+        ("/site/_search", body),
+        ("/site/_msearch", b"{}\n" + body + b"\n{}\n" + body + b"\n"),
+    ):
+        yielded.clear()
+        intercept(site, answer, path, sent)
+        assert (TAKES_TIME in yielded) is texts
 
 
 def test_steps_close_what_they_opened_if_the_caller_leaves_while_they_run_in_a_thread():
