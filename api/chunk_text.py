@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from itertools import pairwise
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from shinglefold.canon.canonicalizer import Canonicalizer
 from shinglefold.canon.facts import Numbers, adds_numbers, single_numbers
@@ -25,12 +25,13 @@ class FactWords(NamedTuple):
     values: frozenset[int]
     negations: frozenset[int]
 
-    @classmethod
-    def of(cls, canonicalizer: Canonicalizer) -> Self:
-        """Return those of the languages of a canonicalizer."""
-        languages = [language_class(ref.code) for ref in canonicalizer.references]
-        given = [[one.values for one in languages], [one.negations for one in languages]]
-        return cls(*(frozenset(canonicalizer.hash_batch(texts).hashes.tolist()) for texts in given))
+
+@lru_cache(maxsize=8)
+def fact_words(canonicalizer: Canonicalizer) -> FactWords:
+    """Return those of the languages of a canonicalizer."""
+    languages = [language_class(ref.code) for ref in canonicalizer.references]
+    given = [[one.values for one in languages], [one.negations for one in languages]]
+    return FactWords(*(frozenset(canonicalizer.hash_batch(texts).hashes.tolist()) for texts in given))
 
 
 class _Said(NamedTuple):
@@ -43,8 +44,8 @@ class _Said(NamedTuple):
 class ChunkText:
     """A text, and what is computed of it where a pair needs it."""
 
-    def __init__(self, text: str, tokens: Uint64s) -> None:
-        self.text, self.tokens = text, tokens
+    def __init__(self, text: str, tokens: Uint64s, facts: FactWords) -> None:
+        self.text, self.tokens, self._facts = text, tokens, facts
         #: The words as written, once a pair needed them.
         self.written: bytes | None = None
 
@@ -85,20 +86,22 @@ class ChunkText:
         # A text that has all of another one has its numbers, too; parsing them takes fifty times as long.
         return not self.numerals <= other.numerals and adds_numbers(self.numbers, other.numbers)
 
-    def adds_words(self, other: "ChunkText", facts: FactWords) -> bool:
+    def adds_words(self, other: "ChunkText") -> bool:
         """Return whether the text has a number in words that another one lacks, or says its opposite."""
-        if (self.distinct_tokens & facts.values) - other.distinct_tokens:
+        if (self.distinct_tokens & self._facts.values) - other.distinct_tokens:
             return True
-        ours, theirs = self.said(facts), other.said(facts)
+        ours, theirs = self.said, other.said
         return bool(ours.only_negated & theirs.only_plain or theirs.only_negated & ours.only_plain)
 
-    def said(self, facts: FactWords) -> "_Said":
-        """Return which tokens are negated."""
-        if facts.negations.isdisjoint(self.distinct_tokens):
+    @cached_property
+    def said(self) -> _Said:
+        """Which tokens are negated."""
+        negations = self._facts.negations
+        if negations.isdisjoint(self.distinct_tokens):
             return _Said(set(), self.distinct_tokens)
         places = list(pairwise([0, *self.tokens.tolist()]))
-        negated = {token for before, token in places if before in facts.negations}
-        plain = {token for before, token in places if before not in facts.negations}
+        negated = {token for before, token in places if before in negations}
+        plain = {token for before, token in places if before not in negations}
         return _Said(negated - plain, plain - negated)
 
     def new_names(self, other: "ChunkText") -> set[str]:

@@ -4,12 +4,12 @@ import json
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from shinglefold.api.chunk_text import ChunkText, FactWords
+from shinglefold.api.chunk_text import ChunkText, fact_words
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Fingerprinter
 from shinglefold.model.recipe import FIELD
@@ -61,8 +61,8 @@ def fold_chunks(
 
     A chunk is folded under a better one that resembles it or contains it, and only if it has no number and
     no name that the better one lacks, and negates no word that stands there without (must, must not), nor the
-    other way round. Chunks that all bring a fingerprint of the default scheme under
-    ``_dedup`` are compared by these alone.
+    other way round. Chunks that all bring a fingerprint of the default scheme under ``_dedup`` are compared
+    by these alone.
 
     Args:
         chunks: each with ``text``, best first. Chunks that are equal but for their ``score`` are one.
@@ -319,7 +319,6 @@ class _Compared:
         options = scheme.sketch
         self._widths = {"char": options.char_width, "word": options.word_width}
         self._possible = least_estimate(self._least, max(self._widths.values()), options)
-        self._facts: FactWords | None = None
         self._texts: list[ChunkText] = []
         #: The shingles of texts that others may be folded under, by their places, repeats included.
         self._shingles: dict[int, Uint64s] = {}
@@ -342,7 +341,8 @@ class _Compared:
         first = len(self)
         batch = self._canonicalizer.hash_batch(texts)
         spans = list(pairwise(batch.offsets.tolist()))
-        self._texts += map(ChunkText, texts, (batch.hashes[begin:end] for begin, end in spans))
+        tokens = (batch.hashes[begin:end] for begin, end in spans)
+        self._texts += map(ChunkText, texts, tokens, repeat(fact_words(self._canonicalizer)))
         width_of = {code: self._widths[self._canonicalizer.unit(code)] for code in set(batch.languages)}
         widths = [width_of[code] for code in batch.languages]
         made = _shingles(batch, widths)
@@ -403,9 +403,7 @@ class _Compared:
 
     def _adds_facts(self, text: ChunkText, other: ChunkText) -> bool:
         """Return whether a text has a number or a name that the one shown lacks."""
-        if self._facts is None:
-            self._facts = FactWords.of(self._canonicalizer)
-        if text.adds_numbers(other) or text.adds_words(other, self._facts):
+        if text.adds_numbers(other) or text.adds_words(other):
             return True
         if not (names := text.new_names(other)):
             return False

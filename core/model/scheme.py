@@ -285,9 +285,9 @@ PRESETS: Mapping[str, Scheme] = {
 def thresholds(similarity: float) -> dict[str, Any]:
     """Return the thresholds of a decision for one similarity, 0 to 1.
 
-    Texts decide by their edit similarity s. Texts of
-    similarity s have a resemblance of at most s/(2 - s), and a length ratio of at least s. The signature
-    alone decides pairs with more resemblance, and pairs whose texts can't be read.
+    Texts decide by their edit similarity s. Texts of similarity s have a resemblance of at most s/(2 - s),
+    and a length ratio of at least s. The signature alone decides pairs with more resemblance, and pairs
+    whose texts can't be read.
     """
     return {
         "verify": "text",
