@@ -16,45 +16,49 @@ NEAR = rf"[^\W_{HAN}]"
 _FRACTION = re.compile(r"((?:\d{1,3}(?: \d{3})+|\d{1,9})(?!\d))?\s?([¼-¾⅐-⅞])")
 #: Roman numbers up to 39, also in Cyrillic letters; single letters are no numbers.
 _ROMAN = re.compile(r"(?<![^\W_])(?=[IVXІХ]{2})([XХ]{0,3})([IІ][XХ]|[IІ]V|V?[IІ]{0,3})(?![^\W_])")
+#: What each has; a look for it is quicker.
+_ROMAN_RUN = re.compile("[IVXІХ]{2}")
 _ROMAN_LETTERS = str.maketrans("ІХ", "IX")
 _ONES = {"": 0, "I": 1, "II": 2, "III": 3, "IV": 4, "V": 5, "VI": 6, "VII": 7, "VIII": 8, "IX": 9}
 #: Chinese numbers of two digits and more, and ordinals; a lone digit is often no number (一起).
-_HAN_NUMBER = re.compile(
-    r"第[〇零一二三四五六七八九十百千万]{1,16}|[〇零一二三四五六七八九十两][〇零一二三四五六七八九十百千万]{1,16}"
-)
+_HAN_NUMBER = re.compile("[第〇零一二三四五六七八九十两][〇零一二三四五六七八九十百千万]{1,16}")
 #: Behind numbers: volts and amperes in capitals, as в and а are words.
-_ELECTRIC = re.compile(rf"(?<=\d)(?<![:.]\d\d)(?: ?([ВV])| ([АA]))(?!{NEAR})(?!\.?\s+[A-ZА-ЯЁІЇЄҐ])")
-#: What is said before a number, by its sign, with parts that each way to say it has: most texts have none of
-#: them, and a look for these is quicker.
+_ELECTRIC = re.compile(rf"(\d)(?<![:.]\d\d)(?: ?([ВV])| ([АA]))(?!{NEAR})(?!\.?\s+[A-ZА-ЯЁІЇЄҐ])")
+_NEXT = r"[$€£₽₴¥]?\s?\d"
+#: What is said before a number, by its sign, and a quicker look for it by the end of its words: most texts
+#: have none.
 _SAID = {
-    sign: (re.compile(rf"(?:\b(?:{words})|{han})\s*(?=[$€£₽₴¥]?\s?\d)", re.IGNORECASE), parts.split())
+    sign: (
+        re.compile(rf"(?:\b(?:{words})|{han})\s*(?={_NEXT})", re.IGNORECASE),
+        re.compile(rf"(?:{parts})(?:\s+(?:чем|ніж|than))?\s*{_NEXT}"),
+    )
     for sign, words, han, parts in (
         (
             "<=",
             r"не\s+(?:более|больше|більше)(?:\s+(?:чем|ніж))?|(?:not|no) more than|at most",
             "不超过|至多|最多",
-            "более льше more most 不超过 至多 最多",
+            "более|льше|more|most|不超过|至多|最多",
         ),
         (
             ">=",
             r"не\s+(?:менее|меньше|менше)(?:\s+(?:чем|ніж))?|(?:not|no) less than|at least",
             "不少于|至少",
-            "менее ньше нше less least 不少于 至少",
+            "менее|ньше|нше|less|least|不少于|至少",
         ),
         (
             ">",
             r"(?:более|больше|більше)(?:\s+(?:чем|ніж))?|свыше|понад|more than|over",
             "超过|多于",
-            "более льше свыше понад more over 超过 多于",
+            "более|льше|свыше|понад|more|over|超过|多于",
         ),
         (
             "<",
             r"(?:менее|меньше|менше)(?:\s+(?:чем|ніж))?|less than|under",
             "少于|不到",
-            "менее ньше нше less under 少于 不到",
+            "менее|ньше|нше|less|under|少于|不到",
         ),
         # Without the i, which has several capitals.
-        ("-", "минус|мінус|minus", "零下", "нус nus 零下"),
+        ("-", "минус|мінус|minus", "零下", "нус|nus|零下"),
     )
 }
 _DASH = re.compile(rf"[‐–](?=\d)(?<={LETTER}.)")
@@ -87,13 +91,13 @@ def _decimal(match: re.Match[str]) -> str:
 
 def in_digits(plain: str) -> str:
     """Return a text with Roman and Chinese numbers in digits, and what is said of numbers in signs."""
-    digits = _HAN_NUMBER.sub(_han_value, _ROMAN.sub(_roman_value, plain))
-    signs = _DASH.sub("-", digits)
+    digits = _ROMAN.sub(_roman_value, plain) if _ROMAN_RUN.search(plain) else plain
+    signs = _DASH.sub("-", _HAN_NUMBER.sub(_han_value, digits))
     folded = signs.casefold()
-    for sign, (said, parts) in _SAID.items():
-        if any(part in folded for part in parts):
+    for sign, (said, part) in _SAID.items():
+        if part.search(folded):
             signs = said.sub(sign, signs)
-    return _ELECTRIC.sub(lambda match: " вольт" if match[1] else " ампер", signs)
+    return _ELECTRIC.sub(lambda match: f"{match[1]} {'вольт' if match[2] else 'ампер'}", signs)
 
 
 def _roman_value(match: re.Match[str]) -> str:
