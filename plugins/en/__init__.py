@@ -23,7 +23,10 @@ class English(Language):
     values = (
         "zero two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
         "seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand "
-        "million billion half quarter twice true false yes"
+        "million billion half quarter twice first second third fourth fifth sixth seventh eighth ninth "
+        "tenth true false yes january february march april may june july august september october november "
+        "december monday tuesday wednesday thursday friday saturday sunday minute hour day week month year "
+        "decade century"
     )
     negations = (
         "not no never neither nor without cannot can't couldn't don't doesn't didn't hasn't haven't hadn't "

@@ -57,6 +57,7 @@ class Chinese(Language):
     code = "zh"
     scripts = frozenset({"Hani"})
     unit = "char"
+    values = "二 三 四 五 六 七 八 九 十 百 两 周 月 年"
     negations = "不 没 无"
     samples = (
         Sample("開放中文轉換", "开放中文转换", True),
