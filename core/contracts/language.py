@@ -39,7 +39,7 @@ class Language(ABC):
     fold: Mapping[int, str] = MappingProxyType({})
     #: Whether every canonical token is its own canonical form.
     idempotent: ClassVar[bool] = True
-    #: Words for numbers and for true and false, and words that negate the next one, with spaces between them:
+    #: Words for numbers, dates, true and false, and words that negate the next one, with spaces between them:
     #: by these ``fold_chunks`` keeps chunks apart.
     values: ClassVar[str] = ""
     negations: ClassVar[str] = ""

@@ -23,7 +23,8 @@ class English(Language):
     values = (
         "zero two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
         "seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand "
-        "million billion half quarter twice true false yes"
+        "million billion half quarter twice true false yes second third fourth fifth sixth seventh eighth "
+        "ninth tenth"
     )
     negations = (
         "not no never neither nor without cannot can't couldn't don't doesn't didn't hasn't haven't hadn't "
