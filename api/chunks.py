@@ -1,6 +1,7 @@
 """Distinct chunks of text for a language model, out of any ranked list: no engine and no embeddings."""
 
 import json
+import logging
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -21,6 +22,8 @@ from shinglefold.runtime.sans_io import run, run_async
 from shinglefold.sketch import Texts, Words, agreement_rows, alike_by_text, estimate, least_estimate
 from shinglefold.sketch.candidates import Buckets
 from shinglefold.sketch.shingles import batch_shingles
+
+_log = logging.getLogger("shinglefold.api.chunks")
 
 #: A chunk: ``text``, and any of ``id``, ``score``, ``metadata``, and a stored fingerprint under ``_dedup``.
 Chunk = Mapping[str, Any]
@@ -173,6 +176,13 @@ def _steps(
         if more:
             groups = found.of(seen.chunks)
     shown = groups[:k]
+    if more and len(shown) < (k or 0):
+        _log.warning(
+            "read %d chunks, as many as `most` allows, and found %d distinct ones of %d: raise most",
+            len(seen.chunks),
+            len(shown),
+            k,
+        )
     return FoldedChunks(
         [_shown(seen.chunks, group) for group in shown],
         len(seen.chunks),
@@ -217,6 +227,8 @@ class _Seen:
         for number, chunk in enumerate(given):
             if not isinstance(chunk, Mapping) or not isinstance(chunk.get("text"), str):
                 raise expected(f"{what}[{number}]", 'an object whose "text" is a string', chunk)
+            if not isinstance(chunk.get("sources", []), list):
+                raise expected(f"{what}[{number}].sources", "a list", chunk["sources"])
             if len(self.chunks) < self.most and self._is_new(chunk):
                 self.chunks.append(chunk)
 
@@ -234,7 +246,10 @@ class _Seen:
 def _key(chunk: Chunk) -> object:
     """Return what two chunks of equal texts have in common if they are one chunk."""
     own = {name: value for name, value in chunk.items() if name not in {"score", FIELD}}
-    return json.dumps(own, sort_keys=True, default=str)
+    try:
+        return json.dumps(own, sort_keys=True, default=str)
+    except (TypeError, ValueError):  # keys that are not strings, or a cycle
+        return repr(own)
 
 
 @lru_cache(maxsize=8)

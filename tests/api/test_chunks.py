@@ -97,13 +97,33 @@ PAIRS = {
         "Працівник має право на відпустку, яку він може поділити, щонайменше на шість днів.",
         False,
     ),
-    "another Russian month": (f"до 5 мая, {LAW}", f"до 5 июня, {LAW}", False),
-    "another Ukrainian month": (f"до 5 травня {text_of(9)}", f"до 5 червня {text_of(9)}", False),
-    "a month in other words": (f"май и понедельник, {LAW}", f"маю и понедельнику, {LAW}", True),
-    "another day": (f"в понедельник, {LAW}", f"во вторник, {LAW}", False),
     "another unit behind words": (f"for two weeks {text_of(9)}", f"for two months {text_of(9)}", False),
     "an ordinal": (f"the first article {text_of(9)}", f"the second article {text_of(9)}", False),
     "a lone Chinese digit": ("罚款并责令其在五天内改正" * 3, "罚款并责令其在六天内改正" * 3, False),
+    "another Russian month": (f"собрание в марте, {LAW}", f"собрание в апреле, {LAW}", False),
+    "a month in another case": (f"собрание в марте, {LAW}", f"собрание к марту, {LAW}", True),
+    "another Russian weekday": (f"приём по вторникам, {LAW}", f"приём по средам, {LAW}", False),
+    "another Ukrainian month": (
+        "Працівник має право на відпустку, яку він може поділити, починаючи з березня кожного року.",
+        "Працівник має право на відпустку, яку він може поділити, починаючи з квітня кожного року.",
+        False,
+    ),
+    "another Ukrainian weekday": (
+        "Працівник має право на відпустку, яку він може поділити, починаючи з понеділка.",
+        "Працівник має право на відпустку, яку він може поділити, починаючи з п'ятниці.",
+        False,
+    ),
+    "another floor": (
+        f"rooms on the second floor, {text_of(9)}",
+        f"rooms on the third floor, {text_of(9)}",
+        False,
+    ),
+    "another Russian floor": (f"на втором этаже, {LAW}", f"на третьем этаже, {LAW}", False),
+    "another Ukrainian floor": (
+        "Працівник має право на відпустку, яку він може поділити, після другого року роботи.",
+        "Працівник має право на відпустку, яку він може поділити, після п'ятого року роботи.",
+        False,
+    ),
     "a number in other words": (f"двух раз {LAW}", f"двумя разами {LAW}", True),
     "yes and no": (f"Is it allowed? Yes. {text_of(9)}", f"Is it allowed? No. {text_of(9)}", False),
     "true and false": (f'{{"enabled": true}} {text_of(9)}', f'{{"enabled": false}} {text_of(9)}', False),
@@ -138,6 +158,9 @@ def test_what_adds_nothing_is_folded_under_the_better_chunk(name):
         assert source == {"id": "b", "score": 1.0, "metadata": {"url": "https://b"}}
     json.dumps(found.chunks)
 
+
+CYCLE: dict[str, object] = {}
+CYCLE["self"] = CYCLE
 
 lists = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), max_size=25)
 
@@ -193,13 +216,20 @@ def test_more_is_fetched_until_there_are_k(made, k, begun, way):
         assert not calls
 
 
-def test_reading_ends_at_the_limit_and_says_so():
+def test_reading_ends_at_the_limit_and_says_so(caplog):
     def fetch(count):
         return [{"id": str(at), "text": LAW} for at in range(count)]
 
     found = fold_chunks([], 2, fetch, most=50)
     assert (len(found.chunks), found.read, found.complete) == (1, 50, False)
+    (logged,) = caplog.messages
+    assert logged.startswith("read 50 chunks, as many as `most` allows, and found 1 distinct ones of 2")
     assert fold_chunks([], 2, lambda count: fetch(2 * count), most=50).read == 50
+    caplog.clear()
+    # Nothing is left to say where there are no more, or enough.
+    assert not fold_chunks([], 2, lambda count: fetch(min(count, 40)), most=50).complete
+    assert fold_chunks([], 1, fetch, most=50).complete
+    assert not caplog.messages
 
 
 def test_copies_that_come_one_by_one_cost_no_more_than_they_are():
@@ -243,6 +273,12 @@ def test_a_chunk_that_comes_again_counts_once():
     ]
 
 
+@pytest.mark.parametrize("metadata", [{1: 2, "a": 3}, {(1, 2): 3}, CYCLE], ids=["keys", "tuple", "cycle"])
+def test_a_chunk_that_comes_again_counts_once_whatever_its_metadata_is(metadata):
+    chunk = {"text": LAW, "metadata": metadata}
+    assert fold_chunks([chunk, {**chunk, "score": 1}, {**chunk, "id": 2}]).read == 2
+
+
 def test_other_windows_with_the_id_of_their_document_are_not_lost():
     windows = [{"id": "a.html", "text": text_of(seed)} for seed in range(3)]
     found = fold_chunks([*windows, dict(windows[1])])
@@ -259,6 +295,11 @@ async def sleeping(_count):
         ({"chunks": "text"}, "chunks: expected a list of chunks"),
         ({"chunks": ["text"]}, r'chunks\[0\]: expected an object whose "text" is a string'),
         ({"chunks": [{"text": None}]}, 'an object whose "text" is a string'),
+        (
+            {"chunks": [{"text": LAW, "sources": "a.pdf"}]},
+            r"chunks\[0\].sources: expected a list, got 'a.pdf'",
+        ),
+        ({"chunks": [{"text": LAW, "sources": None}]}, r"chunks\[0\].sources: expected a list, got None"),
         ({"chunks": iter([])}, r"chunks: expected a list of chunks; list\(…\) makes one"),
         ({"chunks": [], "k": 1, "fetch_more": []}, "fetch_more: expected a function"),
         ({"chunks": [], "k": 1, "fetch_more": sleeping}, "fold_chunks_async takes an asynchronous function"),

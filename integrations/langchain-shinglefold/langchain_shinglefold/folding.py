@@ -14,7 +14,7 @@ from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableConfig
 from langchain_core.vectorstores import VectorStore
-from pydantic import BaseModel, Field, PositiveInt, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
 
 from shinglefold import fold_chunks, fold_chunks_async
 
@@ -44,25 +44,34 @@ class _Folding(BaseModel):
 
 def _chunk(document: Document, key: str) -> dict[str, Any]:
     metadata = dict(document.metadata)
-    chunk: dict[str, Any] = {"id": document.id, "text": document.page_content, "document": document}
+    chunk: dict[str, Any] = {"id": document.id, "text": document.page_content, "metadata": metadata}
     if _FINGERPRINT in metadata:
         chunk[_FINGERPRINT] = metadata.pop(_FINGERPRINT)
     if key in metadata:
         chunk["sources"] = metadata.pop(key)
-        if not all(isinstance(source, dict) and "resemblance" in source for source in chunk["sources"]):
+        if not _is_folded(chunk["sources"]):
             raise ValueError(
                 f'A document has another "{key}" in its metadata: {chunk["sources"]!r}. '
                 'Choose another key for what is folded: sources_key="folded"'
             )
-    # Sources are plain JSON, whatever metadata holds.
-    return {**chunk, "metadata": json.loads(json.dumps(metadata, default=str))}
+    return {**chunk, "document": document}
+
+
+def _is_folded(sources: object) -> bool:
+    each = sources if isinstance(sources, list) else [None]
+    return all(isinstance(one, dict) and "resemblance" in one for one in each)
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - metadata may hold anything
+    """Return a number or an array of NumPy as JSON has it, and others as text."""
+    return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
 def _with_sources(chunk: dict[str, Any], key: str) -> Document:
     document: Document = chunk["document"]
-    sources = [{**source} for source in chunk["sources"]]
-    for source in sources:
-        source.pop("document", None)
+    sources = [{name: value for name, value in one.items() if name != "document"} for one in chunk["sources"]]
+    # Plain JSON, whatever metadata holds; JSON has no NaN.
+    sources = json.loads(json.dumps(sources, default=_plain), parse_constant=str)
     return document.model_copy(update={"metadata": {**document.metadata, key: sources}})
 
 
@@ -76,6 +85,8 @@ class ShinglefoldRetriever(_Folding, BaseRetriever):
     ShinglefoldRetriever(retriever=vector_store, k=5).invoke("annual leave")
     ```
     """
+
+    model_config = ConfigDict(extra="forbid")
 
     retriever: BaseRetriever | VectorStore
     """Where documents come from. It must take the number of documents, see `k_name`."""
@@ -111,23 +122,33 @@ class ShinglefoldRetriever(_Folding, BaseRetriever):
         return self.retriever, {self.k_name: count}
 
     def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
+        self,
+        query: str,
+        *,
+        run_manager: CallbackManagerForRetrieverRun,
+        k: int | None = None,
+        **others: Any,  # noqa: ANN401 - what the retriever takes
     ) -> list[Document]:
         def fetch(count: int) -> list[dict[str, Any]]:
             retriever, arguments = self._asking_for(count)
             config = RunnableConfig(callbacks=run_manager.get_child())
-            return self._chunks(retriever.invoke(query, config, **arguments))
+            return self._chunks(retriever.invoke(query, config, **others, **arguments))
 
         found = fold_chunks([], self.k if k is None else k, fetch, **self.fold_options)
         return self._documents(found.chunks)
 
     async def _aget_relevant_documents(
-        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, k: int | None = None
+        self,
+        query: str,
+        *,
+        run_manager: AsyncCallbackManagerForRetrieverRun,
+        k: int | None = None,
+        **others: Any,  # noqa: ANN401 - what the retriever takes
     ) -> list[Document]:
         async def fetch(count: int) -> list[dict[str, Any]]:
             retriever, arguments = self._asking_for(count)
             config = RunnableConfig(callbacks=run_manager.get_child())
-            return self._chunks(await retriever.ainvoke(query, config, **arguments))
+            return self._chunks(await retriever.ainvoke(query, config, **others, **arguments))
 
         found = await fold_chunks_async([], self.k if k is None else k, fetch, **self.fold_options)
         return self._documents(found.chunks)
@@ -135,6 +156,8 @@ class ShinglefoldRetriever(_Folding, BaseRetriever):
 
 class ShinglefoldCompressor(_Folding, BaseDocumentCompressor):
     """Return the distinct documents of a list, at most `k`; near-copies become `sources` of the best one."""
+
+    model_config = ConfigDict(extra="forbid")
 
     k: PositiveInt | None = None
     """How many documents are wanted; by default all that are distinct."""

@@ -8,6 +8,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
@@ -137,6 +138,27 @@ def test_a_list_is_folded_twice_and_keeps_its_sources(way):
     assert compressed([*reversed(once)], sources_key="folded")[0].metadata["folded"] == []
 
 
+def test_sources_are_plain_json_whatever_metadata_holds():
+    metadata = {"nan": float("nan"), "float": np.float32(0.5), "array": np.arange(2), "bytes": b"x"}
+    documents = [Document(page_content=text_of(0, copy), metadata=metadata) for copy in range(2)]
+    (document,) = ShinglefoldCompressor().compress_documents(documents, QUERY)
+    json.dumps(document.metadata["sources"], allow_nan=False)
+    assert document.metadata["sources"][0]["metadata"] == {
+        "nan": "NaN",
+        "float": 0.5,
+        "array": [0, 1],
+        "bytes": "b'x'",
+    }
+    assert all(document.metadata[name] is value for name, value in metadata.items())
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+def test_other_arguments_go_to_the_retriever(way):
+    retriever = ShinglefoldRetriever(retriever=filled(6, 3), k=6)
+    found = retrieved(retriever, way, filter=lambda document: document.metadata["topic"] < 2)
+    assert {document.metadata["topic"] for document in found} == {0, 1}
+
+
 def test_documents_without_text_are_all_kept():
     documents = [Document(page_content="", metadata={"image": number}) for number in range(3)]
     assert len(ShinglefoldCompressor().compress_documents(documents, QUERY)) == 3
@@ -160,12 +182,17 @@ def test_the_example_of_the_readme_shows_two_texts_of_three(capsys):
         ),
         (lambda store: ShinglefoldRetriever(retriever=store, k=0), "greater than 0"),
         (lambda store: ShinglefoldRetriever(retriever=store, fold_options={"contained": 2}), "contained"),
+        (lambda store: ShinglefoldRetriever(retriever=store, top_k=3), "top_k\n.*not permitted"),
         (lambda store: ShinglefoldCompressor(k=0), "greater than 0"),
-        (
-            lambda store: ShinglefoldCompressor().compress_documents(
-                [Document(page_content="x", metadata={"sources": ["a.pdf"]})], QUERY
-            ),
-            'another "sources".*sources_key="folded"',
+        (lambda store: ShinglefoldCompressor(top_n=3), "top_n\n.*not permitted"),
+        *(
+            (
+                lambda store, value=value: ShinglefoldCompressor().compress_documents(
+                    [Document(page_content="x", metadata={"sources": value})], QUERY
+                ),
+                'another "sources".*sources_key="folded"',
+            )
+            for value in (["a.pdf"], "a.pdf", None, 5, {})
         ),
     ],
 )

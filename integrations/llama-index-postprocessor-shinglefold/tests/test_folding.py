@@ -8,14 +8,16 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from llama_index.core import Document, QueryBundle, SummaryIndex, VectorStoreIndex
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import MockLLM
 from llama_index.core.postprocessor import SimilarityPostprocessor
-from llama_index.core.retrievers import QueryFusionRetriever
+from llama_index.core.retrievers import QueryFusionRetriever, VectorIndexRetriever
 from llama_index.core.schema import ImageNode, MetadataMode, NodeWithScore, TextNode
 from llama_index.postprocessor.shinglefold import ShinglefoldPostprocessor, ShinglefoldRetriever
+from llama_index.retrievers.bm25 import BM25Retriever
 
 from shinglefold.errors import ConfigError
 
@@ -121,6 +123,46 @@ def test_a_list_is_folded_twice_and_keeps_its_sources(way):
     assert processed(once[::-1], sources_key="folded")[0].metadata["folded"] == []
 
 
+class Normalized(VectorIndexRetriever):
+    """A retriever whose scores depend on how many nodes are requested."""
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        found = super()._retrieve(query_bundle)
+        low, high = found[-1].get_score(), found[0].get_score()
+        return [NodeWithScore(node=one.node, score=(one.get_score() - low) / (high - low)) for one in found]
+
+
+def test_a_node_with_another_score_is_the_same_node():
+    found = ShinglefoldRetriever(Normalized(filled(3, 9)), similarity_top_k=4).retrieve(QUERY)
+    assert len(found) == 3
+    assert all(
+        len({node.node_id, *(one["id"] for one in node.metadata["sources"])})
+        == 1 + len(node.metadata["sources"])
+        for node in found
+    )
+
+
+@pytest.mark.parametrize("k", [1, 3, 50])
+def test_a_retriever_that_fails_beyond_its_corpus_is_asked_for_no_more(k):
+    nodes = list(filled(3, 2).docstore.docs.values())
+    wrapped = BM25Retriever.from_defaults(nodes=nodes, similarity_top_k=2)
+    assert len(ShinglefoldRetriever(wrapped, similarity_top_k=k).retrieve(text_of(0, 0))) == min(k, 3)
+    assert wrapped.similarity_top_k == 2
+
+
+def test_sources_are_plain_json_whatever_metadata_holds():
+    metadata = {"nan": float("nan"), "float": np.float32(0.5), "bytes": b"x"}
+    nodes = [TextNode(text=text_of(0, copy), metadata=metadata) for copy in range(2)]
+    (node,) = ShinglefoldPostprocessor().postprocess_nodes(
+        [NodeWithScore(node=node, score=np.float32(0.5)) for node in nodes]
+    )
+    (source,) = node.metadata["sources"]
+    json.dumps(source, allow_nan=False)
+    assert source["score"] == 0.5
+    assert source["metadata"] == {"nan": "NaN", "float": 0.5, "bytes": "b'x'"}
+    assert all(node.metadata[name] is value for name, value in metadata.items())
+
+
 def test_it_stands_in_a_query_engine_and_is_stored_as_json():
     folding = ShinglefoldPostprocessor.from_json(ShinglefoldPostprocessor(top_n=3).to_json())
     engine = filled(5, 4).as_query_engine(
@@ -157,15 +199,22 @@ def test_the_example_of_the_readme_shows_two_texts_of_three(capsys):
             lambda: ShinglefoldRetriever(filled(1, 1).as_retriever(), fold_options={"contained": 2}),
             "contained",
         ),
+        (lambda: ShinglefoldRetriever(filled(1, 1)), "VectorStoreIndex is no retriever.*as_retriever"),
+        (lambda: ShinglefoldRetriever(filled(1, 1).as_retriever(), None), "k"),
         (lambda: ShinglefoldPostprocessor(top_n=0), "greater than 0"),
-        (
-            lambda: ShinglefoldPostprocessor().postprocess_nodes(
-                [NodeWithScore(node=TextNode(text="x", metadata={"sources": ["a.pdf"]}))]
-            ),
-            'another "sources".*sources_key="folded"',
+        (lambda: ShinglefoldPostprocessor(k=3), "k\n.*not permitted"),
+        (lambda: ShinglefoldPostprocessor(fold_options={"contained": 2}), "contained"),
+        *(
+            (
+                lambda value=value: ShinglefoldPostprocessor().postprocess_nodes(
+                    [NodeWithScore(node=TextNode(text="x", metadata={"sources": value}))]
+                ),
+                'another "sources".*sources_key="folded"',
+            )
+            for value in (["a.pdf"], "a.pdf", None, 5, {})
         ),
     ],
 )
 def test_what_cannot_be_done_is_told(make, told):
-    with pytest.raises((ValueError, ConfigError), match=told):
+    with pytest.raises((ValueError, TypeError, ConfigError), match=told):
         make()

@@ -4,10 +4,12 @@ import asyncio
 import json
 import random
 import re
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from haystack import Document, Pipeline, component
 from haystack.components.retrievers import FilterRetriever
@@ -133,6 +135,83 @@ def test_a_list_is_folded_twice_and_keeps_its_sources(way):
     assert all(document.meta["folded"] == [] for document in other)
 
 
+@component
+class Normalized:
+    """A retriever whose scores depend on how many documents are requested, and that counts its calls."""
+
+    def __init__(self, store: InMemoryDocumentStore) -> None:
+        """Wrap a store."""
+        self.retriever, self.calls = InMemoryEmbeddingRetriever(store), []
+
+    @component.output_types(documents=list[Document])
+    def run(self, query_embedding: list[float], top_k: int = 3) -> dict[str, list[Document]]:
+        """Return documents with scores of 0 to 1."""
+        found = self.retriever.run(query_embedding, top_k=top_k)["documents"]
+        low, high = found[-1].score, found[0].score
+        return {"documents": [replace(one, score=(one.score - low) / (high - low)) for one in found]}
+
+    def warm_up(self) -> None:
+        self.calls.append("warm_up")
+
+    def close(self) -> None:
+        self.calls.append("close")
+
+
+class Asynchronous(Normalized):
+    async def warm_up_async(self) -> None:
+        self.calls.append("warm_up_async")
+
+    async def close_async(self) -> None:
+        self.calls.append("close_async")
+
+
+def test_a_document_with_another_score_is_the_same_document():
+    retriever = ShinglefoldRetriever(Normalized(filled(3, 9)), top_k=4)
+    found = retriever.run(query_embedding=vector_of(QUERY))["documents"]
+    assert len(found) == 3
+    assert all(
+        len({one.id, *(source["id"] for source in one.meta["sources"])}) == 1 + len(one.meta["sources"])
+        for one in found
+    )
+
+
+@pytest.mark.parametrize(
+    ("made", "called"),
+    [
+        (Normalized, ["warm_up", "close", "warm_up", "close"]),
+        (Asynchronous, ["warm_up", "close", "warm_up_async", "close_async"]),
+        (InMemoryBM25Retriever, []),
+    ],
+)
+def test_the_retriever_is_warmed_up_and_closed_with_it(made, called):
+    wrapped = made(filled(1, 1))
+    retriever = ShinglefoldRetriever(wrapped)
+    retriever.warm_up()
+    retriever.close()
+
+    async def again() -> None:
+        await retriever.warm_up_async()
+        await retriever.close_async()
+
+    asyncio.run(again())
+    assert getattr(wrapped, "calls", []) == called
+
+
+def test_sources_are_plain_json_whatever_meta_holds():
+    meta = {"nan": float("nan"), "float": np.float32(0.5), "array": np.arange(2), "bytes": b"x"}
+    documents = [
+        Document(content=text_of(0, int(copy)), meta=meta, score=np.float32(0.5), id=str(copy))
+        for copy in range(2)
+    ]
+    (document,) = ShinglefoldRanker().run(documents)["documents"]
+    (source,) = document.meta["sources"]
+    json.dumps(source, allow_nan=False)
+    assert source["score"] == 0.5
+    assert source["meta"] == {"nan": "NaN", "float": 0.5, "array": [0, 1], "bytes": "b'x'"}
+    assert document.score is documents[0].score
+    assert all(document.meta[name] is value for name, value in meta.items())
+
+
 def test_documents_without_text_are_all_kept():
     documents = [Document(blob=ByteStream(bytes([number]))) for number in range(3)]
     assert len(ShinglefoldRanker().run(documents)["documents"]) == 3
@@ -167,10 +246,16 @@ class Blocking:
         (lambda: run(ShinglefoldRetriever(Blocking()), "run_async", query=""), "no run_async.*Ranker"),
         (lambda: ShinglefoldRetriever(Blocking(), top_k=0), "k"),
         (lambda: ShinglefoldRetriever(Blocking(), fold_options={"contained": 2}), "contained"),
+        (lambda: ShinglefoldRetriever(Blocking(), top_k=None), "k"),
+        (lambda: ShinglefoldRetriever(filled(1, 1)), "InMemoryDocumentStore is no component"),
+        (lambda: ShinglefoldRetriever(Blocking()).run("leave"), "positional"),
         (lambda: ShinglefoldRanker(0), "k"),
-        (
-            lambda: ShinglefoldRanker().run([Document(content="x", meta={"sources": ["a.pdf"]})]),
-            'another "sources".*sources_key="folded"',
+        *(
+            (
+                lambda value=value: ShinglefoldRanker().run([Document(content="x", meta={"sources": value})]),
+                'another "sources".*sources_key="folded"',
+            )
+            for value in (["a.pdf"], "a.pdf", None, 5, {})
         ),
     ],
 )

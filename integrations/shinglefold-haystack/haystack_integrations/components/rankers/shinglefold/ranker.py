@@ -20,17 +20,28 @@ def chunks_of(documents: Sequence[Document], key: str) -> list[dict[str, Any]]:
 def _chunk(document: Document, key: str) -> dict[str, Any]:
     meta = dict(document.meta)
     chunk: dict[str, Any] = {"id": document.id, "text": document.content or "", "score": document.score}
+    # A document is the same one if its score changes with the number of documents that are requested.
+    chunk |= {"meta": meta, "document": replace(document, score=None)}
     if _FINGERPRINT in meta:
         chunk[_FINGERPRINT] = meta.pop(_FINGERPRINT)
     if key in meta:
         chunk["sources"] = meta.pop(key)
-        if not all(isinstance(source, dict) and "resemblance" in source for source in chunk["sources"]):
+        if not _is_folded(chunk["sources"]):
             raise ValueError(
                 f'Document {document.id} has another "{key}" in its meta: {chunk["sources"]!r}. '
                 'Choose another key for what is folded: sources_key="folded"'
             )
-    # Sources are plain JSON, whatever meta holds.
-    return {**chunk, "meta": json.loads(json.dumps(meta, default=str)), "document": document}
+    return chunk
+
+
+def _is_folded(sources: object) -> bool:
+    each = sources if isinstance(sources, list) else [None]
+    return all(isinstance(one, dict) and "resemblance" in one for one in each)
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - meta may hold anything
+    """Return a number or an array of NumPy as JSON has it, and others as text."""
+    return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
 def documents_of(chunks: Sequence[dict[str, Any]], key: str) -> list[Document]:
@@ -41,10 +52,10 @@ def documents_of(chunks: Sequence[dict[str, Any]], key: str) -> list[Document]:
 def _with_sources(chunk: dict[str, Any], key: str) -> Document:
     """Return a copy of a document, as stores return the documents they hold."""
     document: Document = chunk["document"]
-    sources = [{**source} for source in chunk["sources"]]
-    for source in sources:
-        source.pop("document", None)
-    return replace(document, meta={**document.meta, key: sources})
+    sources = [{name: value for name, value in one.items() if name != "document"} for one in chunk["sources"]]
+    # Plain JSON, whatever meta holds; JSON has no NaN.
+    sources = json.loads(json.dumps(sources, default=_plain), parse_constant=str)
+    return replace(document, score=chunk["score"], meta={**document.meta, key: sources})
 
 
 @component

@@ -34,7 +34,9 @@ class ShinglefoldRetriever:
         """
         self.retriever, self.top_k = retriever, top_k
         self.fold_options, self.sources_key = fold_options or {}, sources_key
-        shinglefold.fold_chunks([], top_k, **self.fold_options)
+        shinglefold.fold_chunks([], top_k, lambda _: [], **self.fold_options)
+        if not hasattr(retriever, "__haystack_input__"):
+            raise TypeError(f"{type(retriever).__name__} is no component. Give a retriever of it")
         sockets = retriever.__haystack_input__._sockets_dict  # noqa: SLF001
         if "top_k" not in sockets:
             raise ValueError(
@@ -50,6 +52,26 @@ class ShinglefoldRetriever:
         shinglefold.warm(self.fold_options.get("languages"))
         if hasattr(self.retriever, "warm_up"):
             self.retriever.warm_up()
+
+    async def warm_up_async(self) -> None:
+        """Do as `warm_up` does, by the `warm_up_async` of the retriever if it has one."""
+        if not hasattr(self.retriever, "warm_up_async"):
+            self.warm_up()
+            return
+        shinglefold.warm(self.fold_options.get("languages"))
+        await self.retriever.warm_up_async()
+
+    def close(self) -> None:
+        """Close the retriever."""
+        if hasattr(self.retriever, "close"):
+            self.retriever.close()
+
+    async def close_async(self) -> None:
+        """Close the retriever, by its `close_async` if it has one."""
+        if hasattr(self.retriever, "close_async"):
+            await self.retriever.close_async()
+        else:
+            self.close()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the component and its retriever as a dictionary."""
@@ -67,7 +89,7 @@ class ShinglefoldRetriever:
         return default_from_dict(cls, data)
 
     @component.output_types(documents=list[Document])
-    def run(self, top_k: int | None = None, **inputs: Any) -> dict[str, list[Document]]:  # noqa: ANN401
+    def run(self, *, top_k: int | None = None, **inputs: Any) -> dict[str, list[Document]]:  # noqa: ANN401
         """Return the first distinct documents.
 
         :param top_k: How many are wanted, instead of the `top_k` of the component.
@@ -82,7 +104,7 @@ class ShinglefoldRetriever:
         return {"documents": documents_of(found.chunks, self.sources_key)}
 
     @component.output_types(documents=list[Document])
-    async def run_async(self, top_k: int | None = None, **inputs: Any) -> dict[str, list[Document]]:  # noqa: ANN401
+    async def run_async(self, *, top_k: int | None = None, **inputs: Any) -> dict[str, list[Document]]:  # noqa: ANN401
         """Do as `run` does, by the `run_async` of the retriever."""
         if not hasattr(self.retriever, "run_async"):
             raise TypeError(
