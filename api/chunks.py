@@ -2,26 +2,22 @@
 
 import json
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import pairwise, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from shinglefold.api.chunk_text import ChunkText, fact_words
+from shinglefold.api.chunk_comparison import ComparedChunks
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Fingerprinter
 from shinglefold.model.recipe import FIELD
 from shinglefold.model.scheme import Scheme, thresholds
-from shinglefold.model.values import Int64s, TokenBatch, Uint64s
 from shinglefold.options.validation import check_fraction, check_int, check_number, expected
 from shinglefold.registry import codes_with_any, language_class, make_scheme
 from shinglefold.runtime.sans_io import run, run_async
-from shinglefold.sketch import Texts, Words, agreement_rows, alike_by_text, estimate, least_estimate
-from shinglefold.sketch.candidates import Buckets
-from shinglefold.sketch.shingles import batch_shingles
+from shinglefold.sketch import agreement_rows, estimate
 
 _log = logging.getLogger("shinglefold.api.chunks")
 
@@ -29,7 +25,6 @@ _log = logging.getLogger("shinglefold.api.chunks")
 Chunk = Mapping[str, Any]
 _MOST = 1_000
 _CONTAINED = 0.8
-_NO_SHINGLES = np.zeros(0, np.uint64)
 #: Two texts that take all steps, down to numbers and names.
 _IN_DOUBT = "one two three four five 6 km eight nine ten", "one two three four Kyiv 6 km eight nine ten"
 
@@ -265,7 +260,7 @@ class _ChunkGroups:
 
     fingerprinter: Fingerprinter
     contained: float
-    _texts: "_Compared | None" = None
+    _texts: ComparedChunks | None = None
     _groups: list[_FoldedUnder] = field(default_factory=list)
     #: The groups by the chunks that are shown.
     _shown: dict[int, _FoldedUnder] = field(default_factory=dict)
@@ -289,7 +284,7 @@ class _ChunkGroups:
     def _by_text(self, texts: Sequence[str]) -> list[_FoldedUnder]:
         """Fold each chunk under the first one shown that resembles or contains it."""
         if self._texts is None:
-            self._texts = _Compared(self.fingerprinter, self.contained)
+            self._texts = ComparedChunks(self.fingerprinter, self.contained)
         compared = self._texts
         for place, others in compared.add(texts[len(compared) :], self._shown):
             # A chunk without any text may be a picture, by its metadata.
@@ -322,142 +317,3 @@ def _by_fingerprint(scheme: Scheme, chunks: Sequence[Chunk]) -> list[_FoldedUnde
         near = np.where(found.digests[1:] == found.digests[0], 1.0, near)
         groups.append(_FoldedUnder(shown, list(zip(others, near.tolist(), strict=True))))
     return groups
-
-
-class _Compared:
-    """Texts as sets of shingles, and how many shingles every two have in common."""
-
-    def __init__(self, fingerprinter: Fingerprinter, contained: float) -> None:
-        self._fingerprinter, self._contained = fingerprinter, contained
-        scheme, self._canonicalizer = fingerprinter.scheme, fingerprinter.canonicalizer
-        self._least = scheme.decision.min_similarity
-        options = scheme.sketch
-        self._widths = {"char": options.char_width, "word": options.word_width}
-        self._possible = least_estimate(self._least, max(self._widths.values()), options)
-        self._texts: list[ChunkText] = []
-        #: The shingles of texts that others may be folded under, by their places, repeats included.
-        self._shingles: dict[int, Uint64s] = {}
-        #: The rows of these in the tables: how many shingles texts have, int64 (R,), and have in common with
-        #: each earlier one, int64 (R, R).
-        self._rows: dict[int, int] = {}
-        self._sizes, self._common = np.zeros(0, np.int64), np.zeros((0, 0), np.int64)
-        #: The texts that signatures of shingles can't decide about.
-        self._doubtful: list[int] = []
-
-    def __len__(self) -> int:
-        return len(self._texts)
-
-    def add(self, texts: Sequence[str], shown: Iterable[int]) -> Iterator[tuple[int, list[int]]]:
-        """Add texts, and yield each with the earlier ones that may resemble it or contain enough of it.
-
-        Args:
-            shown: the places of the texts to compare them with, in their order, besides each other.
-        """
-        first = len(self)
-        batch = self._canonicalizer.hash_batch(texts)
-        spans = list(pairwise(batch.offsets.tolist()))
-        tokens = (batch.hashes[begin:end] for begin, end in spans)
-        self._texts += map(ChunkText, texts, tokens, repeat(fact_words(self._canonicalizer)))
-        width_of = {code: self._widths[self._canonicalizer.unit(code)] for code in set(batch.languages)}
-        widths = [width_of[code] for code in batch.languages]
-        made = _shingles(batch, widths)
-        self._shingles = {place: self._shingles[place] for place in shown}
-        known = len(self._shingles)
-        self._shingles |= {at: made[begin:end] for at, (begin, end) in enumerate(spans, first)}
-        places = list(self._shingles)
-        self._rows = {place: row for row, place in enumerate(places)}
-        sizes, common = self._sizes, self._common = _common(list(self._shingles.values()))
-        contained = common >= self._contained * sizes[:, None]
-        near = common >= self._possible * (sizes[:, None] + sizes[None, :] - common)
-        near = (near | contained) & (common > 0)
-        doubtful = near & ~contained
-        rows = np.flatnonzero(doubtful.any(axis=0) | doubtful.any(axis=1)).tolist()
-        self._doubtful = [places[row] for row in rows]
-        earlier: list[list[int]] = [[] for _ in texts]
-        for row, other in np.argwhere(near[known:]).tolist():
-            earlier[row].append(places[other])
-        return enumerate(earlier, first)
-
-    def has_words(self, place: int) -> bool:
-        """Return whether a text has anything to compare."""
-        return bool(self._sizes[self._rows[place]])
-
-    def resemblance(self, place: int, shown: int) -> float:
-        """Return the share of common shingles of two texts; 1 if neither has one."""
-        if not self.has_words(place):
-            return 1.0
-        row, other = self._rows[place], self._rows[shown]
-        common = int(self._common[row, other])
-        return common / int(self._sizes[row] + self._sizes[other] - common)
-
-    def folds(self, place: int, shown: int) -> bool:
-        """Return whether a text is to be folded under an earlier one."""
-        text, other = self._texts[place], self._texts[shown]
-        if text.text == other.text:
-            return True
-        row = self._rows[place]
-        is_contained = self._common[row, self._rows[shown]] >= self._contained * self._sizes[row]
-        if not is_contained and not self._alike(text, other):
-            return False
-        return not self._adds_facts(text, other)
-
-    def _alike(self, text: ChunkText, other: ChunkText) -> bool:
-        """Return whether two texts are near-duplicates by their words."""
-        pair = [other, text]
-        if any(one.written is None for one in pair):
-            # One call for all texts of doubtful pairs.
-            new = [one for one in map(self._texts.__getitem__, self._doubtful) if one.written is None]
-            made = self._fingerprinter.written([one.text for one in new])
-            for one, written in zip(new, made.bytes_of(), strict=True):
-                one.written = written
-        words = Words.packed([one.written or b"" for one in pair])
-        offsets = np.cumsum([0, len(other.tokens), len(text.tokens)])
-        texts = Texts(words, Words.of(np.concatenate((other.tokens, text.tokens)), offsets))
-        kept, _ = alike_by_text(texts, np.array([0]), np.array([1]), self._least)
-        return bool(kept[0])
-
-    def _adds_facts(self, text: ChunkText, other: ChunkText) -> bool:
-        """Return whether a text has a number or a name that the one shown lacks."""
-        if text.adds_numbers(other) or text.adds_words(other):
-            return True
-        if not (names := text.new_names(other)):
-            return False
-        # Written otherwise, a name may still have the same canonical tokens.
-        tokens = self._canonicalizer.hash_batch([" ".join(sorted(names))]).hashes
-        return not set(other.tokens.tolist()).issuperset(tokens.tolist())
-
-
-def _shingles(batch: TokenBatch, widths: Sequence[int]) -> Uint64s:
-    """Return a shingle for each token, repeats included.
-
-    The tokens of a text that has too few for a shingle are one.
-    """
-    counts = np.diff(batch.offsets)
-    found = batch.hashes
-    for width in set(widths):
-        own = np.repeat(np.array(widths) == width, counts)
-        found = np.where(own, batch_shingles(batch.hashes, batch.offsets, width), found)
-    for place in np.flatnonzero((counts > 0) & (counts < np.array(widths, np.int64))).tolist():
-        begin, end = batch.offsets[place : place + 2]
-        found[begin:end] = batch.hashes[begin:end].sum()
-    return found
-
-
-def _common(shingles: Sequence[Uint64s]) -> tuple[Int64s, Int64s]:
-    """Return the numbers of distinct shingles of texts, int64 (D,), and of common ones, int64 (D, D).
-
-    Those in common with a later text are 0.
-    """
-    count = len(shingles)
-    owners = np.repeat(np.arange(count, dtype=np.uint64), list(map(len, shingles)))
-    # The number of the text takes the place of the lowest bits, so that one sort finds the owners of each.
-    bits = max(1, (count - 1).bit_length())
-    keys = (np.concatenate([*shingles, _NO_SHINGLES]) >> np.uint64(bits) << np.uint64(bits)) | owners
-    # By sorting, as ``np.unique`` hashes, which takes ten times as long.
-    keys.sort()
-    keys = keys[np.append(True, keys[1:] != keys[:-1])[: len(keys)]]
-    sizes = np.bincount((keys & np.uint64((1 << bits) - 1)).view(np.int64), minlength=count)
-    common = np.zeros(count * count, np.int64)
-    for earlier, later in Buckets.of_sorted(keys, bits).pairs():
-        common += np.bincount(later * count + earlier, minlength=count * count)
-    return sizes, common.reshape(count, count)
