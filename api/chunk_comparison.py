@@ -10,7 +10,7 @@ import numpy as np
 
 from shinglefold.canon.canonicalizer import Canonicalizer
 from shinglefold.canon.facts import Numbers, adds_numbers, single_numbers
-from shinglefold.canon.written_numbers import plain_text
+from shinglefold.canon.written_numbers import LETTER, plain_text
 from shinglefold.ingest import Fingerprinter
 from shinglefold.model.values import Int64s, TokenBatch, Uint64s
 from shinglefold.registry import language_class
@@ -19,7 +19,8 @@ from shinglefold.sketch.candidates import Buckets
 from shinglefold.sketch.shingles import batch_shingles
 
 _NO_SHINGLES = np.zeros(0, np.uint64)
-_WORD = re.compile(r"[^\W\d_]+")
+#: Chinese characters beside a name are no part of it.
+_WORD = re.compile(rf"{LETTER}+")
 #: What a number may be written with.
 _NUMERAL = re.compile(r"[\d²³¹IVXІХ¼-¾⅐-⅞①-⑳❶-➓〇零一二三四五六七八九十百千万两]")
 #: What stands between the end of a sentence and its first word, and ends of sentences and lines.

@@ -83,6 +83,16 @@ PAIRS = {
         True,
     ),
     "Chinese": ("员工每年享有二十八天带薪休假" * 3, "員工每年享有二十八天帶薪休假" * 3, True),
+    "other words beside a Chinese name": (
+        f"{'员工每年享有带薪休假可以分段' * 3}，在使用Wiki时按规定办理",
+        f"{'员工每年享有带薪休假可以分段' * 3}，在打开Wiki后按规定办理",
+        True,
+    ),
+    "another name in Chinese": (
+        f"{'员工每年享有带薪休假可以分段' * 3}，在使用Wiki时按规定办理",
+        f"{'员工每年享有带薪休假可以分段' * 3}，在使用Blog时按规定办理",
+        False,
+    ),
     "two people": (f"{text_of(9)}. John Smith signed it.", f"{text_of(9)}. Mary Smith signed it.", False),
     "two cards": (f"Name: Anna. {text_of(9)}", f"Name: Olha. {text_of(9)}", False),
     "a heading in capitals": (f"Annual leave. {text_of(9)}", f"Annual Leave. {text_of(9)}", True),
