@@ -7,6 +7,7 @@ import signal
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -90,12 +91,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _choose(config: pytest.Config, items: list[pytest.Item]) -> None:
     left_out = []
+    # Asked once: thousands of tests are chosen.
+    full, asked = in_full(), asked_for()
     for item in items:
-        if not in_full() and item.get_closest_marker("long") is not None:
+        if not full and item.get_closest_marker("long") is not None:
             item.add_marker(_LONG)
         if _needs_server(item):
             item.add_marker("servers")
-            if not asked_for() or _left_to_other_clusters(item) or _left_to_the_newest(item):
+            if not asked or _left_to_other_clusters(item) or _left_to_the_newest(item):
                 left_out.append(item)
         item.add_marker(pytest.mark.xdist_group(_together_with(item)))
     if left_out:
@@ -113,8 +116,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 def _needs_server(item: pytest.Item) -> bool:
-    inside = item.path.relative_to(_ROOT).is_relative_to(_SERVERS)
-    return inside or item.get_closest_marker("servers") is not None
+    return _inside_servers(item.path) or item.get_closest_marker("servers") is not None
 
 
 def _left_to_other_clusters(item: pytest.Item) -> bool:
@@ -130,7 +132,17 @@ def _together_with(item: pytest.Item) -> str:
     for name in _APART & set(getattr(item, "fixturenames", ())):
         return name
     parameters = _parameters(item)
-    return str(parameters.get("cluster") or parameters.get("server", item.path.relative_to(_ROOT)))
+    return str(parameters.get("cluster") or parameters.get("server") or _name_of(item.path))
+
+
+@cache
+def _name_of(path: Path) -> str:
+    return str(path.relative_to(_ROOT))
+
+
+@cache
+def _inside_servers(path: Path) -> bool:
+    return path.relative_to(_ROOT).is_relative_to(_SERVERS)
 
 
 def _parameters(item: pytest.Item) -> Mapping[str, Any]:

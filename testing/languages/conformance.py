@@ -188,7 +188,7 @@ def _common_share(a: list[str], b: list[str]) -> float:
 
 
 _THREADS = 4
-_WARM_UP, _NEW_WORDS = 2000, 4000
+_WARM_UP, _NEW_WORDS = 1000, 2000
 #: The most bytes that a new word may leave behind; an entry of a dict costs about 100.
 _BYTES_LEFT = 48
 

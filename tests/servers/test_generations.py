@@ -3,16 +3,12 @@
 import os
 import subprocess
 import sys
-from contextlib import closing
 
 import pytest
-from support.servers.choose import NAMES, excused, is_older, running, wanted_elsewhere
+from support.servers.choose import NAMES, excused, is_older, wanted_elsewhere
 from support.servers.generations import client_folder
 from support.servers.kinds import kind
 from support.servers.places import ROOT
-
-from shinglefold.engines import open_engine
-from shinglefold.errors import EngineError
 
 #: What is about servers of its own, or about none.
 _OF_OTHERS = (
@@ -24,6 +20,8 @@ _AS_THE_NEWEST = (
     "test_seq_no.py",
     *(f"topology/test_{name}.py" for name in ("deep_cursors", "scan", "searches", "walk")),
 )
+#: With what is about servers of another generation only.
+_FILES = ("-o", "python_files=test_*.py installed_client.py")
 
 
 # It is hundreds of tests, of which each ends by itself when it hangs.
@@ -35,7 +33,7 @@ def test_a_server_of_another_generation_passes_with_its_own_client(name, report)
     beside = [f"--ignore=tests/servers/{name}" for name in (*_OF_OTHERS, *_AS_THE_NEWEST)]
     chosen = ["-m", "not newest"] if is_older(name) else []
     run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "tests/servers", *beside, *chosen],
+        [sys.executable, "-m", "pytest", "-q", "tests/servers", *_FILES, *beside, *chosen],
         cwd=ROOT,
         env={**os.environ, NAMES: name, "PYTHONPATH": str(folder)},
         check=False,
@@ -47,15 +45,6 @@ def test_a_server_of_another_generation_passes_with_its_own_client(name, report)
     assert run.returncode == 0, failed[-5000:] + run.stderr[-2000:]
     told = [line.removeprefix("server ") for line in lines if line.startswith(f"server {name}: ")]
     assert len(told) == 1, run.stdout
+    assert "server installed client: refused" in lines, run.stdout
     report.append(f"{told[0]}: {lines[-1]}")
     report += [line.removeprefix("server ") for line in lines if line.startswith("server trials: ")]
-
-
-@pytest.mark.parametrize("name", wanted_elsewhere())
-def test_the_installed_client_says_that_another_generation_is_needed(name):
-    with (
-        running(name) as server,
-        closing(open_engine(server.url)) as engine,
-        pytest.raises(EngineError, match="install its own"),
-    ):
-        engine.search("shinglefold-absent", {})

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.ingest.pipeline.pipeline import Pipeline, default_definition
@@ -20,7 +21,14 @@ class Copied:
 
     sources: list[str]
     documents: dict[str, str]
-    shares: list[dict[str, float]]
+
+    @cached_property
+    def shares(self) -> list[dict[str, float]]:
+        """By source, how much of it each document contains: a second's work, so not done at import."""
+        canonicalizer = Canonicalizer.of(make_scheme())
+        theirs = {id_: elements_of(canonicalizer.tokens(text)) for id_, text in self.documents.items()}
+        ours = [elements_of(canonicalizer.tokens(text)) for text in self.sources]
+        return [{id_: covered_shares(one, other)[0] for id_, other in theirs.items()} for one in ours]
 
     def wanted(self, source: int, least: float) -> set[str]:
         """The documents that contain so much of a source, by comparing it with each."""
@@ -57,9 +65,4 @@ def make(seed: int = 1, *, chinese: bool = False) -> Copied:
             place = rng.randrange(200)
             body[place:place] = copy
         documents[f"d{number:03}"] = glue.join(body)
-    texts = [glue.join(source) for source in sources]
-    canonicalizer = Canonicalizer.of(make_scheme())
-    theirs = {id_: elements_of(canonicalizer.tokens(text)) for id_, text in documents.items()}
-    ours = [elements_of(canonicalizer.tokens(text)) for text in texts]
-    told = [{id_: covered_shares(one, other)[0] for id_, other in theirs.items()} for one in ours]
-    return Copied(texts, documents, told)
+    return Copied([glue.join(source) for source in sources], documents)
