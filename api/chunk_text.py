@@ -1,16 +1,19 @@
 """A chunk of text, with its facts: a chunk that has others than a better one is not its copy."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
+import numpy as np
+
 from shinglefold.canon.canonicalizer import Canonicalizer
 from shinglefold.canon.facts import Numbers, adds_numbers, single_numbers
 from shinglefold.canon.written_numbers import plain_text
-from shinglefold.model.values import Uint64s
+from shinglefold.model.values import TokenBatch, Uint64s
 from shinglefold.registry import language_class
+from shinglefold.sketch.shingles import batch_shingles
 
 _WORD = re.compile(r"[^\W\d_]+")
 #: What a number may be written with.
@@ -126,6 +129,22 @@ class ChunkText:
         new = set(filter(_has_capital, _WORD.findall(plain_text(" ".join(words)))))
         new = new.difference(_WORD.findall(other.plain)) if new else new
         return new.intersection(_names(self.plain)) if new else new
+
+
+def chunk_shingles(batch: TokenBatch, widths: Sequence[int]) -> Uint64s:
+    """Return a shingle for each token, repeats included.
+
+    The tokens of a text that has too few for a shingle are one.
+    """
+    counts = np.diff(batch.offsets)
+    found = batch.hashes
+    for width in set(widths):
+        own = np.repeat(np.array(widths) == width, counts)
+        found = np.where(own, batch_shingles(batch.hashes, batch.offsets, width), found)
+    for place in np.flatnonzero((counts > 0) & (counts < np.array(widths, np.int64))).tolist():
+        begin, end = batch.offsets[place : place + 2]
+        found[begin:end] = batch.hashes[begin:end].sum()
+    return found
 
 
 def _names(text: str) -> Iterator[str]:

@@ -10,18 +10,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shinglefold.api.chunk_text import ChunkText, fact_words
+from shinglefold.api.chunk_text import ChunkText, chunk_shingles, fact_words
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Fingerprinter
 from shinglefold.model.recipe import FIELD
 from shinglefold.model.scheme import Scheme, thresholds
-from shinglefold.model.values import Int64s, TokenBatch, Uint64s
+from shinglefold.model.values import Int64s, Uint64s
 from shinglefold.options.validation import check_fraction, check_int, check_number, expected
 from shinglefold.registry import codes_with_any, language_class, make_scheme
 from shinglefold.runtime.sans_io import run, run_async
 from shinglefold.sketch import Texts, Words, agreement_rows, alike_by_text, estimate, least_estimate
 from shinglefold.sketch.candidates import Buckets
-from shinglefold.sketch.shingles import batch_shingles
 
 _log = logging.getLogger("shinglefold.api.chunks")
 
@@ -360,7 +359,7 @@ class _Compared:
         self._texts += map(ChunkText, texts, tokens, repeat(fact_words(self._canonicalizer)))
         width_of = {code: self._widths[self._canonicalizer.unit(code)] for code in set(batch.languages)}
         widths = [width_of[code] for code in batch.languages]
-        made = _shingles(batch, widths)
+        made = chunk_shingles(batch, widths)
         self._shingles = {place: self._shingles[place] for place in shown}
         known = len(self._shingles)
         self._shingles |= {at: made[begin:end] for at, (begin, end) in enumerate(spans, first)}
@@ -425,22 +424,6 @@ class _Compared:
         # Written otherwise, a name may still have the same canonical tokens.
         tokens = self._canonicalizer.hash_batch([" ".join(sorted(names))]).hashes
         return not set(other.tokens.tolist()).issuperset(tokens.tolist())
-
-
-def _shingles(batch: TokenBatch, widths: Sequence[int]) -> Uint64s:
-    """Return a shingle for each token, repeats included.
-
-    The tokens of a text that has too few for a shingle are one.
-    """
-    counts = np.diff(batch.offsets)
-    found = batch.hashes
-    for width in set(widths):
-        own = np.repeat(np.array(widths) == width, counts)
-        found = np.where(own, batch_shingles(batch.hashes, batch.offsets, width), found)
-    for place in np.flatnonzero((counts > 0) & (counts < np.array(widths, np.int64))).tolist():
-        begin, end = batch.offsets[place : place + 2]
-        found[begin:end] = batch.hashes[begin:end].sum()
-    return found
 
 
 def _common(shingles: Sequence[Uint64s]) -> tuple[Int64s, Int64s]:
