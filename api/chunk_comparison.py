@@ -23,6 +23,7 @@ _NO_SHINGLES = np.zeros(0, np.uint64)
 _WORD = re.compile(rf"{LETTER}+")
 #: What a number may be written with.
 _NUMERAL = re.compile(r"[\d²³¹IVXІХ¼-¾⅐-⅞①-⑳❶-➓〇零一二三四五六七八九十百千万两]")
+_DATE = re.compile(r"(?<!\d)(\d{1,4})([-./])(\d{1,4})\2(\d{1,4})(?!\d)")
 #: What stands between the end of a sentence and its first word, and ends of sentences and lines.
 _AROUND, _ENDS = " \t\"'«“„(*#>-—–", ".!?;…\n。！？"
 
@@ -79,6 +80,11 @@ class ChunkText:
         return single_numbers(self.text)
 
     @cached_property
+    def dates(self) -> set[tuple[int, int, int]]:
+        """The dates in digits, as their parts; releases such as 1.2.3 look like them."""
+        return {(int(first), int(second), int(third)) for first, _, second, third in _DATE.findall(self.text)}
+
+    @cached_property
     def distinct_tokens(self) -> set[int]:
         """The different canonical tokens."""
         return set(self.tokens.tolist())
@@ -91,10 +97,18 @@ class ChunkText:
     def adds_numbers(self, other: "ChunkText") -> bool:
         """Return whether the text has a number that another one lacks."""
         new, missing = self.numerals - other.numerals, other.numerals - self.numerals
-        # Copies have most of their numbers in common, and parsing a whole text takes ten times as long.
-        if not new or not adds_numbers(_numbers(new), _numbers(missing)):
+        if not new:
             return False
-        return adds_numbers(self.numbers, other.numbers)
+        if self.exchanges_dates(other):
+            return True
+        # Copies have most of their numbers in common, and parsing a whole text takes ten times as long.
+        return adds_numbers(_numbers(new), _numbers(missing)) and adds_numbers(self.numbers, other.numbers)
+
+    def exchanges_dates(self, other: "ChunkText") -> bool:
+        """Return whether a date has the parts of one in another text, but day and month exchanged."""
+        new = [date for date in self.dates if other.dates.isdisjoint((date, date[::-1]))]
+        known = {tuple(sorted(date)) for date in other.dates} if new else set()
+        return any(tuple(sorted(date)) in known for date in new)
 
     def adds_words(self, other: "ChunkText") -> bool:
         """Return whether the text has a number in words that another one lacks, or says its opposite."""
