@@ -146,7 +146,7 @@ final class RequestCheck {
         if (name.startsWith("_")) {
             return;
         }
-        if (mappings.stream().noneMatch(one -> one.isOpen() || one.definition(name).isPresent())) {
+        if (mappings.stream().noneMatch(one -> one.mayHave(name))) {
             throw new IllegalArgumentException("ext.dedup: no index of this search has the field [" + name + "]");
         }
         for (Mapping mapping : mappings) {
