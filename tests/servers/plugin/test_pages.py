@@ -116,6 +116,33 @@ REFUSED: dict[str, tuple[JSON, str]] = {
     "slice": ({"slice": {"id": 0, "max": 2}}, "slice"),
     "rescore": ({"rescore": {"query": {"rescore_query": {"match_all": {}}}}}, "rescore"),
     "random order": ({"query": {"function_score": {"random_score": {}}}}, 'the query \\"random_score\\"'),
+    "a format beside highlights": (
+        {
+            "highlight": {"fields": {"body": {}}},
+            "docvalue_fields": [{"field": "pub*", "format": "yyyy"}],
+            "ext": {"dedup": {"representative": "newest:published"}},
+        },
+        "a format of [published]",
+    ),
+    "a format beside explanations": (
+        {
+            "explain": True,
+            "fields": [{"field": "published", "format": "yyyy"}],
+            "ext": {"dedup": {"scope": "published:1d"}},
+        },
+        "a format of [published]",
+    ),
+    "a format of values that keywords come with": (
+        {
+            "docvalue_fields": [{"field": "ratio", "format": "#"}],
+            "ext": {"dedup": {"scope": "ratio", "min_shared": 1}},
+        },
+        "a format of [ratio]",
+    ),
+    "a script of the name of a scope": (
+        {"script_fields": {"host": {"script": "1"}}, "ext": {"dedup": {"scope": "host"}}},
+        "a script field [host]",
+    ),
     "order of places": ({"sort": "_doc"}, "this sort"),
     "a script that sorts": (
         {"sort": {"_script": {"type": "number", "script": "doc['number'].value"}}},
@@ -128,6 +155,21 @@ REFUSED: dict[str, tuple[JSON, str]] = {
 def test_what_it_does_not_take_is_refused_by_name(server, index, case):
     body, told = REFUSED[case]
     assert told in refused(server, index, {"ext": {"dedup": {}}, **body})
+
+
+FORMATTED: dict[str, JSON] = {
+    "doc values": {"docvalue_fields": [{"field": "published", "format": "yyyy"}]},
+    "fields": {"fields": [{"field": "published", "format": "yyyy"}]},
+}
+
+
+@pytest.mark.parametrize("case", FORMATTED)
+def test_formats_of_shown_values_change_no_group(server, engine, index, case):
+    dedup = {"representative": "newest:published", "scope": "published:1d"}
+    body = {"query": {"match": {"body": "a"}}, "size": 9, **FORMATTED[case], "ext": {"dedup": dedup}}
+    found = by_plugin(server.url, index, body)
+    assert comparable(found) == comparable(FoldedSearch(engine, SCHEME).search(index, body))
+    assert found["dedup"]["folded"]
 
 
 @pytest.mark.parametrize("body", [{"ext": {"dedup": False}}, {"ext": {"dedup": {"fold": False}}}])

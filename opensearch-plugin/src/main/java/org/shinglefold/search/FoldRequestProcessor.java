@@ -106,6 +106,9 @@ final class FoldRequestProcessor extends AbstractProcessor
                 RequestCheck.checkSupershingles(request.source());
             }
             boolean whole = keywords || RequestCheck.needsWholeHits(request.source());
+            if (whole) {
+                RequestCheck.checkForms(request.source(), Plan.fields(known.scheme(), options));
+            }
             // Of sorted hits the scores come with the fetch.
             boolean onShard = known.shards() == 1 && !keywords && !request.source().trackScores();
             return new Plan(request, options, known.scheme(), "", known.shards(), known.most(), whole, onShard, task);
