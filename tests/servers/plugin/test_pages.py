@@ -215,6 +215,38 @@ def test_a_named_pipeline_folds_every_search(server, engine, index):
     server.ask("DELETE", "/_search/pipeline/folds")
 
 
+PROCESSORS: dict[str, JSON] = {
+    "filter_query": {"request": [{"filter_query": {"query": {"term": {"list": 1}}}}]},
+    "truncate_hits": {"response": [{"truncate_hits": {"target_size": 3}}]},
+    "oversample": {
+        "request": [{"oversample": {"sample_factor": 2}}],
+        "response": [{"truncate_hits": {}}],
+    },
+    "collapse": {"response": [{"collapse": {"field": "rank"}}]},
+    "rename_field": {"response": [{"rename_field": {"field": "number", "target_field": "moved"}}]},
+    "split": {"response": [{"split": {"field": "body", "separator": " ", "target_field": "words"}}]},
+}
+
+
+@pytest.mark.parametrize("layout", ["one_shard", "five_shards"])
+def test_other_processors_get_the_folded_page(server, engine, layout):
+    with laid_out(layout, engine, server, documents(), properties()) as place:
+        for name, stages in PROCESSORS.items():
+            pipeline = {f"{stage}_processors": made for stage, made in stages.items()}
+            server.ask("PUT", "/_search/pipeline/others", pipeline)
+            body = {"query": {"match": {"body": "a"}}, "size": 12, "ext": {"dedup": {"window": 20}}}
+            found = server.ask("POST", f"/{place.target}/_search?search_pipeline=others", body)
+            expected = FoldedSearch(engine, SCHEME).search(
+                place.target, body, params={"search_pipeline": "others"}
+            )
+            for answer in (found, expected):
+                for hit in answer["hits"]["hits"]:
+                    del hit["inner_hits"]
+            assert found["hits"]["hits"] == expected["hits"]["hits"], name
+            assert found["dedup"]["mode"] == "server", name
+            server.ask("DELETE", "/_search/pipeline/others")
+
+
 def test_a_search_that_no_processor_folds_has_no_hits(server, index):
     server.ask("PUT", "/_cluster/settings", {"persistent": {_FACTORIES: []}})
     try:
