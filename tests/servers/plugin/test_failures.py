@@ -100,13 +100,13 @@ def test_what_one_shard_can_not_fold_is_folded_by_the_coordinating_node(server, 
     options, processor, mode = AGAIN[case]
     setting = "indices.id_field_data.enabled"
     first = [{processor: {"target_size": 3}}] if processor else []
-    pipeline = {"request_processors": [{"dedup": {}}], "response_processors": [*first, {"dedup": {}}]}
+    pipeline = {"request_processors": [{"dedup": options}], "response_processors": [*first, {"dedup": {}}]}
     server.ask("PUT", "/_search/pipeline/folds-again", pipeline)
     server.ask("PUT", "/_cluster/settings", {"transient": {setting: False}})
     try:
         with indexed(engine, "shinglefold-test-again", _stored(), number_of_shards=1) as name:
             body = {**_BODY, "ext": {"dedup": options}}
-            found = server.ask("POST", f"/{name}/_search?search_pipeline=folds-again", body)
+            found = server.ask("POST", f"/{name}/_search?search_pipeline=folds-again", _BODY)
             assert found["dedup"]["mode"] == mode
             expected = FoldedSearch(engine, SCHEME).search(name, body if mode == "server" else _BODY)
             if mode == "server":

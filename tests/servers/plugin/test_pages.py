@@ -116,6 +116,33 @@ REFUSED: dict[str, tuple[JSON, str]] = {
     "slice": ({"slice": {"id": 0, "max": 2}}, "slice"),
     "rescore": ({"rescore": {"query": {"rescore_query": {"match_all": {}}}}}, "rescore"),
     "random order": ({"query": {"function_score": {"random_score": {}}}}, 'the query \\"random_score\\"'),
+    "a format beside highlights": (
+        {
+            "highlight": {"fields": {"body": {}}},
+            "docvalue_fields": [{"field": "pub*", "format": "yyyy"}],
+            "ext": {"dedup": {"representative": "newest:published"}},
+        },
+        "a format of [published]",
+    ),
+    "a format beside explanations": (
+        {
+            "explain": True,
+            "fields": [{"field": "published", "format": "yyyy"}],
+            "ext": {"dedup": {"scope": "published:1d"}},
+        },
+        "a format of [published]",
+    ),
+    "a format of values that keywords come with": (
+        {
+            "docvalue_fields": [{"field": "ratio", "format": "#"}],
+            "ext": {"dedup": {"scope": "ratio", "min_shared": 1}},
+        },
+        "a format of [ratio]",
+    ),
+    "a script of the name of a scope": (
+        {"script_fields": {"host": {"script": "1"}}, "ext": {"dedup": {"scope": "host"}}},
+        "a script field [host]",
+    ),
     "order of places": ({"sort": "_doc"}, "this sort"),
     "a script that sorts": (
         {"sort": {"_script": {"type": "number", "script": "doc['number'].value"}}},
@@ -128,6 +155,21 @@ REFUSED: dict[str, tuple[JSON, str]] = {
 def test_what_it_does_not_take_is_refused_by_name(server, index, case):
     body, told = REFUSED[case]
     assert told in refused(server, index, {"ext": {"dedup": {}}, **body})
+
+
+FORMATTED: dict[str, JSON] = {
+    "doc values": {"docvalue_fields": [{"field": "published", "format": "yyyy"}]},
+    "fields": {"fields": [{"field": "published", "format": "yyyy"}]},
+}
+
+
+@pytest.mark.parametrize("case", FORMATTED)
+def test_formats_of_shown_values_change_no_group(server, engine, index, case):
+    dedup = {"representative": "newest:published", "scope": "published:1d"}
+    body = {"query": {"match": {"body": "a"}}, "size": 9, **FORMATTED[case], "ext": {"dedup": dedup}}
+    found = by_plugin(server.url, index, body)
+    assert comparable(found) == comparable(FoldedSearch(engine, SCHEME).search(index, body))
+    assert found["dedup"]["folded"]
 
 
 @pytest.mark.parametrize("body", [{"ext": {"dedup": False}}, {"ext": {"dedup": {"fold": False}}}])
@@ -171,6 +213,38 @@ def test_a_named_pipeline_folds_every_search(server, engine, index):
     found = server.ask("POST", f"/{index}/_search?search_pipeline=folds", with_options)
     assert comparable(found) == comparable(expected)
     server.ask("DELETE", "/_search/pipeline/folds")
+
+
+PROCESSORS: dict[str, JSON] = {
+    "filter_query": {"request": [{"filter_query": {"query": {"term": {"list": 1}}}}]},
+    "truncate_hits": {"response": [{"truncate_hits": {"target_size": 3}}]},
+    "oversample": {
+        "request": [{"oversample": {"sample_factor": 2}}],
+        "response": [{"truncate_hits": {}}],
+    },
+    "collapse": {"response": [{"collapse": {"field": "rank"}}]},
+    "rename_field": {"response": [{"rename_field": {"field": "number", "target_field": "moved"}}]},
+    "split": {"response": [{"split": {"field": "body", "separator": " ", "target_field": "words"}}]},
+}
+
+
+@pytest.mark.parametrize("layout", ["one_shard", "five_shards"])
+def test_other_processors_get_the_folded_page(server, engine, layout):
+    with laid_out(layout, engine, server, documents(), properties()) as place:
+        for name, stages in PROCESSORS.items():
+            pipeline = {f"{stage}_processors": made for stage, made in stages.items()}
+            server.ask("PUT", "/_search/pipeline/others", pipeline)
+            body = {"query": {"match": {"body": "a"}}, "size": 12, "ext": {"dedup": {"window": 20}}}
+            found = server.ask("POST", f"/{place.target}/_search?search_pipeline=others", body)
+            expected = FoldedSearch(engine, SCHEME).search(
+                place.target, body, params={"search_pipeline": "others"}
+            )
+            for answer in (found, expected):
+                for hit in answer["hits"]["hits"]:
+                    del hit["inner_hits"]
+            assert found["hits"]["hits"] == expected["hits"]["hits"], name
+            assert found["dedup"]["mode"] == "server", name
+            server.ask("DELETE", "/_search/pipeline/others")
 
 
 def test_a_search_that_no_processor_folds_has_no_hits(server, index):

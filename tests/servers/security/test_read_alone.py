@@ -83,11 +83,10 @@ def test_asynchronously_too(connection, users, site, scheme):
     assert [without_time(answer) for answer in (alone, *several)] == [expected] * 3
 
 
-def test_a_server_that_does_not_tell_its_version_has_no_known_tiebreaker(engine_of, users, site):
+def test_a_header_tells_the_version_to_who_may_not_ask_for_it(engine_of, users, site):
     reader = engine_of(users["reader"])
-    assert reader.info() == {"distribution": "opensearch", "version": ""}
-    assert reader.tiebreaker() is None
-    assert site.engine.tiebreaker() is None
+    assert reader.info() == site.engine.info()
+    assert reader.tiebreaker() == site.engine.tiebreaker() == "_shard_doc"
 
 
 def test_documents_of_another_scheme_are_still_told_apart(site, folded, scheme):

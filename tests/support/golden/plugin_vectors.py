@@ -32,8 +32,20 @@ _PAGES: tuple[JSON, ...] = (
     {"representative": "oldest:published", "scope": {"field": "list"}},
     {"representative": "prefer:ratio=10000000.0,1e+16,1e-05,2e+22,12345678.25", "min_resemblance": 0.4},
     {"scope": "ratio", "min_resemblance": 0.4},
+    {"representative": "newest:told", "min_resemblance": 0.01, "min_length_ratio": 0},
+    {"representative": "oldest:told", "scope": "told:30d", "min_resemblance": 0.01, "min_length_ratio": 0},
 )
 _HITS = 100
+#: Dates as text, in all forms that Python reads, and some that it does not.
+DATES = (
+    "2026-01-01", "20260102", "2026-W01-6", "2026-W02", "2026W027", "2026W03", "2026-W53-1", "2026-W54",
+    "2026-01-04 10:00:00", "2026-01-05T10", "2026-01-06T10:11", "20260107T101112", "2026-01-08t10:11:12",
+    "2026-01-09T10:11:12.5Z", "2026-01-09T10:11:12,123456789", "2026-01-10T10:11:12z", "2026-01-11T24:00:00Z",
+    "2026-01-12T10:00+02", "2026-01-12T10:00:00+0230", "2026-01-12T10:00:00-02:30:15",
+    "2026-01-12T10:00+24:00", "2026-02-30", "2026-01-13T10:00:60", "2026-01-13T1011:12", "0000-01-01",
+    "0001-01-01", "10000-01-01", "2026-1-1", "1767225600000", "-5", "--5", "", "-", "x", "1e12", "+5",
+    "2026", "2026-01", "2026-001", "9" * 70,
+)  # fmt: skip
 
 
 def vectors() -> JSON:
@@ -81,6 +93,7 @@ def _fields(document: JSON) -> dict[str, list[Any]]:
     shown = {
         name: document[name] for name in ("host", "url", "published", "list", "ratio") if name in document
     }
+    shown["told"] = DATES[document["number"] % len(DATES)]
     values = {name: value if isinstance(value, list) else [value] for name, value in (parts | shown).items()}
     return {name: value for name, value in values.items() if value not in ([None], [])}
 

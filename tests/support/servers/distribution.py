@@ -18,7 +18,9 @@ def distribution(kind: Kind) -> Path:
     """Return the folder of a server's distribution; the first call downloads it (60 to 160 MB)."""
     home = cache() / kind.home
     if FOLDER in kind.plugins:
-        return linked(distribution(replace(kind, plugins=())), home.with_name(f"{home.name}-{state()}"))
+        others = tuple(plugin for plugin in kind.plugins if plugin != FOLDER)
+        bare = distribution(replace(kind, plugins=others))
+        return linked(bare, home.with_name(f"{home.name}-{state()}"), kind.version)
     if not home.exists():
         with tempfile.TemporaryDirectory(dir=cache()) as part:
             _unpack(_download(kind.artifact, Path(part)), Path(part))
@@ -26,8 +28,21 @@ def distribution(kind: Kind) -> Path:
             for plugin in kind.plugins:
                 # As the server's own tool lays it out, which would want the network for it.
                 _unpack(_download(plugin, Path(part)), made / "plugins" / plugin.split(":")[1])
+            if kind.library:
+                _without_modules(made / "plugins" / kind.plugins[0].split(":")[1], kind, Path(part))
             _move(made, home)
     return home
+
+
+def _without_modules(plugin: Path, kind: Kind, part: Path) -> None:
+    """Let a plugin start where the distribution lacks the modules that it extends: it gets their library."""
+    shutil.copy(_download(kind.library, part), plugin)
+    for path in plugin.glob("*.jar"):
+        path.chmod(0o644)
+    descriptor = plugin / "plugin-descriptor.properties"
+    lines = descriptor.read_text("utf-8").splitlines()
+    kept = [line for line in lines if not line.startswith("extended.plugins=")]
+    descriptor.write_text("\n".join(kept) + "\n", "utf-8")
 
 
 def _download(artifact: str, folder: Path) -> Path:
@@ -44,8 +59,8 @@ def _download(artifact: str, folder: Path) -> Path:
     if run.returncode:
         said = next((line for line in run.stdout.splitlines() if "ERROR" in line), run.stderr)
         raise Unavailable(f"Maven can't get {artifact}: {said}")
-    _, name, version, _ = artifact.split(":")
-    return folder / f"{name}-{version}.zip"
+    _, name, version, form = artifact.split(":")
+    return folder / f"{name}-{version}.{form}"
 
 
 def _unpack(file: Path, folder: Path) -> None:

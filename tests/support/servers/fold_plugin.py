@@ -1,4 +1,4 @@
-"""Build our plugin for OpenSearch, once for each state of its sources."""
+"""Build our plugin for OpenSearch, once for each state of its sources and version of the server."""
 
 import hashlib
 import os
@@ -29,9 +29,12 @@ def state() -> str:
     return made.hexdigest()[:10]
 
 
-def plugin_zip() -> Path:
-    """Return the plugin's zip; a new state of its sources is compiled, and its Java tests run."""
-    kept = places.cache() / "plugins" / f"opensearch-shinglefold-{state()}.zip"
+def plugin_zip(version: str) -> Path:
+    """Return the plugin's zip for a version of OpenSearch; a new state of its sources is compiled.
+
+    Its Java tests run with the build for the version of the pom.
+    """
+    kept = places.cache() / "plugins" / f"opensearch-shinglefold-{version}-{state()}.zip"
     if not kept.exists():
         maven = shutil.which("mvn")
         if not maven:
@@ -40,15 +43,17 @@ def plugin_zip() -> Path:
             copy = Path(folder, FOLDER)
             shutil.copytree(_SOURCES, copy, ignore=shutil.ignore_patterns("target"))
             shutil.copy(places.ROOT / "LICENSE", folder)
-            _build(maven, copy)
+            _build(maven, copy, version)
             kept.parent.mkdir(exist_ok=True)
             (made,) = copy.glob("target/*.zip")
             shutil.move(made, kept)
     return kept
 
 
-def _build(maven: str, folder: Path) -> None:
+def _build(maven: str, folder: Path, version: str) -> None:
     command = [maven, "-q", "-B", f"-Dmaven.repo.local={places.cache() / 'maven'}", "package"]
+    if f"<opensearch.version>{version}<" not in (folder / "pom.xml").read_text("utf-8"):
+        command += [f"-Dopensearch.version={version}", "-Dmaven.test.skip=true"]
     environment = {**os.environ, "JAVA_HOME": str(java_home(*_JAVA))}
     try:
         run = subprocess.run(
@@ -66,14 +71,14 @@ def _build(maven: str, folder: Path) -> None:
     assert not run.returncode, run.stdout[-3000:]
 
 
-def linked(base: Path, home: Path) -> Path:
+def linked(base: Path, home: Path, version: str) -> Path:
     """Return a distribution with the plugin: hard links to the files of the bare one."""
     if not home.exists():
         with tempfile.TemporaryDirectory(dir=home.parent) as part:
             made = Path(part, "made")
             shutil.copytree(base, made, copy_function=os.link)
             plugin = made / "plugins" / "opensearch-shinglefold"
-            shutil.unpack_archive(plugin_zip(), plugin)
+            shutil.unpack_archive(plugin_zip(version), plugin)
             for path in [plugin, *plugin.rglob("*")]:
                 path.chmod(0o755 if path.is_dir() else 0o644)
             made.rename(home)

@@ -20,7 +20,8 @@ class Kind:
     """One server of the matrix.
 
     ``java`` holds the oldest and newest major version it starts with; ``client`` is the requirement of the
-    Python client of its generation, empty where the installed one will do. ``plugins`` are unpacked into it.
+    Python client of its generation, empty where the installed one will do. ``plugins`` are unpacked into it;
+    the first gets ``library``, where it would take that from a module that the distribution lacks.
     One that stands ``apart`` has tests of its own and is not what every server test runs on.
     """
 
@@ -32,6 +33,7 @@ class Kind:
     java: tuple[int, int]
     client: str = ""
     plugins: tuple[str, ...] = ()
+    library: str = ""
     apart: bool = False
 
     @property

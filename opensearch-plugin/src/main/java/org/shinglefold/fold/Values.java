@@ -4,19 +4,29 @@ import java.math.BigDecimal;
 import java.time.DateTimeException;
 import java.time.Instant;
 import java.time.LocalDate;
-import java.time.LocalDateTime;
-import java.time.OffsetDateTime;
+import java.time.LocalTime;
 import java.time.ZoneOffset;
 import java.time.format.DateTimeFormatter;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /** Reads values of fields as the Python client does: as text, as dates, and as codes of scopes. */
 final class Values {
     private static final int LONGEST_DATE = 64, LEAST_EXPONENT = 16;
+    private static final Pattern MILLISECONDS = Pattern.compile("-?\\d+");
+    /** What {@code datetime.fromisoformat} of Python 3.11 reads: with separators or without, also by weeks. */
+    private static final Pattern ISO_8601 = Pattern.compile(
+        "(?<year>\\d{4})"
+            + "(?:(?<w>-?)W(?<week>\\d\\d)(?:\\k<w>(?<weekday>\\d))?|(?<d>-?)(?<month>\\d\\d)\\k<d>(?<day>\\d\\d))"
+            + "(?:.(?<hour>\\d\\d)(?:(?<t>:?)(?<minute>\\d\\d)(?:\\k<t>(?<second>\\d\\d)(?:[.,](?<fraction>\\d+))?)?)?"
+            + "(?:Z|(?<sign>[+-])(?<hours>\\d\\d)(?:(?<o>:?)(?<minutes>\\d\\d)(?:\\k<o>(?<seconds>\\d\\d))?)?)?)?",
+        Pattern.DOTALL
+    );
 
     /** The code of each combination of values of a scope. */
     private final Map<String, Integer> codes = new HashMap<>();
@@ -52,7 +62,7 @@ final class Values {
         if (!(value instanceof String text) || text.length() > LONGEST_DATE) {
             return Double.NaN;
         }
-        if (text.matches("-?\\d+")) {
+        if (MILLISECONDS.matcher(text).matches()) {
             return Double.parseDouble(text) / 1000;
         }
         try {
@@ -91,13 +101,31 @@ final class Values {
     }
 
     private static Instant instant(String text) {
-        if (!text.contains("T")) {
-            return LocalDate.parse(text).atStartOfDay(ZoneOffset.UTC).toInstant();
+        Matcher parts = ISO_8601.matcher(text);
+        if (!parts.matches()) {
+            throw new DateTimeException("no date");
         }
-        try {
-            return OffsetDateTime.parse(text, DateTimeFormatter.ISO_OFFSET_DATE_TIME).toInstant();
-        } catch (DateTimeException withoutOffset) {
-            return LocalDateTime.parse(text).toInstant(ZoneOffset.UTC);
+        int year = number(parts, "year");
+        if (year == 0) {
+            throw new DateTimeException("Python's dates begin with the year 1");
         }
+        String day = parts.group("weekday") == null ? "1" : parts.group("weekday");
+        LocalDate date = parts.group("week") == null
+            ? LocalDate.of(year, number(parts, "month"), number(parts, "day"))
+            : LocalDate.parse(parts.group("year") + "-W" + parts.group("week") + "-" + day, DateTimeFormatter.ISO_WEEK_DATE);
+        String fraction = parts.group("fraction") == null ? "" : parts.group("fraction");
+        int micros = Integer.parseInt((fraction + "000000").substring(0, 6));
+        LocalTime time = LocalTime.of(
+            number(parts, "hour"), number(parts, "minute"), number(parts, "second"), 1000 * micros
+        );
+        int offset = 3600 * number(parts, "hours") + 60 * number(parts, "minutes") + number(parts, "seconds");
+        if (offset >= 24 * 3600) {
+            throw new DateTimeException("an offset of a day");
+        }
+        return date.atTime(time).toInstant(ZoneOffset.UTC).minusSeconds("-".equals(parts.group("sign")) ? -offset : offset);
+    }
+
+    private static int number(Matcher parts, String name) {
+        return parts.group(name) == null ? 0 : Integer.parseInt(parts.group(name));
     }
 }

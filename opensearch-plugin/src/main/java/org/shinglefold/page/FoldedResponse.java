@@ -9,7 +9,7 @@ import org.opensearch.search.SearchHits;
 import org.opensearch.search.profile.SearchProfileShardResults;
 
 /** An answer with other hits, and our counters under {@code dedup}. */
-final class FoldedResponse extends SearchResponse {
+public final class FoldedResponse extends SearchResponse {
     private final Map<String, Object> dedup;
 
     /**
@@ -42,6 +42,12 @@ final class FoldedResponse extends SearchResponse {
             first.pointInTimeId()
         );
         this.dedup = dedup;
+    }
+
+    /** Returns an answer with the counters of a page that it was made of; as it is where it has some, or there are none. */
+    public static SearchResponse withCounters(SearchResponse answer, SearchResponse page) {
+        return !(answer instanceof FoldedResponse) && page instanceof FoldedResponse folded
+            ? new FoldedResponse(answer, answer, answer.getHits(), folded.dedup) : answer;
     }
 
     /** Returns the counters. */

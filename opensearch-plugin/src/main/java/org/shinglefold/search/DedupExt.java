@@ -3,11 +3,13 @@ package org.shinglefold.search;
 import java.io.IOException;
 import java.util.Map;
 import java.util.Objects;
+import org.opensearch.action.search.SearchResponse;
 import org.opensearch.core.common.io.stream.StreamInput;
 import org.opensearch.core.common.io.stream.StreamOutput;
 import org.opensearch.core.xcontent.XContentBuilder;
 import org.opensearch.core.xcontent.XContentParser;
 import org.opensearch.search.SearchExtBuilder;
+import org.shinglefold.page.FoldedResponse;
 import org.shinglefold.page.Plan;
 
 /** The section {@code ext.dedup} of a search: an object of options, or a flag that is short for {@code fold}. */
@@ -16,6 +18,8 @@ final class DedupExt extends SearchExtBuilder {
     private final Map<String, Object> options;
     /** How the search is answered; null before that is known. */
     private volatile Plan plan;
+    /** The folded page; null before there is one. */
+    private volatile SearchResponse page;
 
     DedupExt(Map<String, Object> options) {
         this.options = options;
@@ -46,6 +50,15 @@ final class DedupExt extends SearchExtBuilder {
 
     void answerBy(Plan chosen) {
         plan = chosen;
+    }
+
+    void answered(SearchResponse folded) {
+        page = folded;
+    }
+
+    /** Returns an answer with the counters of the folded page, which processors of the user leave out. */
+    SearchResponse withCounters(SearchResponse answer) {
+        return FoldedResponse.withCounters(answer, page);
     }
 
     @Override

@@ -36,11 +36,14 @@ final class FoldFallback implements ActionFilter {
             return;
         }
         // The response processor sees no failures of the search itself.
-        chain.proceed(task, action, request, ActionListener.wrap(listener::onResponse, error -> {
+        ActionListener<SearchResponse> answers = (ActionListener<SearchResponse>) listener;
+        chain.proceed(task, action, request, ActionListener.wrap(answer -> {
+            answers.onResponse(ext.withCounters((SearchResponse) answer));
+        }, error -> {
             if (ext.plan() == null || !ext.plan().folds()) {
                 listener.onFailure(error);
             } else {
-                new Folder(client, ext.plan(), (ActionListener<SearchResponse>) listener).recover(error);
+                new Folder(client, ext.plan(), answers).recover(error);
             }
         }));
     }

@@ -22,6 +22,8 @@ final class FoldRequestProcessor extends AbstractProcessor
     implements StatefulSearchRequestProcessor, SystemGeneratedProcessor {
     /** The attribute that tells the response processor what to do. */
     static final String PLAN = "shinglefold.plan";
+    /** The attribute with the options of the search, for which its counters are kept. */
+    static final String EXT = "shinglefold.ext";
     private final boolean always;
     private final Map<String, Object> defaults;
     private final IndexFacts facts;
@@ -80,6 +82,7 @@ final class FoldRequestProcessor extends AbstractProcessor
         context.setAttribute(PLAN, plan);
         if (ext != null) {
             ext.answerBy(plan);
+            context.setAttribute(EXT, ext);
         }
         if (!plan.folds()) {
             return request;
@@ -106,6 +109,9 @@ final class FoldRequestProcessor extends AbstractProcessor
                 RequestCheck.checkSupershingles(request.source());
             }
             boolean whole = keywords || RequestCheck.needsWholeHits(request.source());
+            if (whole) {
+                RequestCheck.checkForms(request.source(), Plan.fields(known.scheme(), options));
+            }
             // Of sorted hits the scores come with the fetch.
             boolean onShard = known.shards() == 1 && !keywords && !request.source().trackScores();
             return new Plan(request, options, known.scheme(), "", known.shards(), known.most(), whole, onShard, task);

@@ -26,6 +26,12 @@ final class FoldResponseProcessor extends AbstractProcessor
         return DedupExt.NAME;
     }
 
+    /** Processors of the user get the folded page: of a window they would change hits that are not shown. */
+    @Override
+    public ExecutionStage getExecutionStage() {
+        return ExecutionStage.PRE_USER_DEFINED;
+    }
+
     @Override
     public SearchResponse processResponse(SearchRequest request, SearchResponse response) {
         throw new UnsupportedOperationException("hits are folded asynchronously");
@@ -44,6 +50,10 @@ final class FoldResponseProcessor extends AbstractProcessor
         }
         // A second processor of the same search finds nothing left to do.
         context.getAttributes().remove(FoldRequestProcessor.PLAN);
-        new Folder(client, plan, listener).fold(response);
+        DedupExt ext = context.getAttribute(FoldRequestProcessor.EXT) instanceof DedupExt found ? found : null;
+        new Folder(client, plan, ext == null ? listener : ActionListener.wrap(page -> {
+            ext.answered(page);
+            listener.onResponse(page);
+        }, listener::onFailure)).fold(response);
     }
 }

@@ -116,7 +116,8 @@ final class IndexFacts {
 
     private Scheme target(List<Mapping> mappings, String[] names) throws Unfoldable {
         Map<Scheme, Integer> counted = new LinkedHashMap<>();
-        String problem = "the recipe of " + String.join(",", names) + " can't be read";
+        String problem = names.length == 0
+            ? "no index has such a name" : "the recipe of " + String.join(",", names) + " can't be read";
         for (Mapping mapping : mappings) {
             if (mapping.scheme() != null) {
                 counted.merge(mapping.scheme(), 1, Integer::sum);

@@ -26,6 +26,8 @@ record Mapping(String index, Map<String, Object> source, Scheme scheme, String p
         "long", "integer", "short", "byte", "double", "float", "unsigned_long", "boolean", "date", "date_nanos",
         "keyword", "constant_keyword", "ip", "text"
     );
+    /** Types of objects whose keys no mapping names, and values of "dynamic" that keep fields unmapped. */
+    private static final Set<String> FLAT = Set.of("flat_object", "object"), UNMAPPED = Set.of("false", "runtime");
     private static final Set<String> EXACT_FORMATS = Set.of(
         "strict_date_optional_time||epoch_millis", "epoch_millis"
     );
@@ -75,7 +77,7 @@ record Mapping(String index, Map<String, Object> source, Scheme scheme, String p
     /** Returns why the doc values of a field can't be read; null if they can, or if there is no such field. */
     String withoutDocValues(String name) {
         Map<String, Object> found = definition(name).orElse(Map.of());
-        boolean text = TEXTS.contains(String.valueOf(found.get("type")));
+        boolean text = TEXTS.contains(String.valueOf(found.get("type"))) && !Boolean.TRUE.equals(found.get("fielddata"));
         if (!text && !Boolean.FALSE.equals(found.get("doc_values"))) {
             return null;
         }
@@ -83,9 +85,23 @@ record Mapping(String index, Map<String, Object> source, Scheme scheme, String p
             + ", so that its values can't be read";
     }
 
-    /** Returns whether documents may have a field that the mapping lacks. */
-    boolean isOpen() {
-        return Set.of("false", "runtime").contains(String.valueOf(source.get("dynamic")));
+    /** Returns whether documents may have a field; below flat and unmapped objects they may have any. */
+    boolean mayHave(String name) {
+        Map<String, Object> node = source;
+        for (String part : name.split("\\.")) {
+            Map<String, Object> properties = map(node, "properties"), fields = map(node, "fields");
+            boolean flat = node != source && properties.isEmpty() && fields.isEmpty()
+                && FLAT.contains(String.valueOf(node.getOrDefault("type", "object")));
+            boolean unmapped = UNMAPPED.contains(String.valueOf(node.get("dynamic")));
+            if (flat || unmapped || Boolean.FALSE.equals(node.get("enabled"))) {
+                return true;
+            }
+            if (!properties.containsKey(part) && !fields.containsKey(part)) {
+                return false;
+            }
+            node = properties.containsKey(part) ? map(properties, part) : map(fields, part);
+        }
+        return true;
     }
 
     /** Returns whether sorting by a field loses no hits. */

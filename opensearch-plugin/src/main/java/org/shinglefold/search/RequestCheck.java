@@ -1,15 +1,18 @@
 package org.shinglefold.search;
 
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.regex.Pattern;
 import org.apache.lucene.search.BooleanClause;
 import org.opensearch.action.search.SearchRequest;
+import org.opensearch.common.regex.Regex;
 import org.opensearch.index.query.QueryBuilder;
 import org.opensearch.index.query.QueryBuilderVisitor;
 import org.opensearch.index.query.functionscore.FunctionScoreQueryBuilder;
 import org.opensearch.index.query.functionscore.RandomScoreFunctionBuilder;
 import org.opensearch.search.builder.SearchSourceBuilder;
+import org.opensearch.search.fetch.subphase.FieldAndFormat;
 import org.opensearch.search.sort.FieldSortBuilder;
 import org.opensearch.search.sort.ScoreSortBuilder;
 import org.opensearch.search.sort.SortBuilder;
@@ -137,6 +140,21 @@ final class RequestCheck {
             || ADDING.matcher(String.valueOf(source.query()) + source.postFilter()).find();
     }
 
+    /** Refuses other forms of fields that folding reads, where each hit comes with all that the request returns. */
+    static void checkForms(SearchSourceBuilder source, List<String> read) {
+        List<FieldAndFormat> shown = new ArrayList<>();
+        shown.addAll(source.docValueFields() == null ? List.of() : source.docValueFields());
+        shown.addAll(source.fetchFields() == null ? List.of() : source.fetchFields());
+        for (String name : read) {
+            boolean formatted = shown.stream()
+                .anyMatch(one -> one.format != null && Regex.simpleMatch(one.field, name));
+            refuse(formatted, "a format of [" + name + "], which folding reads, where hits come whole");
+            boolean computed = source.scriptFields() != null
+                && source.scriptFields().stream().anyMatch(one -> one.fieldName().equals(name));
+            refuse(computed, "a script field [" + name + "], the name of a field that folding reads");
+        }
+    }
+
     /** Refuses to read supershingles, which engines keep with the sources, where the request wants no such parts. */
     static void checkSupershingles(SearchSourceBuilder source) {
         refuse(source.storedFields() != null && !source.storedFields().fetchFields(), "min_shared with stored_fields _none_");
@@ -146,7 +164,7 @@ final class RequestCheck {
         if (name.startsWith("_")) {
             return;
         }
-        if (mappings.stream().noneMatch(one -> one.isOpen() || one.definition(name).isPresent())) {
+        if (mappings.stream().noneMatch(one -> one.mayHave(name))) {
             throw new IllegalArgumentException("ext.dedup: no index of this search has the field [" + name + "]");
         }
         for (Mapping mapping : mappings) {
