@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from shinglefold.errors import ShinglefoldError
-from shinglefold.gateway.rest import failure, status_of, write_value
+from shinglefold.gateway.rest import failure, status_of, write_strict_value, write_value
 
 Headers = Sequence[tuple[bytes, bytes]]
 Message = dict[str, Any]
@@ -77,22 +77,30 @@ class GatewayRequest:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer of the gateway, with its body as JSON or as bytes that are sent as they are."""
+    """An answer of the gateway, with its body as JSON or as bytes that are sent as they are.
+
+    ``strict``: the body is made of strict JSON, so that it has no NaN.
+    """
 
     status: int
     body: Any
     headers: Headers = ()
     warnings: Sequence[str] = ()
     outcome: str = ""
+    strict: bool = False
 
 
 class Reply(NamedTuple):
-    """What upstream answered to a request of the gateway: ``value`` is its JSON, or its text."""
+    """What upstream answered to a request of the gateway: ``value`` is its JSON, or its text.
+
+    ``strict``: it is JSON as the standard has it, so without NaN.
+    """
 
     status: int
     headers: Headers
     content: bytes
     value: Any
+    strict: bool = False
 
 
 @dataclass(slots=True)
@@ -270,7 +278,8 @@ def encode(answer: Answer, headers: Headers, product: str, *, pretty: bool) -> t
     if isinstance(answer.body, bytes):
         body = answer.body
     else:
-        body = _pretty(answer.body) if pretty else write_value(answer.body)
+        write = write_strict_value if answer.strict else write_value
+        body = _pretty(answer.body) if pretty else write(answer.body)
     if not any(name == b"content-type" for name, _ in sent):
         sent.append((b"content-type", json_type(header(headers, b"accept"), product)))
     if product == "elasticsearch" and not any(name.lower() == b"x-elastic-product" for name, _ in sent):

@@ -39,7 +39,9 @@ from shinglefold.errors import (
 from shinglefold.gateway.http.caller_engine import _product
 from shinglefold.gateway.http.folding_wish import with_folding
 from shinglefold.gateway.http.interception import SEARCHES, Intercepted, Interception, _Behind
-from shinglefold.gateway.http.messages import HttpCaller, Reply
+from shinglefold.gateway.http.messages import HttpCaller, Reply, encode
+from shinglefold.gateway.http.metrics import Metrics
+from shinglefold.gateway.http.upstream import _read
 from shinglefold.gateway.rest import TAKES_TIME, Operation, RestRequest, RestResponse, status_of
 
 
@@ -223,6 +225,21 @@ def test_the_engines_own_refusal_goes_before():
         answer, sent = _answered(operation, error, reply)
         assert (answer.status, answer.body, sent) == (429, b'{"error":"busy"}', [])
     assert (_answered("index", error)[0].status, status_of(error)) == (429, 429)
+
+
+@pytest.mark.parametrize(
+    "value", ["1.5", "NaN", "-Infinity", "1e999", "36893488147419103232", '"\\ud800"', '"é"']
+)
+def test_values_beyond_strict_json_stay_in_a_page_made_of_them(value):
+    content = f'{{"took":1,"hits":[{value}]}}'.encode()
+    reply = Reply(200, [], content, *_read(content))
+    # An answer that is strict comes first.
+    caller = HttpCaller({}, [Reply(200, [], b"{}", *_read(b"{}")), reply])
+    given = Intercepted(Operation("search"), RestRequest("POST", "/_search"), "", caller)
+    page = RestResponse(200, {**reply.value, "dedup": {"folded": 0}})
+    answer = Interception._complete(SimpleNamespace(_metrics=Metrics()), page, given)
+    body, _ = encode(answer, (), "opensearch", pretty=False)
+    assert repr(json.loads(body)) == repr({**json.loads(content), "dedup": {"folded": 0}})
 
 
 def _hits(count, total, relation="eq"):
