@@ -11,6 +11,9 @@ from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote, unquote
 
+from msgspec import MsgspecError
+from msgspec.json import Encoder
+
 from shinglefold.contracts.engine import JSON, VersionedDocument
 from shinglefold.documents import to_json
 from shinglefold.engines.http.responses import read_json
@@ -37,6 +40,7 @@ Result = TypeVar("Result")
 #: Yields ``Call``, ``Read``, ``Send``, ``Admit``, ``Work``, ``Tiebreaker``; is sent their answers.
 Steps = Generator[Any, Any, Result]
 log = logging.getLogger("shinglefold.gateway")
+_STRICT = Encoder()
 _collected: ContextVar[list[str] | None] = ContextVar("shinglefold_warnings", default=None)
 
 
@@ -181,6 +185,17 @@ def write_value(value: Any) -> bytes:  # noqa: ANN401 - JSON
     except ValueError:
         # Half of a surrogate pair, which escapes keep.
         return json.dumps(value).encode()
+
+
+def write_strict_value(value: Any) -> bytes:  # noqa: ANN401 - JSON
+    """Return a value made of strict JSON on one line. Of NaN, which is not strict, it would make null.
+
+    Cost: half of that of ``write_value``, which looks for NaN.
+    """
+    try:
+        return _STRICT.encode(value)
+    except (MsgspecError, ValueError, OverflowError, RecursionError):
+        return write_value(value)
 
 
 def send(request: RestRequest) -> Steps[RestResponse]:

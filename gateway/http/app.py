@@ -35,6 +35,7 @@ from shinglefold.gateway.http.messages import (
     refusal,
     send_answer,
     sends_json,
+    takes_gzip,
     takes_json,
     text,
     warning_header,
@@ -222,7 +223,8 @@ class GatewayApp:
     async def _give(self, answer: Answer, request: GatewayRequest, send: Sender) -> None:
         pretty = "pretty" in request.query.split("&") or "pretty=true" in request.query.split("&")
         body, headers = encode(answer, request.headers, self._interception.product, pretty=pretty)
-        await send_answer(send, answer.status, headers, body)
+        gzipped = takes_gzip(request.headers)
+        await send_answer(send, answer.status, headers, body, compressed=gzipped, threads=self._searching)
 
     async def _forward(
         self,

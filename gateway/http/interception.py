@@ -61,8 +61,7 @@ from shinglefold.settings import Settings
 _log = logging.getLogger("shinglefold.gateway")
 #: The operations that fail open: the engine answers them as well.
 SEARCHES = ("search", "msearch", "search_template", "msearch_template")
-#: Bodies and answers up to these sizes are read in the event loop, which takes some ms at most. It waits as
-#: long for a thread that computes, and the change of threads takes time of its own.
+#: Up to these sizes bodies and answers are read in the event loop, which takes as long as another thread.
 _SMALL, _SMALL_ANSWER = 16_384, 262_144
 #: How many answers to a gate are kept, to find the one that refused.
 _ANSWERS_OF_GATE = 16
@@ -319,7 +318,8 @@ class Interception:
         if isinstance(reply, Reply) and reply.value is response.body and reply.status == response.status:
             answer = Answer(reply.status, reply.content, _whole(reply), warnings)
         else:
-            answer = Answer(response.status, response.body, _kept_headers(caller.replies), warnings)
+            kept, strict = _kept_headers(caller.replies), all(one.strict for one in caller.replies)
+            answer = Answer(response.status, response.body, kept, warnings, strict=strict)
         if operation not in SEARCHES:
             self._metrics.intercepted(operation)
             return answer

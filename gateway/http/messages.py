@@ -1,16 +1,19 @@
 """Headers and bodies of HTTP messages: what is forwarded, and how answers of the gateway look."""
 
+import asyncio
 import gzip
 import json
 import re
 import zlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableSequence, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from shinglefold.errors import ShinglefoldError
-from shinglefold.gateway.rest import failure, status_of, write_value
+from shinglefold.gateway.rest import failure, status_of, write_strict_value, write_value
 
 Headers = Sequence[tuple[bytes, bytes]]
 Message = dict[str, Any]
@@ -37,8 +40,8 @@ _ANY = re.compile(r"(\*|application)/\*", re.IGNORECASE)
 _VENDOR = re.compile(r"application/vnd\.elasticsearch\+json\s*;\s*compatible-with\s*=\s*(\d+)", re.IGNORECASE)
 #: The type of refusals that are the gateway's own.
 _KIND = "shinglefold_gateway_exception"
-#: Shorter bodies are not compressed.
-_COMPRESSED_FROM = 1024
+#: Shorter bodies are not compressed. Long ones take some ms, in which threads let others go on.
+_COMPRESSED_FROM, _COMPRESSED_IN_THREADS_FROM = 1024, 262_144
 #: Warnings of one answer, and characters of each: clients refuse headers that are longer.
 _MOST_WARNINGS, _LONGEST_WARNING = 10, 300
 
@@ -77,22 +80,30 @@ class GatewayRequest:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer of the gateway, with its body as JSON or as bytes that are sent as they are."""
+    """An answer of the gateway, with its body as JSON or as bytes that are sent as they are.
+
+    ``strict``: the body is made of strict JSON, so that it has no NaN.
+    """
 
     status: int
     body: Any
     headers: Headers = ()
     warnings: Sequence[str] = ()
     outcome: str = ""
+    strict: bool = False
 
 
 class Reply(NamedTuple):
-    """What upstream answered to a request of the gateway: ``value`` is its JSON, or its text."""
+    """What upstream answered to a request of the gateway: ``value`` is its JSON, or its text.
+
+    ``strict``: it is JSON as the standard has it, so without NaN.
+    """
 
     status: int
     headers: Headers
     content: bytes
     value: Any
+    strict: bool = False
 
 
 @dataclass(slots=True)
@@ -265,12 +276,13 @@ def warning_header(warnings: Iterable[str]) -> bytes:
 
 
 def encode(answer: Answer, headers: Headers, product: str, *, pretty: bool) -> tuple[bytes, Headers]:
-    """Return the body and the headers of an answer to a request with ``headers``."""
+    """Return the body and the headers of an answer to a request with ``headers``, for ``send_answer``."""
     sent = list(answer.headers)
     if isinstance(answer.body, bytes):
         body = answer.body
     else:
-        body = _pretty(answer.body) if pretty else write_value(answer.body)
+        write = write_strict_value if answer.strict else write_value
+        body = _pretty(answer.body) if pretty else write(answer.body)
     if not any(name == b"content-type" for name, _ in sent):
         sent.append((b"content-type", json_type(header(headers, b"accept"), product)))
     if product == "elasticsearch" and not any(name.lower() == b"x-elastic-product" for name, _ in sent):
@@ -279,11 +291,6 @@ def encode(answer: Answer, headers: Headers, product: str, *, pretty: bool) -> t
         sent.append((_OUTCOME, answer.outcome.encode()))
     if answer.warnings:
         sent.append((b"warning", warning_header(answer.warnings)))
-    if len(body) >= _COMPRESSED_FROM and takes_gzip(headers):
-        body = gzip.compress(body, 1, mtime=0)
-        sent.append((b"content-encoding", b"gzip"))
-        sent.append((b"vary", b"accept-encoding"))
-    sent.append((b"content-length", str(len(body)).encode()))
     return body, sent
 
 
@@ -291,7 +298,18 @@ def _pretty(value: Any) -> bytes:  # noqa: ANN401 - JSON
     return json.dumps(value, indent=2, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
 
 
-async def send_answer(send: Sender, status: int, headers: Headers, body: bytes) -> None:
-    """Send a complete answer."""
-    await send({"type": "http.response.start", "status": status, "headers": headers})
+async def send_answer(
+    send: Sender, status: int, headers: Headers, body: bytes, *, compressed: bool, threads: Executor
+) -> None:
+    """Send a complete answer; ``compressed``: if it is long enough."""
+    sent = list(headers)
+    if compressed and len(body) >= _COMPRESSED_FROM:
+        compress = partial(gzip.compress, body, 1, mtime=0)
+        if len(body) < _COMPRESSED_IN_THREADS_FROM:
+            body = compress()
+        else:
+            body = await asyncio.get_running_loop().run_in_executor(threads, compress)
+        sent += ((b"content-encoding", b"gzip"), (b"vary", b"accept-encoding"))
+    sent.append((b"content-length", str(len(body)).encode()))
+    await send({"type": "http.response.start", "status": status, "headers": sent})
     await send({"type": "http.response.body", "body": body})

@@ -137,5 +137,17 @@ def _prepare(languages: Sequence[str] | None) -> None:
     with suppress(Exception):
         scheme = make_scheme(codes=codes_with_any(languages))
         index = SignedIndex("", Pipeline.from_json(default_definition(FIELD), scheme).recipe(FIELD), None, "")
-        index.sign([(None, article) for article in articles()])
+        documents = [(None, article) for article in articles()]
+        index.sign(documents)
+        threading.Thread(target=_load_compiled_code, args=(index, documents), daemon=True).start()
     keep_loaded()
+
+
+def _load_compiled_code(index: SignedIndex, documents: _Documents) -> None:
+    """Load the compiled code to which signing switches after many texts, or compile it.
+
+    A bulk would wait for it, in all processes at once: for ten seconds the first time on a machine.
+    """
+    with suppress(Exception):
+        index.pipeline.tools.fingerprinter.compile()
+        index.sign(documents)

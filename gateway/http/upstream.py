@@ -1,7 +1,9 @@
 """The cluster behind the gateway: requests go to its addresses in turn, and past those that are down."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any
@@ -10,11 +12,12 @@ from shinglefold.engines.http.connection import Connection, load_connection, par
 from shinglefold.engines.http.product_detection import tls_context
 from shinglefold.errors import ConfigError, MissingExtra
 from shinglefold.gateway.http.messages import HttpCaller, Reply
-from shinglefold.gateway.rest import read_value
 
 try:
     import aiohttp
     from aiohttp.payload import AsyncIterablePayload
+    from msgspec import MsgspecError
+    from msgspec.json import decode
     from multidict import CIMultiDict
     from yarl import URL
 except ModuleNotFoundError as _error:
@@ -194,7 +197,7 @@ class Upstream:
         except (aiohttp.ClientError, OSError) as error:
             raise UpstreamFailure(502, "the engine ended its answer too early") from error
         raw = [(name.lower(), value) for name, value in response.raw_headers]
-        reply = Reply(response.status, raw, content, _value(content))
+        reply = Reply(response.status, raw, content, *_read(content))
         caller.replies.append(reply)
         return reply
 
@@ -226,8 +229,13 @@ class Upstream:
         yield from sorted(order, key=lambda node: node.down_until > now)
 
 
-def _value(content: bytes) -> Any:  # noqa: ANN401 - JSON
+def _read(content: bytes) -> tuple[Any, bool]:
+    """Return the JSON of an answer, or its text, and whether it is strict JSON."""
+    if not content:
+        return None, False
+    with suppress(MsgspecError, ValueError, RecursionError):
+        return decode(content), True
     try:
-        return read_value(content) if content else None
+        return json.loads(content), False
     except ValueError:
-        return content.decode("utf-8", "replace")
+        return content.decode("utf-8", "replace"), False

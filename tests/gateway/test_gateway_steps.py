@@ -1,6 +1,7 @@
 """Steps of the gateway whose caller leaves, and searches with an ``ext`` that is no object."""
 
 import asyncio
+import gzip
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -39,7 +40,9 @@ from shinglefold.errors import (
 from shinglefold.gateway.http.caller_engine import _product
 from shinglefold.gateway.http.folding_wish import with_folding
 from shinglefold.gateway.http.interception import SEARCHES, Intercepted, Interception, _Behind
-from shinglefold.gateway.http.messages import HttpCaller, Reply
+from shinglefold.gateway.http.messages import HttpCaller, Reply, encode, send_answer
+from shinglefold.gateway.http.metrics import Metrics
+from shinglefold.gateway.http.upstream import _read
 from shinglefold.gateway.rest import TAKES_TIME, Operation, RestRequest, RestResponse, status_of
 
 
@@ -223,6 +226,46 @@ def test_the_engines_own_refusal_goes_before():
         answer, sent = _answered(operation, error, reply)
         assert (answer.status, answer.body, sent) == (429, b'{"error":"busy"}', [])
     assert (_answered("index", error)[0].status, status_of(error)) == (429, 429)
+
+
+@pytest.mark.parametrize(
+    "value", ["1.5", "NaN", "-Infinity", "1e999", "36893488147419103232", '"\\ud800"', '"é"']
+)
+def test_values_beyond_strict_json_stay_in_a_page_made_of_them(value):
+    content = f'{{"took":1,"hits":[{value}]}}'.encode()
+    reply = Reply(200, [], content, *_read(content))
+    # An answer that is strict comes first.
+    caller = HttpCaller({}, [Reply(200, [], b"{}", *_read(b"{}")), reply])
+    given = Intercepted(Operation("search"), RestRequest("POST", "/_search"), "", caller)
+    page = RestResponse(200, {**reply.value, "dedup": {"folded": 0}})
+    answer = Interception._complete(SimpleNamespace(_metrics=Metrics()), page, given)
+    body, _ = encode(answer, (), "opensearch", pretty=False)
+    assert repr(json.loads(body)) == repr({**json.loads(content), "dedup": {"folded": 0}})
+
+
+@pytest.mark.parametrize(("size", "place"), [(1000, ""), (100_000, "loop"), (300_000, "thread")])
+@pytest.mark.parametrize("compressed", [True, False])
+def test_only_long_answers_are_compressed_in_threads(size, place, compressed):
+    body, sent, places = bytes(size), [], []
+
+    class Threads(ThreadPoolExecutor):
+        def submit(self, *work):
+            places.append("thread")
+            return super().submit(*work)
+
+    async def send(message):
+        sent.append(message)
+
+    with Threads(1) as threads:
+        asyncio.run(send_answer(send, 200, [(b"x", b"y")], body, compressed=compressed, threads=threads))
+    start, rest = sent
+    headers = dict(start["headers"])
+    packed = headers.get(b"content-encoding") == b"gzip"
+    assert packed == (compressed and place != "")
+    assert (places == ["thread"]) == (compressed and place == "thread")
+    assert (gzip.decompress(rest["body"]) if packed else rest["body"]) == body
+    assert headers[b"content-length"] == str(len(rest["body"])).encode()
+    assert (headers[b"x"], b"vary" in headers) == (b"y", packed)
 
 
 def _hits(count, total, relation="eq"):

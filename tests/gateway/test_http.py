@@ -400,6 +400,18 @@ def test_a_process_that_signs_loads_its_languages_as_it_starts(languages, expect
     assert {code for code in ("en", "uk") if f"shinglefold.plugins.{code}" in modules} == expected
 
 
+def test_a_process_that_signs_compiles_before_a_bulk_must_wait_for_it():
+    pytest.importorskip("numba")
+    module = "__import__('shinglefold.ingest.fingerprint_json', fromlist=['x'])"
+    signers, end = Signers(1, ["en"]), time.monotonic() + 120
+    try:
+        while not signers._pool.submit(eval, f"{module}._write.signatures").result(120):
+            assert time.monotonic() < end
+            time.sleep(0.1)
+    finally:
+        signers.close()
+
+
 def test_a_process_that_signs_sends_no_texts_back():
     scheme = make_scheme(codes=["en", "any"])
     recipe = Pipeline.from_json(default_definition("dedup"), scheme).recipe("dedup")

@@ -12,6 +12,8 @@ from support.servers.local import LocalServer
 from support.servers.opensearch_security import OpenSearchSecurity
 from support.servers.security import User
 
+from shinglefold import open as open_index
+from shinglefold import setup
 from shinglefold.contracts.engine import Engine
 from shinglefold.engines import Connection, open_engine
 from shinglefold.ingest import Pipeline, default_definition, index_documents
@@ -144,6 +146,18 @@ def site(engine_of, scheme, canonicalizer) -> Site:
         index_documents(admin, INDEX, copies(), pipeline, properties=PROPERTIES, settings=SETTINGS, workers=1)
         admin.create_index("secret-pages", {}, {})
     return Site(admin, FoldedSearch(admin, scheme, tiebreaker="id"))
+
+
+@pytest.fixture
+def grouped(connection, engine_of) -> str:
+    """An index of the same copies with the numbers of their groups."""
+    admin, where, name = engine_of(ADMIN), connection(ADMIN), "public-grouped"
+    if not admin.index_exists(name):
+        setup(where, name, text=["title", "body"], languages=["ru"], groups=True, properties=PROPERTIES)
+        with closing(open_index(where, name)) as index:
+            assert index.index(copies()).indexed == len(copies())
+        admin.refresh(name)
+    return name
 
 
 def copies() -> list[dict[str, Any]]:

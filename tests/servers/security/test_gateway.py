@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import ssl
 import urllib.request
 from collections.abc import Iterator
@@ -169,6 +170,44 @@ def test_pages_show_what_the_server_shows(gateway, users, seen, name):
     if "documents" in told:
         assert told["documents"] == len(ids)
     assert INDEX in look(gateway, users[name], "?format=json")[2].get("indices", [INDEX])
+
+
+@pytest.mark.parametrize("name", ["partly", "blinkered"])
+def test_groups_and_comparisons_show_what_the_server_shows(gateway, secured, grouped, users, name):
+    context = secured.certificates.context()
+    hits = {}
+    for user in ("chief", name):
+        _, answer = ask(f"{secured.url}/{grouped}/_search", users[user], {"size": 1000}, context)
+        hits[user] = {hit["_id"]: hit["_source"] for hit in answer["hits"]["hits"]}
+    hidden_ids = hits["chief"].keys() - hits[name].keys()
+    words = {word for one in hits["chief"].values() for word in one["body"].split()}
+    shown = " ".join(str(value) for one in hits[name].values() for value in one.values())
+    hidden_words = words - set(shown.split())
+    assert hidden_ids if name == "partly" else hidden_words
+
+    def told(path: str) -> tuple[int, str]:
+        """The page of a user just after that of one who sees everything."""
+        for user in ("chief", name):
+            status, _, page = look(gateway, users[user], f"{grouped}{path}&format=json")
+            assert user == name or status == 200, page
+        text = json.dumps(page, ensure_ascii=False)
+        assert not [id_ for id_ in hidden_ids if f'"{id_}"' in text and id_ not in path]
+        assert not hidden_words & set(re.findall(r"\w+", text))
+        return status, page
+
+    status, page = told("/groups?most=100")
+    assert status == 200, page
+    assert page["report"]["documents"] == len(hits[name])
+    listed = page["report"]["largest"]
+    assert listed
+    assert all(one["id"] in hits[name] for one in listed)
+    # Copies of one page, by what the user sees of them.
+    copies_of = {id_: id_.rpartition("-")[0] for id_ in hits["chief"]}
+    seen = sorted(hits[name])
+    pair = next((a, b) for a in seen for b in seen if a < b and copies_of[a] == copies_of[b])
+    assert told(f"/compare?a={pair[0]}&b={pair[1]}")[0] == 200
+    for id_ in sorted(hidden_ids)[:3]:
+        assert told(f"/compare?a={pair[0]}&b={id_}")[0] == 404
 
 
 def test_browsers_are_asked_for_what_the_server_asks_for(gateway, site, users):
