@@ -1,6 +1,6 @@
 """The steps of a folded search: what is known of the index, the page, and what to do if it can't fold."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -34,8 +34,16 @@ from shinglefold.rerank.page.strategies import WindowStrategies, begin_cursor, r
 from shinglefold.rerank.page.unfolded import unfolded_page
 from shinglefold.rerank.page.window import WindowReader
 from shinglefold.rerank.request.arguments import check_search_arguments, checked_searches
-from shinglefold.rerank.request.bodies import SEQ_NO, page_bounds, refuse_collapse, split_request
+from shinglefold.rerank.request.bodies import (
+    SEQ_NO,
+    page_bounds,
+    read_completely,
+    refuse_collapse,
+    split_request,
+    window_fields,
+)
 from shinglefold.rerank.request.fold_options import Explain, FoldOptions, OnTrouble
+from shinglefold.rerank.request.hit_parts import in_other_form
 from shinglefold.rerank.request.search_pipeline import KEY as PIPELINE
 from shinglefold.rerank.request.search_pipeline import NONE, SearchPipeline
 from shinglefold.rerank.request.url_parameters import read_parameters, with_parameters
@@ -239,6 +247,7 @@ class SearchSteps(Generic[Driven]):
         """Answer by folding a window of hits."""
         index, body, options = request.index, request.body, request.options
         pipeline = yield from self._pipeline(body, facts)
+        _check_forms(body, window_fields(options, facts.dedup, True))
         reading_of = partial(
             WindowReader,
             body,
@@ -398,3 +407,18 @@ class SearchSteps(Generic[Driven]):
         keep = {"keep_alive": self._keep_alive}
         reading = reading_of(cursor=cursor, tie=tie, pit=cursor.pit, keep=keep)
         return (yield from read_page(reading, request.index, cursor, key))
+
+
+def _check_forms(body: Mapping[str, Any], fields: Sequence[str]) -> None:
+    """Check that the hits of a window have the stored values of what folding reads.
+
+    Raises:
+        Unfoldable: they come as the request wants them, and it wants a value in another form.
+    """
+    if read_completely(body) and (name := in_other_form(body, fields)) is not None:
+        raise Unfoldable(
+            ConfigError(
+                f"folding reads {name}, which the request returns in a format or by a script of that name, "
+                "and its hits are read once: leave the format out, or explain, named queries and inner hits"
+            )
+        )

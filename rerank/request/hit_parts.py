@@ -124,6 +124,15 @@ def wants_field(body: Mapping[str, Any], field: str) -> bool:
     return wants_doc_value(body, field) or any(fnmatch(field, name) for name in _names(body.get("fields")))
 
 
+def in_other_form(body: Mapping[str, Any], fields: Sequence[str]) -> str | None:
+    """Return the first field that a request returns in a format, or as what a script makes; else None."""
+    shown = [*(body.get("docvalue_fields") or ()), *(body.get("fields") or ())]
+    formatted = [str(one.get("field")) for one in shown if isinstance(one, Mapping) and one.get("format")]
+    made = body.get("script_fields") or ()
+    changed = (field for field in fields if field in made or any(fnmatch(field, name) for name in formatted))
+    return next(changed, None)
+
+
 def with_doc_values(body: Mapping[str, Any], fields: Sequence[str]) -> list[Any]:
     """Return the ``docvalue_fields`` of a request with further ones that it lacks."""
     return [

@@ -172,6 +172,20 @@ def test_formats_of_shown_values_change_no_group(server, engine, index, case):
     assert found["dedup"]["folded"]
 
 
+@pytest.mark.parametrize("form", [*FORMATTED.values(), {"script_fields": {"published": {"script": "1"}}}])
+@pytest.mark.parametrize("dedup", [{"representative": "newest:published"}, {"scope": "published:1d"}])
+def test_what_comes_in_another_form_leaves_a_page_unfolded(engine, index, form, dedup):
+    body = {"query": {"match": {"body": "a"}}, "size": 9, "explain": True, **form}
+    found = FoldedSearch(engine, SCHEME).search(index, {**body, "ext": {"dedup": {**dedup, "mode": "auto"}}})
+    assert found["dedup"]["mode"] == "unfolded"
+    assert "folding reads published" in found["dedup"]["mode_reason"]
+    own = engine.search(index, body)["hits"]["hits"]
+    assert [hit.get("fields") for hit in found["hits"]["hits"]] == [hit.get("fields") for hit in own]
+    strict = FoldedSearch(engine, SCHEME, on_trouble="raise")
+    with pytest.raises(ConfigError, match="folding reads published"):
+        strict.search(index, {**body, "ext": {"dedup": dedup}})
+
+
 @pytest.mark.parametrize("body", [{"ext": {"dedup": False}}, {"ext": {"dedup": {"fold": False}}}])
 def test_a_search_that_does_not_fold_is_the_engines_own(server, engine, index, body):
     own = engine.search(index, {"size": 3})
