@@ -54,6 +54,14 @@ public final class Matcher {
     /** Returns in how many values two signatures agree; only exact up to what matching pairs may differ in. */
     public int agreeing(long[] a, long[] b, int mostDiffering) {
         int differing = 0;
+        if (bits == 2) {
+            // As the default scheme has it; the loop for any number takes longer.
+            for (int at = 0; at < a.length && differing <= mostDiffering; at++) {
+                long word = a[at] ^ b[at];
+                differing += Long.bitCount((word | word >>> 1) & lowest);
+            }
+            return values - differing;
+        }
         for (int at = 0; at < a.length && differing <= mostDiffering; at++) {
             long word = a[at] ^ b[at];
             for (int shift = bits / 2; shift > 0; shift /= 2) {
@@ -68,10 +76,11 @@ public final class Matcher {
         if (a.signature() == null || b.signature() == null) {
             return false;
         }
-        if (minLengthRatio > 0 && lengthRatio(a.shingles(), b.shingles()) < minLengthRatio) {
+        // First what parts most hits.
+        if (need > 0 && agreeing(a.signature(), b.signature(), values - need) < need) {
             return false;
         }
-        if (need > 0 && agreeing(a.signature(), b.signature(), values - need) < need) {
+        if (minLengthRatio > 0 && lengthRatio(a.shingles(), b.shingles()) < minLengthRatio) {
             return false;
         }
         return minShared == 0 || shared(a.supershingles(), b.supershingles()) >= minShared;
