@@ -54,14 +54,6 @@ public final class Matcher {
     /** Returns in how many values two signatures agree; only exact up to what matching pairs may differ in. */
     public int agreeing(long[] a, long[] b, int mostDiffering) {
         int differing = 0;
-        if (bits == 2) {
-            // As the default scheme has it; the loop for any number takes longer.
-            for (int at = 0; at < a.length && differing <= mostDiffering; at++) {
-                long word = a[at] ^ b[at];
-                differing += Long.bitCount((word | word >>> 1) & lowest);
-            }
-            return values - differing;
-        }
         for (int at = 0; at < a.length && differing <= mostDiffering; at++) {
             long word = a[at] ^ b[at];
             for (int shift = bits / 2; shift > 0; shift /= 2) {
