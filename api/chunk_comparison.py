@@ -256,7 +256,7 @@ class ComparedChunks:
             return False
         # Written otherwise, a name may still have the same canonical tokens.
         tokens = self._canonicalizer.hash_batch([" ".join(sorted(names))]).hashes
-        return not set(other.tokens.tolist()).issuperset(tokens.tolist())
+        return not other.distinct_tokens.issuperset(tokens.tolist())
 
 
 def _shingles(batch: TokenBatch, widths: Sequence[int]) -> Uint64s:

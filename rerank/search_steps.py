@@ -247,7 +247,8 @@ class SearchSteps(Generic[Driven]):
         """Answer by folding a window of hits."""
         index, body, options = request.index, request.body, request.options
         pipeline = yield from self._pipeline(body, facts)
-        _check_forms(body, window_fields(options, facts.dedup, True))
+        if read_completely(body):
+            _check_forms(body, window_fields(options, facts.dedup, True))
         reading_of = partial(
             WindowReader,
             body,
@@ -410,12 +411,12 @@ class SearchSteps(Generic[Driven]):
 
 
 def _check_forms(body: Mapping[str, Any], fields: Sequence[str]) -> None:
-    """Check that the hits of a window have the stored values of what folding reads.
+    """Check that hits which come as a request wants them have the stored values of what folding reads.
 
     Raises:
-        Unfoldable: they come as the request wants them, and it wants a value in another form.
+        Unfoldable: it wants a value in another form.
     """
-    if read_completely(body) and (name := in_other_form(body, fields)) is not None:
+    if (name := in_other_form(body, fields)) is not None:
         raise Unfoldable(
             ConfigError(
                 f"folding reads {name}, which the request returns in a format or by a script of that name, "

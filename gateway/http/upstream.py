@@ -1,7 +1,6 @@
 """The cluster behind the gateway: requests go to its addresses in turn, and past those that are down."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -12,6 +11,7 @@ from shinglefold.engines.http.connection import Connection, load_connection, par
 from shinglefold.engines.http.product_detection import tls_context
 from shinglefold.errors import ConfigError, MissingExtra
 from shinglefold.gateway.http.messages import HttpCaller, Reply
+from shinglefold.gateway.rest import read_value
 
 try:
     import aiohttp
@@ -236,6 +236,6 @@ def _read(content: bytes) -> tuple[Any, bool]:
     with suppress(MsgspecError, ValueError, RecursionError):
         return decode(content), True
     try:
-        return json.loads(content), False
+        return read_value(content), False
     except ValueError:
         return content.decode("utf-8", "replace"), False
