@@ -65,9 +65,9 @@ _UNREAD += [
 #: Elements with this attribute are shown later by scripts: tabs, folded sections, variants of a passage.
 _HIDDEN_ATTRIBUTE = "[hidden]:not(html, body)"
 _STYLED = "[style*='display' i]:not(html, body)"
-_NOT_DISPLAYED = re.compile(r"(?:^|;)\s*display\s*:\s*none\b", re.IGNORECASE)
+_DISPLAY = re.compile(r"(?:^|;)\s*display\s*:\s*([\w-]+)\s*(!?)", re.IGNORECASE)
 #: Dialogs that are not open, such as requests for consent.
-_CLOSED = "dialog:not([open])"
+_CLOSED = "dialog:not([open]), [popover]"
 #: Hidden parts that are never the page's own text.
 _FRAME = "dialog, nav, [role=dialog], [role=alertdialog], [role=navigation], [aria-modal=true]"
 #: What does not hide from readers of text, and headings that fold what they head.
@@ -86,6 +86,13 @@ _LEAST = 100
 _INLINE = "a|b|big|code|em|font|i|nobr|optgroup|option|s|select|small|strike|strong|tt|u"
 _AS_SPAN = re.compile(rf"<(?:{_either_case(_INLINE)})(?=[\s/>])".encode())
 _AS_SPAN_END = re.compile(rf"</(?:{_either_case(_INLINE)})(?=[\s/>])".encode())
+#: XML, where each element may close itself: HTML would take the rest of the page for its content.
+_XHTML = re.compile(rb"\A\s*<\?xml\s|<html\s[^>]*\bxmlns\s*=", re.IGNORECASE)
+_HEAD = 2048
+_CLOSES_ITSELF = re.compile(
+    rf"<({_either_case('|'.join((*_UNREAD, 'textarea', 'xmp')))})"
+    r"((?:\s+[^\s=<>/]+\s*=\s*(?:\"[^\"<]*\"|'[^'<]*'))*)\s*/>".encode()
+)
 #: A template that browsers show in place of its parent's content.
 _SHADOW = re.compile(rb"<template(?=\s[^>]*\bshadowrootmode\s*=)", re.IGNORECASE)
 _NESTED = (
@@ -202,6 +209,8 @@ def parse_html(html: str) -> "LexborHTMLParser":
     from selectolax.lexbor import LexborHTMLParser
 
     markup = html.encode("utf-8", "ignore").replace(b"\0", b"")
+    if _XHTML.search(markup, 0, _HEAD):
+        markup = _CLOSES_ITSELF.sub(rb"<\1\2></\1>", markup)
     # A line end before the tag, which the parser keeps as text; doubled ones are removed later.
     page = LexborHTMLParser(_linear(_BLOCK_TAG.sub(b"\n<", markup)))
     page.strip_tags(_UNREAD, recursive=True)
@@ -249,7 +258,7 @@ def _text(page: "LexborHTMLParser") -> str:
 
 def _remove_hidden(page: "LexborHTMLParser", keep_hidden: bool) -> None:
     """Remove hidden elements, unless they are most of the page."""
-    hidden = [node for node in page.css(_STYLED) if _NOT_DISPLAYED.search(node.attributes.get("style") or "")]
+    hidden = [node for node in page.css(_STYLED) if not _is_displayed(node.attributes.get("style") or "")]
     hidden += page.css(_CLOSED)
     shown_later = page.css(_HIDDEN_ATTRIBUTE)
     if not keep_hidden:
@@ -271,6 +280,13 @@ def _remove_hidden(page: "LexborHTMLParser", keep_hidden: bool) -> None:
         for node in page.css(_HIDDEN_ATTRIBUTE):
             node.insert_before("\n")
             node.insert_after("\n")
+
+
+def _is_displayed(style: str) -> bool:
+    """Return whether an element is shown: its last declaration decides, or the last important one."""
+    declared = [(bool(important), value.lower()) for value, important in _DISPLAY.findall(style)]
+    important = [one for one in declared if one[0]]
+    return not declared or (important or declared)[-1][1] != "none"
 
 
 def _to_remove(page: "LexborHTMLParser", hidden: "list[LexborNode]") -> "list[LexborNode]":

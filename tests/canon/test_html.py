@@ -75,8 +75,22 @@ TEXT = (
 )
 FRAME = "<p>Портал города</p>"
 #: Ways to hide, whether browsers then show no text, and whether that is for readers of text, too.
-HIDES = ["hidden", "hidden=until-found", "style=display:none", "style='color:red; DISPLAY : none!important'"]
-SHOWS = ["aria-hidden=true", "style='visibility: hidden; opacity: 0'", "style='--display:none'", "inert"]
+HIDES = [
+    "hidden",
+    "hidden=until-found",
+    "popover",
+    "style=display:none",
+    "style='color:red; DISPLAY : none!important'",
+    "style='display:block; display:none'",
+    "style='display:none !important; display:block'",
+]
+SHOWS = [
+    "aria-hidden=true",
+    "style='visibility: hidden; opacity: 0'",
+    "style='--display:none'",
+    "style='display:none; display:block'",
+    "inert",
+]
 
 
 @pytest.mark.parametrize("way", [*HIDES, *SHOWS])
@@ -107,6 +121,21 @@ def test_what_is_hidden_counts_only_where_it_is_most_of_the_page(way, tag):
 )
 def test_a_frame_that_is_not_shown_never_counts(part):
     assert strip_html(f"<body>{part}<h1>Мост</h1><p>Закрыт до осени.") == "Мост\nЗакрыт до осени."
+
+
+@pytest.mark.parametrize("begin", ["<?xml version='1.0'?>", "<!DOCTYPE html>", "\n<?xml version='1.0'?>"])
+@pytest.mark.parametrize(
+    "element", ["script", "style", "title", "textarea", "iframe", "object", "canvas", "RT"]
+)
+@pytest.mark.parametrize("attributes", ["", " data-a='b>c' src = \"a.js\" "])
+def test_an_element_that_closes_itself_in_xhtml_does_not_take_the_rest_of_the_page(
+    begin, element, attributes
+):
+    page = (
+        f"{begin}<html lang='ru' xmlns='http://www.w3.org/1999/xhtml'><body><{element}{attributes}/>"
+        "<p>Мост закрыт.</p><script>нет</script></body></html>"
+    )
+    assert strip_html(page) == "Мост закрыт."
 
 
 @pytest.mark.parametrize("way", HIDES)
