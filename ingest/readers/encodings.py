@@ -25,7 +25,11 @@ _CANDIDATES = {
 #: Two encodings that differ in one small letter only, so that a short text looks right in both.
 _TWINS = ("cp1251", "mac_cyrillic")
 _LETTERS = re.compile("[А-яЁёІіЇїЄєҐґЎў]")
+#: Half of the letters of Russian and Ukrainian texts.
+_FREQUENT = re.compile("[оеаинтОЕАИНТ]")
 _ODD_CAPITAL = re.compile("[а-яёіїєґў][А-ЯЁІЇЄҐЎ]")
+#: What could not be decoded, and half-width katakana, which accented letters give.
+_UNLIKELY = re.compile("[\ufffd\uff61-\uff9f]")
 _BAD = re.compile("[\udc80-\udcff]")
 #: The character that marks, in UTF-8, what could not be decoded from UTF-16.
 _FROM_OTHERS = {"\udcff"}
@@ -46,6 +50,7 @@ _ZEROS = {
     b"a\0\0\0": "utf-32-le",
     b"\0\0\0a": "utf-32-be",
 }
+_MARKUP = re.compile(r"<(script|style)\b.*?(?:</\1|\Z)|<[^>]*>", re.DOTALL | re.IGNORECASE)
 #: Comments, and the tags that declare an encoding.
 _COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
 _META = re.compile(rb"""<meta[\s/]((?:[^>"']|"[^"]*"|'[^']*')*)""", re.IGNORECASE)
@@ -60,8 +65,8 @@ BEYOND_ASCII = re.compile("[^\x00-\x7f]")
 _SEVERAL = 6
 #: The bytes, and the share of zeros among them, by which UTF-16 without a byte order mark is recognized.
 _SAMPLE, _ZEROS_OF_LATIN = 4096, 0.05
-#: Latin letters beyond ASCII, by which other alphabets are seen that are read as Latin.
-_ACCENTED = re.compile("[À-ÿ]")
+#: Latin letters and signs beyond ASCII, by which other scripts are seen that are read as Latin.
+_ACCENTED = re.compile("[\x80-\u024f\u02c6-\u02dc\u2010-\u2122]")
 #: The share of letters above which a text is read in a wrong encoding.
 _ODD = 0.1
 
@@ -86,8 +91,9 @@ class EncodingGuess:
         if name != "utf-8":
             if is_utf8(raw):
                 return f"the text is UTF-8, not {usual}: try --encoding utf-8"
-            found = _guess(raw) if whole and _reads_oddly(raw[:_ENOUGH], name) else ""
-            if found in ("", name):
+            sample = _from_first_non_ascii(raw)
+            found = _guess(raw) if whole and _reads_oddly(sample, name) else ""
+            if not found or codec_of(found) == name or not _reads_better(sample, found, name):
                 return ""
             found = _CANDIDATES[found]
             return f"the text is no {usual}: it looks like {found}, try --encoding {found}"
@@ -118,13 +124,20 @@ def _reads_oddly(raw: bytes, encoding: str) -> bool:
     """Return whether a text may be of another encoding.
 
     It has capitals within words, is mostly of capitals or accented letters, or has what can't be decoded.
+    Markup does not count.
     """
-    text = raw.decode(encoding, "replace")
+    text = _MARKUP.sub(" ", raw.decode(encoding, "replace"))
     letters = _LETTERS.findall(text)
-    odd = len(_ODD_CAPITAL.findall(text)) + text[:-2].count("\ufffd")
+    odd = len(_ODD_CAPITAL.findall(text)) + len(_UNLIKELY.findall(text[:-2]))
     capitals = sum(map(str.isupper, letters))
     most = max(capitals, len(_ACCENTED.findall(text)))
     return odd > _ODD * len(letters) or 2 * most > len(text) - text.count(" ")
+
+
+def _reads_better(raw: bytes, found: str, declared: str) -> bool:
+    """Return whether a text is rather of the encoding found: capitals of one are small letters of another."""
+    best = _plausibility(raw, found)
+    return not _reads_oddly(raw, found) and (best > _plausibility(raw, declared) or not best)
 
 
 def _from_first_non_ascii(raw: bytes) -> bytes:
@@ -142,7 +155,8 @@ def _resolve_twins(raw: bytes, found: str) -> str:
 
 def _plausibility(raw: bytes, encoding: str) -> int:
     text = raw.decode(encoding, "replace")
-    return len(_LETTERS.findall(text)) - 2 * len(_ODD_CAPITAL.findall(text))
+    letters = len(_LETTERS.findall(text)) + len(_FREQUENT.findall(text))
+    return letters - 2 * len(_ODD_CAPITAL.findall(text))
 
 
 def codec_of(label: str) -> str:
@@ -153,7 +167,8 @@ def codec_of(label: str) -> str:
     Raises:
         LookupError: there is no such encoding.
     """
-    found = webencodings.lookup(label)
+    # Python reads labels with other punctuation, too, and has names for them that browsers know.
+    found = webencodings.lookup(label) or webencodings.lookup(codecs.lookup(label).name)
     # Without a byte order in its name, UTF-16 has that of its byte order mark.
     if found is None or found.name.startswith(("utf-", "replacement", "x-user-defined")):
         return codecs.lookup(label).name
@@ -209,7 +224,7 @@ def _declared(raw: bytes) -> str:
 def _labels(head: bytes) -> Iterator[str]:
     """Yield the encodings that a page declares, the first one first."""
     for meta in _META.finditer(_COMMENT.sub(b"", head)):
-        found = {name.lower(): value.strip(b"\"' ") for name, value in _ATTRIBUTE.findall(meta[1])}
+        found = {name.lower(): value.strip(b"\"' /") for name, value in _ATTRIBUTE.findall(meta[1])}
         if b"charset" in found:
             yield found[b"charset"].decode("ascii", "replace")
         elif found.get(b"http-equiv", b"").lower() == b"content-type" and (

@@ -281,6 +281,41 @@ def test_a_label_means_what_browsers_read_for_it(
     assert read_page.replaced == 0
 
 
+@pytest.mark.parametrize("label", ["iso-8859-1", "windows-1252", "koi8-r", "koi8-u", "big5"])
+@pytest.mark.parametrize("written", ["cp1251", "gb18030"])
+def test_a_page_that_declares_a_wrong_encoding_is_refused_whatever_its_markup(tmp_path, label, written):
+    text = ZH if written == "gb18030" else RU
+    markup = "<script>var a = 1 < 2;</script><div class='column'>" * 40
+    page = (
+        f"<html><head><meta charset={label}/><title>{text}</title></head><body>{markup}<p>{text}</p></body>"
+    )
+    (record,) = read_all(tmp_path / "x.html", page.encode(written))
+    assert record.document is None
+    assert "try --encoding " + {"cp1251": "windows-1251"}.get(written, written) in record.reason
+
+
+@pytest.mark.parametrize(
+    ("label", "text"),
+    [
+        *(
+            (label, one)
+            for label in ("windows-1251", "koi8-r", "cp866", "iso-8859-5")
+            for one in (RU, "Ещё раз")
+        ),
+        ("koi8-u", "Міст через річку закрито на ремонт до весни"),
+        ("windows-1252", FR),
+        ("iso-8859-1", "École élémentaire à Sète, été"),
+        ("windows-1250", "Zażółć gęślą jaźń, święto w mieście"),
+    ],
+)
+@pytest.mark.parametrize("capitals", [False, True])
+def test_a_page_keeps_the_encoding_that_it_declares(tmp_path, label, text, capitals):
+    text = text.replace("’", "'").upper() if capitals else text.replace("’", "'")
+    page = f"<html><head><meta charset={label}/><title>{text}</title></head><body><p>{text}</p></body>"
+    (record,) = read_all(tmp_path / "x.html", page.encode(label))
+    assert (record.document or {}).get("title") == text
+
+
 @pytest.mark.parametrize("encoding", WIDE)
 @pytest.mark.parametrize("name", ["x.html", "x.txt"])
 @pytest.mark.parametrize("text", [RU, EN, ZH * 3 + "\n" + ZH], ids=["ru", "en", "zh"])
