@@ -51,6 +51,8 @@ _ZEROS = {
     b"\0\0\0a": "utf-32-be",
 }
 _MARKUP = re.compile(r"<(script|style)\b.*?(?:</\1|\Z)|<[^>]*>", re.DOTALL | re.IGNORECASE)
+#: Bytes of no text in any encoding of one byte or several: of pictures, archives and the like.
+_CONTROL = re.compile(rb"[\1-\b\x0e-\x1a\x1c-\x1f]")
 #: Comments, and the tags that declare an encoding.
 _COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
 _META = re.compile(rb"""<meta[\s/]((?:[^>"']|"[^"]*"|'[^']*')*)""", re.IGNORECASE)
@@ -101,6 +103,8 @@ class EncodingGuess:
         bad = _BAD.findall(text)
         if 2 * len(bad) <= len(BEYOND_ASCII.findall(text)) or set(bad) == _FROM_OTHERS:
             return ""
+        if whole and _CONTROL.search(raw[:_ENOUGH]):
+            return "the file is no text: it has control characters"
         found = _CANDIDATES.get(_guess(raw), "") if whole else self._best_guess(raw)
         remedy = f"it looks like {found}, try --encoding {found}" if found else "say its --encoding"
         return f"the text is not UTF-8 ({len(bad):,} undecodable bytes): {remedy}"

@@ -52,7 +52,7 @@ _BEGINNING = 1024
 _UNDECODED = re.compile("[\udc80-\udcff]")
 #: Suffixes of compressed files other than gzip.
 _COMPRESSED = (".zip", ".bz2", ".xz", ".zst", ".7z", ".rar", ".tar", ".tgz")
-_SEPARATORS = ",;\t"
+_SEPARATORS = ",;\t|"
 #: Values that are not column names: numbers, dates, URLs, e-mail addresses, running text.
 _DATA = re.compile(r"^[-+]?\d[\d.,:/ T-]*$|://|\w@\w|^(?:\S+\s+){7}\S|^.{100}")
 #: A first line that names the separator for Excel.
@@ -285,7 +285,7 @@ class _Text:
 def read_csv(source: InputSource, options: ReadOptions) -> Iterator[Record]:
     """Yield a record for each row after the header.
 
-    The separator is the most frequent of , ; and tab in the header, or that of a first line ``sep=;``.
+    The separator is the most frequent of , ; | and tab in the header, or that of a first line ``sep=;``.
     A row that has the names of the columns is the header of a joined file; it is counted.
     """
     # Pages are often longer than the csv module's limit of 128 kB, which is global.
@@ -369,7 +369,7 @@ def _header_error(header: Sequence[str], options: ReadOptions) -> str:
 
 def _to_record(place: Record, header: Sequence[str], row: Sequence[str]) -> Record:
     if len(row) != len(header):
-        hint = "; columns are separated by , ; or tab" if len(header) == 1 else ""
+        hint = "; columns are separated by , ; | or tab" if len(header) == 1 else ""
         return replace(place, reason=f"{len(row)} values in a row, the header has {len(header)}{hint}")
     # Empty cells have no value, but an empty id is an error.
     named = place.id_field or ("_id" if "_id" in header else "id")

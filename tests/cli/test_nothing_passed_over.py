@@ -188,8 +188,8 @@ def test_lines_that_end_in_carriage_returns_are_told_so(run):
     Path("mac.csv").write_bytes(b"id,title\r1,Bridge\r")
     ran = run("index", "mac.csv", "--workers", 1)
     assert (ran.code, "make newlines of them: tr" in ran.out) == (1, True)
-    Path("pipes.csv").write_text("id|title\n1|Bridge, old\n")
-    assert "columns are separated by , ; or tab" in run("index", "pipes.csv", "--workers", 1).out
+    Path("colons.csv").write_text("id:title\n1:Bridge, old\n")
+    assert "columns are separated by , ; | or tab" in run("index", "colons.csv", "--workers", 1).out
 
 
 def test_a_search_by_a_field_without_a_name_is_misuse(run, pages):

@@ -353,3 +353,12 @@ def test_each_file_of_a_mixed_folder_is_told_its_own_encoding(tmp_path: Path):
             assert (record.document or {}).get("body") == text * 3
         else:
             assert f"looks like {encoding}" in record.reason
+
+
+@pytest.mark.parametrize(
+    "begin", [b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", b"%PDF-1.4\n", b"\xff\xd8\xff\xe0\0\x10JFIF\0\1"]
+)
+def test_a_picture_or_an_archive_gets_no_advice_on_its_encoding(tmp_path: Path, begin: bytes):
+    for name in ("x.html", "x.txt"):
+        (record,) = read_all(tmp_path / name, begin + bytes(range(256)) * 4)
+        assert record.reason == "the file is no text: it has control characters"

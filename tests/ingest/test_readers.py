@@ -113,6 +113,14 @@ def test_standard_input_of_one_array_is_to_be_piped_through_what_makes_lines(mon
     assert record.reason.endswith("not an object a line; pipe it through jq -c '.[]' first")
 
 
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_the_commonest_separator_of_the_header_parts_columns(tmp_path: Path, separator: str):
+    other = {",": ";"}.get(separator, ",")
+    rows = f'id{separator}body{separator}"a{other}b"\n1{separator}один{other} два{separator}три\n'
+    (record,) = read_all(write(tmp_path / "x.csv", rows))
+    assert record.document == {"_id": "1", "id": "1", "body": f"один{other} два", f"a{other}b": "три"}
+
+
 @pytest.mark.parametrize("first", ["sep=;", "SEP=;", '"sep=;"', "sep=|", "sep=\t"])
 def test_the_first_line_that_excel_writes_says_what_parts_columns_and_is_no_header(
     tmp_path: Path, first: str
