@@ -386,3 +386,21 @@ def _gaps(runs: Sequence[tuple[int, int]], of: Elements) -> Iterator[Span]:
     for (start, length), (following, _) in pairwise(runs):
         if start + length < following:
             yield Span(int(of.starts[start + length]), int(of.ends[following - 1]))
+
+
+def covered_shares(a: Elements, b: Elements) -> tuple[float, float]:
+    """Return the share of each of two texts that is in elements of the other, too."""
+    return (
+        covered_share(np.flatnonzero(np.isin(a.hashes, b.hashes)), a),
+        covered_share(np.flatnonzero(np.isin(b.hashes, a.hashes)), b),
+    )
+
+
+def covered_share(ordinals: Int64s, of: Elements) -> float:
+    """Return the share of a text's tokens that are in any of these elements."""
+    if not of.tokens:
+        return 0.0
+    is_covered = np.zeros(of.tokens, np.bool_)
+    for place in range(of.width):
+        is_covered[ordinals + place] = True
+    return float(is_covered.mean())

@@ -16,19 +16,6 @@ MOST_PAIRS = 64
 FREE_PAIRS = 1 << 16
 
 
-def pairs_between(a: Elements, b: Elements) -> Int64s:
-    """Return the pairs of ordinals of equal elements of two texts, [[55, 109], [55, 211], …] in order.
-
-    Returns:
-        int64 (P, 2).
-
-    Cost: x log z, plus the pairs found. A phrase that both repeat a thousand times is found a million times:
-    see ``bounded_pairs``.
-    """
-    order, first, counts = _places(a, b, np.argsort(a.hashes, kind="stable"))
-    return np.stack((np.repeat(np.arange(len(a)), counts), order[expand_ranges(first, counts)]), axis=1)
-
-
 class BoundedPairs(NamedTuple):
     """Pairs of ordinals, int64 (P, 2), and how many pairs were left out."""
 
@@ -37,7 +24,7 @@ class BoundedPairs(NamedTuple):
 
 
 def bounded_pairs(a: Elements, b: Elements, most: int = FREE_PAIRS) -> BoundedPairs:
-    """Return pairs as ``pairs_between``, but at most ``MOST_PAIRS`` of a repeated element.
+    """Return the pairs of equal elements of two texts, at most ``MOST_PAIRS`` of a repeated element.
 
     If an element has more, its first occurrences are paired with each other, then its second ones, and so on:
     copies repeat in the same order. If that still makes more pairs than both texts have elements, the

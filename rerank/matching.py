@@ -33,7 +33,7 @@ from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.options.validation import check_options, check_str
 from shinglefold.passages.alignment import passages_between
-from shinglefold.passages.passage_index import covered_share
+from shinglefold.passages.alignment import covered_share
 from shinglefold.passages.shingle_positions import WIDTH, Elements, elements_of, keywords, winnow
 from shinglefold.rerank.engine_calls import Steps, run_together
 from shinglefold.rerank.explanation import StoredText, declared_language, passage_json, stored_text

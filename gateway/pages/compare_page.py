@@ -13,7 +13,7 @@ from shinglefold.ingest.never_differ import NeverDiffer
 from shinglefold.offline.compare_texts import Comparison, compare_texts
 from shinglefold.passages.alignment import Passage, find_passages
 from shinglefold.passages.html_report import ranges
-from shinglefold.passages.passage_index import covered_shares
+from shinglefold.passages.alignment import covered_shares
 from shinglefold.passages.shingle_positions import elements_of
 from shinglefold.rerank.explanation import explain_pair
 

@@ -74,11 +74,8 @@ def test_all_relatives_are_told_as_on_record():
             assert tells(cell, column[place]), name
 
 
-def test_the_growth_and_the_tolerance_of_passages_are_those_on_record():
+def test_the_tolerance_of_passages_is_that_on_record():
     measured = record("passages")
-    told = re.search(r"([\d.]+) ms a text beside 100,000", PAGE)
-    assert told is not None
-    assert tells(told[1], measured["matches, 100,000 documents"][0])
     told = re.search(r"order: ([\d.]+) % more true pairs", PAGE)
     assert told is not None
     exact, tolerant = (

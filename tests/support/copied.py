@@ -8,7 +8,7 @@ from functools import cached_property
 from shinglefold.canon import Canonicalizer
 from shinglefold.ingest.pipeline.pipeline import Pipeline, default_definition
 from shinglefold.model.recipe import FIELD, TEXTS, Recipe, with_passages
-from shinglefold.passages.passage_index import covered_shares
+from shinglefold.passages.alignment import covered_shares
 from shinglefold.passages.shingle_positions import elements_of
 from shinglefold.registry import make_scheme
 

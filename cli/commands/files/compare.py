@@ -139,7 +139,7 @@ def _compare_files(
     from shinglefold.passages.alignment import passages_between
     from shinglefold.passages.html_report import Shown
     from shinglefold.passages.html_report import page as html_page
-    from shinglefold.passages.passage_index import covered_shares
+    from shinglefold.passages.alignment import covered_shares
     from shinglefold.passages.shingle_positions import elements_of
 
     check_page(page, "--page", () if text else (a, b))

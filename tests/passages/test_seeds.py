@@ -8,16 +8,9 @@ from support.sketches import random_tokens
 from support.soon import soon
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.errors import ConfigError
 from shinglefold.model.values import PlacedTokens
-from shinglefold.passages.alignment import LEAST, chains_of, passages_between, runs_of
-from shinglefold.passages.passage_index import (
-    PassageIndex,
-    coverage_between,
-    coverage_of_pairs,
-    covered_shares,
-)
-from shinglefold.passages.seeds import MOST_PAIRS, bounded_pairs, pairs_between
+from shinglefold.passages.alignment import LEAST, chains_of, covered_shares, passages_between, runs_of
+from shinglefold.passages.seeds import MOST_PAIRS, bounded_pairs
 from shinglefold.passages.shingle_positions import elements_of
 from shinglefold.registry import make_scheme
 
@@ -29,6 +22,11 @@ def elements(numbers, width=3, tolerant=False):
     tokens = random_tokens(1, 500)[np.array(numbers, int)]
     places = np.arange(len(tokens)) * 2
     return elements_of(PlacedTokens(tokens, places, places + 1), width, tolerant)
+
+
+def pairs_between(a, b):
+    """Return all pairs of ordinals of equal elements of two short texts."""
+    return np.argwhere(a.hashes[:, None] == b.hashes[None, :])
 
 
 def by_definition(one, other, width):
@@ -43,23 +41,10 @@ def by_definition(one, other, width):
 
 @given(texts, texts, widths)
 def test_pairs_are_those_of_comparing_each_with_each(one, other, width):
-    pairs = pairs_between(elements(one, width), elements(other, width))
-    assert pairs.tolist() == by_definition(one, other, width)
-
-
-@given(texts, st.lists(texts, max_size=5), widths)
-def test_the_index_answers_what_comparing_with_each_document_does(text, collection, width):
-    documents = [(str(at), elements(words, width)) for at, words in enumerate(collection)]
-    index = PassageIndex(documents)
-    asked = elements(text, width)
-    for name, one in documents:
-        assert index.between(asked, name).tolist() == pairs_between(asked, one).tolist()
-    found = {match.document: match for match in index.matches(asked, 0.0)}
-    for name, one in documents:
-        pairs = pairs_between(asked, one)
-        assert (name in found) == bool(len(pairs))
-        if len(pairs):
-            assert found[name] == coverage_of_pairs(name, asked, one, pairs)
+    a, b = elements(one, width), elements(other, width)
+    assert pairs_between(a, b).tolist() == by_definition(one, other, width)
+    pairs, left_out = bounded_pairs(a, b)
+    assert left_out or pairs.tolist() == by_definition(one, other, width)
 
 
 @given(texts, texts, widths)
@@ -86,11 +71,9 @@ def test_chains_hold_every_pair_and_their_runs_are_equal_words_apart_from_each_o
 def test_shares_are_what_windows_cover(one, other, width):
     a, b = elements(one, width), elements(other, width)
     pairs = pairs_between(a, b)
-    match = coverage_of_pairs("b", a, b, pairs)
-    assert (match.share, match.of_document) == covered_shares(a, b)
-    held = {place for at, _ in pairs.tolist() for place in range(at, at + width)}
-    assert match.share == pytest.approx(len(held) / len(one) if one else 0.0)
-    assert list(match.passages) == sorted(match.passages)
+    for side, words in enumerate((one, other)):
+        held = {place for pair in pairs.tolist() for place in range(pair[side], pair[side] + width)}
+        assert covered_shares(a, b)[side] == pytest.approx(len(held) / len(words) if words else 0.0)
 
 
 @given(texts, texts)
@@ -118,9 +101,9 @@ def test_what_both_texts_repeat_has_no_more_pairs_than_their_lengths_allow(perio
 def test_a_phrase_repeated_ten_thousand_times_is_one_passage_and_takes_no_time():
     a, b = elements([1, 2, 3, 4] * 10_000), elements([5, *[1, 2, 3, 4] * 9_000])
     with soon(walks=40):
-        match = coverage_between("b", a, b)
-    assert max(passage.equal for passage in match.passages) == 36_000
-    assert match.share == 1
+        passages = passages_between(a, b).passages
+    assert max(passage.equal for passage in passages) == 36_000
+    assert covered_shares(a, b)[0] == 1
 
 
 @given(texts, texts)
@@ -176,10 +159,9 @@ def test_a_copied_passage_is_told_with_its_place_in_both_texts():
     passage = list(range(100, 160))
     text = [*range(200, 300), *passage, *range(300, 340)]
     document = [*range(50), *passage, *range(50, 90)]
-    (match,) = PassageIndex([("d", elements(document))]).matches(elements(text))
-    assert match.share == pytest.approx(60 / 200)
-    assert match.of_document == pytest.approx(60 / 150)
-    (found,) = match.passages
+    a, b = elements(text), elements(document)
+    assert covered_shares(a, b) == pytest.approx((60 / 200, 60 / 150))
+    (found,) = passages_between(a, b).passages
     assert (found.tokens_a, found.tokens_b) == ((100, 160), (50, 110))
     assert (found.a, found.b) == ((200, 319), (100, 219))
 
@@ -187,18 +169,11 @@ def test_a_copied_passage_is_told_with_its_place_in_both_texts():
 def test_a_few_changed_words_do_not_part_a_passage_and_many_do():
     passage = list(range(100, 160))
     changed = [*passage[:30], 400, 401, *passage[31:]]
-    (match,) = PassageIndex([("d", elements(passage))]).matches(elements(changed))
-    assert [found.tokens_b for found in match.passages] == [(0, 60)]
+    passages = passages_between(elements(changed), elements(passage)).passages
+    assert [found.tokens_b for found in passages] == [(0, 60)]
     parted = [*passage[:30], *range(400, 420), *passage[30:]]
-    (match,) = PassageIndex([("d", elements(passage))]).matches(elements(parted))
-    assert [found.tokens_b for found in match.passages] == [(0, 30), (30, 60)]
-
-
-def test_the_documents_that_hold_most_of_the_text_come_first_and_too_little_is_left_out():
-    text = list(range(200))
-    documents = [(str(length), elements([*range(length), *range(300, 400)])) for length in (5, 20, 150, 60)]
-    index = PassageIndex([*documents, ("stranger", elements(range(300, 400)))])
-    assert [match.document for match in index.matches(elements(text))] == ["150", "60", "20"]
+    passages = passages_between(elements(parted), elements(passage)).passages
+    assert [found.tokens_b for found in passages] == [(0, 30), (30, 60)]
 
 
 def test_other_endings_are_the_same_element():
@@ -207,30 +182,6 @@ def test_other_endings_are_the_same_element():
     other = "Вчера рабочий снял старый асфальт на большом мосте через реки"
     tokens = [canonicalizer.tokens(text) for text in (one, other)]
     a, b = (elements_of(found, 4) for found in tokens)
-    (match,) = PassageIndex([("b", b)]).matches(a)
-    (found,) = match.passages
+    (found,) = passages_between(a, b).passages
     assert one[slice(*found.a)] == one
     assert other[slice(*found.b)] == other.removeprefix("Вчера ")
-
-
-def test_tolerant_elements_are_found_in_another_order_and_exact_ones_stay_found():
-    passage = list(range(100, 130))
-    swapped = [*passage[:10], 111, 110, *passage[12:]]
-    documents = [("d", elements(passage, 5, tolerant=True)), ("e", elements(range(50), 5, tolerant=True))]
-    text = elements(swapped, 5, tolerant=True)
-    exact = {tuple(pair) for pair in PassageIndex(documents).between(text, "d").tolist()}
-    near = {tuple(pair) for pair in PassageIndex(documents, tolerant=True).between(text, "d").tolist()}
-    assert exact < near
-    # Windows that hold both of the words have the same words.
-    assert {(at, at) for at in range(7, 11)} <= near
-
-
-def test_a_tolerant_index_needs_tolerant_elements():
-    with pytest.raises(ConfigError, match="tolerant=True"):
-        PassageIndex([("d", elements(range(20)))], tolerant=True)
-
-
-def test_a_document_that_is_not_there_is_told():
-    with pytest.raises(KeyError):
-        PassageIndex([]).between(elements(range(9)), "none")
-    assert PassageIndex([]).matches(elements(range(9))) == []
