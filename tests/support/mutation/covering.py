@@ -29,6 +29,10 @@ TESTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "engines/embedded": ("engines",),
         "engines/http": ("engines/http",),
         "cli": ("cli",),
+        "api": ("api",),
+        "gateway": ("gateway",),
+        "passages": ("passages",),
+        "relatives": ("relatives",),
     }
 )
 
