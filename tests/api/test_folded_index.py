@@ -83,7 +83,26 @@ def test_a_document_without_text_is_refused(site):
 
 def test_passages_of_a_text_are_found(site):
     document = next(one for one in articles() if one["id"] == "ru-bridge-repair-1")
-    assert {match.id for match in site.matches(document["body"][:200]).matches} >= {"ru-bridge-repair-1"}
+    found = site.matches(document["body"][:200]).matches
+    assert {match.id for match in found} >= {"ru-bridge-repair-1"}
+    assert all(match.source["body"] for match in found)
+
+
+def test_phrases_are_found_with_their_function_words(site):
+    def ids(phrase):
+        page = site.search({"query": {"match_phrase": {"title": phrase}}, "size": 20})
+        return {hit["_id"] for hit in page["hits"]["hits"]}
+
+    assert "ru-bridge-repair-1" in ids("закроют на ремонт")
+    assert "ru-bridge-repair-1" not in ids("закроют ремонт")
+
+
+def test_a_document_that_fails_goes_to_the_dead_letters(folder, tmp_path):
+    file = tmp_path / "failed.jsonl"
+    with shinglefold.open(folder, "site") as site:
+        summary = site.index([{"id": "new", "body": 7}], dead_letters=file)
+    assert (summary.indexed, file.exists()) == (0, True)
+    assert '"new"' in file.read_text()
 
 
 def test_two_documents_are_explained(site):
@@ -158,7 +177,15 @@ def test_a_missing_index_names_the_call_that_makes_it(folder):
 
 @pytest.mark.parametrize(
     "given",
-    [{"similarity": 2}, {"policy": 7}, {"policy": "let"}, {"dedup": {"folds": 1}}, {"cursor_key": 1}],
+    [
+        {"similarity": 2},
+        {"policy": 7},
+        {"policy": "let"},
+        {"dedup": {"folds": 1}},
+        {"cursor_key": 1},
+        {"fingerprint_field": 1},
+        {"seal_key": 1},
+    ],
 )
 def test_bad_arguments_are_refused_before_anything_is_opened(given):
     with pytest.raises(ConfigError, match=next(iter(given)) if "dedup" not in given else "folds"):

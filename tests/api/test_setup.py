@@ -17,6 +17,8 @@ def test_fields_are_not_guessed(tmp_path):
 def test_a_second_run_changes_nothing(tmp_path):
     assert shinglefold.setup(tmp_path, "news", text=["headline"]).changes
     assert not shinglefold.setup(tmp_path, "news", text=["headline"]).changes
+    with shinglefold.open(tmp_path, "news") as news:
+        assert (news.recipe.groups, news.recipe.passages) == (False, False)
 
 
 @pytest.mark.parametrize("target", [{}, {"target_field": "dedup"}])
