@@ -200,7 +200,7 @@ def test_the_adviser_is_that_of_the_command(get, capsys):
 
 
 WRONG = {
-    "an unknown page": ("/nothing", {}, 404, "there is no page /nothing"),
+    "an unknown page": ("/nothing", {}, 404, "there is no page /nothing; the pages are /, /groups"),
     "an unknown parameter": ("/", {"query": "x"}, 400, "unknown parameter of this page 'query'"),
     "a bad number": ("/", {"q": "x", "size": "many"}, 400, "size=many: expected a whole number from 1 to 50"),
     "a long number": (
@@ -240,6 +240,9 @@ def test_faults_show_no_trace(tmp_path, caplog):
         # An index without group numbers has the remedy, as commands without backquotes.
         text = send("/groups")[2]
         assert "shinglefold regroup bare" in text
+        opened.engine.bulk([{"_op_type": "index", "_index": "bare", "_id": "1", "body": "A bridge is closed."}])
+        opened.engine.refresh("bare")
+        assert "shinglefold backfill bare" in send("/recipe")[2]
         assert "`" not in text
         opened.close()
         status, headers, text = send("/", {"q": "x"})
