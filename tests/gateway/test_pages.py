@@ -240,7 +240,7 @@ def test_faults_show_no_trace(tmp_path, caplog):
         # An index without group numbers has the remedy, as commands without backquotes.
         text = send("/groups")[2]
         assert "shinglefold regroup bare" in text
-        opened.engine.bulk([{"_op_type": "index", "_index": "bare", "_id": "1", "body": "A bridge is closed."}])
+        opened.engine.bulk([{"_op_type": "index", "_index": "bare", "_id": "1", "body": "A bridge."}])
         opened.engine.refresh("bare")
         assert "shinglefold backfill bare" in send("/recipe")[2]
         assert "`" not in text
