@@ -2,13 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from shinglefold.contracts.engine import JSON, BulkFailure, Engine
 from shinglefold.contracts.shard_failures import check_complete
-from shinglefold.errors import EngineError, EngineUnavailable, IndexMissing, InputError
+from shinglefold.errors import EngineError, EngineUnavailable, IndexMissing
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
 from shinglefold.ingest.writing.batch import send
 from shinglefold.ingest.writing.worker_pool import process_block
@@ -107,22 +107,6 @@ class BackfillCounts:
     def _count_reason(self, reason: str, count: int) -> None:
         known = reason if reason in self.reasons or len(self.reasons) < _LISTED else "(other reasons)"
         self.reasons[known] = self.reasons.get(known, 0) + count
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the counts as JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "BackfillCounts":
-        """Read what ``to_json`` wrote.
-
-        Raises:
-            InputError: the data has another shape.
-        """
-        try:
-            return cls(**data)
-        except TypeError as error:
-            raise InputError(f"not the counts of a backfill: {error}") from error
 
 
 def conflict_outcome(failure: BulkFailure) -> Literal["conflict", "gone", "refused"]:
