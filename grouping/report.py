@@ -14,7 +14,7 @@ from shinglefold.grouping.gate.protocol.placeholders import GROUP, LEADER, GateF
 from shinglefold.grouping.report_values import day_of, first_value, host_of, read_date
 from shinglefold.grouping.scope_values import date_doc_values
 from shinglefold.maintenance.scan import DEFAULT_BACKOFF, Scan, restart_on_expiry
-from shinglefold.model.linkage import linkage_phrase, noted_linkage
+from shinglefold.model.linkage import noted_linkage
 from shinglefold.model.recipe import Recipe, stored_recipe
 from shinglefold.model.stored_fingerprint import PENDING, is_placeholder, stored_parts
 from shinglefold.options.validation import check_engine, check_str, check_type
@@ -160,10 +160,6 @@ class GroupReport:
     def in_shared(self) -> int:
         """The documents of groups with copies."""
         return self.shared + self.copies
-
-    def how_grouped(self) -> str:
-        """Return a phrase on what makes a group; "" if it is not known."""
-        return linkage_phrase(self.linkage)
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON."""

@@ -97,7 +97,8 @@ class _Lane(Generic[Result]):
         self.search = None
         while True:
             try:
-                call = self._next(answer)
+                failed = isinstance(answer, BaseException)
+                call = self._steps.throw(answer) if failed else self._steps.send(answer)
             except StopIteration as end:
                 self._outcome.append(end.value)
                 return
@@ -119,8 +120,3 @@ class _Lane(Generic[Result]):
         if isinstance(found, BaseException) and not isinstance(found, ShinglefoldError):
             raise found
         return found
-
-    def _next(self, answer: Any) -> Call:  # noqa: ANN401 - whatever an engine returns
-        if isinstance(answer, BaseException):
-            return self._steps.throw(answer)
-        return self._steps.send(answer)

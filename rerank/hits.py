@@ -2,7 +2,7 @@
 
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -72,6 +72,17 @@ def stored_texts(source: Mapping[str, Any], name: str) -> Iterator[tuple[int | N
     for number, text in enumerate(stored if several else [stored]):
         if isinstance(text, str):
             yield number if several else None, _shown(text) if holds_html(source, name) else text
+
+
+def joined_texts(source: Mapping[str, Any], fields: Iterable[str]) -> str:
+    """Return the texts of several fields as a reader sees them, a line break between two."""
+    return "\n".join(text for name in fields for _, text in stored_texts(source, name))
+
+
+def language_code(scheme: Scheme, declared: object) -> str:
+    """Return the language that a document declares, if the scheme has it; else ""."""
+    code = str(declared or "").replace("_", "-").split("-")[0].lower()
+    return code if code in {reference.code for reference in scheme.languages} else ""
 
 
 def _shown(html: str) -> str:

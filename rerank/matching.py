@@ -35,7 +35,8 @@ from shinglefold.passages.alignment import passages_between
 from shinglefold.passages.passage_index import covered_share
 from shinglefold.passages.shingle_positions import WIDTH, Elements, elements_of, keywords, winnow
 from shinglefold.rerank.engine_calls import Steps
-from shinglefold.rerank.explanation import StoredText, declared_language, passage_json, stored_text
+from shinglefold.rerank.explanation import StoredText, passage_json, stored_text
+from shinglefold.rerank.hits import language_code
 from shinglefold.rerank.index_fields import mapped_at
 from shinglefold.rerank.index_recipes import IndexRecipe, IndexRecipes
 from shinglefold.rerank.request.arguments import check_search_arguments, read_source_filter
@@ -182,8 +183,8 @@ class PassageQuery:
         return sorted(found, key=lambda match: match.place), unreadable
 
     def _stored_text(self, hit: Mapping[str, Any]) -> StoredText:
-        language = declared_language(self.recipe.scheme, hit)
         source = hit.get("_source") or {}
+        language = language_code(self.recipe.scheme, source.get("lang")) or None
         # The mappings of an index in another cluster are unknown.
         fields = self.fields.get(hit["_index"]) or self.recipe.fields
         return stored_text(source, fields, lambda text: self.canonicalizer.placed(text, language))
