@@ -264,6 +264,8 @@ def _diagnosis(
         sample.clear()
     remarks += watch.missing_facts
     coverage = watch.coverage()
+    # A field that the mappings lack may be mistyped.
+    known = list(paths(mappings)) if visibility.hides_text else []
     return Diagnosis(
         index,
         pipeline.scheme.id,
@@ -278,7 +280,7 @@ def _diagnosis(
         obstacles=obstacle_messages,
         empty=empty_count,
         unseen=visibility.fields if visibility.hides_text else (),
-        resembling=_resembling(visibility, mappings),
+        resembling={name: near for name in visibility.fields if (near := nearest(name, known))},
         ungrouped=ungrouped,
         lacking=coverage.lacking,
         titles_alone=titles_alone if coverage.lacking else 0,
@@ -286,12 +288,6 @@ def _diagnosis(
         markup=coverage.markup,
         cards=coverage.cards and not facts,
     )
-
-
-def _resembling(visibility: FieldVisibility, mappings: Mapping[str, Any]) -> dict[str, str]:
-    """Return the nearest field of the mappings for each field that they lack, which may be mistyped."""
-    known = list(paths(mappings)) if visibility.hides_text else []
-    return {name: near for name in visibility.fields if (near := nearest(name, known))}
 
 
 def _check_mappings(

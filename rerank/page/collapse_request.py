@@ -11,7 +11,7 @@ from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.page.partial_answer import PartialAnswer
 from shinglefold.rerank.request.arguments import DUPLICATES, InnerHits
 from shinglefold.rerank.request.bodies import narrowable
-from shinglefold.rerank.request.fold_options import FoldOptions, Preference
+from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.rerank.request.hit_parts import completions_body
 from shinglefold.rerank.request.sort_order import sort_keys
 from shinglefold.runtime.recent import RecentlyUsed
@@ -52,7 +52,8 @@ def policy_sort(options: FoldOptions, dedup: str) -> list[JSON]:
     """
     names = [preference.name for preference in options.representative]
     before = options.representative[: names.index("rank")] if "rank" in names else options.representative
-    return [_key(preference, dedup) for preference in before]
+    keys = ((f"{dedup}.shingles" if one.name == "longest" else one.field, _SORTS[one.name]) for one in before)
+    return [{field: {"order": order, "missing": "_last"}} for field, order in keys]
 
 
 def obstacles(body: Mapping[str, Any], options: FoldOptions) -> Iterator[str]:
@@ -78,11 +79,6 @@ def obstacles(body: Mapping[str, Any], options: FoldOptions) -> Iterator[str]:
         yield "completion suggestions would bring group numbers along"
     if "pit" in body:
         yield "the index of a point in time is unknown"
-
-
-def _key(preference: Preference, dedup: str) -> JSON:
-    field = preference.field if preference.name != "longest" else f"{dedup}.shingles"
-    return {field: {"order": _SORTS[preference.name], "missing": "_last"}}
 
 
 def group_field(dedup: str) -> str:
