@@ -14,7 +14,7 @@ from shinglefold.rerank.engine_calls import Call, Steps, run, run_async
 from shinglefold.rerank.fold.text_verification import TextStages
 from shinglefold.rerank.index_fields import check_fields, check_scopes
 from shinglefold.rerank.index_recipes import IndexRecipes, SchemeOf
-from shinglefold.rerank.request.arguments import check_list, check_search_arguments
+from shinglefold.rerank.request.arguments import check_search_arguments
 from shinglefold.rerank.similar.candidates import CandidateSearch, LookupResult, SimilarQuery, look_up
 from shinglefold.rerank.similar.decision import CandidateDecision
 from shinglefold.rerank.similar.query_document import QueryDocument, SimilarOptions, decisive_fields
@@ -81,7 +81,8 @@ class SimilarSteps(Generic[Driven]):
         options: SimilarOptions | None,
         parameters: Parameters | None,
     ) -> Steps[list[LookupResult]]:
-        check_list("what is wanted", several, "fingerprints")
+        if not isinstance(several, list | tuple):
+            raise expected("what is wanted", "a list of fingerprints", several)
         query = yield from self._query(index, options)
         documents = [self._check_comparable(_as_query_document(one), query) for one in several]
         return (yield from look_up(documents, query, parameters))
