@@ -95,7 +95,8 @@ def page(report: GroupReport) -> str:
     for title, groups in (("The largest groups", report.largest), ("The newest groups", report.newest)):
         if groups:
             legend = "A click shows the documents of a group; the first is its original."
-            parts.append(_section(title, legend, _groups(groups), wide=True))
+            body = "".join(_group(group, is_open=not at) for at, group in enumerate(groups))
+            parts.append(_section(title, legend, f'<div class="groups">{body}</div>', wide=True))
     name, made_at = escape(report.index), report.made_at.replace("T", " ").replace("+00:00", " UTC")
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Copies in {name}</title>'
@@ -211,12 +212,7 @@ def _svg(drawn: Sequence[str], height: int) -> str:
     return f'<svg viewBox="0 0 {_WIDTH} {height}" role="img">{"".join(drawn)}</svg>'
 
 
-def _groups(groups: Sequence[ListedGroup]) -> str:
-    """Return groups with their members, closed but for the first."""
-    return f'<div class="groups">{"".join(map(_group, groups, [True, *[False] * len(groups)]))}</div>'
-
-
-def _group(group: ListedGroup, is_open: bool) -> str:
+def _group(group: ListedGroup, *, is_open: bool) -> str:
     newest = f" <small>newest {escape(group.newest)}</small>" if group.newest else ""
     title = escape(group.title) if group.title else escape(_cut(group.id, 60))
     members = "".join(_member(one, original=not at) for at, one in enumerate(group.members))
