@@ -6,8 +6,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.errors import ConfigError, EngineError
-from shinglefold.rerank.engine_calls import Call, Steps
+from shinglefold.errors import ConfigError
+from shinglefold.rerank.engine_calls import Steps, search_all
 from shinglefold.rerank.page.partial_answer import PartialAnswer
 from shinglefold.rerank.request.arguments import DUPLICATES, InnerHits
 from shinglefold.rerank.request.bodies import narrowable
@@ -305,25 +305,6 @@ class GroupCounter:
         within = {"bool": {"filter": [chosen] if query is None else [query, chosen]}}
         counted = {_SHARED: {"terms": {"field": field, "size": len(groups)}}}
         return count_request({**self._body, "query": within}, counted)
-
-
-def search_all(index: str | None, bodies: Sequence[JSON]) -> Steps[list[JSON]]:
-    """Return the answers to several searches, sent as one request.
-
-    Raises:
-        EngineError: the first error among them.
-    """
-    if not bodies:
-        return []
-    if len(bodies) == 1:
-        return [(yield Call("search", (index, bodies[0])))]
-    answers: list[JSON | EngineError] = yield Call("msearch", ([(index, body) for body in bodies],))
-    whole = []
-    for one in answers:
-        if isinstance(one, EngineError):
-            raise one
-        whole.append(one)
-    return whole
 
 
 def aggregation(aggregations: Mapping[str, Any] | None, name: str) -> Mapping[str, Any]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from shinglefold.contracts.engine import JSON, AsyncEngine, Engine, Parameters
+from shinglefold.contracts.engine import JSON, AsyncEngine, Engine
 from shinglefold.errors import ConfigError, InputError, SchemeMismatch, quote
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
@@ -75,17 +75,13 @@ class SimilarSteps(Generic[Driven]):
         return (yield from read_page(document, query, place))
 
     def _look_up(
-        self,
-        index: str,
-        several: Sequence[Fingerprint | QueryDocument],
-        options: SimilarOptions | None,
-        parameters: Parameters | None,
+        self, index: str, several: Sequence[Fingerprint | QueryDocument], options: SimilarOptions | None
     ) -> Steps[list[LookupResult]]:
         if not isinstance(several, list | tuple):
             raise expected("what is wanted", "a list of fingerprints", several)
         query = yield from self._query(index, options)
         documents = [self._check_comparable(_as_query_document(one), query) for one in several]
-        return (yield from look_up(documents, query, parameters))
+        return (yield from look_up(documents, query))
 
     def _query(
         self, index: str, options: SimilarOptions | None, *, renew: bool = False
@@ -214,12 +210,7 @@ class SimilarSearch(SimilarSteps[Engine], SyncPagedSearch[Wanted, SimilarOptions
     """
 
     def look_up(
-        self,
-        index: str,
-        prints: Sequence[Fingerprint | QueryDocument],
-        options: SimilarOptions | None = None,
-        *,
-        parameters: Parameters | None = None,
+        self, index: str, prints: Sequence[Fingerprint | QueryDocument], options: SimilarOptions | None = None
     ) -> list[LookupResult]:
         """Return for each fingerprint the stored documents that match it, with one request for all.
 
@@ -227,13 +218,10 @@ class SimilarSearch(SimilarSteps[Engine], SyncPagedSearch[Wanted, SimilarOptions
         ``options.window`` bounds the candidates of each; ``LookupResult.complete`` says whether it cut them.
         Each match has its group number and, on servers, ``seq_no`` and ``primary_term``, which guard writes.
 
-        Args:
-            parameters: URL parameters, such as ``preference``.
-
         Raises:
             as ``find``; an error of one search is raised for all.
         """
-        return run(self._engine, self._look_up(index, prints, options, parameters))
+        return run(self._engine, self._look_up(index, prints, options))
 
 
 class AsyncSimilarSearch(SimilarSteps[AsyncEngine], AsyncPagedSearch[Wanted, SimilarOptions, SimilarPage]):
@@ -242,12 +230,7 @@ class AsyncSimilarSearch(SimilarSteps[AsyncEngine], AsyncPagedSearch[Wanted, Sim
     _awaited = True
 
     async def look_up(
-        self,
-        index: str,
-        prints: Sequence[Fingerprint | QueryDocument],
-        options: SimilarOptions | None = None,
-        *,
-        parameters: Parameters | None = None,
+        self, index: str, prints: Sequence[Fingerprint | QueryDocument], options: SimilarOptions | None = None
     ) -> list[LookupResult]:
         """Return for each fingerprint the stored documents that match; see ``SimilarSearch.look_up``."""
-        return await run_async(self._engine, self._look_up(index, prints, options, parameters))
+        return await run_async(self._engine, self._look_up(index, prints, options))
