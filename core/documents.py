@@ -132,6 +132,11 @@ def values_at(source: Mapping[str, Any], path: str) -> list[Any]:
     return list(_values_at(source, path))
 
 
+def plain_text(value: object) -> str:
+    """Return a value as text; 5 and 5.0 are equal, as clients write and mappings store either."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
 def items(value: object) -> Iterator[Any]:
     """Yield the items of nested lists, or the value itself; no nulls."""
     if isinstance(value, list | tuple):

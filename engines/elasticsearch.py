@@ -88,8 +88,8 @@ class _ElasticsearchRequests(HttpRequests):
     def _msearch(self, lines: Sequence[JSON]) -> Any:  # noqa: ANN401 - see the base
         return self._client.msearch(searches=list(lines))
 
-    def _bulk_lines(self, lines: Sequence[JSON], *, refresh: bool) -> Any:  # noqa: ANN401 - see the base
-        return self._client.bulk(operations=list(lines), refresh=refresh or None)
+    def _bulk_lines(self, lines: Sequence[JSON]) -> Any:  # noqa: ANN401 - see the base
+        return self._client.bulk(operations=list(lines))
 
     def _create_pit(self, index: str, parameters: dict[str, str]) -> Any:  # noqa: ANN401 - see the base
         return self._post(search_path(index, "_pit"), parameters)

@@ -98,8 +98,8 @@ class _OpenSearchRequests(HttpRequests):
     def _msearch(self, lines: Sequence[JSON]) -> Any:  # noqa: ANN401 - see the base
         return self._client.msearch(body=list(lines))
 
-    def _bulk_lines(self, lines: Sequence[JSON], *, refresh: bool) -> Any:  # noqa: ANN401 - see the base
-        return self._client.bulk(body=list(lines), params={"refresh": "true"} if refresh else {})
+    def _bulk_lines(self, lines: Sequence[JSON]) -> Any:  # noqa: ANN401 - see the base
+        return self._client.bulk(body=list(lines))
 
     def _create_pit(self, index: str, parameters: dict[str, str]) -> Any:  # noqa: ANN401 - see the base
         # A scan would silently skip the shards that a partial point in time lacks.

@@ -144,7 +144,9 @@ class CandidateLookup:
         for (index, routing), by_id in wanted.items():
             ids = list(by_id)
             for begin in range(0, len(ids), _TEXTS):
-                body = self._texts(routing, ids[begin : begin + _TEXTS])
+                several = ids[begin : begin + _TEXTS]
+                body = {"query": ids_query(routing, several), "size": len(several), "track_total_hits": False}
+                body |= {"_source": list(self._model.texts), **self._engine.can.unaltered}
                 for hit in run(self._search(body, index), operator.call):
                     place = by_id[hit["_id"]]
                     completed[place] = {**completed[place], "_source": hit.get("_source") or {}}
@@ -232,11 +234,6 @@ class CandidateLookup:
             **self._engine.can.unaltered,
         }
         return body | ({"sort": list(self._sort)} if self._sort else {})
-
-    def _texts(self, routing: str | None, ids: Sequence[str]) -> JSON:
-        query, fields = ids_query(routing, ids), list(self._model.texts)
-        body = {"query": query, "size": len(ids), "_source": fields, "track_total_hits": False}
-        return {**body, **self._engine.can.unaltered}
 
     def _search(self, body: JSON, index: str | None = None) -> Steps[list[JSON]]:
         return self._hits((yield lambda: self._engine.search(index or self._index, body, self._parameters)))

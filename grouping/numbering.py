@@ -129,7 +129,9 @@ class Numbering:
         Raises:
             EngineError: a request to the engine failed.
         """
-        self._note_rules()
+        if self._must_note:
+            note(self.engine, self.index, self.rules, noted_linkage(self.recipe.grouping))
+            self._must_note = False
         self._refresh_if_many()
         self.marker.renew()
         if self._write_index != self.index:
@@ -168,7 +170,7 @@ class Numbering:
             return []
         choices = [_Choice() for _ in documents]
         numbers = [
-            numbers_of(document.print, self._scope(document), *name)
+            numbers_of(document.print, [document.values.get(one, ()) for one in self.rules.scope], *name)
             for document, name in zip(documents, names, strict=True)
         ]
         batch = self._model.batch(documents, self._recent.reader if self._recent else None)
@@ -234,14 +236,6 @@ class Numbering:
             choice.offer(likeness, group)
         elif likeness == 1.0:
             choice.likeness, choice.group, choice.leads = 2.0, group, True
-
-    def _scope(self, document: QueryDocument) -> list[Sequence[Any]]:
-        return [document.values.get(name, ()) for name in self.rules.scope]
-
-    def _note_rules(self) -> None:
-        if self._must_note:
-            note(self.engine, self.index, self.rules, noted_linkage(self.recipe.grouping))
-            self._must_note = False
 
     def _refresh_if_many(self) -> None:
         """Refresh the index and forget recent leaders once there are many of them."""

@@ -14,7 +14,7 @@ from shinglefold.grouping.gate.protocol.placeholders import GROUP, LEADER, GateF
 from shinglefold.grouping.report_values import day_of, first_value, host_of, read_date
 from shinglefold.grouping.scope_values import date_doc_values
 from shinglefold.maintenance.scan import DEFAULT_BACKOFF, Scan, restart_on_expiry
-from shinglefold.model.linkage import linkage_phrase, noted_linkage
+from shinglefold.model.linkage import noted_linkage
 from shinglefold.model.recipe import Recipe, stored_recipe
 from shinglefold.model.stored_fingerprint import PENDING, is_placeholder, stored_parts
 from shinglefold.options.validation import check_engine, check_str, check_type
@@ -161,10 +161,6 @@ class GroupReport:
         """The documents of groups with copies."""
         return self.shared + self.copies
 
-    def how_grouped(self) -> str:
-        """Return a phrase on what makes a group; "" if it is not known."""
-        return linkage_phrase(self.linkage)
-
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON."""
         data = asdict(self)
@@ -282,7 +278,12 @@ class GroupTally:
                 # The leader was deleted: the first document counts as the original.
                 for kind, value in zip(_KINDS, group.first, strict=True):
                     copies[kind][value] -= 1
-        shares = {kind: list(_shares(self._all[kind], copies[kind])) for kind in _KINDS}
+        shares = {
+            kind: [
+                Share(value, count, copies[kind][value]) for value, count in self._all[kind].items() if value
+            ]
+            for kind in _KINDS
+        }
         values = {kind: len(found) for kind, found in shares.items()}
         for kind in ("hosts", "languages"):
             shares[kind] = nlargest(listed, shares[kind], key=lambda one: (one.copies, one.documents))
@@ -310,10 +311,6 @@ class GroupTally:
             self.placeholders,
             datetime.now(UTC).isoformat(timespec="minutes"),
         )
-
-
-def _shares(documents: Counter[str], copies: Counter[str]) -> Iterable[Share]:
-    return (Share(value, count, copies[value]) for value, count in documents.items() if value)
 
 
 def _sizes(counted: Counter[int]) -> Iterable[Size]:
@@ -356,7 +353,11 @@ def make_report(
     check_type("names", names, ReportFields, "ReportFields(…)", optional=True)
     recipe = Recipe.of(engine.mappings(index), index)
     several = list(engine.all_mappings(index).values())
-    fields = _source_fields(several, names or ReportFields())
+    given = names or ReportFields()
+    # By their paths in ``_source``: for a multi-field that of its parent.
+    fields = ReportFields(
+        *(name and source_of(several, name) for name in (given.host, given.date, given.title))
+    )
     dates = date_doc_values(several, fields.dates)
     tally = restart_on_expiry(lambda: _scan(engine, index, GroupTally(recipe.field, fields), dates, progress))
     if not tally.grouped:
@@ -441,10 +442,3 @@ def _scan(
             progress(read, read / total)
     scan.close(place)
     return tally
-
-
-def _source_fields(several: Sequence[Mapping[str, Any]], names: ReportFields) -> ReportFields:
-    """Return the fields by their paths in ``_source``: for a multi-field that of its parent."""
-    return ReportFields(
-        *(name and source_of(several, name) for name in (names.host, names.date, names.title))
-    )

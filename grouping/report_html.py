@@ -6,6 +6,7 @@ from math import ceil
 from typing import NamedTuple
 
 from shinglefold.grouping.report import GroupReport, ListedGroup, ListedMember, Share
+from shinglefold.model.linkage import linkage_phrase
 
 _WIDTH, _ROW, _LABEL, _VALUE = 640, 26, 230, 160
 _HEIGHT, _FOOT = 180, 44
@@ -94,18 +95,15 @@ def page(report: GroupReport) -> str:
     for title, groups in (("The largest groups", report.largest), ("The newest groups", report.newest)):
         if groups:
             legend = "A click shows the documents of a group; the first is its original."
-            parts.append(_section(title, legend, _groups(groups), wide=True))
-    name = escape(report.index)
+            body = "".join(_group(group, is_open=not at) for at, group in enumerate(groups))
+            parts.append(_section(title, legend, f'<div class="groups">{body}</div>', wide=True))
+    name, made_at = escape(report.index), report.made_at.replace("T", " ").replace("+00:00", " UTC")
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Copies in {name}</title>'
         f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style>'
-        f"<h1>Copies in {name}</h1><p>{_made(report)}</p>{_how_to_read(report)}{_figures(report)}"
+        f"<h1>Copies in {name}</h1><p>As of {escape(made_at)}.</p>{_how_to_read(report)}{_figures(report)}"
         f"<main>{''.join(parts)}</main></html>\n"
     )
-
-
-def _made(report: GroupReport) -> str:
-    return f"As of {escape(report.made_at.replace('T', ' ').replace('+00:00', ' UTC'))}."
 
 
 def _how_to_read(report: GroupReport) -> str:
@@ -122,7 +120,7 @@ def _how_to_read(report: GroupReport) -> str:
             f"Here {report.copies:,} of {grouped:,} documents are copies ({report.copies / grouped:.1%}), "
             f"and {several} more than one document: {report.in_shared:,} together."
         )
-    if how := report.how_grouped():
+    if how := linkage_phrase(report.linkage):
         sentences.append(f"How groups are made ({escape(how)}).")
     if report.without_group:
         sentences.append(f"Without a group number, and not in the plots: {report.without_group:,}.")
@@ -214,12 +212,7 @@ def _svg(drawn: Sequence[str], height: int) -> str:
     return f'<svg viewBox="0 0 {_WIDTH} {height}" role="img">{"".join(drawn)}</svg>'
 
 
-def _groups(groups: Sequence[ListedGroup]) -> str:
-    """Return groups with their members, closed but for the first."""
-    return f'<div class="groups">{"".join(map(_group, groups, [True, *[False] * len(groups)]))}</div>'
-
-
-def _group(group: ListedGroup, is_open: bool) -> str:
+def _group(group: ListedGroup, *, is_open: bool) -> str:
     newest = f" <small>newest {escape(group.newest)}</small>" if group.newest else ""
     title = escape(group.title) if group.title else escape(_cut(group.id, 60))
     members = "".join(_member(one, original=not at) for at, one in enumerate(group.members))

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.documents import values_at
 from shinglefold.errors import ConfigError, InputError
+from shinglefold.ingest.field_paths import as_text
 from shinglefold.rerank.hits import field_values
 from shinglefold.rerank.index_fields import definition_of, is_nested
 
@@ -20,16 +21,12 @@ Form = Callable[[Any], Any]
 _LONGEST = 32_766
 
 
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def _integer(value: Any) -> int:  # noqa: ANN401 - JSON
     return value if isinstance(value, int) else int(float(value)) if "." in str(value) else int(value)
 
 
 def _boolean(value: object) -> str:
-    return {"true": "true", "false": "false", "": "false"}[_text(value)]
+    return {"true": "true", "false": "false", "": "false"}[as_text(value)]
 
 
 def _address(value: object) -> str:
@@ -39,7 +36,7 @@ def _address(value: object) -> str:
 
 _FORMS: Mapping[str, Form] = MappingProxyType(
     {
-        "keyword": _text,
+        "keyword": as_text,
         **dict.fromkeys(("byte", "short", "integer", "long", "unsigned_long"), _integer),
         "boolean": _boolean,
         "ip": _address,

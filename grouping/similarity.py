@@ -228,7 +228,8 @@ class SimilarityModel:
         ones, others = nonzero(near)
         likenesses = self._likenesses(batch.compared.prints, ones, theirs.prints, others)
         pairs = zip(ones.tolist(), others.tolist(), likenesses.tolist(), strict=True)
-        return [Pair(*pair, _similarity(verdicts.get(pair[:2]))) for pair in pairs]
+        similarity = {pair: verdict.similarity for pair, verdict in verdicts.items()}
+        return [Pair(*pair, similarity.get(pair[:2])) for pair in pairs]
 
     def _masks(self, ours: Compared, theirs: Compared) -> tuple[Mask, Mask]:
         """Return the pairs that match by signature, and the uncertain ones."""
@@ -298,10 +299,6 @@ class SimilarityModel:
             likenesses = np.minimum(1.0, likenesses / (1.0 + likenesses) * (a + b) / np.minimum(a, b))
         same = (ours.digests[ones] == theirs.digests[others]) & (ours.digests[ones] >= 0)
         return np.where(same, 1.0, likenesses)
-
-
-def _similarity(verdict: TextVerdict | None) -> float | None:
-    return None if verdict is None else verdict.similarity
 
 
 def text_stage(

@@ -140,7 +140,7 @@ def render(template: str, document: Mapping[str, Any]) -> str:
 
     def value(match: re.Match[str]) -> str:
         found = get(document, match[1] or match[2] or "")
-        return "" if found is MISSING or found is None else _shown(found)
+        return "" if found is MISSING or found is None else as_text(found)
 
     return _TEMPLATE.sub(value, template)
 
@@ -154,5 +154,6 @@ def template_paths(value: object) -> list[str]:
     return [path for one in value for path in template_paths(one)] if isinstance(value, list) else []
 
 
-def _shown(value: object) -> str:
+def as_text(value: object) -> str:
+    """Return a value as text, as JSON writes it."""
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -91,9 +91,14 @@ def recipe_mappings(recipe: Recipe) -> JSON:
         # Engines collapse by one number per document faster than by a keyword.
         properties["group"] = {"type": "long"}
         properties["leader"] = {"type": "boolean"}
-    for name in reversed(recipe.field.split(".")):
+    return {"_meta": {META_KEY: recipe.to_json()}, **nest(recipe.field, properties)}
+
+
+def nest(field: str, properties: JSON) -> JSON:
+    """Return mappings with properties below a field, whose name may be a dotted path."""
+    for name in reversed(field.split(".")):
         properties = {name: {"properties": properties}}
-    return {"_meta": {META_KEY: recipe.to_json()}, "properties": properties}
+    return {"properties": properties}
 
 
 def usual_properties(recipe: Recipe) -> JSON:

@@ -7,7 +7,7 @@ from typing import Any, get_args
 from shinglefold.canon.chunking import Cuttable
 from shinglefold.canon.facts import WordClass, facts_of
 from shinglefold.contracts.engine import Document
-from shinglefold.documents import values_at
+from shinglefold.documents import plain_text, values_at
 from shinglefold.errors import ConfigError
 from shinglefold.options.validation import check_strings
 
@@ -79,9 +79,4 @@ def _class_meant(name: str) -> str:
 
 
 def _joined(values: Sequence[object]) -> str:
-    return "\0".join(sorted(map(_plain, values)))
-
-
-def _plain(value: object) -> str:
-    """Return a value as text; 5 and 5.0 are equal, as clients write either."""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    return "\0".join(sorted(map(plain_text, values)))

@@ -73,7 +73,9 @@ def recover_recipe(
     Cost: one search, and some 1,000 fingerprints.
     """
     field = fingerprint_field(engine.mappings(index))
-    signed = _sample(engine, index, field) if field else []
+    query = {"bool": {"filter": [{"exists": {"field": f"{field}.digest"}}]}}
+    body = {"query": query, "size": _SAMPLE, "track_total_hits": False}
+    signed = list(_signed(engine.search(index, body)["hits"]["hits"], field)) if field else []
     if not signed:
         return None
     id_ = Counter(one.print.scheme for one in signed).most_common(1)[0][0]
@@ -98,12 +100,6 @@ def _lost(index: str, why: str) -> str:
         "the fields and the languages, or the pipeline, with which they were made (--field, --languages, "
         "--preset, --never-differ, --pipeline)"
     )
-
-
-def _sample(engine: Engine, index: str, field: str) -> list[_SignedDocument]:
-    query = {"bool": {"filter": [{"exists": {"field": f"{field}.digest"}}]}}
-    hits = engine.search(index, {"query": query, "size": _SAMPLE, "track_total_hits": False})["hits"]["hits"]
-    return list(_signed(hits, field))
 
 
 def _signed(hits: Sequence[JSON], field: str) -> Iterator[_SignedDocument]:

@@ -109,8 +109,9 @@ class BackfillSummary:
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary as JSON, one flat object."""
-        rest = {name: value for name, value in asdict(self).items() if name != "counts"}
-        return {**rest, "seconds": round(self.seconds, 3), **self.counts.to_json()}
+        data = asdict(self)
+        counts = data.pop("counts")
+        return {**data, "seconds": round(self.seconds, 3), **counts}
 
 
 def backfill(
@@ -206,7 +207,15 @@ class _Backfill:
         start = perf_counter()
         self.watch.begin()
         position = self._resume()
-        stopped = self._stopped_by(lambda: self._scan_all(position))
+        stopped = ""
+        try:
+            self._scan_everything(position)
+            self.watch.check()
+        except KeyboardInterrupt as error:
+            stopped = str(error) or "interrupted"
+        except (EngineError, _PoorerFingerprints) as error:
+            self.anew = isinstance(error, IndexMissing | IndexChanged)
+            stopped = str(error)
         if not stopped or self.anew:
             self.checkpoint.remove()
         remaining = self._remaining()
@@ -237,16 +246,6 @@ class _Backfill:
             return None
         return position
 
-    def _stopped_by(self, work: Callable[[], None]) -> str:
-        try:
-            work()
-        except KeyboardInterrupt as error:
-            return str(error) or "interrupted"
-        except (EngineError, _PoorerFingerprints) as error:
-            self.anew = isinstance(error, IndexMissing | IndexChanged)
-            return str(error)
-        return ""
-
     @property
     def _is_poorer(self) -> bool:
         """Whether more fingerprints would become poorer than are right: texts that were cut are fewer."""
@@ -274,10 +273,6 @@ class _Backfill:
                 f"{', '.join(self.pipeline.recipe(self.options.field).fields)}. These were not written. "
                 f"See what is wrong: {suggest('doctor', self.index)}; to write them anyway: {anyway}"
             )
-
-    def _scan_all(self, position: ScanPosition | None) -> None:
-        self._scan_everything(position)
-        self.watch.check()
 
     def _scan_everything(self, position: ScanPosition | None) -> None:
         self._scan_with_restarts(self._scan(self._query), position)
@@ -338,7 +333,7 @@ class _Backfill:
                     self.watch.wrote(names, len(page.hits))
                     position = page.place
                     if not is_sweep:
-                        self.checkpoint.save({"place": asdict(position), "counts": self.counts.to_json()})
+                        self.checkpoint.save({"place": asdict(position), "counts": asdict(self.counts)})
                 self._report()
                 self.watch.check_if_due()
                 with self.interrupts.breakable():
@@ -392,5 +387,5 @@ def _parse_state(saved: Mapping[str, Any]) -> tuple[ScanPosition, BackfillCounts
     """Return the position after the last page written, and the counts so far."""
     position = dict(saved["place"])
     after = position.pop("after")
-    counts = BackfillCounts.from_json(saved["counts"])
+    counts = BackfillCounts(**saved["counts"])
     return ScanPosition(**position, after=None if after is None else tuple(after)), counts

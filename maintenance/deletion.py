@@ -12,7 +12,6 @@ from shinglefold.ingest.writing.accounting import Progress
 from shinglefold.ingest.writing.batch import send
 from shinglefold.maintenance.guarded_updates import ROUNDS, Hit, conflict_outcome, reread
 from shinglefold.maintenance.preconditions import (
-    field_mapping,
     patterns_overlap,
     settings_of,
     source_obstacles,
@@ -24,6 +23,7 @@ from shinglefold.maintenance.setup import is_ours
 from shinglefold.model.recipe import META_KEY, stored_recipe
 from shinglefold.model.stored_fingerprint import is_placeholder, without_fingerprint
 from shinglefold.options.validation import check_engine, check_str, check_strings, check_type
+from shinglefold.rerank.index_fields import mapped_at
 from shinglefold.runtime.signals import Interrupts
 
 #: The number of ids per search, and the most ids shown in a plan.
@@ -235,15 +235,13 @@ def plan_removal(engine: Engine, index: str, helpers: Sequence[str] = ()) -> Rem
     templates, shared, components, problems = _templates(engine, list(found))
     if not (fields or there or templates):
         raise ConfigError(f"index {index!r} has no recipe of shinglefold in its mappings: nothing to remove")
-    documents = {}
-    for name, path in fields.items():
+    for name in fields:
         settings = settings_of(engine, name).get(name, {})
         reasons = (*source_obstacles(found[name], settings), *write_obstacles(name, settings))
         if reasons:
             problems[name] = reasons
-        if field_mapping(found[name], path) is not None:
-            documents[name] = _count(engine, name, path)
-    mapped = {name: path for name, path in fields.items() if field_mapping(found[name], path) is not None}
+    mapped = {name: path for name, path in fields.items() if mapped_at(found[name], path) is not None}
+    documents = {name: _count(engine, name, path) for name, path in mapped.items()}
     return Removal(fields, documents, templates, shared, components, there, mapped, problems)
 
 

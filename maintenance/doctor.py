@@ -17,7 +17,6 @@ from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
 from shinglefold.ingest.writing.accounting import Progress
 from shinglefold.maintenance.preconditions import (
     compare_mappings,
-    field_mapping,
     incomplete_streams,
     obstacles,
     write_blocks,
@@ -38,7 +37,7 @@ from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import is_placeholder
 from shinglefold.model.values import Fingerprint
 from shinglefold.options.validation import check_engine, check_int, check_number, check_str, check_type
-from shinglefold.rerank.index_fields import paths
+from shinglefold.rerank.index_fields import mapped_at, paths
 
 #: Findings that hidden texts may cause.
 SUSPECT = ("stale", "textless")
@@ -240,7 +239,7 @@ def _diagnosis(
     titles_alone = 0
     mappings = engine.mappings(index)
     numbered = _has_group_numbers(mappings)
-    visibility = FieldVisibility(tuple(name for name in read if field_mapping(mappings, name) is None))
+    visibility = FieldVisibility(tuple(name for name in read if mapped_at(mappings, name) is None))
     for hit, finding, empty in _documents(
         engine, index, pipeline, options, visibility=visibility, progress=progress
     ):
@@ -265,6 +264,8 @@ def _diagnosis(
         sample.clear()
     remarks += watch.missing_facts
     coverage = watch.coverage()
+    # A field that the mappings lack may be mistyped.
+    known = list(paths(mappings)) if visibility.hides_text else []
     return Diagnosis(
         index,
         pipeline.scheme.id,
@@ -279,7 +280,7 @@ def _diagnosis(
         obstacles=obstacle_messages,
         empty=empty_count,
         unseen=visibility.fields if visibility.hides_text else (),
-        resembling=_resembling(visibility, mappings),
+        resembling={name: near for name in visibility.fields if (near := nearest(name, known))},
         ungrouped=ungrouped,
         lacking=coverage.lacking,
         titles_alone=titles_alone if coverage.lacking else 0,
@@ -287,12 +288,6 @@ def _diagnosis(
         markup=coverage.markup,
         cards=coverage.cards and not facts,
     )
-
-
-def _resembling(visibility: FieldVisibility, mappings: Mapping[str, Any]) -> dict[str, str]:
-    """Return the nearest field of the mappings for each field that they lack, which may be mistyped."""
-    known = list(paths(mappings)) if visibility.hides_text else []
-    return {name: near for name in visibility.fields if (near := nearest(name, known))}
 
 
 def _check_mappings(

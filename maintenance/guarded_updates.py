@@ -2,13 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from shinglefold.contracts.engine import JSON, BulkFailure, Engine
 from shinglefold.contracts.shard_failures import check_complete
-from shinglefold.errors import EngineError, EngineUnavailable, IndexMissing, InputError
+from shinglefold.errors import EngineError, EngineUnavailable, IndexMissing
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
 from shinglefold.ingest.writing.batch import send
 from shinglefold.ingest.writing.worker_pool import process_block
@@ -108,22 +108,6 @@ class BackfillCounts:
         known = reason if reason in self.reasons or len(self.reasons) < _LISTED else "(other reasons)"
         self.reasons[known] = self.reasons.get(known, 0) + count
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the counts as JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "BackfillCounts":
-        """Read what ``to_json`` wrote.
-
-        Raises:
-            InputError: the data has another shape.
-        """
-        try:
-            return cls(**data)
-        except TypeError as error:
-            raise InputError(f"not the counts of a backfill: {error}") from error
-
 
 def conflict_outcome(failure: BulkFailure) -> Literal["conflict", "gone", "refused"]:
     """Classify the failure of an update.
@@ -152,25 +136,36 @@ def reread(engine: Engine, keys: Iterable[DocumentKey], backoff: Backoff) -> Ite
     Raises:
         EngineError: the engine can't be reached.
     """
+    wanted = list(keys)
+    for index in {key.index for key in wanted}:
+        retry_unavailable(partial(engine.refresh, index), backoff)
+    more: JSON = {"seq_no_primary_term": True} if engine.can.seq_no else {}
+    for hits in read_documents(engine, wanted, backoff, _BATCH, more):
+        yield from hits
+
+
+def read_documents(
+    engine: Engine, keys: Iterable[DocumentKey], backoff: Backoff, at_once: int, more: JSON
+) -> Iterator[list[Hit]]:
+    """Yield the hits of documents, some at a time; deleted ones are missing.
+
+    Args:
+        more: further parts of each request.
+    """
     ids = defaultdict(list)
     for key in keys:
         ids[key.index, key.routing].append(key.id)
-    for index in {index for index, _ in ids}:
-        retry_unavailable(partial(engine.refresh, index), backoff)
-    for (index, routing), batch_ids in ids.items():
-        for start in range(0, len(batch_ids), _BATCH):
-            yield from _fetch(engine, index, routing, batch_ids[start : start + _BATCH], backoff)
+    for (index, routing), all_ids in ids.items():
+        for begin in range(0, len(all_ids), at_once):
+            several = all_ids[begin : begin + at_once]
+            body = {"query": ids_query(routing, several), "size": len(several), "track_total_hits": False}
+            body |= {**more, **engine.can.unaltered}
+            yield retry_unavailable(partial(_search, engine, index, body), backoff)
 
 
-def _fetch(
-    engine: Engine, index: str, routing: str | None, ids: Sequence[str], backoff: Backoff
-) -> list[Hit]:
-    body = {"query": ids_query(routing, ids), "size": len(ids), **engine.can.unaltered}
-    if engine.can.seq_no:
-        body["seq_no_primary_term"] = True
-    answer = retry_unavailable(lambda: check_complete(engine.search(index, body)), backoff)
-    found: list[Hit] = answer["hits"]["hits"]
-    return found
+def _search(engine: Engine, index: str, body: JSON) -> list[Hit]:
+    hits: list[Hit] = check_complete(engine.search(index, body))["hits"]["hits"]
+    return hits
 
 
 class _PlannedUpdate(NamedTuple):

@@ -22,6 +22,7 @@ from shinglefold.ingest.index_mapping import (
     recipe_mappings,
 )
 from shinglefold.model.recipe import META_KEY, PASSAGES, Recipe, first_difference
+from shinglefold.rerank.index_fields import mapped_at
 
 #: For each part of a fingerprint: its valid types, and the options that must be on.
 _NEEDED: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = MappingProxyType(
@@ -105,20 +106,9 @@ def _short(value: object) -> str:
     return text if len(text) <= 100 else f"{text[:99]}…"
 
 
-def field_mapping(mappings: Mapping[str, Any], path: str) -> Mapping[str, Any] | None:
-    """Return the definition at a dotted path of mappings, None if there is none."""
-    node = mappings
-    for name in split_path(path):
-        child = (node.get("properties") or {}).get(name)
-        if not isinstance(child, Mapping):
-            return None
-        node = child
-    return node
-
-
 def properties_at(mappings: Mapping[str, Any], path: str) -> Mapping[str, Any]:
     """Return the definitions below a dotted path of mappings; {} if there are none."""
-    return (field_mapping(mappings, path) or {}).get("properties") or {}
+    return (mapped_at(mappings, path) or {}).get("properties") or {}
 
 
 def _wrong(existing: Mapping[str, Any], recipe: Recipe) -> Iterator[str]:
@@ -346,7 +336,7 @@ def unmapped_fields(mappings: Mapping[str, Any], names: Iterable[str]) -> list[s
     return [
         name
         for name in names
-        if field_mapping(mappings, name) is None and dynamic_of(mappings, name) not in ("false", "disabled")
+        if mapped_at(mappings, name) is None and dynamic_of(mappings, name) not in ("false", "disabled")
     ]
 
 

@@ -1,8 +1,7 @@
 """Statistics of indices: documents, fingerprints, signatures, languages and recipes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from shinglefold.contracts.engine import JSON, Engine, IndexInfo
 from shinglefold.contracts.shard_failures import check_complete
@@ -158,7 +157,8 @@ def _with_counts(one: IndexStatistics, answers: Sequence[JSON | EngineError]) ->
         answer, signed, *rest = map(_complete, answers)
     except EngineError as error:
         return replace(one, documents=one.info.documents, problem=one.problem or str(error))
-    found = answer.get("aggregations") or {}
+    buckets = (answer.get("aggregations") or {}).get("scheme", {}).get("buckets", ())
+    schemes = {str(bucket["key"]): int(bucket["doc_count"]) for bucket in buckets}
     codes = _languages(one)
     kept, *others = [*map(_total, rest)] or [0]
     languages = {code: count for code, count in zip(codes, others, strict=False) if count}
@@ -166,7 +166,7 @@ def _with_counts(one: IndexStatistics, answers: Sequence[JSON | EngineError]) ->
     return replace(
         one,
         documents=_total(answer),
-        fingerprints=_buckets(found, "scheme").get(one.scheme, 0),
+        fingerprints=schemes.get(one.scheme, 0),
         signed=_total(signed),
         languages=dict(sorted(languages.items(), key=lambda entry: -entry[1])),
         grouped=grouped,
@@ -182,8 +182,3 @@ def _complete(answer: JSON | EngineError) -> JSON:
 
 def _total(answer: JSON) -> int:
     return int(answer["hits"]["total"]["value"])
-
-
-def _buckets(found: Mapping[str, Any], name: str) -> dict[str, int]:
-    buckets: Sequence[Mapping[str, Any]] = (found.get(name) or {}).get("buckets") or ()
-    return {str(bucket["key"]): int(bucket["doc_count"]) for bucket in buckets}

@@ -6,8 +6,8 @@ from inspect import isawaitable
 from operator import methodcaller
 from typing import Any, Generic, Literal, TypeVar
 
-from shinglefold.contracts.engine import AsyncEngine, Engine
-from shinglefold.errors import ConfigError, ShinglefoldError
+from shinglefold.contracts.engine import JSON, AsyncEngine, Engine
+from shinglefold.errors import ConfigError, EngineError, ShinglefoldError
 from shinglefold.runtime import sans_io
 
 Result = TypeVar("Result")
@@ -51,6 +51,25 @@ async def run_async(engine: AsyncEngine, steps: Steps[Result]) -> Result:
         return result
 
     return await sans_io.run_async(steps, answer)
+
+
+def search_all(index: str | None, bodies: Sequence[JSON]) -> Steps[list[JSON]]:
+    """Return the answers to several searches, sent as one request.
+
+    Raises:
+        EngineError: the first error among them.
+    """
+    if not bodies:
+        return []
+    if len(bodies) == 1:
+        return [(yield Call("search", (index, bodies[0])))]
+    answers: list[JSON | EngineError] = yield Call("msearch", ([(index, body) for body in bodies],))
+    whole = []
+    for one in answers:
+        if isinstance(one, EngineError):
+            raise one
+        whole.append(one)
+    return whole
 
 
 def run_together(searches: Sequence[Steps[Result]]) -> Steps[list[Result | ShinglefoldError]]:
@@ -97,7 +116,8 @@ class _Lane(Generic[Result]):
         self.search = None
         while True:
             try:
-                call = self._next(answer)
+                failed = isinstance(answer, BaseException)
+                call = self._steps.throw(answer) if failed else self._steps.send(answer)
             except StopIteration as end:
                 self._outcome.append(end.value)
                 return
@@ -119,8 +139,3 @@ class _Lane(Generic[Result]):
         if isinstance(found, BaseException) and not isinstance(found, ShinglefoldError):
             raise found
         return found
-
-    def _next(self, answer: Any) -> Call:  # noqa: ANN401 - whatever an engine returns
-        if isinstance(answer, BaseException):
-            return self._steps.throw(answer)
-        return self._steps.send(answer)

@@ -19,7 +19,14 @@ from shinglefold.options.validation import check_object, check_strings, expected
 from shinglefold.rerank.fold.clustering import collapse
 from shinglefold.rerank.fold.matcher import Matcher
 from shinglefold.rerank.fold.uncertain_pairs import Signatures
-from shinglefold.rerank.hits import FingerprintReader, Hit, stored_fingerprint, stored_texts
+from shinglefold.rerank.hits import (
+    FingerprintReader,
+    Hit,
+    joined_texts,
+    language_code,
+    stored_fingerprint,
+    stored_texts,
+)
 from shinglefold.rerank.request.arguments import read_source_filter
 from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.sketch import DecidedBy, agreement, estimate, length_ratio
@@ -222,9 +229,9 @@ def explain_pair(
     from shinglefold.rerank.fold.text_verification import TextStages
 
     prints = [_print(hit, scheme, field, seal) for hit in hits]
-    one, other = (_text(hit, texts) for hit in hits)
+    one, other = (joined_texts(hit["_source"], texts) for hit in hits)
     tokens = [
-        canonicalizer.placed(text, declared_language(scheme, hit))
+        canonicalizer.placed(text, language_code(scheme, hit["_source"].get("lang")) or None)
         for text, hit in zip((one, other), hits, strict=True)
     ]
     stage = TextStages(canonicalizer).stage(scheme, tuple(texts), wanted=False)
@@ -254,16 +261,6 @@ def _print(hit: Hit, scheme: Scheme, field: str, seal: Seal | None) -> Fingerpri
             "without the key, and no search compares it; backfill the index, or index the document again"
         )
     return made
-
-
-def _text(hit: Hit, fields: Sequence[str]) -> str:
-    return "\n".join(text for name in fields for _, text in stored_texts(hit["_source"], name))
-
-
-def declared_language(scheme: Scheme, hit: Hit) -> str | None:
-    """Return the language that the document declares, if the scheme has it."""
-    code = str(hit["_source"].get("lang", "")).replace("_", "-").split("-")[0].lower()
-    return code if code in {reference.code for reference in scheme.languages} else None
 
 
 def _text_verdict(  # noqa: PLR0917 - of one pair

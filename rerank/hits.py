@@ -2,7 +2,7 @@
 
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shinglefold.documents import SourceFilter, holds_html, values_at
+from shinglefold.documents import SourceFilter, holds_html, plain_text, values_at
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import DecodeProblems, Decoder, stored_parts
@@ -74,6 +74,17 @@ def stored_texts(source: Mapping[str, Any], name: str) -> Iterator[tuple[int | N
             yield number if several else None, _shown(text) if holds_html(source, name) else text
 
 
+def joined_texts(source: Mapping[str, Any], fields: Iterable[str]) -> str:
+    """Return the texts of several fields as a reader sees them, a line break between two."""
+    return "\n".join(text for name in fields for _, text in stored_texts(source, name))
+
+
+def language_code(scheme: Scheme, declared: object) -> str:
+    """Return the language that a document declares, if the scheme has it; else ""."""
+    code = str(declared or "").replace("_", "-").split("-")[0].lower()
+    return code if code in {reference.code for reference in scheme.languages} else ""
+
+
 def _shown(html: str) -> str:
     # Imported only for documents that are HTML.
     from shinglefold.canon import strip_html
@@ -108,13 +119,12 @@ def stored_fingerprint(hit: Hit, dedup: str) -> dict[str, Any]:
 def stored_values(hit: Hit, dedup: str) -> Mapping[str, Any]:
     """Return the doc values of a hit, with missing parts of the fingerprint from its source."""
     fields: Mapping[str, Any] = hit.get("fields") or _NOTHING
-    return {**_from_source(hit, dedup), **fields} if "_source" in hit else fields
-
-
-def _from_source(hit: Hit, dedup: str) -> Mapping[str, Any]:
-    """Return the fingerprint as ``docvalue_fields`` would: flat names, every value a list."""
-    stored = stored_parts(hit.get("_source"), dedup)
-    return {f"{dedup}.{key}": value if isinstance(value, list) else [value] for key, value in stored.items()}
+    if "_source" not in hit:
+        return fields
+    # As ``docvalue_fields`` return them: flat names, every value a list.
+    stored = stored_parts(hit["_source"], dedup).items()
+    flat = {f"{dedup}.{key}": value if isinstance(value, list) else [value] for key, value in stored}
+    return {**flat, **fields}
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,13 +270,8 @@ class FingerprintReader:
         if scope.within is not None:
             seconds = moment(values[0])
             return np.nan if seconds is None else seconds
-        key = (scope.field, *sorted(map(_as_text, values)))
+        key = (scope.field, *sorted(map(plain_text, values)))
         return float(self._codes.setdefault(key, len(self._codes)))
-
-
-def _as_text(value: object) -> str:
-    """Return a value as text; 5 and 5.0 are equal, as the mappings of several indices may differ."""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _of_signed(keywords: Sequence[Sequence[str]], signed: NDArray[np.bool_]) -> tuple[Sequence[str], ...]:

@@ -86,9 +86,9 @@ def check_scopes(mappings: Iterable[Mapping[str, Any]], index: str, names: Itera
 
 
 def mapped_at(mappings: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
-    """Return the mapping of a field by its dotted name; None if there is none, as for multi-fields."""
+    """Return the mapping of a field by its path, which may begin with ``_source.``; None for multi-fields."""
     node: Any = mappings
-    for part in name.split("."):
+    for part in name.removeprefix("_source.").split("."):
         node = (node.get("properties") or {}).get(part)
         if not isinstance(node, Mapping):
             return None

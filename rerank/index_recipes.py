@@ -1,6 +1,7 @@
 """The recipe of an index, read from its mappings, and checks of a search against it."""
 
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from time import monotonic
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -133,7 +134,7 @@ class IndexRecipes:
     """
 
     def __init__(self, scheme: Scheme | SchemeOf | None, field: str | None, seal: Seal | None) -> None:
-        self._scheme_of: SchemeOf = scheme if callable(scheme) else _scheme_of_recipe
+        self._scheme_of: SchemeOf = scheme if callable(scheme) else attrgetter("scheme")
         self._scheme = None if scheme is None or callable(scheme) else checked_scheme(scheme)
         self._field = field
         self._seal = seal
@@ -201,7 +202,3 @@ def mappings_of_each(name: str, *, required: bool = False) -> Steps[Mapping[str,
 def text_fields_of(mappings: Mapping[str, Mappings]) -> dict[str, tuple[str, ...]]:
     """Return the fields from whose texts the fingerprints of each index were made."""
     return {index: signed_fields([one]) for index, one in mappings.items()}
-
-
-def _scheme_of_recipe(recipe: Recipe) -> Scheme:
-    return recipe.scheme

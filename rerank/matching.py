@@ -2,17 +2,17 @@
 
 ::
 
-    find_matches(engine, "site", text).matches             # who has at least 5 % of it, and where
-    find_matches(engine, "site", [one, other])             # many at once, their requests sent together
-    MatchSearch(engine).find("site", text, MatchOptions(min_share=0.2))
+    search = MatchSearch(engine)                           # reads recipe and dictionaries once
+    search.find("site", text).matches                      # who has at least 5 % of it, and where
+    search.find("site", text, MatchOptions(min_share=0.2))
 
 The index stores a sample of each document's elements (``index --passages``), by which candidates are found.
 Their texts decide.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar, overload
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from shinglefold.documents import FORMAT
 from shinglefold.errors import (
     ConfigError,
     InputError,
-    ShinglefoldError,
     UnknownLanguage,
     chain,
     quote,
@@ -35,11 +34,12 @@ from shinglefold.options.validation import check_options, check_str
 from shinglefold.passages.alignment import passages_between
 from shinglefold.passages.alignment import covered_share
 from shinglefold.passages.shingle_positions import WIDTH, Elements, elements_of, keywords, winnow
-from shinglefold.rerank.engine_calls import Steps, run_together
-from shinglefold.rerank.explanation import StoredText, declared_language, passage_json, stored_text
+from shinglefold.rerank.engine_calls import Steps
+from shinglefold.rerank.explanation import StoredText, passage_json, stored_text
+from shinglefold.rerank.hits import language_code
 from shinglefold.rerank.index_fields import mapped_at
 from shinglefold.rerank.index_recipes import IndexRecipe, IndexRecipes
-from shinglefold.rerank.request.arguments import check_list, check_search_arguments, read_source_filter
+from shinglefold.rerank.request.arguments import check_search_arguments, read_source_filter
 from shinglefold.rerank.similar.candidates import CandidateBlocks, CandidateSearch
 from shinglefold.rerank.similar.query_document import CandidateQueries, FoundDocument, check_candidate_options
 from shinglefold.rerank.similar.results import AsyncPagedSearch, FoundPage, PageReader, SyncPagedSearch
@@ -183,8 +183,8 @@ class PassageQuery:
         return sorted(found, key=lambda match: match.place), unreadable
 
     def _stored_text(self, hit: Mapping[str, Any]) -> StoredText:
-        language = declared_language(self.recipe.scheme, hit)
         source = hit.get("_source") or {}
+        language = language_code(self.recipe.scheme, source.get("lang")) or None
         # The mappings of an index in another cluster are unknown.
         fields = self.fields.get(hit["_index"]) or self.recipe.fields
         return stored_text(source, fields, lambda text: self.canonicalizer.placed(text, language))
@@ -283,14 +283,6 @@ class MatchSteps(Generic[Driven]):
         query = yield from self._query(index, options)
         return (yield from read_matches(self._query_text(wanted, query), query, place))
 
-    def _batch(
-        self, index: str, several: Sequence[str], options: MatchOptions | None
-    ) -> Steps[list[MatchPage | ShinglefoldError]]:
-        check_list("texts", several, "texts")
-        query = yield from self._query(index, options)
-        texts = [self._query_text(text, query) for text in several]
-        return (yield from run_together([read_matches(one, query, None) for one in texts]))
-
     def _query_text(self, text: str, query: PassageQuery) -> QueryText:
         if not isinstance(text, str):
             raise InputError(f"expected a text, got {quote(text)}")
@@ -341,63 +333,3 @@ class AsyncMatchSearch(MatchSteps[AsyncEngine], AsyncPagedSearch[str, MatchOptio
     """``MatchSearch`` for an engine whose methods are awaited; made with the same arguments."""
 
     _awaited = True
-
-
-@overload
-def find_matches(
-    engine: Engine,
-    index: str,
-    text: str,
-    options: MatchOptions | None = None,
-    *,
-    seal: Seal | None = None,
-    **more: Any,  # noqa: ANN401 - each option has its own type
-) -> MatchPage: ...
-@overload
-def find_matches(
-    engine: Engine,
-    index: str,
-    text: list[str],
-    options: MatchOptions | None = None,
-    *,
-    seal: Seal | None = None,
-    **more: Any,  # noqa: ANN401 - each option has its own type
-) -> list[MatchPage | ShinglefoldError]: ...
-def find_matches(
-    engine: Engine,
-    index: str,
-    text: str | list[str],
-    options: MatchOptions | None = None,
-    *,
-    seal: Seal | None = None,
-    **more: Any,
-) -> MatchPage | list[MatchPage | ShinglefoldError]:
-    """Return the documents of an index that have passages of a text, or of each of a list, best first.
-
-    Args:
-        more: single options by name, such as ``min_share=0.2``.
-
-    For several calls keep a ``MatchSearch``, which reads the recipe and the dictionaries once.
-    """
-    check_options(options, MatchOptions, more)
-    search, chosen = MatchSearch(engine, seal=seal), replace(options or MatchOptions(), **more)
-    if isinstance(text, list):
-        return search.find_each(index, text, chosen)
-    return search.find(index, text, chosen)
-
-
-async def find_matches_async(
-    engine: AsyncEngine,
-    index: str,
-    text: str | list[str],
-    options: MatchOptions | None = None,
-    *,
-    seal: Seal | None = None,
-    **more: Any,  # noqa: ANN401 - each option has its own type
-) -> MatchPage | list[MatchPage | ShinglefoldError]:
-    """Return the documents of an index that have passages of a text, or of each; see ``find_matches``."""
-    check_options(options, MatchOptions, more)
-    search, chosen = AsyncMatchSearch(engine, seal=seal), replace(options or MatchOptions(), **more)
-    if isinstance(text, list):
-        return await search.find_each(index, text, chosen)
-    return await search.find(index, text, chosen)

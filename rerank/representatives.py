@@ -86,14 +86,6 @@ def _plugin_policy(
     return replace(policy, cost=lambda one: guarded(lambda: policy.cost(one)))
 
 
-def _rank(_: Preference) -> RepresentativePolicy:
-    return RepresentativePolicy(lambda one: one.rank)
-
-
-def _longest(_: Preference) -> RepresentativePolicy:
-    return RepresentativePolicy(lambda one: -one.shingles)
-
-
 def _by_date(preference: Preference, sign: int) -> RepresentativePolicy:
     field = _field(preference)
 
@@ -147,10 +139,10 @@ def _field(preference: Preference) -> str:
 
 _BUILT_IN: Mapping[str, Callable[[Preference], RepresentativePolicy]] = MappingProxyType(
     {
-        "rank": _rank,
+        "rank": lambda _: RepresentativePolicy(lambda one: one.rank),
         "newest": partial(_by_date, sign=-1),
         "oldest": partial(_by_date, sign=1),
-        "longest": _longest,
+        "longest": lambda _: RepresentativePolicy(lambda one: -one.shingles),
         "prefer": _prefer,
         "shortest_url": _shortest_url,
         "https_first": _https_first,

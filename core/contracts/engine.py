@@ -157,14 +157,11 @@ class GuardedWrites(Protocol):
         """
         ...
 
-    def write(self, actions: Sequence[Mapping[str, Any]], *, refresh: bool = False) -> list[WriteResult]:
+    def write(self, actions: Sequence[Mapping[str, Any]]) -> list[WriteResult]:
         """Run bulk actions once and return the outcome of each, in order.
 
         Actions are those of ``Engine.bulk``, guarded by ``if_seq_no`` and ``if_primary_term``. Nothing is
         retried. After an error the caller must find out which actions were done.
-
-        Args:
-            refresh: make them visible to searches before this returns.
 
         Raises:
             EngineError: the request as a whole failed.

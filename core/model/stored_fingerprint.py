@@ -4,7 +4,7 @@ from binascii import a2b_base64
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import itemgetter
+from operator import is_, itemgetter
 from typing import Any, NamedTuple
 
 from shinglefold.contracts.engine import JSON
@@ -51,7 +51,7 @@ def without_fingerprint(document: Any, path: str) -> Any:  # noqa: ANN401 - JSON
     """Return a document without the field in any form; the same object if the field is missing."""
     if isinstance(document, list):
         items = [without_fingerprint(item, path) for item in document]
-        return document if all(map(_same, items, document)) else items
+        return document if all(map(is_, items, document)) else items
     if not isinstance(document, Mapping) or _none_begins(document, path):
         return document
     kept: dict[Any, Any] = {}
@@ -119,10 +119,6 @@ def _single(rows: Sequence[_Row], name: str, default: Sequence[Any]) -> list[Any
         return [text for (text,) in map(itemgetter(name), rows)]
     except LookupError:
         return [text for row in rows for (text,) in (row.get(name, default),)]
-
-
-def _same(one: object, other: object) -> bool:
-    return one is other
 
 
 class Parts(NamedTuple):

@@ -5,7 +5,6 @@ raise: the embedded engine raises what servers raise, all other packages ``Confi
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
 from inspect import iscoroutinefunction
 from os import PathLike
 from pathlib import Path
@@ -65,14 +64,9 @@ def check_type(name: str, value: object, kind: type, how: str, *, optional: bool
         raise expected(name, how, value)
 
 
-def check_options(value: object, kind: type, more: Iterable[str] = ()) -> None:
-    """Raise ``ConfigError`` unless a value is an options object of a class, or None.
-
-    Args:
-        more: names of options given as separate arguments, which the class must have.
-    """
+def check_options(value: object, kind: type) -> None:
+    """Raise ``ConfigError`` unless a value is an options object of a class, or None."""
     check_type("options", value, kind, f"{kind.__name__}(…)", optional=True)
-    check_known("option", more, [one.name for one in fields(kind)])
 
 
 def check_path(name: str, value: object) -> Path:

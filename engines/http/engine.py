@@ -206,9 +206,9 @@ class HttpEngine(HttpRequests):
         """Return the ingest pipelines of an index; see ``GuardedWrites``."""
         return run(self._ingest_pipelines_steps(index), operator.call)
 
-    def write(self, actions: Sequence[Mapping[str, Any]], *, refresh: bool = False) -> list[WriteResult]:
+    def write(self, actions: Sequence[Mapping[str, Any]]) -> list[WriteResult]:
         """Run bulk actions once and return the result of each; see ``GuardedWrites``."""
-        return run(self._write_steps(actions, refresh), operator.call)
+        return run(self._write_steps(actions), operator.call)
 
     def read(
         self,
@@ -318,11 +318,9 @@ class AsyncHttpEngine(HttpRequests):
         """Return the ingest pipelines of an index; see ``GuardedWrites``."""
         return await run_async(self._ingest_pipelines_steps(index), self._send_in_turn)
 
-    async def write(
-        self, actions: Sequence[Mapping[str, Any]], *, refresh: bool = False
-    ) -> list[WriteResult]:
+    async def write(self, actions: Sequence[Mapping[str, Any]]) -> list[WriteResult]:
         """Run bulk actions once and return the result of each; see ``GuardedWrites``."""
-        return await run_async(self._write_steps(actions, refresh), self._send_in_turn)
+        return await run_async(self._write_steps(actions), self._send_in_turn)
 
     async def read(
         self,

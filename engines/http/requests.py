@@ -116,7 +116,7 @@ class HttpRequests(ABC):
         """Send several searches."""
 
     @abstractmethod
-    def _bulk_lines(self, lines: Sequence[JSON], *, refresh: bool) -> Any:  # noqa: ANN401
+    def _bulk_lines(self, lines: Sequence[JSON]) -> Any:  # noqa: ANN401
         """Send the lines of one bulk request."""
 
     @abstractmethod
@@ -214,12 +214,12 @@ class HttpRequests(ABC):
             answer = plain((yield lambda: self._client.indices.refresh(index=index)))
         check_refreshed(answer, monotonic() - begun, self.who)
 
-    def _write_steps(self, actions: Sequence[Mapping[str, Any]], refresh: bool) -> Steps[list[WriteResult]]:
+    def _write_steps(self, actions: Sequence[Mapping[str, Any]]) -> Steps[list[WriteResult]]:
         if not actions:
             return []
         sent = [line for action in actions for line in _action_lines(action)]
         with self._translate_errors():
-            answer = plain((yield lambda: self._bulk_lines(sent, refresh=refresh)))
+            answer = plain((yield lambda: self._bulk_lines(sent)))
         for result in (result for item in answer["items"] for result in item.values()):
             if error_type(result) in FOR_ALL:
                 raise refusal(result["status"], result, self.who)

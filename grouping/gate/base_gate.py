@@ -127,8 +127,9 @@ class BaseGate:
         """Return the member for a document, or the verdict on one that is invalid or does not fit."""
         id_, model = str(document["_id"]), self._setup.model
         try:
-            if self._setup.intents:
-                _check_id(id_)
+            # Servers would refuse the whole request.
+            if self._setup.intents and (size := len(id_.encode("utf-8", "surrogatepass"))) > _LONGEST_ID:
+                raise InputError(f"its id has {size:,} bytes; the limit is {_LONGEST_ID}")
             routing = self._routing(document.get("_routing"))
             query = model.query_document(document)
             _check_scheme(query.print, self.recipe.scheme.id)
@@ -261,12 +262,6 @@ def _check_scheme(fingerprint: Fingerprint, scheme: str) -> None:
         raise InputError(
             f"its fingerprint is of the scheme {fingerprint.scheme}, and the index was made with {scheme}"
         )
-
-
-def _check_id(id_: str) -> None:
-    """Raise ``InputError`` for an id too long for servers, which would refuse the whole request."""
-    if (size := len(id_.encode("utf-8", "surrogatepass"))) > _LONGEST_ID:
-        raise InputError(f"its id has {size:,} bytes; the limit is {_LONGEST_ID}")
 
 
 def _processed(document: Document, outcome: Outcome | None, reason: str) -> Document | Verdict:

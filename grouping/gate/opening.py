@@ -2,14 +2,13 @@
 
 import time
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, AsyncEngine, Engine, GuardedWrites, Parameters
 from shinglefold.contracts.exclusive_writes import ExclusiveWrites
-from shinglefold.documents import SourceFilter
 from shinglefold.errors import (
     ConfigError,
     EngineError,
@@ -30,7 +29,13 @@ from shinglefold.grouping.scope_values import Values
 from shinglefold.grouping.similarity import SimilarityModel, similarity_model
 from shinglefold.ingest import Backoff
 from shinglefold.ingest.field_paths import put
-from shinglefold.maintenance.preconditions import change_obstacles, settings_of, source_obstacles
+from shinglefold.ingest.index_mapping import nest
+from shinglefold.maintenance.preconditions import (
+    change_obstacles,
+    properties_at,
+    settings_of,
+    source_obstacles,
+)
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.seal import Seal, check_seal, check_sealed
 from shinglefold.model.stored_fingerprint import ATTEMPT, PENDING, stored_parts
@@ -281,11 +286,11 @@ def open_gate(  # noqa: PLR0917 - as gates are opened
     model = similarity_model(recipe, rules, seal, values, canonicalizer, mappings=mappings)
     scopes = [model.source_path(scope) for scope in model.scopes]
     parts = [f"{recipe.field}.{part}" for part in (*model.parts, GROUP, LEADER, PENDING, ATTEMPT)]
-    check_source_fields(mappings, index, [*parts, *scopes])
     check_updatable(engine, mappings, concrete)
     intents, identities, pipelines = "", dict[str, str](), tuple[str, ...]()
     if isinstance(engine, GuardedWrites):
-        if not has_properties(mappings, recipe.field, _PLACEHOLDER):
+        mapped = properties_at(mappings, recipe.field)
+        if any(mapped.get(name) != wanted for name, wanted in _PLACEHOLDER.items()):
             engine.put_mappings(concrete, nest(recipe.field, _PLACEHOLDER))
         intents = ensure_intents(engine, concrete)
         check_intents(engine, intents)
@@ -344,19 +349,6 @@ def concrete_index(engine: Engine, index: str) -> str:
     return names[0]
 
 
-def check_source_fields(mappings: JSON, index: str, paths: Iterable[str]) -> None:
-    """Raise ``ConfigError`` for an index whose ``_source`` omits fields that a decision reads again."""
-    source = mappings.get("_source") or {}
-    stored = source.get("enabled") is not False and source.get("mode") != "disabled"
-    filter_ = SourceFilter(stored, tuple(source.get("includes", ())), tuple(source.get("excludes", ())))
-    omitted = [path for path in paths if not filter_.shows(path)]
-    if omitted:
-        raise ConfigError(
-            f"index {index!r}: its _source leaves out {', '.join(omitted)}, by which a gate decides: index "
-            "the documents into an index that stores them whole"
-        )
-
-
 def check_updatable(engine: Engine, mappings: JSON, index: str) -> None:
     """Raise ``ConfigError`` for an index without placeholders, or that loses fields by an update.
 
@@ -371,19 +363,3 @@ def check_updatable(engine: Engine, mappings: JSON, index: str) -> None:
         )
     for obstacle in (*source_obstacles(mappings, settings), *change_obstacles(settings)):
         raise ConfigError(f"a gate can't be opened for index {index!r}: {obstacle}")
-
-
-def has_properties(mappings: JSON, field: str, properties: JSON) -> bool:
-    """Return whether the mapping of a field has these properties already."""
-    node: Any = mappings
-    for name in field.split("."):
-        node = (node.get("properties") or {}).get(name) or {}
-    mapped = node.get("properties") or {}
-    return all(mapped.get(name) == wanted for name, wanted in properties.items())
-
-
-def nest(field: str, properties: JSON) -> JSON:
-    """Return mappings with properties below a field."""
-    for name in reversed(field.split(".")):
-        properties = {name: {"properties": properties}}
-    return {"properties": properties}

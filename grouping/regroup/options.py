@@ -1,11 +1,10 @@
 """The options of a regrouping, and its results."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-from shinglefold.errors import ConfigError, InputError
+from shinglefold.errors import ConfigError
 from shinglefold.grouping.rules import Rules
 from shinglefold.maintenance.reconcile import DocumentKey
 from shinglefold.maintenance.scan import DEFAULT_BACKOFF
@@ -142,21 +141,6 @@ class RegroupCounts:
         known = reason if reason in self.reasons or len(self.reasons) < _REASONS else "(other reasons)"
         self.reasons[known] = self.reasons.get(known, 0) + 1
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the counts as JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "RegroupCounts":
-        """Read what ``to_json`` wrote.
-
-        Raises:
-            InputError: the data is something else.
-        """
-        if data.keys() != {one.name for one in fields(cls)}:
-            raise InputError("not the counts of a regrouping")
-        return cls(**data)
-
 
 class IndexGroups(NamedTuple):
     """The groups of an index, without those of one document.
@@ -201,5 +185,6 @@ class RegroupSummary:
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary as JSON, one flat object."""
-        own = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "counts"}
-        return {**own, "seconds": round(self.seconds, 3), **self.counts.to_json()}
+        data = asdict(self)
+        counts = data.pop("counts")
+        return {**data, "seconds": round(self.seconds, 3), **counts}

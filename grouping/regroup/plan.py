@@ -6,7 +6,7 @@ A group keeps its number if possible, and only documents whose number or role di
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -186,7 +186,7 @@ class PlanJournal:
         Raises:
             InputError: it can't be written.
         """
-        self._checkpoint.save({"passes": passes, "done": done, "counts": counts.to_json()})
+        self._checkpoint.save({"passes": passes, "done": done, "counts": asdict(counts)})
 
     def remove(self) -> None:
         """Remove both files when the job is done."""
@@ -202,7 +202,7 @@ class PlanJournal:
         assert self.path is not None
         passes, done = saved["passes"], saved["done"]
         changes = _changes(self._plan_file(self.path), passes)[done:]
-        return ResumePoint(changes, done, passes, RegroupCounts.from_json(saved["counts"]))
+        return ResumePoint(changes, done, passes, RegroupCounts(**saved["counts"]))
 
     def _check_plan_file(self) -> None:
         """Raise ``InputError`` if another file has the name of the plan, because it would be replaced."""

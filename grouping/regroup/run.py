@@ -1,7 +1,7 @@
 """Regroup an index: read all documents, decide, write what differs, until a pass finds nothing to change."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
@@ -72,10 +72,11 @@ def regroup(
     check_engine(engine)
     check_str("index", index)
     check_type("options", options, RegroupOptions, "RegroupOptions(…)")
-    recipe = recipe_with_groups(engine, index)
-    _check_names(engine, index, options)
+    found = engine.all_mappings(index)
+    recipe = _one_recipe(found, index, groups=True)
+    _check_names(found, index, options)
     if options.linkage is None and options.rules == Rules() and not options.by_scheme:
-        _check_one_grouping(engine, index)
+        _check_one_grouping(found, index)
     check_sealed(recipe.sealed, seal, f"index {index!r}")
     check_updatable(engine, index, recipe.field)
     with Interrupts() as interrupts:
@@ -105,45 +106,34 @@ def find_groups(
     """
     check_engine(engine)
     check_str("index", index)
-    recipe = one_recipe(engine, index)
-    _check_names(engine, index, options)
+    found = engine.all_mappings(index)
+    recipe = _one_recipe(found, index, groups=False)
+    _check_names(found, index, options)
     check_sealed(recipe.sealed, seal, f"index {index!r}")
     dry = replace(options, dry_run=True)
     with Interrupts() as interrupts:
         return _Regrouping(engine, index, recipe, seal, dry, interrupts, None, canonicalizer).groups()
 
 
-def _check_names(engine: Engine, index: str, options: RegroupOptions) -> None:
+def _check_names(found: Mapping[str, JSON], index: str, options: RegroupOptions) -> None:
     """Raise ``ConfigError`` for fields in no mapping: a scope without values would divide every group."""
-    mappings = list(engine.all_mappings(index).values())
-    check_fields(mappings, index, options.scope, "scope")
-    check_fields(mappings, index, [options.order.removeprefix("-")], "order")
+    check_fields(found.values(), index, options.scope, "scope")
+    check_fields(found.values(), index, [options.order.removeprefix("-")], "order")
 
 
-def recipe_with_groups(engine: Engine, index: str) -> Recipe:
-    """Return the recipe of an index that numbers groups.
+def _one_recipe(found: Mapping[str, JSON], index: str, *, groups: bool) -> Recipe:
+    """Return the recipe that all indices of a name have.
 
     Raises:
-        ConfigError: it was not set up for fingerprints or for groups, or its indices have different recipes.
+        ConfigError: one was not set up for fingerprints, or for ``groups``, or they have different recipes.
     """
-    for name, mappings in sorted(engine.all_mappings(index).items()):
-        if not Recipe.of(mappings, name).groups:
+    recipes = {name: Recipe.of(mappings, name) for name, mappings in sorted(found.items())}
+    for name, recipe in recipes.items():
+        if groups and not recipe.groups:
             raise ConfigError(
                 f"index {name!r} numbers no groups: "
                 f"{chain([suggest('setup', name, groups=True), suggest('regroup', index)])}"
             )
-    return one_recipe(engine, index)
-
-
-def one_recipe(engine: Engine, index: str) -> Recipe:
-    """Return the recipe that all indices of a name have.
-
-    Raises:
-        ConfigError: one was not set up for fingerprints, or they have different recipes.
-    """
-    recipes = {
-        name: Recipe.of(mappings, name) for name, mappings in sorted(engine.all_mappings(index).items())
-    }
     first = next(iter(recipes), "")
     for name, recipe in recipes.items():
         recipes[first].check(recipe, name, f"Regroup {first} and {name} each by itself.")
@@ -152,9 +142,9 @@ def one_recipe(engine: Engine, index: str) -> Recipe:
     return recipes[first]
 
 
-def _check_one_grouping(engine: Engine, index: str) -> None:
+def _check_one_grouping(found: Mapping[str, JSON], index: str) -> None:
     """Raise ``ConfigError`` where indices store different rules, so that none overrides another unnoticed."""
-    noted = {name: Recipe.of(found, name).grouping for name, found in engine.all_mappings(index).items()}
+    noted = {name: Recipe.of(mappings, name).grouping for name, mappings in found.items()}
     first = min(noted)
     for name in sorted(noted):
         if noted[name] != noted[first]:

@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shinglefold.contracts.engine import Engine
-from shinglefold.contracts.shard_failures import check_complete
 from shinglefold.errors import InputError, reason_of
 from shinglefold.grouping.regroup.census import Census, digest_of
-from shinglefold.maintenance.reconcile import DocumentKey, ids_query, key_of
+from shinglefold.maintenance.guarded_updates import read_documents
+from shinglefold.maintenance.reconcile import key_of
 from shinglefold.model.stored_fingerprint import stored_parts
 from shinglefold.model.values import Int64s, Uint64s
 from shinglefold.rerank.fold.text_verification import TextStage
-from shinglefold.runtime.backoff import Backoff, retry_unavailable
+from shinglefold.runtime.backoff import Backoff
 from shinglefold.sketch import connected
 
 #: The verdict on a pair; ``UNKNOWN`` if the texts were not compared, or can't be.
@@ -188,34 +188,15 @@ class TextVerdicts:
     def _texts(self, census: Census, places: Sequence[int]) -> dict[int, str]:
         """Return the texts of documents that have not changed since the census read them."""
         by_key = dict(zip(census.keys.several(places), places, strict=True))
-        requests: dict[tuple[str, str | None], list[str]] = {}
-        for key in by_key:
-            requests.setdefault((key.index, key.routing), []).append(key.id)
+        wanted = {"_source": [*self.stage.sources, f"{self.path}.digest"]}
         texts: dict[int, str] = {}
-        for (index, routing), ids in requests.items():
-            for begin in range(0, len(ids), _AT_ONCE):
-                several = ids[begin : begin + _AT_ONCE]
-                for key, source in self._sources(index, routing, several):
-                    place, digest = by_key.get(key), digest_of(stored_parts(source, self.path))
-                    if place is not None and digest == census.digest(place):
-                        texts[place] = self.stage.text(source)
-                self.texts_read(len(several))
+        for hits in read_documents(self.engine, by_key, self.backoff, _AT_ONCE, wanted):
+            for hit in hits:
+                place, source = by_key.get(key_of(hit)), hit.get("_source") or {}
+                if place is not None and digest_of(stored_parts(source, self.path)) == census.digest(place):
+                    texts[place] = self.stage.text(source)
+            self.texts_read(len(hits))
         return texts
-
-    def _sources(
-        self, index: str, routing: str | None, ids: Sequence[str]
-    ) -> Iterator[tuple[DocumentKey, Mapping[str, Any]]]:
-        fields = [*self.stage.sources, f"{self.path}.digest"]
-        body = {
-            "query": ids_query(routing, ids),
-            "size": len(ids),
-            "_source": fields,
-            "track_total_hits": False,
-            **self.engine.can.unaltered,
-        }
-        answer = retry_unavailable(lambda: check_complete(self.engine.search(index, body)), self.backoff)
-        for hit in answer["hits"]["hits"]:
-            yield key_of(hit), hit.get("_source") or {}
 
 
 def _order(a: Int64s, b: Int64s) -> Int64s:

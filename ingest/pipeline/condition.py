@@ -15,6 +15,7 @@ Access to a member of null fails the document, as on the servers; ``?.`` returns
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from operator import contains
 from typing import Any, NoReturn
 
 from shinglefold.contracts.engine import Document
@@ -35,10 +36,6 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 }
 
 
-def _contains(owner: Any, item: Any) -> bool:  # noqa: ANN401 - JSON
-    return item in owner
-
-
 _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
     "<": lambda one, other: one < other,
     "<=": lambda one, other: one <= other,
@@ -47,8 +44,8 @@ _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
 }
 #: Methods by name: types of the owner, number of arguments, implementation.
 _METHODS: Mapping[str, tuple[tuple[type, ...], int, Callable[..., Any]]] = {
-    "contains": ((str, list), 1, _contains),
-    "containsKey": ((dict,), 1, _contains),
+    "contains": ((str, list), 1, contains),
+    "containsKey": ((dict,), 1, contains),
     "startsWith": ((str,), 1, str.startswith),
     "endsWith": ((str,), 1, str.endswith),
     "isEmpty": ((str, list, dict), 0, lambda owner: not owner),
@@ -286,12 +283,9 @@ class _Parser:
             if value is None and null_ok:
                 return None
             given = [argument(doc) for argument in arguments]
-            if not isinstance(value, kinds) or (isinstance(value, str) and not all(map(_is_text, given))):
+            texts = all(isinstance(one, str) for one in given)
+            if not isinstance(value, kinds) or (isinstance(value, str) and not texts):
                 raise ProcessorError(f"condition [{source}]: {json_type(value)} has no such {name}")
             return function(value, *given)
 
         return call
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)

@@ -81,17 +81,14 @@ class Options:
         self._values: dict[str, Any] = dict(check_object(place, values, "an object of options"))
         self._known: set[str] = set()
 
-    def _take(self, name: str, default: object) -> Any:  # noqa: ANN401 - JSON
+    def value(self, name: str, default: object = None) -> Any:  # noqa: ANN401 - JSON
+        """Take an option of any type."""
         self._known.add(name)
         return self._values.pop(name, default)
 
-    def value(self, name: str, default: object = None) -> Any:  # noqa: ANN401 - JSON
-        """Take an option of any type."""
-        return self._take(name, default)
-
     def text(self, name: str, default: str | None = None) -> str:
         """Take a non-empty text; it is required if there is no default."""
-        found = self._take(name, default)
+        found = self.value(name, default)
         if found is None:
             raise ConfigError(self._required(repr(name)))
         return check_str(self._named(name), found)
@@ -100,11 +97,11 @@ class Options:
         """Take a required text that may be empty."""
         if not self.has(name):
             raise ConfigError(self._required(repr(name)))
-        return check_str(self._named(name), self._take(name, None), empty=True)
+        return check_str(self._named(name), self.value(name), empty=True)
 
     def optional(self, name: str) -> str | None:
         """Take an optional text."""
-        return self.text(name) if self.has(name) else self._take(name, None)
+        return self.text(name) if self.has(name) else self.value(name)
 
     def has(self, name: str) -> bool:
         """Return whether an option is given and not null."""
@@ -112,7 +109,7 @@ class Options:
 
     def flag(self, name: str, default: bool) -> bool:
         """Take true or false."""
-        found = self._take(name, default)
+        found = self.value(name, default)
         check_bool(self._named(name), found)
         return bool(found)
 
@@ -125,7 +122,7 @@ class Options:
                 f"{self.place}: give exactly one of {wanted}" if given else self._required(wanted)
             )
         self._known.update(aliases)
-        found = self._take(given[0], None)
+        found = self.value(given[0])
         names = found if isinstance(found, list) else [found]
         if not names or not all(isinstance(name, str) and name for name in names):
             raise expected(self._named(given[0]), "a field's name or a list of names", found)
@@ -136,7 +133,7 @@ class Options:
 
     def items(self, name: str) -> list[Any]:
         """Take a list, empty by default."""
-        found = self._take(name, [])
+        found = self.value(name, [])
         if not isinstance(found, list):
             raise expected(self._named(name), "a list", found)
         return found

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import ConfigError, ProcessorError
-from shinglefold.ingest.field_paths import MISSING, get, json_type, put
+from shinglefold.ingest.field_paths import MISSING, as_text, get, json_type, put
 from shinglefold.ingest.processors.context import DocumentProcessor, FieldProcessor, Options, Tools
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -161,9 +161,7 @@ class Join(ValueProcessor):
     def _convert(self, value: Any) -> str:  # noqa: ANN401 - JSON
         if not isinstance(value, list):
             raise ProcessorError(f"field [{self.field}] is {json_type(value)}, expected a list")
-        return self.separator.join(
-            str(item).lower() if isinstance(item, bool) else str(item) for item in value if item is not None
-        )
+        return self.separator.join(as_text(item) for item in value if item is not None)
 
 
 class Convert(ValueProcessor):
@@ -219,7 +217,7 @@ def _boolean(value: Any) -> bool:  # noqa: ANN401 - JSON
 def _string(value: Any) -> str:  # noqa: ANN401 - JSON
     if isinstance(value, dict):
         raise TypeError
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return as_text(value)
 
 
 def _auto(value: Any) -> Any:  # noqa: ANN401 - JSON

@@ -233,17 +233,13 @@ def _record(
     if (replaced or encoding != "utf-8") and (mismatch := options.guess.mismatch(raw, encoding, whole=True)):
         return Record(None, source, 1, mismatch, "", replaced, fraction)
     identity = f"{options.prefix}/{name}" if options.prefix else name
-    document: Document = {"_id": _UNDECODED.sub(_as_escape, identity)}
+    document: Document = {"_id": _UNDECODED.sub(lambda byte: f"%{ord(byte[0]) & 0xFF:02X}", identity)}
     if html_page:
         document |= {"title": _title(text), "format": "html", "body": text}
     else:
         # No title from the file name: a title is fingerprinted, and copies under two names would differ.
         document |= {"format": "text", "body": text}
     return Record(document, source, 1, "", "", replaced, fraction)
-
-
-def _as_escape(byte: re.Match[str]) -> str:
-    return f"%{ord(byte[0]) & 0xFF:02X}"
 
 
 def _title(page: str) -> str:
@@ -293,7 +289,7 @@ def read_csv(source: InputSource, options: ReadOptions) -> Iterator[Record]:
     text = _Text(source, options)
     stream = iter(text)
     first = next(stream, "")
-    separator = _separator(first)
+    separator = max(_SEPARATORS, key=first.count)
     if match := _SEPARATOR_LINE.fullmatch(first.strip("\r\n ")):
         text.take()
         separator, first = match[1], next(stream, "")
@@ -323,10 +319,6 @@ def read_csv(source: InputSource, options: ReadOptions) -> Iterator[Record]:
         elif row:
             place = Record(None, source.name, start, "", raw, replaced, source.fraction(), options.id_field)
             yield _to_record(place, header or [], row)
-
-
-def _separator(header: str) -> str:
-    return max(_SEPARATORS, key=header.count)
 
 
 def _next_row(rows: Iterator[list[str]]) -> tuple[list[str] | None, str]:

@@ -111,7 +111,8 @@ class IndexWatch:
         if self.again:
             return (
                 f"the index {name!r} was deleted during this run, and another of its name was made: nothing "
-                f"written before is in it. Set it up, and begin anew: {self._setup_and_again()}"
+                f"written before is in it. Set it up, and begin anew: "
+                f"{chain([suggest('setup', self.index), self.again])}"
             )
         again = suggest("index", "FILE", index=self.index, recreate=True)
         return (
@@ -119,9 +120,6 @@ class IndexWatch:
             f"{self._written.total():,} documents written, those before that are lost, and the others may "
             f"lack the mappings of fingerprints. Index all documents again: {again}"
         )
-
-    def _setup_and_again(self) -> str:
-        return chain([suggest("setup", self.index), self.again])
 
     def _gone(self, name: str, now: Mapping[str, str]) -> str:
         count = self._written[name]

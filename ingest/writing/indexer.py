@@ -192,16 +192,15 @@ class _IndexRun:
     def _number(self, batch: Batch) -> None:
         if self.groups is None:
             return
-        number = self.groups.number
+        number, interrupts = self.groups.number, self.accounting.interrupts
         try:
             with self.accounting.meter.stage("groups"):
-                numbered = retry_unavailable(lambda: number(batch.actions), self.backoff, self._is_stopping)
+                numbered = retry_unavailable(
+                    lambda: number(batch.actions), self.backoff, lambda: interrupts.pending
+                )
             batch.actions = [_without_json(action) for action in numbered]
         except EngineError as error:
             self.accounting.add_batch(batch, error)
-
-    def _is_stopping(self) -> bool:
-        return self.accounting.interrupts.pending
 
     def _finish_oldest(self) -> None:
         batch = self.in_flight.finish_oldest()

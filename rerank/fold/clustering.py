@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from shinglefold.contracts.engine import JSON
 from shinglefold.errors import ConfigError
 from shinglefold.model.recipe import FIELD
 from shinglefold.model.scheme import Scheme, checked_scheme
@@ -32,6 +33,7 @@ from shinglefold.rerank.hits import (
 )
 from shinglefold.rerank.representatives import Candidate, choose, load_policies
 from shinglefold.rerank.request.arguments import hits_of
+from shinglefold.rerank.request.bodies import complete_tie_groups
 from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.sketch import connected
 
@@ -364,3 +366,52 @@ def _pairs(matcher: Matcher, prints: FingerprintColumns) -> tuple[Int64s, Int64s
         found.append(np.stack((row[upper], column[upper])) + begin)
     a, b = np.concatenate(found, axis=1)
     return a, b
+
+
+class BlockwiseFolding:
+    """Hits of which complete blocks are folded.
+
+    A block ends after ``window`` hits, or earlier if the last ones have the same sort values as the next.
+
+    Attributes:
+        pending: hits that are read and wait for the rest of their block.
+    """
+
+    def __init__(self, folding: LeaderFolding | ConnectedFolding, window: int) -> None:
+        self.folding = folding
+        self.pending: list[JSON] = []
+        self._window = window
+        self._borders: list[int] = []
+
+    @property
+    def groups(self) -> int | None:
+        """How many groups there are; None if later hits may join two of them."""
+        return len(self.folding) if isinstance(self.folding, LeaderFolding) else None
+
+    def begin_of(self, place: int) -> int:
+        """Return where the block of a hit begins."""
+        return max((begin for begin in self._borders if begin <= place), default=0)
+
+    def fold(self, tail: Sequence[JSON], *, last: bool, ties: bool) -> None:
+        """Fold the complete blocks of the pending hits, and with ``last`` the rest.
+
+        Args:
+            tail: the hits that follow.
+            ties: whether equal sort values stay in one block.
+        """
+        while self.pending and (last or len(self.pending) + len(tail) > self._window):
+            count = self._size([*self.pending, *tail]) if ties else self._window
+            if not last and count > len(self.pending):
+                return
+            self._borders.append(len(self.folding.hits))
+            self.folding.add(self.pending[:count])
+            del self.pending[:count]
+
+    def _size(self, hits: Sequence[JSON]) -> int:
+        """Return how many of the next hits are a block."""
+        window = self._window
+        count = complete_tie_groups(hits[: window + 1], window)
+        while not count and window < len(hits):
+            window += 1
+            count = complete_tie_groups(hits[: window + 1], window)
+        return count or len(hits)

@@ -111,10 +111,11 @@ def _near(matcher: Matcher, block: Compared, few: int, dense: bool) -> tuple[Mas
     if dense:
         # A small rest is compared now: a further round would cost as much.
         rows = np.arange(min(count if count <= 2 * few else few, most))
-        return matcher.decide_dense(_later(rows, count), block, rows, block, 0), True
+        return matcher.decide_dense(np.arange(count) > rows[:, None], block, rows, block, 0), True
     near = np.zeros((min(most, count), count), np.bool_)
     begin = 0
-    for end in _ends(min(few, len(near)), len(near)):
+    few, last = min(few, len(near)), len(near)
+    for end in dict.fromkeys((few, (few + last) // 2, last)):
         found = matcher.later_candidates(block, begin, end)
         if begin and is_dense(found):
             near = near[:begin]
@@ -128,16 +129,6 @@ def _near(matcher: Matcher, block: Compared, few: int, dense: bool) -> tuple[Mas
     if not is_dense(near):
         return matcher.decide_sparse(near, block, rows, block, 0), False
     return matcher.decide_dense(near, block, rows, block, 0), bool(2 * np.count_nonzero(near) > near.size)
-
-
-def _ends(first: int, last: int) -> list[int]:
-    """Return the ends of the parts of the rows that are compared together."""
-    return list(dict.fromkeys((first, (first + last) // 2, last)))
-
-
-def _later(rows: Int64s, count: int) -> Mask:
-    """Return bool (R, count): which hits come after each row."""
-    return np.arange(count) > rows[:, None]
 
 
 def _groups_of_sets(near: Mask) -> tuple[LeaderGroups, Sequence[int]]:

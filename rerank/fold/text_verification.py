@@ -18,7 +18,7 @@ from shinglefold.model.recipe import stored_recipe
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.values import split_digest, text_digest
 from shinglefold.rerank.fold.uncertain_pairs import Pair
-from shinglefold.rerank.hits import Hit, stored_texts, stored_value
+from shinglefold.rerank.hits import Hit, joined_texts, language_code, stored_value
 from shinglefold.rerank.index_fields import mapped_at
 from shinglefold.sketch import DecidedBy, Texts, Words, alike_by_text, text_decided_by
 from shinglefold.sketch.sketcher import digests
@@ -235,7 +235,7 @@ class TextStage:
 
     def text(self, source: Mapping[str, Any], index: str = "") -> str:
         """Return the text of a document, joined from the fields that are fingerprinted in its index."""
-        return _join_fields(source, self.by_index.get(index, self.fields))
+        return joined_texts(source, self.by_index.get(index, self.fields))
 
     def stale(self, documents: Mapping[Key, tuple[Mapping[str, Any], str]]) -> set[Key]:
         """Return those of some documents that have another text than their fingerprints were made of.
@@ -269,7 +269,7 @@ class TextStage:
         """Yield the texts that a fingerprint may be made of, each with a language."""
         declared = language_code(self.scheme, stored_value(source, language_field))
         for one in _without_markup(source, self.fields):
-            text = _join_fields(one, self.fields)
+            text = joined_texts(one, self.fields)
             yield from ((text, language) for language in dict.fromkeys((declared, "")))
 
     def text_of(self, hit: Hit) -> str:
@@ -321,12 +321,6 @@ class SignedTexts:
         )
 
 
-def language_code(scheme: Scheme, declared: object) -> str:
-    """Return the language that a document declares, if the scheme has it; else ""."""
-    code = str(declared or "").replace("_", "-").split("-")[0].lower()
-    return code if code in {reference.code for reference in scheme.languages} else ""
-
-
 def _without_markup(source: Mapping[str, Any], fields: Sequence[str]) -> Iterator[Mapping[str, Any]]:
     """Yield a source, and its text fields without markup if they have any."""
     yield source
@@ -343,10 +337,6 @@ def _without_markup(source: Mapping[str, Any], fields: Sequence[str]) -> Iterato
 
 def _text_hash(text: str) -> bytes:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
-def _join_fields(source: Mapping[str, Any], fields: Sequence[str]) -> str:
-    return "\n".join(text for name in fields for _, text in stored_texts(source, name))
 
 
 class TextStages:

@@ -6,12 +6,12 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.errors import ConfigError, EngineError
-from shinglefold.rerank.engine_calls import Call, Steps
+from shinglefold.errors import ConfigError
+from shinglefold.rerank.engine_calls import Steps, search_all
 from shinglefold.rerank.page.partial_answer import PartialAnswer
 from shinglefold.rerank.request.arguments import DUPLICATES, InnerHits
 from shinglefold.rerank.request.bodies import narrowable
-from shinglefold.rerank.request.fold_options import FoldOptions, Preference
+from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.rerank.request.hit_parts import completions_body
 from shinglefold.rerank.request.sort_order import sort_keys
 from shinglefold.runtime.recent import RecentlyUsed
@@ -52,7 +52,8 @@ def policy_sort(options: FoldOptions, dedup: str) -> list[JSON]:
     """
     names = [preference.name for preference in options.representative]
     before = options.representative[: names.index("rank")] if "rank" in names else options.representative
-    return [_key(preference, dedup) for preference in before]
+    keys = ((f"{dedup}.shingles" if one.name == "longest" else one.field, _SORTS[one.name]) for one in before)
+    return [{field: {"order": order, "missing": "_last"}} for field, order in keys]
 
 
 def obstacles(body: Mapping[str, Any], options: FoldOptions) -> Iterator[str]:
@@ -78,11 +79,6 @@ def obstacles(body: Mapping[str, Any], options: FoldOptions) -> Iterator[str]:
         yield "completion suggestions would bring group numbers along"
     if "pit" in body:
         yield "the index of a point in time is unknown"
-
-
-def _key(preference: Preference, dedup: str) -> JSON:
-    field = preference.field if preference.name != "longest" else f"{dedup}.shingles"
-    return {field: {"order": _SORTS[preference.name], "missing": "_last"}}
 
 
 def group_field(dedup: str) -> str:
@@ -309,25 +305,6 @@ class GroupCounter:
         within = {"bool": {"filter": [chosen] if query is None else [query, chosen]}}
         counted = {_SHARED: {"terms": {"field": field, "size": len(groups)}}}
         return count_request({**self._body, "query": within}, counted)
-
-
-def search_all(index: str | None, bodies: Sequence[JSON]) -> Steps[list[JSON]]:
-    """Return the answers to several searches, sent as one request.
-
-    Raises:
-        EngineError: the first error among them.
-    """
-    if not bodies:
-        return []
-    if len(bodies) == 1:
-        return [(yield Call("search", (index, bodies[0])))]
-    answers: list[JSON | EngineError] = yield Call("msearch", ([(index, body) for body in bodies],))
-    whole = []
-    for one in answers:
-        if isinstance(one, EngineError):
-            raise one
-        whole.append(one)
-    return whole
 
 
 def aggregation(aggregations: Mapping[str, Any] | None, name: str) -> Mapping[str, Any]:

@@ -40,29 +40,22 @@ def inner_hits_of(reading: WindowReader, groups: Sequence[Group], index: str | N
             if isinstance(answer, BaseException):
                 raise answer
             reading.record_response(answer)
-            _check_all_found(reading, answer["hits"]["hits"], group, one)
+            whole = "collapse" in (one.search or {}) or len(answer["hits"]["hits"]) >= len(_slice(group, one))
+            if not whole and not reading.stays:
+                raise HitsVanished
             found[place][one.name] = {"hits": _inner_hits_answer(reading, group, one, answer["hits"])}
     return found
 
 
-def _check_all_found(reading: WindowReader, hits: Sequence[JSON], group: Group, one: InnerHits) -> None:
-    collapsed = "collapse" in (one.search or {})
-    if not collapsed and len(hits) < len(_slice(group, one)) and not reading.stays:
-        raise HitsVanished
-
-
 def _body(reading: WindowReader, group: Group, one: InnerHits) -> JSON:
-    body = one.body(_query(reading, _hits_to_fetch(reading, group, one)), reading.body.get("_source"))
+    places = _slice(group, one) if _ranked_here(reading, one) else group.members
+    query = _query(reading, [reading.hits[place] for place in places])
+    body = one.body(query, reading.body.get("_source"))
     if reading.pipeline is not None:
         body[PIPELINE] = reading.pipeline.hits
     if _ranked_here(reading, one):
         body |= {"from": 0, "size": len(_slice(group, one))}
     return body
-
-
-def _hits_to_fetch(reading: WindowReader, group: Group, one: InnerHits) -> list[Hit]:
-    places = _slice(group, one) if _ranked_here(reading, one) else group.members
-    return [reading.hits[place] for place in places]
 
 
 def _slice(group: Group, one: InnerHits) -> Sequence[int]:

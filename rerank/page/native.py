@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from shinglefold.contracts.engine import JSON
 from shinglefold.errors import ConfigError, chain, suggest
-from shinglefold.rerank.engine_calls import Call, Steps
+from shinglefold.rerank.engine_calls import Call, Steps, search_all
 from shinglefold.rerank.hits import identity, with_source
 from shinglefold.rerank.index_knowledge import IndexFacts
 from shinglefold.rerank.page.collapse_request import (
@@ -22,7 +22,6 @@ from shinglefold.rerank.page.collapse_request import (
     obstacles,
     page_request,
     policy_sort,
-    search_all,
     ungrouped_request,
 )
 from shinglefold.rerank.page.partial_answer import PartialAnswer

@@ -15,7 +15,7 @@ from shinglefold.errors import (
 )
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.clustering import Group
-from shinglefold.rerank.hits import Hit, mark, stored_fingerprint
+from shinglefold.rerank.hits import mark, stored_fingerprint
 from shinglefold.rerank.page.cursor import Cursor, decrypt_cursor, encrypt_cursor, request_digest
 from shinglefold.rerank.page.response import KEY, answer_page
 from shinglefold.rerank.page.window import WindowReader
@@ -235,7 +235,10 @@ def next_cursor(cursor: Cursor, reading: WindowReader) -> Cursor | None:
 def _shown_group(reading: WindowReader, group: Group, behind: int) -> JSON:
     """Return what later pages need of a group that was shown."""
     hit = reading.hits[group.representative]
-    return {"mark": mark(hit), "rank": behind + group.members[0], "fields": _kept_fields(reading, hit)}
+    own = stored_fingerprint(hit, reading.field)
+    stored = {f"{reading.field}.{part}": value for part, value in own.items()} | (hit.get("fields") or {})
+    kept = {name: stored[name] for name in reading.kept if name in stored}
+    return {"mark": mark(hit), "rank": behind + group.members[0], "fields": kept}
 
 
 def _pit_has_ended(error: BaseException) -> bool:
@@ -266,9 +269,3 @@ def _check_can_page(
             f"sort: the order of {key} changes when the engine merges segments, so a cursor would lose or "
             'repeat hits. Sort by a field, or, where any order will do, by "_seq_no", the order of changes'
         )
-
-
-def _kept_fields(reading: WindowReader, hit: Hit) -> JSON:
-    own = stored_fingerprint(hit, reading.field)
-    stored = {f"{reading.field}.{part}": value for part, value in own.items()} | (hit.get("fields") or {})
-    return {name: stored[name] for name in reading.kept if name in stored}

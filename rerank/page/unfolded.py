@@ -20,7 +20,10 @@ def unfolded_page(answer: JSON, body: Mapping[str, Any] | None, scheme: str, rea
         body: of the request, with ``from`` and ``size`` of its URL; None if it is not known.
     """
     hits = [_alone(hit) for hit in answer["hits"]["hits"]]
-    start, size = (0, len(hits)) if body is None else _bounds(body)
+    start, size = 0, len(hits)
+    if body is not None:
+        # The engine took them, also as texts and fractions.
+        start, size = int(float(body.get("from", 0))), int(float(body.get("size", 10)))
     cut = 0 if body is None else _cut(answer, body, start, size)
     lacks = missing(answer) | ({CUT: cut} if cut else {})
     counters = {
@@ -60,11 +63,6 @@ def _stopped_by(
         return "k_reached"
     window = None if body is None else rank_window(body)
     return "end_of_results" if window is None or start + count < window else "rank_window_reached"
-
-
-def _bounds(body: Mapping[str, Any]) -> tuple[int, int]:
-    """Return ``from`` and ``size`` of a request that the engine took; texts and fractions are taken, too."""
-    return int(float(body.get("from", 0))), int(float(body.get("size", 10)))
 
 
 def _cut(answer: JSON, body: Mapping[str, Any], start: int, size: int) -> int:

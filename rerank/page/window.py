@@ -12,8 +12,7 @@ from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.explanation import PassageTexts
-from shinglefold.rerank.fold.blocks import BlockwiseFolding
-from shinglefold.rerank.fold.clustering import Collapsed, folding_of
+from shinglefold.rerank.fold.clustering import BlockwiseFolding, Collapsed, folding_of
 from shinglefold.rerank.fold.leader_groups import GroupByLeader, leader_groups
 from shinglefold.rerank.fold.matcher import Matcher
 from shinglefold.rerank.hits import FingerprintColumns, Hit
@@ -177,7 +176,8 @@ class WindowReader:
     @property
     def stopped_by(self) -> StoppedBy | None:
         """Why reading stops; None if there is more to read."""
-        if self._full():
+        groups = self._blocks.groups
+        if groups is not None and groups >= self.needed:
             return "page_full"
         if self.ended:
             return "k_reached" if limit_of(self.body) == "k" and not self.k_raised else "end_of_results"
@@ -433,10 +433,6 @@ class WindowReader:
         body = {**window_body(self.body, 0, (), first=False), "track_total_hits": True}
         counted = yield Call("search", self.under_pit(index, body))
         self._total = counted["hits"]["total"]
-
-    def _full(self) -> bool:
-        groups = self._blocks.groups
-        return groups is not None and groups >= self.needed
 
     def _restart(self) -> None:
         self._is_fresh = True  # No hits were read since.

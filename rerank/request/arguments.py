@@ -66,12 +66,6 @@ def check_search_arguments(engine: object, canonicalizer: object, seal: object, 
     check_seal(seal)
 
 
-def check_list(name: str, several: object, what: str) -> None:
-    """Raise ``ConfigError`` unless it is a list: one id or text would be read letter by letter."""
-    if not isinstance(several, list | tuple):
-        raise expected(name, f"a list of {what}", several)
-
-
 def checked_searches(searches: Iterable[Search]) -> list[Search]:
     """Return searches as a list.
 

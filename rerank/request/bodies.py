@@ -35,8 +35,9 @@ def limit_of(body: Mapping[str, Any]) -> Limit | None:
     """Return which number of a request limits its hits; None if none does."""
     if rank_window(body) is not None:
         return "rank_window_size"
-    beside = [body.get("knn"), *_knn_of(body.get("retriever"))]
-    return "k" if any(beside) or has_nearest(body.get("query")) else None
+    retriever = body.get("retriever")
+    beside = body.get("knn") or (isinstance(retriever, Mapping) and retriever.get("knn"))
+    return "k" if beside or has_nearest(body.get("query")) else None
 
 
 def has_nearest(query: object) -> bool:
@@ -156,11 +157,6 @@ def _raise_k(spec: Any, k: int) -> Any:  # noqa: ANN401 - JSON
     return raised
 
 
-def _knn_of(retriever: object) -> Iterator[object]:
-    if isinstance(retriever, Mapping):
-        yield retriever.get("knn")
-
-
 #: The number of a document's last change. As last sort key it makes an order total: servers number the
 #: changes of each shard, so at most as many hits are equal as there are shards. Every copy of a shard has the
 #: same numbers; they survive refreshes and merges. ``_shard_doc`` does not replace it: OpenSearch 2 has none,
@@ -274,7 +270,11 @@ def window_body(body: Mapping[str, Any], size: int, fields: Sequence[str], first
     complete = read_completely(body)
     left_out = (set() if complete else _PAGE_ONLY) | (set() if first else _ONCE)
     window = {key: value for key, value in body.items() if key not in left_out and key != "from"}
-    if completions_body(body) is not None and _finds(body):
+    # Engines search nothing for suggestions alone.
+    if (
+        completions_body(body) is not None
+        and ({"query", "aggs", "aggregations"} | _BESIDE_QUERY) & body.keys()
+    ):
         window.pop("suggest", None)
     # The hits of a top_hits aggregation have the inner hits of the query, too.
     if not complete and not (first and has_top_hits(body)):
@@ -295,11 +295,6 @@ def window_body(body: Mapping[str, Any], size: int, fields: Sequence[str], first
             "docvalue_fields": with_doc_values(body, doc_values),
         }
     return {**window, "size": size, "_source": stored or False, "docvalue_fields": doc_values}
-
-
-def _finds(body: Mapping[str, Any]) -> bool:
-    """Return whether a request that suggests has hits, too: engines search nothing for suggestions alone."""
-    return bool(({"query", "aggs", "aggregations"} | _BESIDE_QUERY) & body.keys())
 
 
 def read_completely(body: Mapping[str, Any]) -> bool:

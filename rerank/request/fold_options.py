@@ -247,7 +247,9 @@ class FoldOptions:
         if base is not None and base.closed:
             _check_allowed(given)
         values = {
-            name: _READERS.get(name, _unchanged)(value) for name, value in given.items() if name != "members"
+            name: _READERS[name](value) if name in _READERS else value
+            for name, value in given.items()
+            if name != "members"
         }
         if "members" in given:
             values |= _members(given["members"])
@@ -304,10 +306,6 @@ def _check_caps(chosen: FoldOptions, base: FoldOptions) -> None:
     for name in _CAPPED:
         if getattr(chosen, name) > getattr(base, name):
             raise ConfigError(f"{name}: at most {getattr(base, name)} here, got {getattr(chosen, name)}")
-
-
-def _unchanged(value: Any) -> Any:  # noqa: ANN401 - JSON
-    return value
 
 
 def _list_of(name: str, parse: Callable[[object], Any], most: int) -> Callable[[object], tuple[Any, ...]]:

@@ -9,20 +9,14 @@
 
 ``look_up`` serves decisions about new documents. ``LookupResult.matches`` come in order of resemblance, each
 with ``id``, ``index``, ``resemblance``, ``group``, ``seq_no`` and ``primary_term``. Bound the candidates with
-``SimilarOptions(window=100)``, and check ``complete`` and ``lacks``. ``CandidateDecision.among`` compares the
-documents of a batch with each other.
+``SimilarOptions(window=100)``, and check ``complete`` and ``lacks``.
 """
 
 from shinglefold.rerank.similar.candidates import LookupResult, look_up
 from shinglefold.rerank.similar.decision import CandidateDecision
 from shinglefold.rerank.similar.query_document import Match, QueryDocument, SimilarOptions
 from shinglefold.rerank.similar.results import SimilarPage
-from shinglefold.rerank.similar.search import (
-    AsyncSimilarSearch,
-    SimilarSearch,
-    find_similar,
-    find_similar_async,
-)
+from shinglefold.rerank.similar.search import AsyncSimilarSearch, SimilarSearch
 
 __all__ = [
     "AsyncSimilarSearch",
@@ -33,7 +27,5 @@ __all__ = [
     "SimilarOptions",
     "SimilarPage",
     "SimilarSearch",
-    "find_similar",
-    "find_similar_async",
     "look_up",
 ]

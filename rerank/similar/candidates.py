@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
-from shinglefold.contracts.engine import JSON, Parameters
+from shinglefold.contracts.engine import JSON
 from shinglefold.contracts.shard_failures import refuse_small_windows
-from shinglefold.errors import ConfigError, EngineError, WindowTooLarge
+from shinglefold.errors import ConfigError, WindowTooLarge
 from shinglefold.model.scheme import Verify
 from shinglefold.model.seal import Seal
-from shinglefold.rerank.engine_calls import Call, Steps
+from shinglefold.rerank.engine_calls import Call, Steps, search_all
 from shinglefold.rerank.index_recipes import IndexRecipe
 from shinglefold.rerank.page.partial_answer import PartialAnswer, missing
 from shinglefold.rerank.request.bodies import SEQ_NO, complete_tie_groups
@@ -235,9 +235,7 @@ class LookupResult:
     lacks: JSON = field(default_factory=dict)
 
 
-def look_up(
-    documents: Sequence[QueryDocument], query: SimilarQuery, parameters: Parameters | None = None
-) -> Steps[list[LookupResult]]:
+def look_up(documents: Sequence[QueryDocument], query: SimilarQuery) -> Steps[list[LookupResult]]:
     """Return the stored copies of documents with one ``_msearch``, and a second if windows are too small.
 
     Raises:
@@ -250,10 +248,10 @@ def look_up(
     # Documents without keywords can have no candidates.
     queries = {place: one for place, one in each.items() if one is not None}
     places = list(queries)
-    answers = yield from _answers(query, [one.quick for one in queries.values()], parameters)
+    answers = yield from _answers(query, [one.quick for one in queries.values()])
     full = [at for at, answer in enumerate(answers) if len(answer["hits"]["hits"]) >= query.candidates.window]
     # There are more candidates than fit: read those that share most.
-    better = yield from _answers(query, [queries[places[at]].ordered for at in full], parameters)
+    better = yield from _answers(query, [queries[places[at]].ordered for at in full])
     for at, answer in zip(full, better, strict=True):
         answers[at] = answer
     hits: list[list[JSON]] = [[] for _ in documents]
@@ -276,17 +274,9 @@ def _shards(answers: Sequence[JSON]) -> int:
     return max((answer.get("_shards", {}).get("total", 1) for answer in answers), default=1)
 
 
-def _answers(query: SimilarQuery, queries: Sequence[JSON], parameters: Parameters | None) -> Steps[list[Any]]:
-    more = () if parameters is None else (parameters,)
+def _answers(query: SimilarQuery, queries: Sequence[JSON]) -> Steps[list[JSON]]:
     bodies = [query.candidates.body(one) for one in queries]
-    if not bodies:
-        return []
-    if len(bodies) == 1:
-        answers = [(yield Call("search", (query.candidates.index, bodies[0], *more)))]
-    else:
-        answers = yield Call("msearch", ([(query.candidates.index, body, *more) for body in bodies],))
+    answers = yield from search_all(query.candidates.index, bodies)
     for answer in answers:
-        if isinstance(answer, EngineError):
-            raise answer
         refuse_small_windows(answer)
     return answers

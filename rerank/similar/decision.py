@@ -1,8 +1,7 @@
 """Decides which candidates match, for many documents and their candidates at once."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +10,6 @@ from shinglefold.contracts.engine import JSON
 from shinglefold.contracts.shard_failures import refuse_small_windows
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
-from shinglefold.model.values import Int64s
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.matcher import Mask, Matcher, nonzero
 from shinglefold.rerank.fold.text_verification import TextStage, TextVerdict
@@ -71,9 +69,8 @@ class CandidateDecision:
         self._seal = seal
         matcher = Matcher.of(scheme, options)
         self.min_shared = max(1, matcher.min_shared)
-        # The engine counted the shared supershingles of candidates from an index.
-        self._counted = replace(matcher, min_shared=0)
-        self._here = replace(matcher, min_shared=self.min_shared)
+        # The engine counted the shared supershingles.
+        self._matcher = replace(matcher, min_shared=0)
 
     def nominate(
         self, documents: Sequence[QueryDocument], candidates: Sequence[Sequence[Hit]]
@@ -88,26 +85,6 @@ class CandidateDecision:
             part = slice(begin, begin + _ROWS)
             found += self._nominees(reader, documents[part], candidates[part])
         return found, reader.counts
-
-    def among(self, documents: Sequence[QueryDocument]) -> list[tuple[int, int, float]]:
-        """Return the pairs of these documents that match: two positions, and the resemblance."""
-        reader = FingerprintReader(self._scheme, self._dedup, self._scopes, self._seal)
-        prints = reader.read([one.as_hit(self._dedup) for one in documents])
-        rows = np.arange(len(documents))
-        near, doubt = (
-            np.triu(mask, 1)
-            for mask in self._masks(lambda how: _with_themselves(how, prints, rows), self.min_shared)
-        )
-        if self.stage is not None:
-            doubtful = [
-                (a, b) for a, b in np.argwhere(doubt).tolist() if documents[a].text and documents[b].text
-            ]
-            texts = {place: documents[place].text for pair in doubtful for place in pair}
-            for pair, verdict in self.stage.decide_texts(doubtful, texts).items():
-                near[pair] = verdict.alike
-        ones, others = nonzero(near)
-        alike = self._resemblances(prints, ones.tolist(), prints, others.tolist())
-        return [(*pair, own[0]) for pair, own in zip(_pairs(ones, others), alike, strict=True)]
 
     def _nominees(
         self,
@@ -138,27 +115,22 @@ class CandidateDecision:
                 found[row].append(Nominee(match, *decided))
         return [sorted(several, key=lambda one: one.match.place) for several in found]
 
-    def _masks(self, decide: Callable[[Matcher], Mask], min_shared: int) -> tuple[Mask, Mask]:
-        """Return the pairs that match by signature, and the uncertain ones."""
-        near = decide(self._here if min_shared else self._counted)
-        if self._band is None:
-            return near, np.zeros_like(near)
-        possible, sure = (decide(replace(one, min_shared=min_shared)) for one in self._band)
-        return near, possible & ~sure
-
     def _compare(
         self, ours: FingerprintColumns, theirs: FingerprintColumns, counts: Sequence[int]
     ) -> tuple[Mask, Mask]:
         """Return the pairs that match and the uncertain ones, of documents with their own candidates only."""
-        own: Mask = np.zeros((len(ours), len(theirs)), np.bool_)
-        for row, (begin, end) in enumerate(_spans(counts)):
-            own[row, begin:end] = True
-        prepared = self._counted.prepare(ours), self._counted.prepare(theirs)
         rows = np.arange(len(ours))
-        near, doubt = self._masks(
-            lambda how: how.decide_sparse(own.copy(), prepared[0], rows, prepared[1], 0), 0
-        )
-        return near & own, doubt & own
+        own: Mask = rows[:, None] == np.repeat(rows, counts)
+        one, other = self._matcher.prepare(ours), self._matcher.prepare(theirs)
+
+        def decide(matcher: Matcher) -> Mask:
+            return matcher.decide_sparse(own.copy(), one, rows, other, 0) & own
+
+        near = decide(self._matcher)
+        if self._band is None:
+            return near, np.zeros_like(near)
+        possible, sure = (decide(replace(matcher, min_shared=0)) for matcher in self._band)
+        return near, possible & ~sure
 
     def _resemblances(
         self, ours: FingerprintColumns, ones: Sequence[int], theirs: FingerprintColumns, others: Sequence[int]
@@ -186,20 +158,6 @@ class CandidateDecision:
             primary_term=hit.get("_primary_term"),
             hit=hit,
         )
-
-
-def _with_themselves(matcher: Matcher, prints: FingerprintColumns, rows: Int64s) -> Mask:
-    prepared = matcher.prepare(prints)
-    return matcher.matches(prepared, rows, prepared)
-
-
-def _spans(counts: Sequence[int]) -> Iterator[tuple[int, int]]:
-    ends = list(accumulate(counts))
-    return zip([0, *ends[:-1]], ends, strict=True)
-
-
-def _pairs(ones: np.ndarray, others: np.ndarray) -> Iterator[tuple[int, int]]:
-    return zip(ones.tolist(), others.tolist(), strict=True)
 
 
 #: The number of documents whose texts are read at a time.

@@ -1,4 +1,4 @@
-"""Pages of documents found: read block by block, for one query or for several."""
+"""Pages of documents found, read block by block."""
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, TypeVar
 
 from shinglefold.contracts.engine import JSON, AsyncEngine, Engine
-from shinglefold.errors import ShinglefoldError
 from shinglefold.model.scheme import Verify
 from shinglefold.rerank.engine_calls import Call, Steps, run, run_async
 from shinglefold.rerank.hits import identity
@@ -153,12 +152,9 @@ class SimilarPage(FoundPage[Match]):
     """The copies of a document, the most alike first.
 
     ``unreadable`` candidates have a damaged fingerprint, or one of another text, or lack the seal of the
-    index. ``among``: the
-    documents of the same batch that match this one, by position and resemblance. ``verify``: what decided;
-    ``unasked``: why signatures decided instead of texts.
+    index. ``verify``: what decided; ``unasked``: why signatures decided instead of texts.
     """
 
-    among: tuple[tuple[int, float], ...] = ()
     verify: Verify = "signature"
     unasked: str = ""
 
@@ -168,8 +164,6 @@ class SimilarPage(FoundPage[Match]):
         result = FoundPage.to_json(self) | {"verify": self.verify}
         if self.unasked:
             result["unasked"] = self.unasked
-        if self.among:
-            result["among"] = [{"place": at, "resemblance": round(alike, 4)} for at, alike in self.among]
         return result
 
 
@@ -241,17 +235,11 @@ Page = TypeVar("Page", bound=FoundPage[Any])
 
 
 class PagedSearch(ABC, Generic[Wanted, Options, Page]):
-    """A search whose results come page by page, for one query or for several."""
+    """A search whose results come page by page."""
 
     @abstractmethod
     def _page(self, index: str, wanted: Wanted, options: Options | None, place: str | None) -> Steps[Page]:
         """Return a page of the results of one query."""
-
-    @abstractmethod
-    def _batch(
-        self, index: str, several: Sequence[Wanted], options: Options | None
-    ) -> Steps[list[Page | ShinglefoldError]]:
-        """Return the first page of each query."""
 
 
 class SyncPagedSearch(PagedSearch[Wanted, Options, Page]):
@@ -285,15 +273,6 @@ class SyncPagedSearch(PagedSearch[Wanted, Options, Page]):
             page = self.find(index, wanted, options, place=page.next)
             yield page
 
-    def find_each(
-        self, index: str, several: Sequence[Wanted], options: Options | None = None
-    ) -> list[Page | ShinglefoldError]:
-        """Return for each query its first page, or the error that it raised.
-
-        Cost: as many requests as for one query, each an ``_msearch``.
-        """
-        return run(self._engine, self._batch(index, several, options))
-
 
 class AsyncPagedSearch(PagedSearch[Wanted, Options, Page]):
     """``PagedSearch`` on an engine whose methods are awaited; same methods as ``SyncPagedSearch``."""
@@ -313,9 +292,3 @@ class AsyncPagedSearch(PagedSearch[Wanted, Options, Page]):
         while page.next is not None:
             page = await self.find(index, wanted, options, place=page.next)
             yield page
-
-    async def find_each(
-        self, index: str, several: Sequence[Wanted], options: Options | None = None
-    ) -> list[Page | ShinglefoldError]:
-        """Return for each query its first page; see ``SyncPagedSearch.find_each``."""
-        return await run_async(self._engine, self._batch(index, several, options))

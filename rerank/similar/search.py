@@ -2,19 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from shinglefold.contracts.engine import JSON, AsyncEngine, Engine, Parameters
-from shinglefold.errors import ConfigError, InputError, SchemeMismatch, ShinglefoldError, quote
+from shinglefold.contracts.engine import JSON, AsyncEngine, Engine
+from shinglefold.errors import ConfigError, InputError, SchemeMismatch, quote
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.model.values import Fingerprint
 from shinglefold.options.validation import check_options, check_str, expected
-from shinglefold.rerank.engine_calls import Call, Steps, run, run_async, run_together
+from shinglefold.rerank.engine_calls import Call, Steps, run, run_async
 from shinglefold.rerank.fold.text_verification import TextStages
 from shinglefold.rerank.index_fields import check_fields, check_scopes
 from shinglefold.rerank.index_recipes import IndexRecipes, SchemeOf
-from shinglefold.rerank.request.arguments import check_list, check_search_arguments
+from shinglefold.rerank.request.arguments import check_search_arguments
 from shinglefold.rerank.similar.candidates import CandidateSearch, LookupResult, SimilarQuery, look_up
 from shinglefold.rerank.similar.decision import CandidateDecision
 from shinglefold.rerank.similar.query_document import QueryDocument, SimilarOptions, decisive_fields
@@ -74,33 +74,14 @@ class SimilarSteps(Generic[Driven]):
             document = yield from self._query_document(wanted, query)
         return (yield from read_page(document, query, place))
 
-    def _batch(
-        self, index: str, several: Sequence[Wanted], options: SimilarOptions | None
-    ) -> Steps[list[SimilarPage | ShinglefoldError]]:
-        check_list("what is wanted", several, "ids, pairs of index and id, or fingerprints")
-        query = yield from self._query(index, options)
-        found = yield from run_together([self._query_document(wanted, query) for wanted in several])
-        documents = {at: one for at, one in enumerate(found) if isinstance(one, QueryDocument)}
-        pages = yield from run_together([read_page(one, query, None) for one in documents.values()])
-        among = _among(list(documents), query.decision.among(list(documents.values())))
-        results: dict[int, SimilarPage | ShinglefoldError] = dict(zip(documents, pages, strict=True))
-        results |= {at: one for at, one in enumerate(found) if not isinstance(one, QueryDocument)}
-        return [
-            replace(page, among=tuple(among.get(at, ()))) if isinstance(page, SimilarPage) else page
-            for at, page in sorted(results.items())
-        ]
-
     def _look_up(
-        self,
-        index: str,
-        several: Sequence[Fingerprint | QueryDocument],
-        options: SimilarOptions | None,
-        parameters: Parameters | None,
+        self, index: str, several: Sequence[Fingerprint | QueryDocument], options: SimilarOptions | None
     ) -> Steps[list[LookupResult]]:
-        check_list("what is wanted", several, "fingerprints")
+        if not isinstance(several, list | tuple):
+            raise expected("what is wanted", "a list of fingerprints", several)
         query = yield from self._query(index, options)
         documents = [self._check_comparable(_as_query_document(one), query) for one in several]
-        return (yield from look_up(documents, query, parameters))
+        return (yield from look_up(documents, query))
 
     def _query(
         self, index: str, options: SimilarOptions | None, *, renew: bool = False
@@ -219,34 +200,17 @@ def _ambiguous(id_: str, hits: Sequence[JSON]) -> InputError:
     )
 
 
-def _among(
-    places: Sequence[int], pairs: Sequence[tuple[int, int, float]]
-) -> dict[int, list[tuple[int, float]]]:
-    """Return for each position in the batch the positions that match it, the most similar first."""
-    found: dict[int, list[tuple[int, float]]] = {}
-    for one, other, alike in pairs:
-        found.setdefault(places[one], []).append((places[other], alike))
-        found.setdefault(places[other], []).append((places[one], alike))
-    return {at: sorted(others, key=lambda pair: (-pair[1], pair[0])) for at, others in found.items()}
-
-
 class SimilarSearch(SimilarSteps[Engine], SyncPagedSearch[Wanted, SimilarOptions, SimilarPage]):
     """Finds the copies of documents in an index; reads the recipe of each index once.
 
     ``wanted`` is the id of a stored document, or (index, id) if several indices have it. It may also be a
-    fingerprint, or a ``QueryDocument``, which has the values of scopes. ``find_each`` also compares the
-    documents of the batch with each other: ``SimilarPage.among``. A document that is missing or can't be
-    compared raises ``InputError``. An id costs one more request, and so do sources. Arguments:
+    fingerprint, or a ``QueryDocument``, which has the values of scopes. A document that is missing or can't
+    be compared raises ``InputError``. An id costs one more request, and so do sources. Arguments:
     ``SimilarSteps``.
     """
 
     def look_up(
-        self,
-        index: str,
-        prints: Sequence[Fingerprint | QueryDocument],
-        options: SimilarOptions | None = None,
-        *,
-        parameters: Parameters | None = None,
+        self, index: str, prints: Sequence[Fingerprint | QueryDocument], options: SimilarOptions | None = None
     ) -> list[LookupResult]:
         """Return for each fingerprint the stored documents that match it, with one request for all.
 
@@ -254,13 +218,10 @@ class SimilarSearch(SimilarSteps[Engine], SyncPagedSearch[Wanted, SimilarOptions
         ``options.window`` bounds the candidates of each; ``LookupResult.complete`` says whether it cut them.
         Each match has its group number and, on servers, ``seq_no`` and ``primary_term``, which guard writes.
 
-        Args:
-            parameters: URL parameters, such as ``preference``.
-
         Raises:
             as ``find``; an error of one search is raised for all.
         """
-        return run(self._engine, self._look_up(index, prints, options, parameters))
+        return run(self._engine, self._look_up(index, prints, options))
 
 
 class AsyncSimilarSearch(SimilarSteps[AsyncEngine], AsyncPagedSearch[Wanted, SimilarOptions, SimilarPage]):
@@ -269,73 +230,7 @@ class AsyncSimilarSearch(SimilarSteps[AsyncEngine], AsyncPagedSearch[Wanted, Sim
     _awaited = True
 
     async def look_up(
-        self,
-        index: str,
-        prints: Sequence[Fingerprint | QueryDocument],
-        options: SimilarOptions | None = None,
-        *,
-        parameters: Parameters | None = None,
+        self, index: str, prints: Sequence[Fingerprint | QueryDocument], options: SimilarOptions | None = None
     ) -> list[LookupResult]:
         """Return for each fingerprint the stored documents that match; see ``SimilarSearch.look_up``."""
-        return await run_async(self._engine, self._look_up(index, prints, options, parameters))
-
-
-@overload
-def find_similar(
-    engine: Engine,
-    index: str,
-    wanted: Wanted,
-    options: SimilarOptions | None = None,
-    *,
-    seal: Seal | None = None,
-    **more: Any,  # noqa: ANN401 - each option has its own type
-) -> SimilarPage: ...
-@overload
-def find_similar(
-    engine: Engine,
-    index: str,
-    wanted: list[Wanted],
-    options: SimilarOptions | None = None,
-    *,
-    seal: Seal | None = None,
-    **more: Any,  # noqa: ANN401 - each option has its own type
-) -> list[SimilarPage | ShinglefoldError]: ...
-def find_similar(
-    engine: Engine,
-    index: str,
-    wanted: Wanted | list[Wanted],
-    options: SimilarOptions | None = None,
-    *,
-    seal: Seal | None = None,
-    **more: Any,
-) -> SimilarPage | list[SimilarPage | ShinglefoldError]:
-    """Return the copies of a document of an index, or of each of a list, wherever they rank.
-
-    Args:
-        wanted: an id, index and id, a fingerprint, a ``QueryDocument``, or a list of those.
-        more: single options by name, such as ``min_resemblance=0.8``.
-
-    For several calls keep a ``SimilarSearch``, which reads the recipe of an index once.
-    """
-    check_options(options, SimilarOptions, more)
-    search, chosen = SimilarSearch(engine, seal=seal), replace(options or SimilarOptions(), **more)
-    if isinstance(wanted, list):
-        return search.find_each(index, wanted, chosen)
-    return search.find(index, wanted, chosen)
-
-
-async def find_similar_async(
-    engine: AsyncEngine,
-    index: str,
-    wanted: Wanted | list[Wanted],
-    options: SimilarOptions | None = None,
-    *,
-    seal: Seal | None = None,
-    **more: Any,  # noqa: ANN401 - each option has its own type
-) -> SimilarPage | list[SimilarPage | ShinglefoldError]:
-    """Return the copies of a document of an index, or of each of a list; see ``find_similar``."""
-    check_options(options, SimilarOptions, more)
-    search, chosen = AsyncSimilarSearch(engine, seal=seal), replace(options or SimilarOptions(), **more)
-    if isinstance(wanted, list):
-        return await search.find_each(index, wanted, chosen)
-    return await search.find(index, wanted, chosen)
+        return await run_async(self._engine, self._look_up(index, prints, options))

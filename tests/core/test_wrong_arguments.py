@@ -61,8 +61,8 @@ from shinglefold.rerank import (
     explain,
     matched_passages,
 )
-from shinglefold.rerank.matching import MatchOptions, find_matches
-from shinglefold.rerank.similar import SimilarOptions, SimilarSearch, find_similar
+from shinglefold.rerank.matching import MatchOptions
+from shinglefold.rerank.similar import SimilarOptions, SimilarSearch
 from shinglefold.settings import load_settings
 from shinglefold.testing.edits import edited, kinds_of
 
@@ -146,28 +146,21 @@ WRONG: list[tuple[str, Callable[[Site], object], str]] = [
     ("a value for values", lambda _: Preference("prefer", "host", "a.org"), "expected a list of strings"),
     ("members by name", lambda _: FoldOptions(inner_hits=["copies"]), "inner_hits: expected a tuple"),
     # Copies and passages.
-    ("nothing wanted", lambda s: find_similar(s.engine, "site", None), "expected an id, (index, id)"),
+    ("nothing wanted", lambda s: SimilarSearch(s.engine).find("site", None), "expected an id, (index, id)"),
     (
         "three wanted",
-        lambda s: find_similar(s.engine, "site", ("a", "b", "c")),
+        lambda s: SimilarSearch(s.engine).find("site", ("a", "b", "c")),
         "expected an id, (index, id)",
     ),
-    ("a number wanted", lambda s: find_similar(s.engine, "site", 5), "expected an id, (index, id)"),
+    ("a number wanted", lambda s: SimilarSearch(s.engine).find("site", 5), "expected an id, (index, id)"),
     (
-        "an option misspelt",
-        lambda s: find_similar(s.engine, "site", "1", min_resemblence=0.8),
-        "did you mean 'min_resemblance'",
+        "another's options",
+        lambda s: SimilarSearch(s.engine).find("site", "1", FoldOptions()),
+        "SimilarOptions",
     ),
-    ("another's options", lambda s: find_similar(s.engine, "site", "1", FoldOptions()), "SimilarOptions"),
-    ("an id for several", lambda s: SimilarSearch(s.engine).find_each("site", "abc"), "a list of ids"),
     ("an id to look up", lambda s: SimilarSearch(s.engine).look_up("site", "abc"), "a list of fingerprints"),
     ("a filter alone", lambda _: SimilarOptions(filters={"term": {}}), "filters: expected a list"),
     ("filters as number", lambda _: MatchOptions(filters=5), "filters: expected a list"),
-    (
-        "a page misspelt",
-        lambda s: find_matches(s.engine, "site", "мост", min_shares=1),
-        "did you mean 'min_share'",
-    ),
     # Documents in.
     (
         "a file for documents",

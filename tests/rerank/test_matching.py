@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from support.copied import FIELD, make, pipeline_of, recipe_of
+from support.copied import FIELD, find_matches, make, pipeline_of, recipe_of
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.engines.embedded import EmbeddedEngine
@@ -12,7 +12,7 @@ from shinglefold.ingest import mappings
 from shinglefold.ingest.index_mapping import recipe_mappings
 from shinglefold.ingest.writing.worker_pool import process_block
 from shinglefold.registry import make_scheme
-from shinglefold.rerank.matching import MatchOptions, MatchSearch, find_matches
+from shinglefold.rerank.matching import AsyncMatchSearch, MatchOptions, MatchSearch
 
 CANONICALIZER = Canonicalizer.of(make_scheme())
 
@@ -89,13 +89,6 @@ def test_pages_have_each_document_once(engine, copied, size, window):
     found = [one.id for page in pages for one in page.matches]
     assert sorted(found) == sorted(copied.wanted(2, 0.05))
     assert all(len(page.matches) <= size for page in pages)
-
-
-def test_a_batch_is_answered_as_each_alone(engine, copied):
-    search = MatchSearch(engine, CANONICALIZER)
-    together = search.find_each("site", copied.sources)
-    assert together == [search.find("site", source) for source in copied.sources]
-    assert find_matches(engine, "site", copied.sources) == together
 
 
 def test_a_place_of_another_search_is_refused(engine, copied):
@@ -198,14 +191,10 @@ def test_a_document_whose_text_is_not_stored_is_counted(tmp_path):
 
 def test_an_awaited_engine_answers_the_same(engine, copied, tmp_path):
     from shinglefold.engines.embedded.async_engine import AsyncEmbeddedEngine
-    from shinglefold.rerank.matching import find_matches_async
 
     awaited = AsyncEmbeddedEngine(tmp_path, CANONICALIZER)
     awaited.blocking.create_index("site", recipe_mappings(recipe_of()), {})
     fill(awaited.blocking, "site", copied.documents)
 
-    async def ask(texts):
-        return await find_matches_async(awaited, "site", texts)
-
-    assert asyncio.run(ask(copied.sources[0])) == find_matches(engine, "site", copied.sources[0])
-    assert asyncio.run(ask(copied.sources[:2])) == find_matches(engine, "site", copied.sources[:2])
+    page = asyncio.run(AsyncMatchSearch(awaited).find("site", copied.sources[0]))
+    assert page == find_matches(engine, "site", copied.sources[0])

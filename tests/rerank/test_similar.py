@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator
 
 import pytest
-from support.hits import SCHEME, fingerprint_of, split
+from support.hits import SCHEME, find_similar, fingerprint_of, split
 from support.random_pages import COUNT, SPECS, alike
 from support.taps import Awaited, Tapped
 
@@ -13,13 +13,7 @@ from shinglefold.errors import ConfigError, IndexMissing, InputError, SchemeMism
 from shinglefold.ingest import mappings
 from shinglefold.model.values import Fingerprint
 from shinglefold.rerank import Scope
-from shinglefold.rerank.similar import (
-    QueryDocument,
-    SimilarOptions,
-    SimilarSearch,
-    find_similar,
-    find_similar_async,
-)
+from shinglefold.rerank.similar import AsyncSimilarSearch, QueryDocument, SimilarOptions, SimilarSearch
 
 
 @pytest.fixture(scope="module")
@@ -106,22 +100,6 @@ def test_a_text_that_is_not_stored_finds_the_copies_of_its_fingerprint(engine):
     assert page.matches[0].same_text
 
 
-def test_a_batch_is_answered_as_each_alone_with_one_request_and_its_members_are_compared(engine):
-    names = [f"p{number:03}" for number in USUAL[:20]]
-    tapped = Tapped(engine)
-    batch = SimilarSearch(tapped).find_each("pages", names, SimilarOptions(size=COUNT))
-    assert tapped.names == ["all_mappings", "msearch", "msearch"]
-    for number, page in zip(USUAL, batch, strict=False):
-        assert set(ids(page)) == copies(number)
-        among = {names[place] for place, _ in page.among}
-        assert among == copies(number) & set(names)
-
-
-def test_what_one_of_a_batch_lacks_stands_in_its_place(engine):
-    found = find_similar(engine, "pages", ["p000", "absent", fingerprint_of(SPECS[USUAL[3]])])
-    assert [isinstance(one, InputError) for one in found] == [False, True, False]
-
-
 def test_the_look_up_tells_all_with_one_request(engine):
     tapped = Tapped(engine)
     search = SimilarSearch(tapped, SCHEME, "_dedup")
@@ -142,7 +120,7 @@ def test_a_look_up_says_where_it_did_not_look_at_all_candidates(engine):
 
 def test_awaited_it_finds_the_same(engine):
     alone = find_similar(engine, "pages", RICH_ID)
-    awaited = asyncio.run(find_similar_async(Awaited(engine), "pages", RICH_ID))
+    awaited = asyncio.run(AsyncSimilarSearch(Awaited(engine)).find("pages", RICH_ID))
     assert awaited.to_json() == alone.to_json()
 
 

@@ -5,13 +5,12 @@ from dataclasses import replace
 
 import pytest
 from support.forgeries import GENUINE, SEAL, forgeries
-from support.hits import SCHEME, split
+from support.hits import SCHEME, find_similar, split
 
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.ingest import default_recipe
 from shinglefold.ingest.index_mapping import recipe_mappings
-from shinglefold.rerank.similar import find_similar
 
 
 @pytest.fixture

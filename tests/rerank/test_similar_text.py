@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from support.doubtful_texts import doubtful_texts
-from support.hits import split
+from support.hits import find_similar, split
 from support.taps import Tapped
 
 from shinglefold.canon import Canonicalizer
@@ -18,7 +18,7 @@ from shinglefold.model.scheme import Scheme
 from shinglefold.offline.compare_texts import Comparison, compare_texts
 from shinglefold.registry import make_scheme
 from shinglefold.rerank import FoldedSearch, duplicates
-from shinglefold.rerank.similar import QueryDocument, SimilarOptions, SimilarSearch, find_similar
+from shinglefold.rerank.similar import QueryDocument, SimilarOptions, SimilarSearch
 
 ALL = SimilarOptions(size=100)
 
@@ -72,7 +72,7 @@ def _ids(page: Any) -> set[str]:
 
 
 def test_texts_decide_unless_signatures_are_asked_for(engine, scheme, pages):
-    by_text = find_similar(engine, "pages", "p0", ALL)
+    by_text = find_similar(engine, "pages", "p0", size=100)
     by_signature = find_similar(engine, "pages", "p0", size=100, verify="signature")
     assert _ids(by_text) == _copies(scheme, pages, "p0", "text")
     assert _ids(by_signature) == _copies(scheme, pages, "p0", "signature")
@@ -81,7 +81,7 @@ def test_texts_decide_unless_signatures_are_asked_for(engine, scheme, pages):
 
 
 def test_a_match_tells_the_edit_similarity_that_decided(engine, scheme, pages):
-    page = find_similar(engine, "pages", "p0", ALL)
+    page = find_similar(engine, "pages", "p0", size=100)
     told = {match.id: match.similarity for match in page.matches}
     asked = {id_: similarity for id_, similarity in told.items() if similarity is not None}
     assert asked
@@ -112,23 +112,20 @@ def test_pages_have_each_copy_once_whatever_the_block(engine, scheme, pages, win
 
 def test_a_text_that_is_not_stored_is_compared_as_one_that_is(engine, scheme, pages):
     (made,) = Fingerprinter(scheme).fingerprint([pages["p0"]])
-    stored = _ids(find_similar(engine, "pages", "p0", ALL))
-    given = find_similar(engine, "pages", QueryDocument(made, text=pages["p0"]), ALL)
+    stored = _ids(find_similar(engine, "pages", "p0", size=100))
+    given = find_similar(engine, "pages", QueryDocument(made, text=pages["p0"]), size=100)
     assert _ids(given) == stored | {"p0"}
-    bare = find_similar(engine, "pages", made, ALL)
+    bare = find_similar(engine, "pages", made, size=100)
     assert bare.verify == "signature"
     assert _ids(bare) == _copies(scheme, pages, "p0", "signature") | {"p0"}
 
 
 @pytest.mark.parametrize(("rows", "texts"), [(64, 100), (2, 1), (3, 5)])
-def test_a_batch_and_a_look_up_decide_as_each_alone(engine, pages, monkeypatch, rows, texts):
+def test_a_look_up_decides_as_each_alone(engine, pages, monkeypatch, rows, texts):
     search, names = SimilarSearch(engine), list(pages)
     alone = [_ids(search.find("pages", name, ALL)) for name in names]
     monkeypatch.setattr("shinglefold.rerank.similar.decision._ROWS", rows)
     monkeypatch.setattr("shinglefold.rerank.similar.decision._AT_ONCE", texts)
-    batch = search.find_each("pages", names, ALL)
-    assert [_ids(page) for page in batch] == alone
-    assert [{names[place] for place, _ in page.among} for page in batch] == alone
     prints = Fingerprinter(Recipe.of(engine.mappings("pages"), "pages").scheme).fingerprint(
         list(pages.values())
     )
@@ -149,7 +146,7 @@ def test_a_threshold_says_what_decides_and_two_do_not(engine, pages):
     assert find_similar(engine, "pages", "p0", min_resemblance=0.7).verify == "signature"
     close = find_similar(engine, "pages", "p0", size=100, min_similarity=0.93)
     assert close.verify == "text"
-    assert _ids(close) < _ids(find_similar(engine, "pages", "p0", ALL))
+    assert _ids(close) < _ids(find_similar(engine, "pages", "p0", size=100))
     with pytest.raises(ConfigError, match="one of them decides"):
         SimilarOptions(min_resemblance=0.7, min_similarity=0.8)
     with pytest.raises(ConfigError, match="way to verify"):
@@ -175,10 +172,6 @@ def test_members_from_the_index_are_decided_by_text_as_similar_does(engine, sche
         for source in (True, ["host"], False):
             page = search.search("pages", {**body, "_source": source, "ext": {"dedup": dedup}})
             (hit,) = page["hits"]["hits"]
-            wanted = find_similar(
-                engine,
-                "pages",
-                "p0",
-                ALL if said != {"verify": "signature"} else SimilarOptions(size=100, verify="signature"),
-            )
+            own = said if said == {"verify": "signature"} else {}
+            wanted = find_similar(engine, "pages", "p0", size=100, **own)
             assert {one["_id"] for one in duplicates(hit)} == _ids(wanted)

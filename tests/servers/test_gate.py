@@ -9,6 +9,7 @@ from support.gate.crashes import Trial, make_pipeline, seeds
 from support.gate.indices import awaited_engine, gated_index
 from support.gate.moved import moved_words
 from support.gate.whole import run_whole, texts
+from support.hits import find_similar
 from support.servers.local import LocalServer
 
 from shinglefold.engines import open_engine
@@ -16,7 +17,6 @@ from shinglefold.errors import EngineError
 from shinglefold.grouping import AsyncGate, Gate, Policy
 from shinglefold.grouping.intent_index import intents_name
 from shinglefold.ingest import Pipeline, ensure_index
-from shinglefold.rerank.similar import find_similar
 
 #: Texts of a trial: 160.
 SIZES = {"classes": 20, "copies": 8, "kills": 4}

@@ -55,10 +55,6 @@ def test_all_that_have_enough_of_a_text_are_found_over_all_shards_page_by_page(s
     assert len(COPIED.wanted(0, 0.05)) > 5
 
 
-def test_a_batch_is_answered_as_each_alone(search, index):
-    assert search.find_each(index, COPIED.sources) == [search.find(index, one) for one in COPIED.sources]
-
-
 def test_equal_ids_in_several_indices_are_different_documents(engine, search, new_index, index):
     other = made(engine, new_index, COPIED.documents)
     found = search.find(f"{index},{other}", COPIED.sources[1], ALL).matches

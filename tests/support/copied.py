@@ -4,13 +4,16 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from shinglefold.canon import Canonicalizer
+from shinglefold.contracts.engine import Engine
 from shinglefold.ingest.pipeline.pipeline import Pipeline, default_definition
 from shinglefold.model.recipe import FIELD, TEXTS, Recipe, with_passages
 from shinglefold.passages.alignment import covered_shares
 from shinglefold.passages.shingle_positions import elements_of
 from shinglefold.registry import make_scheme
+from shinglefold.rerank.matching import MatchOptions, MatchPage, MatchSearch
 
 WORDS, DOCUMENTS, SOURCES, LENGTH = 4_000, 90, 6, 400
 
@@ -66,3 +69,8 @@ def make(seed: int = 1, *, chinese: bool = False) -> Copied:
             body[place:place] = copy
         documents[f"d{number:03}"] = glue.join(body)
     return Copied([glue.join(source) for source in sources], documents)
+
+
+def find_matches(engine: Engine, index: str, text: str, **options: Any) -> MatchPage:
+    """The first page of documents with passages of a text, by a search of its own."""
+    return MatchSearch(engine).find(index, text, MatchOptions(**options))

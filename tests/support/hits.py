@@ -8,8 +8,12 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from shinglefold.contracts.engine import Engine
 from shinglefold.model.scheme import Scheme
+from shinglefold.model.seal import Seal
 from shinglefold.model.values import Fingerprint, Token
+from shinglefold.rerank.similar import SimilarOptions, SimilarPage, SimilarSearch
+from shinglefold.rerank.similar.search import Wanted
 from shinglefold.sketch import estimate, pack
 
 SCHEME = Scheme()
@@ -171,3 +175,10 @@ def split(text: str) -> list[Token]:
         tokens.append(Token(word.lower(), start, start + len(word), "en"))
         start += len(word) + 1
     return [token for token in tokens if token.text]
+
+
+def find_similar(
+    engine: Engine, index: str, wanted: Wanted, seal: Seal | None = None, **options: Any
+) -> SimilarPage:
+    """The first page of copies, by a search of its own."""
+    return SimilarSearch(engine, seal=seal).find(index, wanted, SimilarOptions(**options))

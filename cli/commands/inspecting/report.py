@@ -22,7 +22,7 @@ from shinglefold.cli.framework.output import (
 )
 from shinglefold.cli.options.definitions import engine_option, title_field_option
 from shinglefold.errors import ShinglefoldError
-from shinglefold.model.linkage import LINKAGE
+from shinglefold.model.linkage import LINKAGE, linkage_phrase
 
 if TYPE_CHECKING:
     import numpy as np
@@ -215,7 +215,7 @@ def _print(made: "GroupReport", remedy: str) -> None:
         f"{made.documents:,} documents in {printable(made.index)}: {made.groups:,} groups, "
         f"{made.shared:,} of them with copies, which have {made.in_shared:,} documents; {copies} ({share})"
     )
-    if how := made.how_grouped():
+    if how := linkage_phrase(made.linkage):
         # What index and ingest replaced is not there to be counted.
         write_line(f"{how}; of equal ids the index has the last document" if remedy else how)
     if made.without_group:

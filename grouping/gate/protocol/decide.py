@@ -151,7 +151,8 @@ def _adopt(member: Member, choice: Adopt, context: DecisionContext) -> Steps[Cho
         (found,) = yield FindGroups((group,), 10, leaders=True)
         # A document that is being changed does not lead its old group any more.
         held = yield from read_documents(set(found) - {member.id})
-        if any(_is_leader(one, group, context.gate_fields) for one in held.values()):
+        sources, fields = [one.source for one in held.values()], context.gate_fields
+        if any(fields.leads(one) and fields.group(one) == group for one in sources):
             continue
         heir = next(like for like in choice.likes if like.group == group)
         return (yield from _make_leader(heir, group, context))
@@ -176,10 +177,6 @@ def _leader_action(held: VersionedDocument, group: int, gate_fields: GateFields)
         whole = gate_fields.stamped(held.source, group, leads=True)
         return Put("documents", held.id, whole, held.guard, skip_pipeline=True)
     return Update("documents", held.id, gate_fields.leader(group), held.guard)
-
-
-def _is_leader(held: VersionedDocument, group: int, gate_fields: GateFields) -> bool:
-    return gate_fields.leads(held.source) and gate_fields.group(held.source) == group
 
 
 def _limit_groups(

@@ -148,7 +148,10 @@ def commit(members: Sequence[Member], inside: list[Member], context: DecisionCon
                 case Keep():
                     accepted.append((member, choice.group, choice.leads))
                 case Stay():
-                    if choice is Stay.WITHDRAW or slow or _waits_outside(member, members):
+                    # It may wait for one of its batch that has no guard now.
+                    earlier = [members[position] for position in member.earlier_duplicates]
+                    outside = any(one.verdict is None and one.guard is None for one in earlier)
+                    if choice is Stay.WITHDRAW or slow or outside:
                         leaving.append((member, None))
                 case Refuse(like, full):
                     stale = frozenset(member.stale)
@@ -166,12 +169,6 @@ def commit(members: Sequence[Member], inside: list[Member], context: DecisionCon
             if any(intent.guard is not None for member in inside for intent in member.pending):
                 # The document does not show that a change was given up.
                 yield from context.register.look()
-
-
-def _waits_outside(member: Member, members: Sequence[Member]) -> bool:
-    """Return whether a member waits for one of its batch that has no guard now."""
-    earlier = [members[position] for position in member.earlier_duplicates]
-    return any(one.verdict is None and one.guard is None for one in earlier)
 
 
 def _resolve_duplicates(members: Sequence[Member], inside: Sequence[Member]) -> None:

@@ -189,7 +189,9 @@ def _take_over(members: Sequence[Member], now: int, context: DecisionContext) ->
         if held is None:
             continue
         until = context.gate_fields.pending(held.source)
-        if until is None and member.create and not _may_be_own(member, held, context):
+        # The member itself may have been stored before the store failed.
+        own = member.retried and context.gate_fields.same_text(member.document, held.source)
+        if until is None and member.create and not own:
             member.verdict = Verdict("failed", member.id, reason=EXISTS)
         elif until is None:
             member.intent_id = context.new_intent_id()
@@ -209,11 +211,6 @@ def _take_over(members: Sequence[Member], now: int, context: DecisionContext) ->
             member.guard = written.guard
         else:
             _drop_intent(member, context)
-
-
-def _may_be_own(member: Member, held: VersionedDocument, context: DecisionContext) -> bool:
-    """Return whether a stored document may be the member, stored before the store failed."""
-    return member.retried and context.gate_fields.same_text(member.document, held.source)
 
 
 def _change(member: Member, held: VersionedDocument, context: DecisionContext) -> None:

@@ -29,9 +29,9 @@ from shinglefold.maintenance import (
     make_plan,
     plan_removal,
 )
-from shinglefold.maintenance.preconditions import field_mapping
 from shinglefold.maintenance.setup import component_body
 from shinglefold.model.scheme import Scheme
+from shinglefold.rerank.index_fields import mapped_at
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def test_a_template_of_another_version_gets_the_field_as_a_whole(engine, server,
     carry_out(engine, make_plan(engine, asked))
     index = index_made_by_template(engine, f"{asked.name}-1")
     made, ours = engine.mappings(index), mappings(asked.recipe.scheme, field)
-    assert field_mapping(made, field) == field_mapping(ours, field)
+    assert mapped_at(made, field) == mapped_at(ours, field)
     assert made["dynamic"] == "strict"
     assert made["properties"]["theirs"] == {"type": "date", "format": "yyyy"}
     if name == "an object above of others":

@@ -96,12 +96,6 @@ def test_a_filter_and_a_least_share_are_kept(place, search):
     assert sorted(found) == [at for at in wanted(1, 0.2) if at % 2 == 0]
 
 
-def test_a_batch_answers_as_each_alone(place, search):
-    assert search.find_each(place.target, COPIED.sources, ALL) == [
-        search.find(place.target, one, ALL) for one in COPIED.sources
-    ]
-
-
 def test_what_is_deleted_or_written_anew_is_told_as_it_is_now(changing, search):
     if changing.appends_only:
         pytest.skip("a data stream takes new documents alone")
