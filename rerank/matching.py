@@ -31,8 +31,7 @@ from shinglefold.model.recipe import PASSAGES
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.options.validation import check_options, check_str
-from shinglefold.passages.alignment import passages_between
-from shinglefold.passages.alignment import covered_share
+from shinglefold.passages.alignment import covered_share, passages_between
 from shinglefold.passages.shingle_positions import WIDTH, Elements, elements_of, keywords, winnow
 from shinglefold.rerank.engine_calls import Steps
 from shinglefold.rerank.explanation import StoredText, passage_json, stored_text

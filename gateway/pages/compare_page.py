@@ -11,9 +11,8 @@ from shinglefold.gateway.pages.parameters import PageParameters
 from shinglefold.gateway.pages.shared import Shared
 from shinglefold.ingest.never_differ import NeverDiffer
 from shinglefold.offline.compare_texts import Comparison, compare_texts
-from shinglefold.passages.alignment import Passage, find_passages
+from shinglefold.passages.alignment import Passage, covered_shares, find_passages
 from shinglefold.passages.html_report import ranges
-from shinglefold.passages.alignment import covered_shares
 from shinglefold.passages.shingle_positions import elements_of
 from shinglefold.rerank.explanation import explain_pair
 

@@ -136,10 +136,9 @@ def _compare_files(
     from shinglefold.canon import Canonicalizer
     from shinglefold.cli.options.sources import check_language, two_texts
     from shinglefold.offline.compare_texts import compare_texts
-    from shinglefold.passages.alignment import passages_between
+    from shinglefold.passages.alignment import covered_shares, passages_between
     from shinglefold.passages.html_report import Shown
     from shinglefold.passages.html_report import page as html_page
-    from shinglefold.passages.alignment import covered_shares
     from shinglefold.passages.shingle_positions import elements_of
 
     check_page(page, "--page", () if text else (a, b))
