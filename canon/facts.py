@@ -89,7 +89,7 @@ _BLANK = re.compile(r"(?<!\d) | (?!\d)")
 
 
 class _Found(NamedTuple):
-    """A number: its value in normal form, its unit, and where it stands."""
+    """A number: its value in normal form, its unit, and its position."""
 
     value: str
     unit: str
@@ -102,7 +102,7 @@ def facts_of(
 ) -> list[str]:
     """Return for each text a hash of its facts, 11 characters; those of copies are equal.
 
-    Numbers that stand in another order in their sentence are other facts; sentences may stand anywhere.
+    The order of numbers within a sentence counts, the order of sentences does not.
 
     Args:
         classes: those of ``WordClass`` that count.
@@ -120,7 +120,7 @@ def fact_set(text: str, classes: Sequence[str] = ("numbers",)) -> frozenset[str]
 
 
 class Numbers(NamedTuple):
-    """The numbers of a text one by one, each behind its unit, and the models."""
+    """The numbers of a text one by one, each after its unit, and the models."""
 
     single: set[tuple[str, str]]
     models: set[str]
@@ -255,7 +255,7 @@ def _found(folded: str, models: set[str]) -> Iterator[_Found]:
 
 
 def _is_sign(before: str) -> bool:
-    """Return whether a dash behind these characters is a minus: not between numbers, nor behind a word."""
+    """Return whether a dash after these characters is a minus: not between numbers, nor after a word."""
     return bool(_BEFORE_MINUS.search(before)) and not before.rstrip()[-1:].isdigit()
 
 

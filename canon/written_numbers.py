@@ -90,7 +90,7 @@ def _decimal(match: re.Match[str]) -> str:
 
 
 def in_digits(plain: str) -> str:
-    """Return a text with Roman and Chinese numbers in digits, and what is said of numbers in signs."""
+    """Return a text with Roman and Chinese numbers in digits, and comparisons in words as signs."""
     digits = _ROMAN.sub(_roman_value, plain) if _ROMAN_RUN.search(plain) else plain
     signs = _DASH.sub("-", _HAN_NUMBER.sub(_han_value, digits))
     folded = signs.casefold()

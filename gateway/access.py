@@ -1,4 +1,4 @@
-"""Who reaches a server: where it listens, whether that is loopback, and the token that callers give."""
+"""Access to a server: its listening address, whether that is loopback, and the token of callers."""
 
 import base64
 import hmac
@@ -15,13 +15,13 @@ _BACKLOG = 2048
 
 
 class Listener:
-    """A socket that listens; a context manager, which closes it.
+    """A listening socket, and a context manager that closes it.
 
     Args:
         place: ``HOST:PORT``; port 0 takes a free one.
 
     Raises:
-        ConfigError: it is no such place, is taken, or is none of this machine.
+        ConfigError: the place is malformed, taken, or not an address of this machine.
     """
 
     def __init__(self, place: str) -> None:
@@ -71,10 +71,10 @@ class Listener:
 
 
 class AccessToken:
-    """What callers must give: as ``X-Shinglefold-Token``, as a bearer token, or as a password of any user.
+    """The token of callers: in ``X-Shinglefold-Token``, as a bearer token, or as a password of any user.
 
     Args:
-        secret: "" if they need none; then nobody has given it.
+        secret: "" if callers need no token; then no request counts as having it.
     """
 
     def __init__(self, secret: str) -> None:
@@ -111,10 +111,10 @@ class AccessToken:
 
 
 def check_pages_access(loopback: bool, secret: str) -> None:
-    """Check that pages, which show whole documents, are for this machine or need a token.
+    """Check that pages, which show whole documents, listen on loopback or need a token.
 
     Raises:
-        ConfigError: whoever reaches this machine could read them.
+        ConfigError: everybody who reaches this machine could read them.
     """
     if not loopback and not secret:
         raise ConfigError(

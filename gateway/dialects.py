@@ -74,7 +74,7 @@ class Dialect(Protocol):
         ...
 
     def fail(self, error: ShinglefoldError, caller: Caller) -> Any:  # noqa: ANN401
-        """Return or raise the client's own error behind an error, as the transport does; else raise it."""
+        """Return or raise the client's error behind an error, as its transport does; else raise the error."""
         ...
 
 
@@ -152,7 +152,7 @@ class OpenSearchDialect:
         raise error(response.status, kind, response.body)
 
     def fail(self, error: ShinglefoldError, caller: Caller) -> Any:  # noqa: ANN401
-        """Return or raise the client's own error behind an error; else raise it."""
+        """Return or raise the client's own error that caused an error; else raise the error."""
         from opensearchpy.exceptions import OpenSearchException
 
         own = _cause(error, OpenSearchException)
@@ -224,7 +224,7 @@ class ElasticsearchDialect:
         return TransportApiResponse(replace(meta, status=response.status), response.body)
 
     def fail(self, error: ShinglefoldError, caller: Caller) -> Any:  # noqa: ANN401
-        """Return the client's own refusal behind an error for the client to raise; else raise it."""
+        """Return the response that caused an error, for the client to raise; else raise the error."""
         from elastic_transport import TransportApiResponse, TransportError
         from elasticsearch import ApiError
 

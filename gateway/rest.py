@@ -140,7 +140,7 @@ _OF_DOCUMENT = {
 
 
 def operation_of(method: str, path: str) -> Operation | None:
-    """Return what a request does; None if it is none of the operations that are intercepted."""
+    """Return the operation of a request; None if it is not intercepted."""
     parts = tuple(unquote(part) for part in path.strip("/").split("/"))
     index, id_, found = None, None, _OF_ALL.get(parts)
     if found is None and (parts[0] == "_all" or not parts[0].startswith("_")):
@@ -245,7 +245,7 @@ def read_actions(body: bytes | str) -> Iterator[tuple[str, JSON, list[bytes]]]:
     """Yield each action of a bulk: its verb, its metadata, and its lines.
 
     Raises:
-        ValueError: the engine refuses an action, or may read it otherwise.
+        ValueError: the engine refuses an action, or may read it in another way.
     """
     lines = iter(read_lines(body))
     for line in lines:
@@ -350,7 +350,7 @@ _STATUSES: Mapping[type[BaseException], int] = {
 
 
 def status_of(error: BaseException) -> int:
-    """Return the status that tells an error: the engine's own if it refused a request."""
+    """Return the status of an error: the engine's own if it refused a request."""
     cause: BaseException | None = error
     while cause is not None:
         status = getattr(cause, "status_code", None)

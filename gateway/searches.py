@@ -95,16 +95,16 @@ class _OneSearch:
         return self.template is not None and (self.template.search is None or self.wish is None)
 
     def sent(self) -> tuple[JSON, JSON]:
-        """Return its lines as the engine takes them."""
+        """Return its lines in the engine's format."""
         template = self.template.bare if self.template is not None and self.as_template else None
         return self.header, _without_options(self.body) if template is None else template
 
 
 @dataclass(frozen=True, slots=True)
 class _IndexFolding:
-    """What folds the searches of an index: the steps, and the defaults of ``ext.dedup``.
+    """The search steps for an index, and the defaults of ``ext.dedup``.
 
-    ``shared``: that of all callers, which this one of a caller was made of.
+    ``shared``: the one for all callers, from which this one for a caller was made.
     """
 
     recipe: Recipe | None
@@ -235,7 +235,7 @@ class FoldedSearches:
     def _joined(
         self, request: RestRequest, searches: Sequence[_OneSearch], outcomes: Mapping[int, Any]
     ) -> Steps[RestResponse]:
-        """Return the answers in order; the engine itself answers what is not folded."""
+        """Return the answers in order; the engine answers searches that are not folded."""
         answers: dict[int, JSON] = {}
         plain = RestResponse(200, {})
         # An answer can't be put together of filtered ones.
@@ -278,9 +278,9 @@ class FoldedSearches:
         parameters: Mapping[str, Any],
         headers: Mapping[str, str],
     ) -> Steps[bool | None]:
-        """Return whether a page is to be folded; None if the request passes unchanged.
+        """Return whether to fold a page; None if the request is sent unchanged.
 
-        False: it passes without its options.
+        False: it is sent without its folding options.
         """
         if not isinstance(body, Mapping):
             return None
@@ -367,7 +367,7 @@ class FoldedSearches:
 
 
 def _names_options(body: Mapping[str, Any]) -> bool:
-    """Return whether a template may say how its search is folded, as far as the request shows."""
+    """Return whether a template may have folding options, judged by the request alone."""
     return "ext" in body or "dedup" in str(body.get("source", ""))
 
 
@@ -405,7 +405,7 @@ def _answer_of(outcome: Any) -> JSON:  # noqa: ANN401 - a page or an error
 
 
 class _Unfolded(Exception):
-    """The engine's own page is to be returned."""
+    """The engine's own page must be returned."""
 
 
 def marked(answer: JSON, body: JSON | None, parameters: Mapping[str, Any], reason: str) -> JSON:

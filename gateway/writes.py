@@ -51,7 +51,7 @@ def check_pipeline(parameters: Mapping[str, Any], index: str) -> None:
 
 
 class SignedWrites:
-    """Writes of one document to an index with a recipe; to others they pass."""
+    """Writes of one document to an index with a recipe; writes to other indices are sent unchanged."""
 
     def __init__(self, indices: KnownIndices) -> None:
         self._indices = indices

@@ -64,7 +64,7 @@ class BulkItem:
         return as_text(self.metadata.get("routing", self.metadata.get("_routing", self.routing)))
 
     def told(self, name: str) -> Any:  # noqa: ANN401 - JSON
-        """Return a part of the answer; None if there is none."""
+        """Return a part of the answer; None if it is missing."""
         return (self.answer or {}).get(self.verb, {}).get(name)
 
     def reply(self, status: int, body: JSON) -> None:
@@ -109,7 +109,7 @@ class BulkSegment:
 
 
 def read_items(operation: Operation, request: RestRequest) -> list[BulkItem] | None:
-    """Return the actions of a body; None if the engine has to say what is wrong with it."""
+    """Return the actions of a body; None if it is malformed, which the engine then reports."""
     if not ends_with_newline(request.body):
         return None
     items: list[BulkItem] = []

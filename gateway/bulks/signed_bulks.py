@@ -148,7 +148,7 @@ class SignedBulks:
         """Send actions, those that met a conflict again; return the response to the first request.
 
         Args:
-            begun: other actions of the bulk were sent before, so that an error is told by item.
+            begun: other actions of the bulk were sent before, so each item gets the error.
         """
         nothing = RestResponse(200, {"took": 0, "items": []})
         first: RestResponse | None = None
@@ -260,7 +260,7 @@ class SignedBulks:
 
 
 def _prepare(items: Sequence[BulkItem]) -> None:
-    """Take fingerprints of clients out of partial updates, and find those that need the stored document."""
+    """Remove clients' fingerprints from partial updates; find those that need the stored document."""
     for item in items:
         if item.index is None or item.verb == "delete":
             continue
@@ -305,7 +305,7 @@ def _ran_script(item: BulkItem) -> bool:
 
 
 def _source(item: BulkItem) -> Any:  # noqa: ANN401 - JSON
-    """Return what is sent with an action; None if it is no JSON object, which the engine refuses itself."""
+    """Return the source of an action; None if it is not a JSON object, which the engine then refuses."""
     try:
         found = read_value(item.lines[1])
     except ValueError:
@@ -342,7 +342,7 @@ def _is_final(item: BulkItem, outcome: Outcome | str) -> bool:
 
 
 def _met_conflict(item: BulkItem) -> bool:
-    """Return whether an update is to be merged again: its document changed, or was stored meanwhile."""
+    """Return whether to merge an update again, because its document was changed or created since."""
     status = item.told("status")
     return item.update is not None and (status == _CONFLICT or (item.missing and status == _DONE))
 

@@ -153,7 +153,7 @@ class Admin:
 
 
 def _signed(outcome: Outcome | str, field: str) -> Mapping[str, Any]:
-    """Return what is told of a document: its fingerprint, or why it has none."""
+    """Return the answer for a document: its fingerprint, or why it has none."""
     if isinstance(outcome, str):
         return {"error": {"type": "illegal_argument_exception", "reason": outcome}}
     if outcome.status == "dropped":

@@ -234,7 +234,7 @@ class GatewayApp:
         *,
         warnings: Sequence[str] = (),
     ) -> None:
-        """Send a request upstream and its answer back, both as they come."""
+        """Send a request upstream and stream its answer back."""
         headers = [(text(name), text(value)) for name, value in forwarded(request.headers) if name != FOLD]
         if isinstance(body, bytes):
             headers = [pair for pair in headers if pair[0] != "content-length"]
@@ -335,7 +335,7 @@ def _passes(operation: Operation, request: GatewayRequest) -> bool:
 
 
 async def _body_of(request: GatewayRequest, receive: Receive) -> "bytes | AsyncIterator[bytes] | None":
-    """Return the body of a request, as it comes; short ones are there at once."""
+    """Return the body of a request: a short one whole, a long one as a stream."""
     first = await receive()
     if first["type"] == "http.disconnect":
         raise CallerGone

@@ -85,7 +85,7 @@ class Intercepted:
 
 @dataclass(frozen=True, slots=True)
 class _Behind:
-    """The engine behind the gateway, and its interceptors: of all searches, and of those that ask."""
+    """The engine behind the gateway, and two interceptors: one folds all searches, one only on request."""
 
     product: Product
     engine: CallerEngine
@@ -128,7 +128,7 @@ class Interception:
 
     @property
     def product(self) -> str:
-        """The product behind the gateway; "" as long as it is not known."""
+        """The product behind the gateway; "" until it is known."""
         return self._behind.product.name if self._behind else self._upstream.connection.product
 
     async def answer(self, given: Intercepted) -> Answer | None:
@@ -281,7 +281,7 @@ class Interception:
             return await self._send(request.request, given)
 
     async def _tiebreaker(self, caller: HttpCaller) -> str | None:
-        """Return the key for ties; if the first caller could not read the version, another one may."""
+        """Return the sort key that breaks ties; ask again if the caller before could not read the version."""
         assert self._behind is not None
         if not self._behind.product.is_exact:
             found = await detect_product(self._upstream, caller)
@@ -386,7 +386,7 @@ def _advance(
 
 
 async def _in_thread(executor: Executor, function: Callable[[], Any]) -> Any:  # noqa: ANN401
-    """Run a function in a thread; if the caller is gone, wait for it nevertheless."""
+    """Run a function in a thread; wait for it even if the caller disconnects."""
     context = contextvars.copy_context()
     future = asyncio.get_running_loop().run_in_executor(executor, context.run, function)
     try:
@@ -401,7 +401,7 @@ def _encoded(body: Any) -> bytes | None:  # noqa: ANN401 - JSON, or bytes of it
 
 
 def _kept_headers(replies: Sequence[Reply]) -> Headers:
-    """Return the headers of upstream that hold for an answer made of several."""
+    """Return the headers of upstream that apply to an answer made of several answers."""
     if not replies:
         return ()
     kept = [pair for pair in replies[-1].headers if pair[0] in _KEPT]

@@ -121,6 +121,6 @@ class GatewayPages:
 
 
 def _challenge(caller: HttpCaller) -> bytes:
-    """Return how upstream asks for a password."""
+    """Return the ``WWW-Authenticate`` header by which upstream asks for a password."""
     asked = [value for name, value in caller.replies[-1].headers if name == b"www-authenticate"]
     return next((one for one in asked if one.lower().startswith(b"basic")), b'Basic realm="engine"')

@@ -39,7 +39,7 @@ def serve(
     key: str | None = None,
     stop_seconds: int = 30,
 ) -> None:
-    """Serve requests until SIGTERM or SIGINT; then answer those that run, and return.
+    """Serve requests until SIGTERM or SIGINT; then finish running requests, and return.
 
     Args:
         app: an ASGI application.
@@ -95,7 +95,7 @@ class _Joined:
         return getattr(self._transport, name)
 
     def write(self, data: bytes) -> None:
-        """Send bytes as soon as what runs now has nothing more to send."""
+        """Send bytes once the callbacks that are due now have added theirs."""
         if not self._waiting:
             self._loop.call_soon(self._send)
         self._waiting.append(data)

@@ -1,4 +1,4 @@
-"""The cluster behind the gateway: requests go to its addresses in turn, and past those that are down."""
+"""The cluster behind the gateway: requests go to its addresses in turn, but not to those that are down."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
@@ -43,7 +43,7 @@ class UpstreamFailure(Exception):
 
 
 class StreamedBody(AsyncIterablePayload):
-    """A body that is sent on as it comes, and so only once."""
+    """A body that is streamed, so it can be sent only once."""
 
     async def write_with_length(self, writer: Any, content_length: int | None) -> None:  # noqa: ANN401
         """Write the body; aiohttp does not send it again after that."""
@@ -222,7 +222,7 @@ class Upstream:
             return await session.request(method, url, headers=headers, data=data, allow_redirects=False)
 
     def _in_turn(self) -> Iterator[_Node]:
-        """Yield the addresses, beginning with another one each time; those that are down come last."""
+        """Yield the addresses, starting with the next one each time; those that are down come last."""
         start, now = self._next, monotonic()
         self._next = (start + 1) % len(self._nodes)
         order = self._nodes[start:] + self._nodes[:start]
