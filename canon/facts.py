@@ -32,14 +32,14 @@ _NUMBER = (
 _GROUPED = re.compile(r"((?!0)\d{1,3}(?:[ ,.'’_]\d{3})+)(?:[.,](\d{1,2}))?")
 _BY = re.compile(r"(\d)\s*[xх×*]\s*(?=\d)")
 _DIGITS = re.compile(r"\d+")
-#: What may belong to the digits behind it, and how far before them it may begin.
+#: A prefix that belongs to the digits after it, and how many characters before them it may start.
 _LEAD, _REACH = re.compile(rf"(?:{LETTER}++-?|[<>≤≥±]=?\s*|[$€£₽₴¥]\s?)$"), 24
 
-#: Signs that compare what stands beside them; before numbers those of size belong to the number. A lone ``>``
-#: is none, as paths of pages have it (Home > Shoes); to ``<`` its lack is difference enough.
+#: Signs that compare the words beside them; before a number, signs of size belong to it. A lone ``>`` is not
+#: one, because paths of pages have it (Home > Shoes); a text with ``<`` differs from one with ``>`` anyway.
 _RELATION = re.compile(r"(?<![<>=!–—-])(?:(?:[<>]=|[≤≥]|<(?=\s))(?!\s*(?:[$€₽₴¥]\s?)?\d)|!=|≠)(?!=)")
 _SPELLED_OUT = str.maketrans({"≥": ">=", "≤": "<=", "≠": "!="})
-#: What may end a sentence; whether it does, the next letter decides.
+#: The possible ends of a sentence; the next letter decides.
 _END = re.compile(r"[。！？；]|[.!?…][\"»”’')\]]*+\s++|\n\s*+")
 #: Numbers before ``г.`` that are years.
 _YEARS = {
@@ -50,7 +50,7 @@ _MINUS, _BEFORE_MINUS = "-−–", re.compile(r"(?:^|[\s(\[:=≈~±<>,;]|\.\.)$"
 #: Between numbers that share the unit of the last: 8/128 ГБ, 10–14 ч, 10 до 14 ч.
 _SHARED = re.compile(rf"[\s,/×+−–—-]{{0,4}}(?:{LETTER}{{1,3}})?[\s/×+−–—-]{{0,4}}")
 _SIZE = re.compile(rf"(?<!{NEAR})((?:[2-9]?X{{0,5}}[SML])|A{{2,4}}|Rh|[A-Z])([+#]+|[−–-](?!\w))?(?!{NEAR})")
-#: Letters that are units behind a number, or times.
+#: Letters that are units, or times, after a number.
 _MEASURES = "LWVAX"
 #: Cyrillic capitals that people type for sizes; others that look Latin are words of their own.
 _TYPED = str.maketrans("МХ", "MX")
@@ -233,7 +233,7 @@ def _found(folded: str, models: set[str]) -> Iterator[_Found]:
         begin = digits.start()
         if begin < at:
             continue
-        # Only what is near digits is looked at: most of a text has none.
+        # Only the parts near digits are searched: most of a text has none.
         lead = _LEAD.search(folded, max(at, begin - _REACH), begin)
         match = lead and _pattern().match(folded, lead.start())
         match = match or _pattern().match(folded, begin)

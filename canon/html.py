@@ -147,7 +147,7 @@ def main_markup(html: str) -> str:
         if node.css_first("a[href], span[href]") is not None and 2 * _length(node) < _characters(node):
             node.decompose()
     mains = [(node, length) for node, length in _lengths(page.css("main, [role=main]")) if length]
-    # A short one may be what stands there until a script has loaded the text.
+    # A short one may be a placeholder until a script has loaded the text.
     own = [node for node, length in mains if length >= _LEAST]
     if not own:
         articles = (node for node in page.css("article") if not mains or _is_article(node))
@@ -313,7 +313,7 @@ def _said_place(page: "LexborHTMLParser") -> "LexborNode | None":
     first = page.body or page.root
     found = False
     for node, length in _lengths(page.css(_OWN_TEXT)):
-        # What stands there until a script has loaded the text says nothing of where that is.
+        # A placeholder, shown until a script has loaded the text, does not say where the text is.
         if length >= _LEAST:
             return node
         if length and not found:

@@ -1,4 +1,4 @@
-"""The gates of indices whose recipe asks for one: opened as writes need them, and their answers."""
+"""The gates of indices whose recipe has one: opened when a write needs one, and their answers."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -42,8 +42,8 @@ _NO_VERSION = {"_version": -3, "_seq_no": -2, "_primary_term": 0}
 class Admit:
     """Signed documents for the gate of an index; the answer is a ``Verdict`` for each.
 
-    ``documents``: with ``_id``, optionally ``_routing`` and the ``_op_type`` ``"create"``. ``headers``: those of
-    the request; each caller has its own gate.
+    ``documents``: with ``_id``, optionally ``_routing`` and the ``_op_type`` ``"create"``. ``headers``: of
+    the request, whose caller has its own gate.
     """
 
     index: SignedIndex

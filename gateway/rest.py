@@ -188,7 +188,7 @@ def write_value(value: Any) -> bytes:  # noqa: ANN401 - JSON
 
 
 def write_strict_value(value: Any) -> bytes:  # noqa: ANN401 - JSON
-    """Return a value made of strict JSON on one line. Of NaN, which is not strict, it would make null.
+    """Return a value that has no NaN as JSON on one line; NaN would become null.
 
     Cost: half of that of ``write_value``, which looks for NaN.
     """

@@ -131,7 +131,7 @@ class Admin:
         return documents
 
     def _index_of(self, body: Mapping[str, Any]) -> SignedIndex:
-        """Return what signs documents by the scheme that a body names, without an index."""
+        """Return the signer for the scheme and the fields that a body names, without an index."""
         settings = self._parts.settings
         scheme = make_scheme(
             body.get("preset", settings.preset),

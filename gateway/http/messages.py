@@ -1,4 +1,4 @@
-"""Headers and bodies of HTTP messages: what is forwarded, and how answers of the gateway look."""
+"""Headers and bodies of HTTP messages: which are forwarded, and the format of the gateway's own answers."""
 
 import asyncio
 import gzip

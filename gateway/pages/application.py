@@ -50,7 +50,7 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """A page: its name, the parameters that it has, and what makes its JSON."""
+    """A page: its name, its parameters, and the function that makes its JSON."""
 
     name: str
     parameters: tuple[str, ...]

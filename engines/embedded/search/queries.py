@@ -42,7 +42,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The index a query is compiled for; the query adds to ``marks`` what is to be highlighted."""
+    """The index a query is compiled for; ``marks`` gets the words to highlight."""
 
     snapshot: Snapshot
     analysis: Analysis
