@@ -65,7 +65,7 @@ class Listener:
 
     @property
     def browser_address(self) -> str:
-        """The address for a browser on this machine, also if all of its addresses are listened at."""
+        """The address for a browser on this machine, even if the server listens at all addresses."""
         own = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - no address to bind
         return f"http://{_bracketed(own.get(self._host) or self._host)}:{self._port}/"
 
@@ -82,16 +82,16 @@ class AccessToken:
         self.is_needed = bool(secret)
 
     def is_given(self, headers: Mapping[str, str]) -> bool:
-        """Return whether headers, by their names in lower case, have it."""
+        """Return whether headers, with names in lower case, have the token."""
         return self._is_text(headers.get(TOKEN_HEADER, "")) or self.takes_authorization(headers)
 
     def removed(self, headers: Mapping[str, str]) -> dict[str, str]:
-        """Return headers without it, as the engine may see them."""
+        """Return headers without the token, for the engine."""
         own = {TOKEN_HEADER, *(("authorization",) if self.takes_authorization(headers) else ())}
         return {name: value for name, value in headers.items() if name not in own}
 
     def takes_authorization(self, headers: Mapping[str, str]) -> bool:
-        """Return whether ``Authorization`` has it, which then says nothing to the engine."""
+        """Return whether ``Authorization`` has the token, so it is not for the engine."""
         kind, _, given = headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer":
             return self._is_text(given.strip())

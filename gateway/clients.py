@@ -127,7 +127,7 @@ def with_transport(client: Any, transport: Any) -> Any:  # noqa: ANN401 - the cl
 
 
 class _ClientDoor:
-    """What both kinds of doors have: the folded client, and how requests are read and answered."""
+    """The base of both transports below: the folded client, and how requests are read and answered."""
 
     kind: Any
     opened: Any
@@ -151,7 +151,7 @@ class _ClientDoor:
         raise NotImplementedError
 
     def _perform_for_caller(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        """Send a request of the engine as the caller's own are sent."""
+        """Send a request of the engine with the caller's headers and timeouts."""
         raise NotImplementedError
 
     @property
@@ -189,7 +189,7 @@ class _ClientDoor:
 
 
 class _Door(_ClientDoor):
-    """The door of a blocking client."""
+    """Intercepts the requests of a blocking client."""
 
     kind = FoldedSearch
     opened = staticmethod(open_engine)
@@ -243,7 +243,7 @@ class _Door(_ClientDoor):
 
 
 class _AsyncDoor(_ClientDoor):
-    """The door of an asynchronous client."""
+    """Intercepts the requests of an asynchronous client."""
 
     kind = AsyncFoldedSearch
     opened = staticmethod(open_async_engine)

@@ -17,7 +17,7 @@ _HOW_ELASTICSEARCH = (*_HOW, "retry_on_status", "retry_on_timeout", "client_meta
 
 @dataclass(slots=True)
 class Caller:
-    """What a request says about how it is sent: it holds for all requests that are made in its place.
+    """The options of a request, such as headers and timeouts, which apply to all requests made for it.
 
     ``how``: keywords of the transport. ``ignored``: statuses that are no errors. ``meta``: of the last
     response.
@@ -30,7 +30,7 @@ class Caller:
 
     @property
     def own_headers(self) -> dict[str, Any]:
-        """Return the headers that are about the caller, not about a body."""
+        """Return the headers that identify the caller, without those of a body."""
         return {name: value for name, value in self.headers.items() if name.lower() not in _OF_BODY}
 
 
@@ -237,7 +237,7 @@ class ElasticsearchDialect:
 
 
 def _with_own(kwargs: dict[str, Any], caller: Caller) -> dict[str, Any]:
-    """Return the headers of a call, with those of a caller in place of equal ones."""
+    """Return the headers of a call, replaced by those of a caller with the same names."""
     own = {name.lower(): value for name, value in caller.own_headers.items()}
     kept = {name: value for name, value in (kwargs.get("headers") or {}).items() if name.lower() not in own}
     return {**kept, **own}

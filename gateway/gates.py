@@ -104,7 +104,7 @@ class OpenGates:
 
 
 def _close(gate: Gate, context: Context) -> None:
-    """Close a gate without waiting for those whom it decides about."""
+    """Close a gate without waiting for documents that are being decided."""
 
     def close() -> None:
         # Other gates clear what it leaves.
@@ -115,7 +115,7 @@ def _close(gate: Gate, context: Context) -> None:
 
 
 def unkept(index: SignedIndex, *given: Mapping[str, object]) -> str:
-    """Return why a write can't go through a gate, by what its request says; "" if it can."""
+    """Return why a gate does not support a request; "" if it does."""
     asked = ((name, value) for one in given for name, value in one.items() if name not in _KNOWN)
     name = next((name for name, value in asked if (name, value) != ("pipeline", "_none")), None)
     if name is None:

@@ -74,11 +74,11 @@ class SignedIndex:
         return self._made
 
     def bare(self, document: Any) -> Any:  # noqa: ANN401 - JSON
-        """Return a document without a fingerprint that its client brought."""
+        """Return a document without the fingerprint that its client sent."""
         return without_fingerprint(document, self.recipe.field)
 
     def sign(self, documents: Sequence[tuple[str | None, Any]]) -> list[Outcome | str]:
-        """Return what the pipeline makes of documents, each with its id, or why it can't take one.
+        """Return the documents after the pipeline, each with its id, or the reason why one can't be signed.
 
         Raises:
             MissingExtra, SchemeMismatch, ConfigError: see ``pipeline``.
@@ -123,7 +123,7 @@ class SignedIndex:
 
     @property
     def unchecked(self) -> str:
-        """What a warning about a write adds that no gate decides about; "" where none would."""
+        """The end of a warning about a write that bypasses the gate; "" for an index without a gate."""
         return f", and the gate of {self.name!r} does not decide about it" if self.gated else ""
 
     def touches(self, document: Mapping[str, Any]) -> bool:
@@ -336,7 +336,7 @@ class KnownIndices:
         return {name: template.get("mappings") or {}}
 
     def _write_index(self, name: str, found: Mappings, headers: Mapping[str, str]) -> Steps[Mappings]:
-        """Return those of several indices that documents go to."""
+        """Return the one of several indices that documents are written to."""
         if streams := [index for index in found if index.startswith(".ds-")]:
             # Older ones may have been shrunk, or moved into snapshots, under names of their own.
             newest = max(streams, key=lambda index: index.rpartition("-")[2])

@@ -81,7 +81,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Run a function that takes its time, such as one that signs; the answer is what it returns."""
+    """Run a slow function, such as one that signs; the answer is what it returns."""
 
     function: Callable[[], Any]
 
@@ -168,7 +168,7 @@ def read_value(given: Any) -> Any:  # noqa: ANN401 - JSON
 
 
 def read_object(given: Any) -> JSON | None:  # noqa: ANN401 - JSON
-    """Return the object that a body is: {} without a body, None for one that the engine has to refuse."""
+    """Return the object in a body: {} without a body, None for one that the engine refuses."""
     if given is None or given == b"":
         return {}
     try:
@@ -361,7 +361,7 @@ def status_of(error: BaseException) -> int:
 
 
 def whole_number(value: Any) -> int:  # noqa: ANN401 - a parameter
-    """Return a parameter as a number; 0 for what the engine has to refuse."""
+    """Return a parameter as a number; 0 for one that the engine refuses."""
     try:
         return int(value or 0)
     except (TypeError, ValueError):

@@ -86,12 +86,12 @@ class _OneSearch:
 
     @property
     def changes(self) -> bool:
-        """Whether the engine is not to get it as it is."""
+        """Whether it is not sent unchanged."""
         return self.wish is not None or (self.template is not None and self.template.asked)
 
     @property
     def as_template(self) -> bool:
-        """Whether it is sent as the template that it is."""
+        """Whether it is sent as a template."""
         return self.template is not None and (self.template.search is None or self.wish is None)
 
     def sent(self) -> tuple[JSON, JSON]:
@@ -115,7 +115,7 @@ class _IndexFolding:
 
 
 class FoldedSearches:
-    """Answers searches with folded pages; what it does not fold passes.
+    """Answers searches with folded pages; other searches are sent unchanged.
 
     Args:
         engine: says what it can; it is not called.
@@ -142,7 +142,7 @@ class FoldedSearches:
         self._tiebreaker: str | None = None
 
     def search(self, operation: Operation, request: RestRequest) -> Steps[RestResponse | None]:
-        """Return a folded page, or None if the request is to pass unchanged.
+        """Return a folded page; None if the request is to be sent unchanged.
 
         Raises:
             ConfigError: ``ext.dedup`` is not valid, or contradicts the rest of the request.
@@ -189,7 +189,7 @@ class FoldedSearches:
         return plain
 
     def msearch(self, operation: Operation, request: RestRequest) -> Steps[RestResponse | None]:
-        """Return the answers to several searches, folded ones and others, or None if all are to pass."""
+        """Return the answers to several searches; None if all are to be sent unchanged."""
         try:
             searches = [
                 _OneSearch(header, body, _index_of_header(operation, header, body))
@@ -226,7 +226,7 @@ class FoldedSearches:
         return (yield from self._joined(request, searches, outcomes))
 
     def _rendered(self, index: str | None, request: RestRequest, body: JSON) -> Steps[_Template | None]:
-        """Return a template with its search; None if it passes unchanged, whatever is in it."""
+        """Return a template with its search; None if it is sent unchanged, whatever is in it."""
         known = index is None or _names_options(body)
         if not known and not (yield from self._indices.known(str(index), request.headers)):
             return None

@@ -72,7 +72,7 @@ class UpdateRequest:
         return self.body["doc"] if self.body.get("doc_as_upsert") else self.body.get("upsert")
 
     def merged(self, found: VersionedDocument) -> JSON:
-        """Return the document that a stored one becomes, without a fingerprint."""
+        """Return the stored document after the update, without a fingerprint."""
         merged: JSON = self.index.bare(_merge(found.source, self.body["doc"]))
         return merged
 

@@ -77,13 +77,13 @@ class BulkItem:
         self.reply(400, {"error": {"type": error["type"], "reason": error["reason"]}})
 
     def send(self, verb: str, metadata: JSON, source: bytes) -> None:
-        """Send another action than the one given."""
+        """Send another action instead of the given one."""
         self.lines = [write_value({verb: metadata}), source]
 
 
 @dataclass(slots=True)
 class BulkSegment:
-    """Actions that one request sends: none of them depends on what another one of them writes.
+    """Actions that one request sends: none depends on the result of another.
 
     ``gate``: the index whose gate decides about all of them, instead of a request.
     """
@@ -94,13 +94,13 @@ class BulkSegment:
     merged: set[str] = field(default_factory=set)
 
     def takes(self, item: BulkItem) -> bool:
-        """Return whether an action may go with the others."""
+        """Return whether an action can be sent with the others."""
         if item.gate is not self.gate:
             return False
         return item.id not in (self.merged if item.update is None else self.ids)
 
     def add(self, item: BulkItem) -> None:
-        """Add an action, and note whose documents it writes."""
+        """Add an action, and remember which document it writes."""
         self.items.append(item)
         if item.id is not None:
             self.ids.add(item.id)

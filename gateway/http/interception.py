@@ -1,4 +1,4 @@
-"""Requests that the interceptor answers: long steps run in threads, its requests are the caller's own."""
+"""Run the interceptor's steps for a request: slow ones in threads, its requests as the caller."""
 
 import asyncio
 import contextvars
@@ -164,7 +164,7 @@ class Interception:
         return self._failed(operation, type(error).__name__, refused or refusal(500, reason))
 
     async def signed_index(self, name: str, caller: HttpCaller) -> SignedIndex | Answer:
-        """Return what signs documents for an index, or the answer that refuses.
+        """Return the signer of an index, or the answer that refuses.
 
         Raises:
             ConfigError: it has no recipe.
@@ -311,7 +311,7 @@ class Interception:
         return RestResponse(reply.status, reply.value, reply)
 
     def _complete(self, response: RestResponse, given: Intercepted) -> Answer:
-        """Return the answer that a response is; an answer of the engine keeps its bytes."""
+        """Return the answer for a response; an answer of the engine keeps its bytes."""
         caller, operation = given.caller, given.operation.name
         reply = response.native
         warnings = [*dict.fromkeys(caller.warnings)]
@@ -410,7 +410,7 @@ def _kept_headers(replies: Sequence[Reply]) -> Headers:
 
 
 def _folding_of(body: Any) -> tuple[str | None, int | None]:  # noqa: ANN401 - JSON
-    """Return why an answer is not folded, and how many hits were folded; None and None if it is plain."""
+    """Return why an answer is not folded, and the number of folded hits; both None if it is plain."""
     pages = body.get("responses", [body]) if isinstance(body, Mapping) else ()
     found = [
         page["dedup"]
@@ -424,19 +424,19 @@ def _folding_of(body: Any) -> tuple[str | None, int | None]:  # noqa: ANN401 - J
 
 
 def _whole(reply: Reply) -> Headers:
-    """Return the headers of upstream for an answer that is sent on whole."""
+    """Return the headers of upstream for an answer that is forwarded whole."""
     return [pair for pair in reply.headers if pair[0] not in _REPLACED]
 
 
 def _fails_open(operation: str, error: ShinglefoldError) -> bool:
-    """Return whether the engine answers a request: a search that is right, and only can't be folded."""
+    """Return whether the engine answers a request: a valid search that can't be folded."""
     if operation not in SEARCHES or isinstance(error, EngineUnavailable):
         return False
     return not isinstance(error, ConfigError) or isinstance(error, MissingExtra | UnknownLanguage)
 
 
 def _engines_own(error: ShinglefoldError, caller: HttpCaller) -> Answer | None:
-    """Return the engine's answer by which it refused a request, if that is what an error is about."""
+    """Return the engine's refusal that caused an error, if there is one."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, UpstreamFailure):

@@ -94,7 +94,7 @@ class Answer:
 
 
 class Reply(NamedTuple):
-    """What upstream answered to a request of the gateway: ``value`` is its JSON, or its text.
+    """The answer of upstream to a request of the gateway: ``value`` is its JSON, or its text.
 
     ``strict``: it is JSON as the standard has it, so without NaN.
     """
@@ -145,7 +145,7 @@ def text(value: bytes) -> str:
 
 
 def caller_headers(headers: Headers) -> dict[str, str]:
-    """Return the headers of a caller that go with each request made in its place."""
+    """Return the headers of a caller to send with each request made for it."""
     kept: dict[str, str] = {}
     for name, value in forwarded(headers):
         if name not in _OF_BYTES:

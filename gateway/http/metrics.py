@@ -1,4 +1,4 @@
-"""What a gateway counts, for Prometheus."""
+"""The counters of a gateway, for Prometheus."""
 
 from contextlib import AbstractContextManager
 

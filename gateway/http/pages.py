@@ -110,7 +110,7 @@ class GatewayPages:
         return sorted(name for name, mappings in found.items() if has_recipe(mappings))
 
     def _engine(self) -> Engine:
-        """Return the engine, which may have to be asked what it is."""
+        """Return the engine; ask for its product if that is not known yet."""
         assert self._loop is not None
         asked = self._interception.blocking_engine(CALLER.get())
         return asyncio.run_coroutine_threadsafe(asked, self._loop).result()

@@ -118,7 +118,7 @@ class _Protocol(HttpToolsProtocol):
 
 @contextmanager
 def _stopped_by_signals(server: uvicorn.Server) -> Iterator[None]:
-    """Let signals stop a server before it handles them itself, and when it raises them again."""
+    """Stop a server on signals, also before it handles them itself and when it raises them again."""
 
     def stop(_number: int, _frame: object) -> None:
         server.should_exit = True
@@ -153,7 +153,7 @@ def _json_logs() -> Iterator[None]:
 
 
 class _JsonLines(logging.Formatter):
-    """A log record as one line of JSON; of an error the places, but no values."""
+    """A log record as one line of JSON; for an error the lines of code, but no values."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""

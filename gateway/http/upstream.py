@@ -35,7 +35,7 @@ _AUTOMATIC = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
 
 
 class UpstreamFailure(Exception):
-    """Upstream did not answer; ``status`` is what a gateway answers then."""
+    """Upstream did not answer; ``status`` is the gateway's answer to the caller."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -58,7 +58,7 @@ class _Node:
 
 
 def upstream_connection(urls: Iterable[str] | str, environ: Mapping[str, str] | None = None) -> Connection:
-    """Return how upstream is reached: addresses, TLS and timeouts, and no credentials.
+    """Return the connection to upstream: addresses, TLS and timeouts, and no credentials.
 
     Raises:
         ConfigError: an address is not valid, or has credentials.

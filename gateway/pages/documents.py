@@ -1,4 +1,4 @@
-"""Documents as pages show them: what they are called, where they are, and pieces of their texts."""
+"""Documents as pages show them: titles, addresses, and pieces of their texts."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What the pages of one index share: the index, how commands are completed, and results that take long."""
+"""State that the pages of one index share: the index, completion of commands, and cached slow results."""
 
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
