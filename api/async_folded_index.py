@@ -65,7 +65,7 @@ def _read_index(
 
 
 def _blocking_of(engine: object) -> Callable[[], Engine] | None:
-    """Return a function that opens the blocking engine behind an asynchronous one; None if it has none."""
+    """Return a function that opens the blocking twin of an asynchronous engine; None if there is none."""
     return (lambda: engine.blocking) if isinstance(engine, RunsInThreads) else None
 
 

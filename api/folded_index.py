@@ -175,7 +175,7 @@ class FoldedIndex:
         return self._matches.find(self.name, text, options, place=after)
 
     def explain(self, a: str | tuple[str, str], b: str | tuple[str, str]) -> JSON:
-        """Return why two stored documents fold, or why not: figures, verdict, passages in common.
+        """Return why two stored documents fold or not: similarities, verdict, passages in common.
 
         Args:
             a, b: ids, or (index, id).
@@ -338,7 +338,7 @@ class FoldedIndex:
             requests_per_second: documents read a second; 0 sets no limit.
             checkpoint: a file from which a later run resumes.
             workers: processes; 0 means one for each core.
-            allow_poorer: go on if most fingerprints would be replaced by ones of far less text.
+            allow_poorer: continue even if most new fingerprints have far less text than the old ones.
         """
         options = BackfillOptions(
             self.recipe.field,

@@ -1,4 +1,4 @@
-"""``shinglefold.setup`` and ``remove``: prepare an index for fingerprints, and take them out again."""
+"""``shinglefold.setup`` and ``remove``: prepare an index for fingerprints, and undo it."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -145,7 +145,7 @@ def remove(
     dry_run: bool = False,
     requests_per_second: float = 0.0,
 ) -> Removal:
-    """Take away all that ``setup``, indexing and gates stored with an index; its documents stay.
+    """Remove everything that ``setup``, indexing and gates stored with an index; its documents stay.
 
     Documents lose their fingerprint field, and the mappings their recipe. Templates of these indices and the
     index of intents are deleted. The fields stay in the mappings, as engines remove none (``mapped``). No

@@ -108,7 +108,7 @@ def read_recipe(
     """Return the recipe of an index after comparing it with the arguments.
 
     Args:
-        command: returns what messages give as remedy: the call or the command of a name.
+        command: returns the remedy for messages, as a call or a command, by its name.
 
     Raises:
         IndexMissing, ConfigError, RecipeMismatch: see ``open``.

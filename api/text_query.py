@@ -29,7 +29,7 @@ def search_body(
     """Return a search request that highlights the best fragment of each field, and the whole title.
 
     Args:
-        texts: let the hits have the whole texts, too.
+        texts: whether hits have the whole texts, too.
         marks: the tags around matching words; None for no tags.
     """
     names = [field.partition("^")[0] for field in fields]

@@ -91,7 +91,7 @@ def compare(
     languages: Sequence[str] | None = None,
     never_differ: Sequence[WordClass] = (),
 ) -> Comparison:
-    """Compare two texts: ``folds`` tells whether they are near-duplicates, the other fields why.
+    """Compare two texts: ``folds`` says whether they are near-duplicates, the other fields why.
 
     Args, Raises: as ``pairs``.
     """

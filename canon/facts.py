@@ -32,14 +32,14 @@ _NUMBER = (
 _GROUPED = re.compile(r"((?!0)\d{1,3}(?:[ ,.'’_]\d{3})+)(?:[.,](\d{1,2}))?")
 _BY = re.compile(r"(\d)\s*[xх×*]\s*(?=\d)")
 _DIGITS = re.compile(r"\d+")
-#: What may belong to the digits behind it, and how far before them it may begin.
+#: A prefix that belongs to the digits after it, and how many characters before them it may start.
 _LEAD, _REACH = re.compile(rf"(?:{LETTER}++-?|[<>≤≥±]=?\s*|[$€£₽₴¥]\s?)$"), 24
 
-#: Signs that compare what stands beside them; before numbers those of size belong to the number. A lone ``>``
-#: is none, as paths of pages have it (Home > Shoes); to ``<`` its lack is difference enough.
+#: Signs that compare the words beside them; before a number, signs of size belong to it. A lone ``>`` is not
+#: one, because paths of pages have it (Home > Shoes); a text with ``<`` differs from one with ``>`` anyway.
 _RELATION = re.compile(r"(?<![<>=!–—-])(?:(?:[<>]=|[≤≥]|<(?=\s))(?!\s*(?:[$€₽₴¥]\s?)?\d)|!=|≠)(?!=)")
 _SPELLED_OUT = str.maketrans({"≥": ">=", "≤": "<=", "≠": "!="})
-#: What may end a sentence; whether it does, the next letter decides.
+#: The possible ends of a sentence; the next letter decides.
 _END = re.compile(r"[。！？；]|[.!?…][\"»”’')\]]*+\s++|\n\s*+")
 #: Numbers before ``г.`` that are years.
 _YEARS = {
@@ -50,7 +50,7 @@ _MINUS, _BEFORE_MINUS = "-−–", re.compile(r"(?:^|[\s(\[:=≈~±<>,;]|\.\.)$"
 #: Between numbers that share the unit of the last: 8/128 ГБ, 10–14 ч, 10 до 14 ч.
 _SHARED = re.compile(rf"[\s,/×+−–—-]{{0,4}}(?:{LETTER}{{1,3}})?[\s/×+−–—-]{{0,4}}")
 _SIZE = re.compile(rf"(?<!{NEAR})((?:[2-9]?X{{0,5}}[SML])|A{{2,4}}|Rh|[A-Z])([+#]+|[−–-](?!\w))?(?!{NEAR})")
-#: Letters that are units behind a number, or times.
+#: Letters that are units, or times, after a number.
 _MEASURES = "LWVAX"
 #: Cyrillic capitals that people type for sizes; others that look Latin are words of their own.
 _TYPED = str.maketrans("МХ", "MX")
@@ -89,7 +89,7 @@ _BLANK = re.compile(r"(?<!\d) | (?!\d)")
 
 
 class _Found(NamedTuple):
-    """A number: its value in normal form, its unit, and where it stands."""
+    """A number: its value in normal form, its unit, and its position."""
 
     value: str
     unit: str
@@ -102,7 +102,7 @@ def facts_of(
 ) -> list[str]:
     """Return for each text a hash of its facts, 11 characters; those of copies are equal.
 
-    Numbers that stand in another order in their sentence are other facts; sentences may stand anywhere.
+    The order of numbers within a sentence counts, the order of sentences does not.
 
     Args:
         classes: those of ``WordClass`` that count.
@@ -120,7 +120,7 @@ def fact_set(text: str, classes: Sequence[str] = ("numbers",)) -> frozenset[str]
 
 
 class Numbers(NamedTuple):
-    """The numbers of a text one by one, each behind its unit, and the models."""
+    """The numbers of a text one by one, each after its unit, and the models."""
 
     single: set[tuple[str, str]]
     models: set[str]
@@ -233,7 +233,7 @@ def _found(folded: str, models: set[str]) -> Iterator[_Found]:
         begin = digits.start()
         if begin < at:
             continue
-        # Only what is near digits is looked at: most of a text has none.
+        # Only the parts near digits are searched: most of a text has none.
         lead = _LEAD.search(folded, max(at, begin - _REACH), begin)
         match = lead and _pattern().match(folded, lead.start())
         match = match or _pattern().match(folded, begin)
@@ -255,7 +255,7 @@ def _found(folded: str, models: set[str]) -> Iterator[_Found]:
 
 
 def _is_sign(before: str) -> bool:
-    """Return whether a dash behind these characters is a minus: not between numbers, nor behind a word."""
+    """Return whether a dash after these characters is a minus: not between numbers, nor after a word."""
     return bool(_BEFORE_MINUS.search(before)) and not before.rstrip()[-1:].isdigit()
 
 

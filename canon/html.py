@@ -75,13 +75,13 @@ _UNSEEN = "[hidden], [aria-hidden], [style*='visibility' i]"
 _FOLDED_HEADING = ", ".join(
     f"{each} button" for each in ("h1", "h2", "h3", "h4", "h5", "h6", "dt", "summary")
 )
-#: Attributes that say of an element that it is hidden, a dialog or a menu, and how deep a page's text stands.
+#: Attributes that mark an element as hidden, a dialog or a menu, and how deeply a page's text is nested.
 _SAID_OF_FRAMES, _LEVELS = ("hidden", "style", "class", "id", "role"), 32
 #: Elements in which a page says that its own text is.
 _OWN_TEXT = "main, article, [role=main], [itemprop=articleBody]"
 #: Fewer characters are a remark or a variant, and no text of a page.
 _LEAST = 100
-#: Elements that give text no line and no place, as ``span``: misnested or unclosed ones (a ``font`` in each
+#: Inline elements without a meaning, as ``span``: misnested or unclosed ones (a ``font`` in each
 #: paragraph, a ``select`` of all towns) take the parser quadratic time.
 _INLINE = "a|b|big|code|em|font|i|nobr|optgroup|option|s|select|small|strike|strong|tt|u"
 _AS_SPAN = re.compile(rf"<(?:{_either_case(_INLINE)})(?=[\s/>])".encode())
@@ -147,7 +147,7 @@ def main_markup(html: str) -> str:
         if node.css_first("a[href], span[href]") is not None and 2 * _length(node) < _characters(node):
             node.decompose()
     mains = [(node, length) for node, length in _lengths(page.css("main, [role=main]")) if length]
-    # A short one may be what stands there until a script has loaded the text.
+    # A short one may be a placeholder until a script has loaded the text.
     own = [node for node, length in mains if length >= _LEAST]
     if not own:
         articles = (node for node in page.css("article") if not mains or _is_article(node))
@@ -179,7 +179,7 @@ def _is_article(node: "LexborNode") -> bool:
 
 
 def _show_own_text(root: "LexborNode") -> None:
-    """Remove attributes by which resiliparse would take a page's own text for hidden, or for its frame.
+    """Remove attributes that would make resiliparse drop a page's own text as hidden or as a menu.
 
     An element that has most of the text is neither a dialog nor a menu, whatever its class says.
     """
@@ -290,7 +290,7 @@ def _is_displayed(style: str) -> bool:
 
 
 def _to_remove(page: "LexborHTMLParser", hidden: "list[LexborNode]") -> "list[LexborNode]":
-    """Return the hidden elements without those that are most of the page's own text."""
+    """Return the hidden elements to remove; those with most of the page's own text stay."""
     if not _may_be_most(hidden, len("".join(_text(page).split()))):
         return hidden
     scope = _said_place(page)
@@ -313,7 +313,7 @@ def _said_place(page: "LexborHTMLParser") -> "LexborNode | None":
     first = page.body or page.root
     found = False
     for node, length in _lengths(page.css(_OWN_TEXT)):
-        # What stands there until a script has loaded the text says nothing of where that is.
+        # A placeholder, shown until a script has loaded the text, does not say where the text is.
         if length >= _LEAST:
             return node
         if length and not found:

@@ -415,7 +415,7 @@ def canonical_form(router: LanguageRouter, word: str, language: int, *, mixed: b
 
 
 def _language_of_word(router: LanguageRouter, word: str, language: int) -> int:
-    """Return the language of a word of a text in another one, if only that language can have the word."""
+    """Return the language of a word: that of the text, unless only another one can have the word."""
     if not (rivals := router.rivals[language]):
         return language
     marked = [one for one in (language, *rivals) if not set(router.languages[one].marks).isdisjoint(word)]

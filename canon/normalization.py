@@ -139,7 +139,7 @@ def _lettered(codes: Int64s, kind: NDArray[np.uint8]) -> NDArray[np.bool_]:
 
 
 def _run(block: CleanBlock, place: int, step: int) -> str:
-    """Return the letters from a place on, forwards or backwards, as far as a word may reach."""
+    """Return the letters from a position on, forwards or backwards, up to the longest word."""
     end = place
     while block.kind[end] & (WORD | APOSTROPHE) and abs(end - place) < _LONGEST_PART:
         end += step

@@ -139,7 +139,7 @@ def fold_character(character: str) -> str:
 
 @cache
 def _shapes() -> Mapping[int, str]:
-    """Return the forms of characters that NFKC does not know: radicals, and what stands in circles."""
+    """Return the forms of characters that NFKC does not know: radicals and circled characters."""
     table = {ord(row[0]): row[1] for row in rows("radicals.txt")}
     for code in chain(range(0x2460, 0x3300), range(0x1F100, 0x1F200)):
         name = unicodedata.name(chr(code), "")

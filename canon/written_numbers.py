@@ -1,4 +1,4 @@
-"""Numbers as they are written: in Roman or Chinese, as fractions, with words and signs before them."""
+"""Ways to write numbers: in Roman or Chinese, as fractions, with words and signs before them."""
 
 import re
 import unicodedata
@@ -22,7 +22,7 @@ _ROMAN_LETTERS = str.maketrans("ІХ", "IX")
 _ONES = {"": 0, "I": 1, "II": 2, "III": 3, "IV": 4, "V": 5, "VI": 6, "VII": 7, "VIII": 8, "IX": 9}
 #: Chinese numbers of two digits and more, and ordinals; a lone digit is often no number (一起).
 _HAN_NUMBER = re.compile("[第〇零一二三四五六七八九十两][〇零一二三四五六七八九十百千万]{1,16}")
-#: Behind numbers: volts and amperes in capitals, as в and а are words.
+#: After numbers: volts and amperes in capitals, as в and а are words.
 _ELECTRIC = re.compile(rf"(\d)(?<![:.]\d\d)(?: ?([ВV])| ([АA]))(?!{NEAR})(?!\.?\s+[A-ZА-ЯЁІЇЄҐ])")
 _NEXT = r"[$€£₽₴¥]?\s?\d"
 #: What is said before a number, by its sign, and a quicker look for it by the end of its words: most texts
@@ -90,7 +90,7 @@ def _decimal(match: re.Match[str]) -> str:
 
 
 def in_digits(plain: str) -> str:
-    """Return a text with Roman and Chinese numbers in digits, and what is said of numbers in signs."""
+    """Return a text with Roman and Chinese numbers in digits, and comparisons in words as signs."""
     digits = _ROMAN.sub(_roman_value, plain) if _ROMAN_RUN.search(plain) else plain
     signs = _DASH.sub("-", _HAN_NUMBER.sub(_han_value, digits))
     folded = signs.casefold()

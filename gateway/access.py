@@ -1,4 +1,4 @@
-"""Who reaches a server: where it listens, whether that is loopback, and the token that callers give."""
+"""Access to a server: its listening address, whether that is loopback, and the token of callers."""
 
 import base64
 import hmac
@@ -15,13 +15,13 @@ _BACKLOG = 2048
 
 
 class Listener:
-    """A socket that listens; a context manager, which closes it.
+    """A listening socket, and a context manager that closes it.
 
     Args:
         place: ``HOST:PORT``; port 0 takes a free one.
 
     Raises:
-        ConfigError: it is no such place, is taken, or is none of this machine.
+        ConfigError: the place is malformed, taken, or not an address of this machine.
     """
 
     def __init__(self, place: str) -> None:
@@ -65,16 +65,16 @@ class Listener:
 
     @property
     def browser_address(self) -> str:
-        """The address for a browser on this machine, also if all of its addresses are listened at."""
+        """The address for a browser on this machine, even if the server listens at all addresses."""
         own = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - no address to bind
         return f"http://{_bracketed(own.get(self._host) or self._host)}:{self._port}/"
 
 
 class AccessToken:
-    """What callers must give: as ``X-Shinglefold-Token``, as a bearer token, or as a password of any user.
+    """The token of callers: in ``X-Shinglefold-Token``, as a bearer token, or as a password of any user.
 
     Args:
-        secret: "" if they need none; then nobody has given it.
+        secret: "" if callers need no token; then no request counts as having it.
     """
 
     def __init__(self, secret: str) -> None:
@@ -82,16 +82,16 @@ class AccessToken:
         self.is_needed = bool(secret)
 
     def is_given(self, headers: Mapping[str, str]) -> bool:
-        """Return whether headers, by their names in lower case, have it."""
+        """Return whether headers, with names in lower case, have the token."""
         return self._is_text(headers.get(TOKEN_HEADER, "")) or self.takes_authorization(headers)
 
     def removed(self, headers: Mapping[str, str]) -> dict[str, str]:
-        """Return headers without it, as the engine may see them."""
+        """Return headers without the token, for the engine."""
         own = {TOKEN_HEADER, *(("authorization",) if self.takes_authorization(headers) else ())}
         return {name: value for name, value in headers.items() if name not in own}
 
     def takes_authorization(self, headers: Mapping[str, str]) -> bool:
-        """Return whether ``Authorization`` has it, which then says nothing to the engine."""
+        """Return whether ``Authorization`` has the token, so it is not for the engine."""
         kind, _, given = headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer":
             return self._is_text(given.strip())
@@ -111,10 +111,10 @@ class AccessToken:
 
 
 def check_pages_access(loopback: bool, secret: str) -> None:
-    """Check that pages, which show whole documents, are for this machine or need a token.
+    """Check that pages, which show whole documents, listen on loopback or need a token.
 
     Raises:
-        ConfigError: whoever reaches this machine could read them.
+        ConfigError: everybody who reaches this machine could read them.
     """
     if not loopback and not secret:
         raise ConfigError(

@@ -64,7 +64,7 @@ def fold(
 
 
 def unfold(client: Client) -> Client:
-    """Return the plain client behind one of ``fold``; another one unchanged."""
+    """Return the original client of one that ``fold`` made; other clients unchanged."""
     found: Client = plain_client(client)
     return found
 
@@ -103,10 +103,10 @@ def through_function(given: Any, door: Any, perform: Any) -> Any:  # noqa: ANN40
 
 
 def _copy(part: Any, replaced: dict[int, Any]) -> Any:  # noqa: ANN401 - the clients' own types
-    """Return a copy of a client, or of a part of one, with the parts that know it copied as well.
+    """Return a copy of a client or of a part of it, with copies of the parts that refer to it.
 
     Args:
-        replaced: what is put in place of objects, by their id.
+        replaced: the replacements of objects, by their id.
     """
     made = replaced[id(part)] = object.__new__(type(part))
     for name, value in vars(part).items():
@@ -127,7 +127,7 @@ def with_transport(client: Any, transport: Any) -> Any:  # noqa: ANN401 - the cl
 
 
 class _ClientDoor:
-    """What both kinds of doors have: the folded client, and how requests are read and answered."""
+    """The base of both transports below: the folded client, and how requests are read and answered."""
 
     kind: Any
     opened: Any
@@ -151,7 +151,7 @@ class _ClientDoor:
         raise NotImplementedError
 
     def _perform_for_caller(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        """Send a request of the engine as the caller's own are sent."""
+        """Send a request of the engine with the caller's headers and timeouts."""
         raise NotImplementedError
 
     @property
@@ -169,7 +169,7 @@ class _ClientDoor:
         return self.given if client is self.client else with_transport(client, self._transport)
 
     def _begin(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Steps[Any], Caller] | None:
-        """Return the steps that answer a request, and its caller; None if it passes.
+        """Return the steps that answer a request, and its caller; None if it is sent unchanged.
 
         A body that can be read only once is replaced in ``kwargs`` by what was read.
         """
@@ -189,7 +189,7 @@ class _ClientDoor:
 
 
 class _Door(_ClientDoor):
-    """The door of a blocking client."""
+    """Intercepts the requests of a blocking client."""
 
     kind = FoldedSearch
     opened = staticmethod(open_engine)
@@ -243,7 +243,7 @@ class _Door(_ClientDoor):
 
 
 class _AsyncDoor(_ClientDoor):
-    """The door of an asynchronous client."""
+    """Intercepts the requests of an asynchronous client."""
 
     kind = AsyncFoldedSearch
     opened = staticmethod(open_async_engine)

@@ -17,7 +17,7 @@ _HOW_ELASTICSEARCH = (*_HOW, "retry_on_status", "retry_on_timeout", "client_meta
 
 @dataclass(slots=True)
 class Caller:
-    """What a request says about how it is sent: it holds for all requests that are made in its place.
+    """The options of a request, such as headers and timeouts, which apply to all requests made for it.
 
     ``how``: keywords of the transport. ``ignored``: statuses that are no errors. ``meta``: of the last
     response.
@@ -30,7 +30,7 @@ class Caller:
 
     @property
     def own_headers(self) -> dict[str, Any]:
-        """Return the headers that are about the caller, not about a body."""
+        """Return the headers that identify the caller, without those of a body."""
         return {name: value for name, value in self.headers.items() if name.lower() not in _OF_BODY}
 
 
@@ -74,7 +74,7 @@ class Dialect(Protocol):
         ...
 
     def fail(self, error: ShinglefoldError, caller: Caller) -> Any:  # noqa: ANN401
-        """Return or raise the client's own error behind an error, as the transport does; else raise it."""
+        """Return or raise the client's error behind an error, as its transport does; else raise the error."""
         ...
 
 
@@ -152,7 +152,7 @@ class OpenSearchDialect:
         raise error(response.status, kind, response.body)
 
     def fail(self, error: ShinglefoldError, caller: Caller) -> Any:  # noqa: ANN401
-        """Return or raise the client's own error behind an error; else raise it."""
+        """Return or raise the client's own error that caused an error; else raise the error."""
         from opensearchpy.exceptions import OpenSearchException
 
         own = _cause(error, OpenSearchException)
@@ -224,7 +224,7 @@ class ElasticsearchDialect:
         return TransportApiResponse(replace(meta, status=response.status), response.body)
 
     def fail(self, error: ShinglefoldError, caller: Caller) -> Any:  # noqa: ANN401
-        """Return the client's own refusal behind an error for the client to raise; else raise it."""
+        """Return the response that caused an error, for the client to raise; else raise the error."""
         from elastic_transport import TransportApiResponse, TransportError
         from elasticsearch import ApiError
 
@@ -237,7 +237,7 @@ class ElasticsearchDialect:
 
 
 def _with_own(kwargs: dict[str, Any], caller: Caller) -> dict[str, Any]:
-    """Return the headers of a call, with those of a caller in place of equal ones."""
+    """Return the headers of a call, replaced by those of a caller with the same names."""
     own = {name.lower(): value for name, value in caller.own_headers.items()}
     kept = {name: value for name, value in (kwargs.get("headers") or {}).items() if name.lower() not in own}
     return {**kept, **own}

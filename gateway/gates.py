@@ -1,4 +1,4 @@
-"""The gates of indices whose recipe asks for one: opened as writes need them, and their answers."""
+"""The gates of indices whose recipe has one: opened when a write needs one, and their answers."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -40,10 +40,10 @@ _NO_VERSION = {"_version": -3, "_seq_no": -2, "_primary_term": 0}
 
 @dataclass(frozen=True, slots=True)
 class Admit:
-    """Let the gate of an index decide about signed documents; the answer is a ``Verdict`` for each.
+    """Signed documents for the gate of an index; the answer is a ``Verdict`` for each.
 
-    ``documents``: with ``_id``, perhaps with ``_routing`` and the ``_op_type`` ``"create"``. ``headers``:
-    those of the request, for whose caller the gate is opened.
+    ``documents``: with ``_id``, optionally ``_routing`` and the ``_op_type`` ``"create"``. ``headers``: of
+    the request, whose caller has its own gate.
     """
 
     index: SignedIndex
@@ -104,7 +104,7 @@ class OpenGates:
 
 
 def _close(gate: Gate, context: Context) -> None:
-    """Close a gate without waiting for those whom it decides about."""
+    """Close a gate without waiting for documents that are being decided."""
 
     def close() -> None:
         # Other gates clear what it leaves.
@@ -115,7 +115,7 @@ def _close(gate: Gate, context: Context) -> None:
 
 
 def unkept(index: SignedIndex, *given: Mapping[str, object]) -> str:
-    """Return why a write can't go through a gate, by what its request says; "" if it can."""
+    """Return why a gate does not support a request; "" if it does."""
     asked = ((name, value) for one in given for name, value in one.items() if name not in _KNOWN)
     name = next((name for name, value in asked if (name, value) != ("pipeline", "_none")), None)
     if name is None:
@@ -127,7 +127,7 @@ def unkept(index: SignedIndex, *given: Mapping[str, object]) -> str:
 
 
 def admitted(outcome: Outcome, id_: str | None, routing: object, *, create: bool) -> Document:
-    """Return a signed document as a gate takes it; without an id it gets a random one."""
+    """Return a signed document for a gate, with a random id if it has none."""
     document = {name: value for name, value in (outcome.document or {}).items() if name != "_index"}
     document["_id"] = document_id({}) if id_ is None else id_
     if routing is not None:
@@ -166,7 +166,7 @@ def single(answer: JSON) -> RestResponse:
 
 
 def _versions(request: Admit, documents: Sequence[JSON]) -> Steps[list[JSON]]:
-    """Return where and in which versions documents are stored, which verdicts don't tell."""
+    """Return the index and the version of stored documents, which verdicts lack."""
     unknown = {"_index": request.index.stored_in, **_NO_VERSION}
     if not documents:
         return []

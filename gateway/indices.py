@@ -1,4 +1,4 @@
-"""The indices that requests name: which of them carry a recipe, and what signs documents for them."""
+"""The indices that requests name: their recipes, and the pipelines that sign their documents."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -74,11 +74,11 @@ class SignedIndex:
         return self._made
 
     def bare(self, document: Any) -> Any:  # noqa: ANN401 - JSON
-        """Return a document without a fingerprint that its client brought."""
+        """Return a document without the fingerprint that its client sent."""
         return without_fingerprint(document, self.recipe.field)
 
     def sign(self, documents: Sequence[tuple[str | None, Any]]) -> list[Outcome | str]:
-        """Return what the pipeline makes of documents, each with its id, or why it can't take one.
+        """Return the documents after the pipeline, each with its id, or the reason why one can't be signed.
 
         Raises:
             MissingExtra, SchemeMismatch, ConfigError: see ``pipeline``.
@@ -123,7 +123,7 @@ class SignedIndex:
 
     @property
     def unchecked(self) -> str:
-        """What a warning about a write adds that no gate decides about; "" where none would."""
+        """The end of a warning about a write that bypasses the gate; "" for an index without a gate."""
         return f", and the gate of {self.name!r} does not decide about it" if self.gated else ""
 
     def touches(self, document: Mapping[str, Any]) -> bool:
@@ -146,16 +146,16 @@ class SignedIndex:
 
 
 class _ByCaller(Generic[Value]):
-    """What is known of names, kept for some seconds: of an index for all callers, else for each.
+    """A cache of facts about names for some seconds: of an index for all callers, else for each.
 
-    A caller sees those indices behind a pattern, a list, an alias or a data stream that they may see.
+    Two callers may see different indices behind a pattern, a list, an alias or a data stream.
     """
 
     def __init__(self) -> None:
         self._known: RecentlyUsed[object, tuple[float, Value]] = RecentlyUsed(1024)
 
     def get(self, name: str, headers: Mapping[str, str]) -> tuple[Value] | None:
-        """Return what is known of a name, in a tuple; None if it is to be read."""
+        """Return the cached value of a name in a tuple; None if it must be read."""
         for key in (name, (name, credentials(headers))):
             found = self._known.get(key)
             if found is not None and is_valid(found[0]):
@@ -163,14 +163,14 @@ class _ByCaller(Generic[Value]):
         return None
 
     def put(self, name: str, headers: Mapping[str, str], behind: Mappings, when: float, value: Value) -> None:
-        """Keep what is known of a name, with the indices that a caller sees behind it, read at a time."""
+        """Cache the value of a name, given the indices that a caller sees behind it and the time."""
         own = behind.keys() == {name}
         self._known.put(name if own else (name, credentials(headers)), (when, value))
 
 
 @dataclass(frozen=True)
 class _Searched:
-    """The mappings of the indices that a search names, and what is read of them once."""
+    """The mappings of the indices that a search names, with values computed from them once."""
 
     mappings: Mappings
 
@@ -182,13 +182,13 @@ class _Searched:
 
     @cached_property
     def folds(self) -> bool:
-        """Whether all of those that have a recipe note that searches are folded unasked."""
+        """Whether all indices with a recipe were set up to fold every search."""
         noted = [one for found in self.mappings.values() if (one := stored_recipe(found)) is not None]
         return bool(noted) and all(one.get("fold") is True for one in noted)
 
 
 class KnownIndices:
-    """The mappings behind names, kept for some seconds, and the indices that documents are signed for."""
+    """A cache of the mappings behind names, and of the indices that documents are signed for."""
 
     def __init__(self, options: IndexOptions, settings: Settings) -> None:
         self._options, self._settings = options, settings
@@ -200,7 +200,7 @@ class KnownIndices:
     def recipe(self, index: str, headers: Mapping[str, str]) -> Steps[Recipe | None]:
         """Return the recipe of the indices that a search names, None if none of them has one.
 
-        Of several recipes it is the first one: what does not fit it is told by the search.
+        Of several recipes, the first; the search reports indices that do not fit it.
 
         Raises:
             SchemeMismatch, ConfigError: another version of shinglefold made it.
@@ -208,7 +208,7 @@ class KnownIndices:
         return (yield from self._searched(index, headers)).recipe
 
     def is_index(self, name: str | None, headers: Mapping[str, str]) -> Steps[bool]:
-        """Return whether a name is known to be that of an index, behind which all callers see the same."""
+        """Return whether a name is known to be that of an index, which is the same for all callers."""
         return name is not None and (yield from self._searched(name, headers)).mappings.keys() == {name}
 
     def known(self, index: str, headers: Mapping[str, str]) -> Steps[bool]:
@@ -220,7 +220,7 @@ class KnownIndices:
             return False
 
     def folds(self, index: str, headers: Mapping[str, str]) -> Steps[bool]:
-        """Return whether all of the indices that have a recipe note that searches are folded unasked."""
+        """Return whether all indices with a recipe were set up to fold every search."""
         caller = index, credentials(headers)
         if is_valid(self._unread.get(caller) or 0.0):
             return False
@@ -247,7 +247,7 @@ class KnownIndices:
         return made
 
     def target(self, name: str, headers: Mapping[str, str]) -> Steps[SignedIndex | None]:
-        """Return the index that a write under a name goes to, None if it has no recipe.
+        """Return the index that a write to a name goes to; None if it has no recipe.
 
         Raises:
             SchemeMismatch, ConfigError: its recipe can't be read, the key of its seal is missing, or the name
@@ -313,7 +313,7 @@ class KnownIndices:
         )
 
     def _read(self, index: str) -> Steps[Mappings | None]:
-        """Return the mappings of each index behind a name; None if they may not be read."""
+        """Return the mappings of each index behind a name; None if the caller may not read them."""
         found: dict[str, JSON] = {}
         for name in index_names(index):
             try:
@@ -336,7 +336,7 @@ class KnownIndices:
         return {name: template.get("mappings") or {}}
 
     def _write_index(self, name: str, found: Mappings, headers: Mapping[str, str]) -> Steps[Mappings]:
-        """Return those of several indices that documents go to."""
+        """Return the one of several indices that documents are written to."""
         if streams := [index for index in found if index.startswith(".ds-")]:
             # Older ones may have been shrunk, or moved into snapshots, under names of their own.
             newest = max(streams, key=lambda index: index.rpartition("-")[2])
@@ -350,13 +350,13 @@ class KnownIndices:
 
 
 def ask(method: str, path: str, headers: Mapping[str, str]) -> Steps[RestResponse]:
-    """Return the response to a request without a body, under the headers of another one."""
+    """Return the response to a request without a body, sent with the headers of another request."""
     kept = {key: value for key, value in headers.items() if key.lower() != "content-type"}
     return (yield from send(RestRequest(method, path, headers=kept)))
 
 
 def credentials(headers: Mapping[str, str]) -> frozenset[tuple[str, str]]:
-    """Return what headers say about who sends a request."""
+    """Return the headers that identify the caller of a request."""
     return frozenset((name.lower(), one) for name, one in headers.items() if name.lower() not in _OF_REQUEST)
 
 

@@ -1,4 +1,4 @@
-"""The interceptor: requests of the engines' REST API, answered by generators that know no network."""
+"""The interceptor: answers requests of the engines' REST API by generators that do no I/O."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,7 +16,7 @@ _Handler = Callable[[Operation, RestRequest], Steps[RestResponse | None]]
 
 
 class Interceptor:
-    """Folds searches and signs writes of indices that carry a recipe; whatever else is asked passes.
+    """Folds searches and signs writes of indices with a recipe; other requests are sent unchanged.
 
     Args:
         engine: an engine, blocking or awaited, which says what it can; it is not called.
@@ -53,7 +53,7 @@ class Interceptor:
         }
 
     def steps(self, request: RestRequest) -> Steps[RestResponse | None] | None:
-        """Return the steps that answer a request; None if it passes.
+        """Return the steps that answer a request; None if it is to be sent unchanged.
 
         The steps yield ``Call``, ``Read`` and ``Tiebreaker`` (to an engine), ``Send`` (a request to forward),
         ``Admit`` (to the gate of an index) and ``Work``. They return the response, or None if the request

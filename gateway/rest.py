@@ -81,7 +81,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Run a function that takes its time, such as one that signs; the answer is what it returns."""
+    """Run a slow function, such as one that signs; the answer is what it returns."""
 
     function: Callable[[], Any]
 
@@ -140,7 +140,7 @@ _OF_DOCUMENT = {
 
 
 def operation_of(method: str, path: str) -> Operation | None:
-    """Return what a request does; None if it is none of the operations that are intercepted."""
+    """Return the operation of a request; None if it is not intercepted."""
     parts = tuple(unquote(part) for part in path.strip("/").split("/"))
     index, id_, found = None, None, _OF_ALL.get(parts)
     if found is None and (parts[0] == "_all" or not parts[0].startswith("_")):
@@ -168,7 +168,7 @@ def read_value(given: Any) -> Any:  # noqa: ANN401 - JSON
 
 
 def read_object(given: Any) -> JSON | None:  # noqa: ANN401 - JSON
-    """Return the object that a body is: {} without a body, None for one that the engine has to refuse."""
+    """Return the object in a body: {} without a body, None for one that the engine refuses."""
     if given is None or given == b"":
         return {}
     try:
@@ -188,7 +188,7 @@ def write_value(value: Any) -> bytes:  # noqa: ANN401 - JSON
 
 
 def write_strict_value(value: Any) -> bytes:  # noqa: ANN401 - JSON
-    """Return a value made of strict JSON on one line. Of NaN, which is not strict, it would make null.
+    """Return a value that has no NaN as JSON on one line; NaN would become null.
 
     Cost: half of that of ``write_value``, which looks for NaN.
     """
@@ -245,7 +245,7 @@ def read_actions(body: bytes | str) -> Iterator[tuple[str, JSON, list[bytes]]]:
     """Yield each action of a bulk: its verb, its metadata, and its lines.
 
     Raises:
-        ValueError: the engine refuses an action, or may read it otherwise.
+        ValueError: the engine refuses an action, or may read it in another way.
     """
     lines = iter(read_lines(body))
     for line in lines:
@@ -350,7 +350,7 @@ _STATUSES: Mapping[type[BaseException], int] = {
 
 
 def status_of(error: BaseException) -> int:
-    """Return the status that tells an error: the engine's own if it refused a request."""
+    """Return the status of an error: the engine's own if it refused a request."""
     cause: BaseException | None = error
     while cause is not None:
         status = getattr(cause, "status_code", None)
@@ -361,7 +361,7 @@ def status_of(error: BaseException) -> int:
 
 
 def whole_number(value: Any) -> int:  # noqa: ANN401 - a parameter
-    """Return a parameter as a number; 0 for what the engine has to refuse."""
+    """Return a parameter as a number; 0 for one that the engine refuses."""
     try:
         return int(value or 0)
     except (TypeError, ValueError):

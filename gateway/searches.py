@@ -86,25 +86,25 @@ class _OneSearch:
 
     @property
     def changes(self) -> bool:
-        """Whether the engine is not to get it as it is."""
+        """Whether it is not sent unchanged."""
         return self.wish is not None or (self.template is not None and self.template.asked)
 
     @property
     def as_template(self) -> bool:
-        """Whether it is sent as the template that it is."""
+        """Whether it is sent as a template."""
         return self.template is not None and (self.template.search is None or self.wish is None)
 
     def sent(self) -> tuple[JSON, JSON]:
-        """Return its lines as the engine takes them."""
+        """Return its lines in the engine's format."""
         template = self.template.bare if self.template is not None and self.as_template else None
         return self.header, _without_options(self.body) if template is None else template
 
 
 @dataclass(frozen=True, slots=True)
 class _IndexFolding:
-    """What folds the searches of an index: the steps, and the defaults of ``ext.dedup``.
+    """The search steps for an index, and the defaults of ``ext.dedup``.
 
-    ``shared``: that of all callers, which this one of a caller was made of.
+    ``shared``: the one for all callers, from which this one for a caller was made.
     """
 
     recipe: Recipe | None
@@ -115,7 +115,7 @@ class _IndexFolding:
 
 
 class FoldedSearches:
-    """Answers searches with folded pages; what it does not fold passes.
+    """Answers searches with folded pages; other searches are sent unchanged.
 
     Args:
         engine: says what it can; it is not called.
@@ -142,7 +142,7 @@ class FoldedSearches:
         self._tiebreaker: str | None = None
 
     def search(self, operation: Operation, request: RestRequest) -> Steps[RestResponse | None]:
-        """Return a folded page, or None if the request is to pass unchanged.
+        """Return a folded page; None if the request is to be sent unchanged.
 
         Raises:
             ConfigError: ``ext.dedup`` is not valid, or contradicts the rest of the request.
@@ -189,7 +189,7 @@ class FoldedSearches:
         return plain
 
     def msearch(self, operation: Operation, request: RestRequest) -> Steps[RestResponse | None]:
-        """Return the answers to several searches, folded ones and others, or None if all are to pass."""
+        """Return the answers to several searches; None if all are to be sent unchanged."""
         try:
             searches = [
                 _OneSearch(header, body, _index_of_header(operation, header, body))
@@ -226,7 +226,7 @@ class FoldedSearches:
         return (yield from self._joined(request, searches, outcomes))
 
     def _rendered(self, index: str | None, request: RestRequest, body: JSON) -> Steps[_Template | None]:
-        """Return a template with its search; None if it passes unchanged, whatever is in it."""
+        """Return a template with its search; None if it is sent unchanged, whatever is in it."""
         known = index is None or _names_options(body)
         if not known and not (yield from self._indices.known(str(index), request.headers)):
             return None
@@ -235,7 +235,7 @@ class FoldedSearches:
     def _joined(
         self, request: RestRequest, searches: Sequence[_OneSearch], outcomes: Mapping[int, Any]
     ) -> Steps[RestResponse]:
-        """Return the answers in order; the engine itself answers what is not folded."""
+        """Return the answers in order; the engine answers searches that are not folded."""
         answers: dict[int, JSON] = {}
         plain = RestResponse(200, {})
         # An answer can't be put together of filtered ones.
@@ -278,9 +278,9 @@ class FoldedSearches:
         parameters: Mapping[str, Any],
         headers: Mapping[str, str],
     ) -> Steps[bool | None]:
-        """Return whether a page is to be folded; None if the request passes unchanged.
+        """Return whether to fold a page; None if the request is sent unchanged.
 
-        False: it passes without its options.
+        False: it is sent without its folding options.
         """
         if not isinstance(body, Mapping):
             return None
@@ -367,7 +367,7 @@ class FoldedSearches:
 
 
 def _names_options(body: Mapping[str, Any]) -> bool:
-    """Return whether a template may say how its search is folded, as far as the request shows."""
+    """Return whether a template may have folding options, judged by the request alone."""
     return "ext" in body or "dedup" in str(body.get("source", ""))
 
 
@@ -405,7 +405,7 @@ def _answer_of(outcome: Any) -> JSON:  # noqa: ANN401 - a page or an error
 
 
 class _Unfolded(Exception):
-    """The engine's own page is to be returned."""
+    """The engine's own page must be returned."""
 
 
 def marked(answer: JSON, body: JSON | None, parameters: Mapping[str, Any], reason: str) -> JSON:

@@ -72,12 +72,12 @@ class UpdateRequest:
         return self.body["doc"] if self.body.get("doc_as_upsert") else self.body.get("upsert")
 
     def merged(self, found: VersionedDocument) -> JSON:
-        """Return the document that a stored one becomes, without a fingerprint."""
+        """Return the stored document after the update, without a fingerprint."""
         merged: JSON = self.index.bare(_merge(found.source, self.body["doc"]))
         return merged
 
     def signed(self, found: VersionedDocument, outcome: Outcome) -> JSON:
-        """Return the body that updates a stored document, given what the pipeline made of the merged one.
+        """Return the body that updates a stored document, given the merged one after the pipeline.
 
         Raises:
             ConfigError: the pipeline changes the id of the document.
@@ -105,9 +105,9 @@ class UpdateRequest:
 
 @contextmanager
 def log_unrenewed(documents: Iterable[tuple[str, str | None]]) -> Iterator[None]:
-    """Log whose fingerprints may be stale if an update by scripts ends without an answer.
+    """Log the documents whose fingerprints may be stale after an update by scripts without an answer.
 
-    The engine may have run the scripts, and only the log can tell: the caller left, or gets an error.
+    The engine may have run the scripts, but the caller left, or gets an error.
 
     Args:
         documents: names of indices, and ids; read only then.
@@ -124,7 +124,7 @@ def log_unrenewed(documents: Iterable[tuple[str, str | None]]) -> Iterator[None]
 def sign_again(
     index: SignedIndex, documents: Sequence[tuple[str, str | None]], request: RestRequest
 ) -> Steps[list[JSON]]:
-    """Renew the fingerprints of documents that were updated by scripts; warn of those that stay stale.
+    """Renew the fingerprints of documents that scripts updated; warn about those that stay stale.
 
     Args:
         documents: their ids and routings.
@@ -160,7 +160,7 @@ def _sign_once(
     places: Sequence[int],
     answers: list[JSON],
 ) -> Steps[list[int]]:
-    """Renew fingerprints once, and return the places of documents that changed meanwhile."""
+    """Renew fingerprints once, and return the positions of documents that changed in the meantime."""
     ids, routings = zip(*(documents[place] for place in places), strict=True)
     found = yield from read_documents(index.stored_in, ids, routings)
     there = [(place, one) for place, one in zip(places, found, strict=True) if one is not None]

@@ -51,7 +51,7 @@ def check_pipeline(parameters: Mapping[str, Any], index: str) -> None:
 
 
 class SignedWrites:
-    """Writes of one document to an index with a recipe; to others they pass."""
+    """Writes of one document to an index with a recipe; writes to other indices are sent unchanged."""
 
     def __init__(self, indices: KnownIndices) -> None:
         self._indices = indices
@@ -87,7 +87,7 @@ class SignedWrites:
         return answer
 
     def update(self, operation: Operation, request: RestRequest) -> Steps[RestResponse | None]:
-        """Update a document with the fingerprint of what it becomes, and return the engine's response.
+        """Update a document with the fingerprint of the merged one, and return the engine's response.
 
         Raises:
             As ``write``. EngineError: the document can't be read.
@@ -158,7 +158,7 @@ class SignedWrites:
         return (yield from _sent(replace(request, parameters=kept, body=body)))
 
     def unsigned(self, operation: Operation, request: RestRequest) -> Steps[None]:
-        """Warn that a request writes documents which can't be signed on their way; it passes."""
+        """Warn that a request writes documents that can't be signed; it is sent unchanged."""
         body = read_object(request.body)
         if body is None:
             return
@@ -180,7 +180,7 @@ class SignedWrites:
 
 
 def _update_by_script(update: UpdateRequest, request: RestRequest) -> Steps[RestResponse]:
-    """Send an update by a script, and renew the fingerprint of the document that it leaves."""
+    """Send an update by a script, and renew the fingerprint of the updated document."""
     with log_unrenewed([(update.index.name, update.id)]):
         answer = yield from send(replace(request, body=write_value(update.body)))
     if answer.failed or answer.body.get("result", "updated") not in WRITTEN:
@@ -192,7 +192,7 @@ def _update_by_script(update: UpdateRequest, request: RestRequest) -> Steps[Rest
 
 
 def warn_unread(index: SignedIndex) -> None:
-    """Warn that a document can't be signed, which the engine may take: it reads comments, for one."""
+    """Warn that a document can't be signed; the engine may accept it, as it reads comments in JSON."""
     warn(
         f"a document for {index.name!r} is not JSON: if the engine takes it, it has no fingerprint"
         f"{index.unchecked}"
@@ -200,7 +200,7 @@ def warn_unread(index: SignedIndex) -> None:
 
 
 def inserted(index: SignedIndex, documents: Sequence[tuple[str | None, Any]]) -> list[Outcome | str]:
-    """Return what the pipeline makes of documents that updates insert, or why they are refused."""
+    """Return the documents that updates insert after the pipeline, or the reason why they are refused."""
     if not index.gated:
         return index.sign(documents)
     why = (

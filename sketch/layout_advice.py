@@ -1,4 +1,4 @@
-"""What a layout of supershingles finds and costs, held against requirements on near-duplicates."""
+"""What a layout of supershingles finds and costs, compared with requirements on near-duplicates."""
 
 from dataclasses import dataclass
 from math import ceil, comb, erfc, floor, log2, log10, sqrt

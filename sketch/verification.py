@@ -179,7 +179,7 @@ def text_decided_by(similarity: float, least: float) -> DecidedBy:
 
 
 def least_estimate(similar: float, width: int, options: SketchOptions) -> float:
-    """Return the estimated resemblance below which no pair can have an edit similarity.
+    """Return the least estimated resemblance of two texts with an edit similarity.
 
     In two texts of n words with similarity s, (1 − s)·n words of each have no match, and each affects up to w
     shingles. So the resemblance is at least (1 − w(1 − s))/(1 + w(1 − s)), if no two edits are adjacent.

@@ -261,7 +261,7 @@ def load_connection(
     file: str | Path | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Connection:
-    """Return a connection made of a file, the environment and the address given; the later ones win.
+    """Return the connection of a file, the environment and the given address; the later ones win.
 
     The file is TOML, with the names of ``Connection`` as keys and ``url`` (one or a list) for the addresses.
     A variable is ``SHINGLEFOLD_ENGINE_`` and the name in upper case; ``SHINGLEFOLD_ENGINE_FILE`` names the
@@ -338,7 +338,7 @@ def product_of_client(given: object) -> str:
 
 
 def plain_client(given: Any) -> Any:  # noqa: ANN401 - whatever an engine is opened with
-    """Return the client behind one of ``shinglefold.fold``, anything else unchanged."""
+    """Return the original client of one that ``shinglefold.fold`` made; anything else unchanged."""
     door = (
         getattr(getattr(given, "transport", None), "shinglefold_door", None)
         if product_of_client(given)

@@ -188,7 +188,7 @@ def unrefreshed_shards(shards: Mapping[str, Any], who: str) -> str:
 
 
 def block_remedy(text: str) -> str:
-    """Return how to lift the block that an error reports; empty if there is none or it ends by itself."""
+    """Return how to remove the block that an error reports; empty if there is none or it ends by itself."""
     return _meaning(403, _BLOCK, text)[1] if _BLOCK in text and _NOT_YET not in text else ""
 
 
@@ -198,7 +198,7 @@ def closed_remedy(text: str) -> str:
 
 
 def field_security_remedy(text: str) -> str:
-    """Return who can update documents if an error reports document- or field-level security, else nothing."""
+    """Return the remedy for a refusal by document- or field-level security; empty for other errors."""
     return _FIELD_SECURITY_REMEDY if _is_field_security(text) else ""
 
 

@@ -44,7 +44,7 @@ def product_of(connection: Connection) -> str:
 
 
 def detect(answer: Detected, connection: Connection) -> str | None:
-    """Return the product that an answer is of; None if the answer is a refusal that does not tell.
+    """Return the product that sent an answer; None if the answer is a refusal without the product.
 
     Raises:
         EngineError: it is neither OpenSearch nor Elasticsearch.

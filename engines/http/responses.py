@@ -59,7 +59,7 @@ def _in_objects(properties: Mapping[str, Any]) -> JSON:
 
 
 def _merged_children(there: Mapping[str, Any] | None, node: Mapping[str, Any]) -> JSON:
-    """Return the fields below a field: those that came before it, and its own."""
+    """Return the fields below a field: those of the indices before, and its own."""
     before = (there or {}).get("properties")
     return {"properties": {**before, **_in_objects(node.get("properties") or {})}} if before else {}
 
@@ -96,7 +96,7 @@ def version_in(answer: Any, who: str) -> str:  # noqa: ANN401 - whatever a serve
 
 
 def check_name(index: object) -> None:
-    """Check that a name means one index.
+    """Check that a name is that of one index.
 
     Raises:
         UnsupportedQuery: it is a pattern, a list, or empty.
@@ -131,7 +131,7 @@ def check_local(index: str) -> None:
     """Check that a name means indices of this cluster.
 
     Raises:
-        UnsupportedQuery: it means those of another cluster, which can only be searched from here.
+        UnsupportedQuery: the indices are of another cluster, which can only be searched from here.
     """
     for name in index.split(","):
         cluster, colon, own = name.partition(":")

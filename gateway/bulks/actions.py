@@ -1,4 +1,4 @@
-"""``signed``: actions of ``helpers.bulk`` with fingerprints, for bulks that are sent by other means."""
+"""``signed``: actions of ``helpers.bulk`` with fingerprints, for bulks that another program sends."""
 
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Sequence
 from itertools import islice
@@ -111,7 +111,7 @@ def _sign(
 
 
 def _outcome(given: Any, item: BulkItem, line: bytes) -> Any:  # noqa: ANN401 - as the client's helpers take it
-    """Return an action as it is to be sent, or an error; None if the pipeline drops its document."""
+    """Return an action to send, or an error; None if the pipeline drops its document."""
     if item.answer is not None:
         found = item.answer[item.verb]
         if "error" not in found:

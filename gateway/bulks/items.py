@@ -64,7 +64,7 @@ class BulkItem:
         return as_text(self.metadata.get("routing", self.metadata.get("_routing", self.routing)))
 
     def told(self, name: str) -> Any:  # noqa: ANN401 - JSON
-        """Return a part of the answer; None if there is none."""
+        """Return a part of the answer; None if it is missing."""
         return (self.answer or {}).get(self.verb, {}).get(name)
 
     def reply(self, status: int, body: JSON) -> None:
@@ -77,13 +77,13 @@ class BulkItem:
         self.reply(400, {"error": {"type": error["type"], "reason": error["reason"]}})
 
     def send(self, verb: str, metadata: JSON, source: bytes) -> None:
-        """Send another action than the one given."""
+        """Send another action instead of the given one."""
         self.lines = [write_value({verb: metadata}), source]
 
 
 @dataclass(slots=True)
 class BulkSegment:
-    """Actions that one request sends: none of them depends on what another one of them writes.
+    """Actions that one request sends: none depends on the result of another.
 
     ``gate``: the index whose gate decides about all of them, instead of a request.
     """
@@ -94,13 +94,13 @@ class BulkSegment:
     merged: set[str] = field(default_factory=set)
 
     def takes(self, item: BulkItem) -> bool:
-        """Return whether an action may go with the others."""
+        """Return whether an action can be sent with the others."""
         if item.gate is not self.gate:
             return False
         return item.id not in (self.merged if item.update is None else self.ids)
 
     def add(self, item: BulkItem) -> None:
-        """Add an action, and note whose documents it writes."""
+        """Add an action, and remember which document it writes."""
         self.items.append(item)
         if item.id is not None:
             self.ids.add(item.id)
@@ -109,7 +109,7 @@ class BulkSegment:
 
 
 def read_items(operation: Operation, request: RestRequest) -> list[BulkItem] | None:
-    """Return the actions of a body; None if the engine has to say what is wrong with it."""
+    """Return the actions of a body; None if it is malformed, which the engine then reports."""
     if not ends_with_newline(request.body):
         return None
     items: list[BulkItem] = []

@@ -41,7 +41,7 @@ _CONFLICT, _DONE = 409, 200
 
 
 class SignedBulks:
-    """Bulk requests with documents for an index with a recipe; others pass."""
+    """Bulk requests with documents for an index with a recipe; others are sent unchanged."""
 
     def __init__(self, indices: KnownIndices) -> None:
         self._indices = indices
@@ -148,7 +148,7 @@ class SignedBulks:
         """Send actions, those that met a conflict again; return the response to the first request.
 
         Args:
-            begun: other actions of the bulk were sent before, so that an error is told by item.
+            begun: other actions of the bulk were sent before, so each item gets the error.
         """
         nothing = RestResponse(200, {"took": 0, "items": []})
         first: RestResponse | None = None
@@ -175,7 +175,7 @@ class SignedBulks:
         return first or nothing
 
     def _admit(self, request: RestRequest, items: Sequence[BulkItem], *, begun: bool) -> Steps[RestResponse]:
-        """Let a gate decide about documents, and note the answer to each; see ``_send``."""
+        """Let a gate decide about documents, and store the answer to each; see ``_send``."""
         waiting = [item for item in items if item.admitted is not None]
         index = waiting[0].index
         assert index is not None
@@ -192,7 +192,7 @@ class SignedBulks:
         return RestResponse(200, {"took": 0, "items": []})
 
     def _send_once(self, request: RestRequest, items: Sequence[BulkItem]) -> Steps[RestResponse]:
-        """Merge updates, send actions, and note the answer to each."""
+        """Merge updates, send actions, and store the answer to each."""
         yield from self._merge([item for item in items if item.update is not None])
         sent = [item for item in items if item.answer is None]
         if not sent:
@@ -209,7 +209,7 @@ class SignedBulks:
         return answer
 
     def _merge(self, items: Sequence[BulkItem]) -> Steps[None]:
-        """Read the documents that are updated, and sign what they become."""
+        """Read the documents to update, and sign the merged ones."""
         by_name: dict[str, list[BulkItem]] = {}
         for item in items:
             item.answer = None
@@ -260,7 +260,7 @@ class SignedBulks:
 
 
 def _prepare(items: Sequence[BulkItem]) -> None:
-    """Take fingerprints of clients out of partial updates, and find those that need the stored document."""
+    """Remove clients' fingerprints from partial updates; find those that need the stored document."""
     for item in items:
         if item.index is None or item.verb == "delete":
             continue
@@ -305,7 +305,7 @@ def _ran_script(item: BulkItem) -> bool:
 
 
 def _source(item: BulkItem) -> Any:  # noqa: ANN401 - JSON
-    """Return what is sent with an action; None if it is no JSON object, which the engine refuses itself."""
+    """Return the source of an action; None if it is not a JSON object, which the engine then refuses."""
     try:
         found = read_value(item.lines[1])
     except ValueError:
@@ -327,13 +327,13 @@ def _warn_unread(items: Sequence[BulkItem], request: RestRequest, answer: RestRe
 
 
 def _broken(item: BulkItem, error: Exception) -> JSON:
-    """Return the answer to an action of which is not known whether it was done."""
+    """Return the answer to an action that may or may not have been done."""
     cause = {"type": type(error).__name__, "reason": str(error)}
     return {"_index": item.name, "_id": item.id, "status": status_of(error), "error": cause}
 
 
 def _is_final(item: BulkItem, outcome: Outcome | str) -> bool:
-    """Return whether an action is answered without the engine; answer it."""
+    """Return whether an action is answered without the engine, and answer it."""
     if isinstance(outcome, str):
         item.refuse(outcome)
     elif outcome.status == "dropped":
@@ -342,7 +342,7 @@ def _is_final(item: BulkItem, outcome: Outcome | str) -> bool:
 
 
 def _met_conflict(item: BulkItem) -> bool:
-    """Return whether an update is to be merged again: its document changed, or was stored meanwhile."""
+    """Return whether to merge an update again, because its document was changed or created since."""
     status = item.told("status")
     return item.update is not None and (status == _CONFLICT or (item.missing and status == _DONE))
 

@@ -1,4 +1,4 @@
-"""A gateway over HTTP: an ASGI application in front of a cluster, whose answers are folded and writes signed.
+"""A gateway over HTTP: an ASGI application in front of a cluster that folds searches and signs writes.
 
 ``gateway_app`` makes the application; ``serve`` runs it.
 """

@@ -1,4 +1,4 @@
-"""What the gateway answers itself under ``/_shinglefold/``: health, metrics, and fingerprints of texts."""
+"""The gateway's own answers under ``/_shinglefold/``: health, metrics, and fingerprints of texts."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -77,7 +77,7 @@ class Admin:
         return await self._sign(request, receive)
 
     def _refused(self, headers: Headers) -> str:
-        """Return what a request lacks; "" if it may have its answer."""
+        """Return why a request is refused; "" if it is allowed."""
         asked = header(headers, b"host")
         if self._open and not self._token.is_needed and not is_loopback(host_name(asked)):
             return f"is not at {asked!r}: ask 127.0.0.1 or localhost, or start the gateway with --admin-token"
@@ -131,7 +131,7 @@ class Admin:
         return documents
 
     def _index_of(self, body: Mapping[str, Any]) -> SignedIndex:
-        """Return what signs documents by the scheme that a body names, without an index."""
+        """Return the signer for the scheme and the fields that a body names, without an index."""
         settings = self._parts.settings
         scheme = make_scheme(
             body.get("preset", settings.preset),
@@ -153,7 +153,7 @@ class Admin:
 
 
 def _signed(outcome: Outcome | str, field: str) -> Mapping[str, Any]:
-    """Return what is told of a document: its fingerprint, or why it has none."""
+    """Return the answer for a document: its fingerprint, or why it has none."""
     if isinstance(outcome, str):
         return {"error": {"type": "illegal_argument_exception", "reason": outcome}}
     if outcome.status == "dropped":

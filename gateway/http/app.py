@@ -234,7 +234,7 @@ class GatewayApp:
         *,
         warnings: Sequence[str] = (),
     ) -> None:
-        """Send a request upstream and its answer back, both as they come."""
+        """Send a request upstream and stream its answer back."""
         headers = [(text(name), text(value)) for name, value in forwarded(request.headers) if name != FOLD]
         if isinstance(body, bytes):
             headers = [pair for pair in headers if pair[0] != "content-length"]
@@ -274,7 +274,7 @@ class GatewayApp:
 
 
 class _Watched:
-    """Messages of one request, whose task is cancelled if the caller leaves before the answer."""
+    """Messages of one request; its task is cancelled if the caller disconnects before the answer."""
 
     def __init__(self, receive: Receive, task: "asyncio.Task[Any]") -> None:
         self._receive, self._task = receive, task
@@ -291,7 +291,7 @@ class _Watched:
         return message
 
     def end(self) -> None:
-        """Watch no longer: the request is answered."""
+        """Stop watching, as the request is answered."""
         self._begin.cancel()
         if self._watch is not None:
             self._watch.cancel()
@@ -328,14 +328,14 @@ def _is_below(path: str, prefix: str) -> bool:
 
 
 def _passes(operation: Operation, request: GatewayRequest) -> bool:
-    """Return whether a request of an operation passes whatever its body says."""
+    """Return whether a request is forwarded unchanged, whatever its body is."""
     if operation.name not in SEARCHES:
         return False
     return not sends_json(request.headers) or not takes_json(request.headers, request.parameters)
 
 
 async def _body_of(request: GatewayRequest, receive: Receive) -> "bytes | AsyncIterator[bytes] | None":
-    """Return the body of a request, as it comes; short ones are there at once."""
+    """Return the body of a request: a short one whole, a long one as a stream."""
     first = await receive()
     if first["type"] == "http.disconnect":
         raise CallerGone

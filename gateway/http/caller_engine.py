@@ -32,7 +32,7 @@ _EXISTS = {200: True, 404: False}
 
 
 class Product(NamedTuple):
-    """The product behind the gateway, and the key that its version has for ties.
+    """The product behind the gateway, and the sort key by which its version breaks ties.
 
     ``is_exact``: whether the caller could read the version.
     """
@@ -43,7 +43,7 @@ class Product(NamedTuple):
 
 
 async def detect_product(upstream: Upstream, caller: HttpCaller) -> Product | RestResponse:
-    """Return the product that answers a caller, or the answer that refuses to tell.
+    """Return the product that answers a caller, or the answer if it hides the product.
 
     Raises:
         UpstreamFailure: nothing answers.

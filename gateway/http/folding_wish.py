@@ -1,4 +1,4 @@
-"""The body of a search with another wish about folding."""
+"""Change the folding options in the body of a search."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,7 +19,7 @@ from shinglefold.gateway.searches import marked
 
 
 def with_folding(operation: str, request: RestRequest, *, fold: bool | None) -> RestRequest:
-    """Return a search that asks for the engine's own answer (False), or says nothing about folding (None)."""
+    """Return a search with ``dedup`` set to false (False), or without folding options (None)."""
     if any(map(names_twice, read_lines(request.body or b""))):
         # The engine refuses it, and what is made of it here would not show why.
         return request

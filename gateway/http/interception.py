@@ -1,4 +1,4 @@
-"""Requests that the interceptor answers: long steps run in threads, its requests are the caller's own."""
+"""Run the interceptor's steps for a request: slow ones in threads, its requests as the caller."""
 
 import asyncio
 import contextvars
@@ -85,7 +85,7 @@ class Intercepted:
 
 @dataclass(frozen=True, slots=True)
 class _Behind:
-    """The engine behind the gateway, and its interceptors: of all searches, and of those that ask."""
+    """The engine behind the gateway, and two interceptors: one folds all searches, one only on request."""
 
     product: Product
     engine: CallerEngine
@@ -128,7 +128,7 @@ class Interception:
 
     @property
     def product(self) -> str:
-        """The product behind the gateway; "" as long as it is not known."""
+        """The product behind the gateway; "" until it is known."""
         return self._behind.product.name if self._behind else self._upstream.connection.product
 
     async def answer(self, given: Intercepted) -> Answer | None:
@@ -164,7 +164,7 @@ class Interception:
         return self._failed(operation, type(error).__name__, refused or refusal(500, reason))
 
     async def signed_index(self, name: str, caller: HttpCaller) -> SignedIndex | Answer:
-        """Return what signs documents for an index, or the answer that refuses.
+        """Return the signer of an index, or the answer that refuses.
 
         Raises:
             ConfigError: it has no recipe.
@@ -281,7 +281,7 @@ class Interception:
             return await self._send(request.request, given)
 
     async def _tiebreaker(self, caller: HttpCaller) -> str | None:
-        """Return the key for ties; if the first caller could not read the version, another one may."""
+        """Return the sort key that breaks ties; ask again if the caller before could not read the version."""
         assert self._behind is not None
         if not self._behind.product.is_exact:
             found = await detect_product(self._upstream, caller)
@@ -311,7 +311,7 @@ class Interception:
         return RestResponse(reply.status, reply.value, reply)
 
     def _complete(self, response: RestResponse, given: Intercepted) -> Answer:
-        """Return the answer that a response is; an answer of the engine keeps its bytes."""
+        """Return the answer for a response; an answer of the engine keeps its bytes."""
         caller, operation = given.caller, given.operation.name
         reply = response.native
         warnings = [*dict.fromkeys(caller.warnings)]
@@ -386,7 +386,7 @@ def _advance(
 
 
 async def _in_thread(executor: Executor, function: Callable[[], Any]) -> Any:  # noqa: ANN401
-    """Run a function in a thread; if the caller is gone, wait for it nevertheless."""
+    """Run a function in a thread; wait for it even if the caller disconnects."""
     context = contextvars.copy_context()
     future = asyncio.get_running_loop().run_in_executor(executor, context.run, function)
     try:
@@ -401,7 +401,7 @@ def _encoded(body: Any) -> bytes | None:  # noqa: ANN401 - JSON, or bytes of it
 
 
 def _kept_headers(replies: Sequence[Reply]) -> Headers:
-    """Return the headers of upstream that hold for an answer made of several."""
+    """Return the headers of upstream that apply to an answer made of several answers."""
     if not replies:
         return ()
     kept = [pair for pair in replies[-1].headers if pair[0] in _KEPT]
@@ -410,7 +410,7 @@ def _kept_headers(replies: Sequence[Reply]) -> Headers:
 
 
 def _folding_of(body: Any) -> tuple[str | None, int | None]:  # noqa: ANN401 - JSON
-    """Return why an answer is not folded, and how many hits were folded; None and None if it is plain."""
+    """Return why an answer is not folded, and the number of folded hits; both None if it is plain."""
     pages = body.get("responses", [body]) if isinstance(body, Mapping) else ()
     found = [
         page["dedup"]
@@ -424,19 +424,19 @@ def _folding_of(body: Any) -> tuple[str | None, int | None]:  # noqa: ANN401 - J
 
 
 def _whole(reply: Reply) -> Headers:
-    """Return the headers of upstream for an answer that is sent on whole."""
+    """Return the headers of upstream for an answer that is forwarded whole."""
     return [pair for pair in reply.headers if pair[0] not in _REPLACED]
 
 
 def _fails_open(operation: str, error: ShinglefoldError) -> bool:
-    """Return whether the engine answers a request: a search that is right, and only can't be folded."""
+    """Return whether the engine answers a request: a valid search that can't be folded."""
     if operation not in SEARCHES or isinstance(error, EngineUnavailable):
         return False
     return not isinstance(error, ConfigError) or isinstance(error, MissingExtra | UnknownLanguage)
 
 
 def _engines_own(error: ShinglefoldError, caller: HttpCaller) -> Answer | None:
-    """Return the engine's answer by which it refused a request, if that is what an error is about."""
+    """Return the engine's refusal that caused an error, if there is one."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, UpstreamFailure):

@@ -1,4 +1,4 @@
-"""Headers and bodies of HTTP messages: what is forwarded, and how answers of the gateway look."""
+"""Headers and bodies of HTTP messages: which are forwarded, and the format of the gateway's own answers."""
 
 import asyncio
 import gzip
@@ -74,7 +74,7 @@ class GatewayRequest:
 
     @property
     def parameters(self) -> dict[str, str]:
-        """The parameters by name; of several ones of a name the last, as the engines take it."""
+        """The parameters by name; of repeated ones the last, as in the engines."""
         return {} if not self.query else dict(parse_qsl(self.query, keep_blank_values=True))
 
 
@@ -94,7 +94,7 @@ class Answer:
 
 
 class Reply(NamedTuple):
-    """What upstream answered to a request of the gateway: ``value`` is its JSON, or its text.
+    """The answer of upstream to a request of the gateway: ``value`` is its JSON, or its text.
 
     ``strict``: it is JSON as the standard has it, so without NaN.
     """
@@ -108,9 +108,9 @@ class Reply(NamedTuple):
 
 @dataclass(slots=True)
 class HttpCaller:
-    """What one request says about who sends it, and what its answers said.
+    """The caller of a request, and the answers of upstream so far.
 
-    ``headers``: those sent with each request made in its place. ``replies``: what upstream answered.
+    ``headers``: sent with each request made for the caller. ``replies``: the answers of upstream.
     """
 
     headers: Mapping[str, str]
@@ -124,7 +124,7 @@ def header(headers: Headers, name: bytes) -> str:
 
 
 def forwarded(headers: Headers) -> list[tuple[bytes, bytes]]:
-    """Return the headers of a message without those that are about one connection."""
+    """Return the headers of a message without those of a single connection."""
     kept, named = [], set[bytes]()
     for name, value in headers:
         lower = name.lower()
@@ -145,7 +145,7 @@ def text(value: bytes) -> str:
 
 
 def caller_headers(headers: Headers) -> dict[str, str]:
-    """Return the headers of a caller that go with each request made in its place."""
+    """Return the headers of a caller to send with each request made for it."""
     kept: dict[str, str] = {}
     for name, value in forwarded(headers):
         if name not in _OF_BYTES:
@@ -254,13 +254,13 @@ def refusal(status: int, reason: str, kind: str = _KIND) -> Answer:
 
 
 def refusal_of(error: ShinglefoldError) -> Answer:
-    """Return the refusal that tells an error, with the status that fits it."""
+    """Return the refusal for an error, with its status and message."""
     status = status_of(error)
     return refusal(status, str(error), "illegal_argument_exception" if status == 400 else _KIND)
 
 
 def header_text(reason: str) -> str:
-    """Return a text that may stand between the quotation marks of a header."""
+    """Return a text that can be quoted in a header."""
     plain = reason.replace('"', "'").encode("ascii", "backslashreplace").decode()
     short = plain if len(plain) <= _LONGEST_WARNING else plain[: _LONGEST_WARNING - 3] + "..."
     return re.sub(r"[^\x20-\x7e]", " ", short.replace("\\", "/"))

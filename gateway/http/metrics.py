@@ -1,4 +1,4 @@
-"""What a gateway counts, for Prometheus."""
+"""The counters of a gateway, for Prometheus."""
 
 from contextlib import AbstractContextManager
 
@@ -14,7 +14,7 @@ CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
 
 
 class Metrics:
-    """The counters of one gateway. No label is made of what callers send."""
+    """The counters of one gateway. Labels have no text that callers send."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()

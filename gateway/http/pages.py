@@ -110,7 +110,7 @@ class GatewayPages:
         return sorted(name for name, mappings in found.items() if has_recipe(mappings))
 
     def _engine(self) -> Engine:
-        """Return the engine, which may have to be asked what it is."""
+        """Return the engine; ask for its product if that is not known yet."""
         assert self._loop is not None
         asked = self._interception.blocking_engine(CALLER.get())
         return asyncio.run_coroutine_threadsafe(asked, self._loop).result()
@@ -121,6 +121,6 @@ class GatewayPages:
 
 
 def _challenge(caller: HttpCaller) -> bytes:
-    """Return how upstream asks for a password."""
+    """Return the ``WWW-Authenticate`` header by which upstream asks for a password."""
     asked = [value for name, value in caller.replies[-1].headers if name == b"www-authenticate"]
     return next((one for one in asked if one.lower().startswith(b"basic")), b'Basic realm="engine"')

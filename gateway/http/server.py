@@ -39,7 +39,7 @@ def serve(
     key: str | None = None,
     stop_seconds: int = 30,
 ) -> None:
-    """Serve requests until SIGTERM or SIGINT; then answer those that run, and return.
+    """Serve requests until SIGTERM or SIGINT; then finish running requests, and return.
 
     Args:
         app: an ASGI application.
@@ -95,7 +95,7 @@ class _Joined:
         return getattr(self._transport, name)
 
     def write(self, data: bytes) -> None:
-        """Send bytes as soon as what runs now has nothing more to send."""
+        """Send bytes once the callbacks that are due now have added theirs."""
         if not self._waiting:
             self._loop.call_soon(self._send)
         self._waiting.append(data)
@@ -118,7 +118,7 @@ class _Protocol(HttpToolsProtocol):
 
 @contextmanager
 def _stopped_by_signals(server: uvicorn.Server) -> Iterator[None]:
-    """Let signals stop a server before it handles them itself, and when it raises them again."""
+    """Stop a server on signals, also before it handles them itself and when it raises them again."""
 
     def stop(_number: int, _frame: object) -> None:
         server.should_exit = True
@@ -153,7 +153,7 @@ def _json_logs() -> Iterator[None]:
 
 
 class _JsonLines(logging.Formatter):
-    """A log record as one line of JSON; of an error the places, but no values."""
+    """A log record as one line of JSON; for an error the lines of code, but no values."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""

@@ -32,11 +32,11 @@ _Documents = Sequence[tuple[str | None, Any]]
 
 
 class Signers:
-    """Runs what takes its time for writes: signing in processes, all else in threads.
+    """Runs slow work of writes: signing in processes, all else in threads.
 
     Args:
         processes: 0 to sign in threads.
-        languages: those whose dictionaries a process loads as it starts; None for all that are installed.
+        languages: whose dictionaries a process loads at its start; None for all that are installed.
     """
 
     def __init__(self, processes: int, languages: Sequence[str] | None = None) -> None:

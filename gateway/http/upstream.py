@@ -1,4 +1,4 @@
-"""The cluster behind the gateway: requests go to its addresses in turn, and past those that are down."""
+"""The cluster behind the gateway: requests go to its addresses in turn, but not to those that are down."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
@@ -35,7 +35,7 @@ _AUTOMATIC = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
 
 
 class UpstreamFailure(Exception):
-    """Upstream did not answer; ``status`` is what a gateway answers then."""
+    """Upstream did not answer; ``status`` is the gateway's answer to the caller."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -43,7 +43,7 @@ class UpstreamFailure(Exception):
 
 
 class StreamedBody(AsyncIterablePayload):
-    """A body that is sent on as it comes, and so only once."""
+    """A body that is streamed, so it can be sent only once."""
 
     async def write_with_length(self, writer: Any, content_length: int | None) -> None:  # noqa: ANN401
         """Write the body; aiohttp does not send it again after that."""
@@ -58,7 +58,7 @@ class _Node:
 
 
 def upstream_connection(urls: Iterable[str] | str, environ: Mapping[str, str] | None = None) -> Connection:
-    """Return how upstream is reached: addresses, TLS and timeouts, and no credentials.
+    """Return the connection to upstream: addresses, TLS and timeouts, and no credentials.
 
     Raises:
         ConfigError: an address is not valid, or has credentials.
@@ -222,7 +222,7 @@ class Upstream:
             return await session.request(method, url, headers=headers, data=data, allow_redirects=False)
 
     def _in_turn(self) -> Iterator[_Node]:
-        """Yield the addresses, beginning with another one each time; those that are down come last."""
+        """Yield the addresses, starting with the next one each time; those that are down come last."""
         start, now = self._next, monotonic()
         self._next = (start + 1) % len(self._nodes)
         order = self._nodes[start:] + self._nodes[:start]

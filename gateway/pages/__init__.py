@@ -1,4 +1,4 @@
-"""Pages to look at an index in a browser: ``pages_app``, an ASGI application."""
+"""Pages that show an index in a browser: ``pages_app``, an ASGI application."""
 
 from shinglefold.gateway.pages.application import pages_app
 

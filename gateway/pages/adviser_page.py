@@ -1,4 +1,4 @@
-"""The page of the adviser: which preset finds the pairs that somebody wants, and how probably it does."""
+"""The page of the adviser: which preset finds the wanted pairs, and with which probability."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ _MOST_DOCUMENTS = 10**12
 
 
 def adviser_json(shared: Shared, given: PageParameters) -> dict[str, Any]:
-    """Return the preset that meets requirements, and how probably it and the index find pairs.
+    """Return the preset that meets requirements, and the probability that it and the index find pairs.
 
     Raises:
         ConfigError: a parameter is not valid.

@@ -1,4 +1,4 @@
-"""The pages as an ASGI application: addresses, templates, their JSON twins, and errors."""
+"""The pages as an ASGI application: routes, templates, the same as JSON, and errors."""
 
 import hashlib
 import json
@@ -50,7 +50,7 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """A page: its name, the parameters that it has, and what makes its JSON."""
+    """A page: its name, its parameters, and the function that makes its JSON."""
 
     name: str
     parameters: tuple[str, ...]
@@ -160,7 +160,7 @@ class _Site:
         return self._made(request, page.name, make)
 
     def list_indices(self, request: Request) -> Response:
-        """Answer a request for the list of indices, or go to the pages of the one that it names."""
+        """Answer a request for the list of indices, or redirect to the pages of the index that it names."""
         if name := request.query_params.get("index", "").strip():
             asked = {"lang": request.query_params.get("lang", "")}
             place = address(_place_of(_base(request), name), asked)

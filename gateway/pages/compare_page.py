@@ -119,7 +119,7 @@ def _of_texts(index: FoldedIndex, texts: tuple[str, str]) -> dict[str, Any]:
 
 
 def _figures(index: FoldedIndex, **figures: Any) -> dict[str, Any]:  # noqa: ANN401 - numbers or None
-    """Return figures of a pair beside the thresholds of the index."""
+    """Return the similarities of a pair, each with the threshold of the index."""
     decision, sketch = index.scheme.decision, index.scheme.sketch
     return {
         **figures,
@@ -158,7 +158,7 @@ def _marked(
 
 
 def _ranges(text: str, spans: Sequence[Any], marks: Sequence[Any]) -> Iterator[MarkedRange]:
-    """Yield the ranges of a text as far as it is shown."""
+    """Yield the ranges of the shown part of a text."""
     begun = set()
     for one in ranges(len(text), spans, marks):
         if one.start >= _SHOWN:

@@ -1,4 +1,4 @@
-"""Documents as pages show them: what they are called, where they are, and pieces of their texts."""
+"""Documents as pages show them: titles, addresses, and pieces of their texts."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Piece:
 
 
 def document_json(hit: Mapping[str, Any], fields: Sequence[str], name: str) -> dict[str, Any]:
-    """Return what a document is called and where it is; "" for what it lacks.
+    """Return the title and the address of a document; "" for what it lacks.
 
     Args:
         fields: the fields with texts. The beginning of the first one stands in for a title, then the id.
@@ -76,7 +76,7 @@ def _found_pieces(fragment: str) -> Iterator[Piece]:
 
 
 def passage_pieces(side: Mapping[str, Any]) -> list[Piece]:
-    """Return one side of a passage in pieces, those marked that the other side lacks; long ones are cut.
+    """Return one side of a passage in pieces; marks those that the other side lacks, and cuts long ones.
 
     Args:
         side: as ``matched_passages`` returns it.
@@ -92,7 +92,7 @@ def passage_pieces(side: Mapping[str, Any]) -> list[Piece]:
 
 
 def _until(pieces: Sequence[Piece], most: int) -> Iterator[Piece]:
-    """Yield pieces of up to ``most`` characters in all; an ellipsis stands for the rest."""
+    """Yield pieces of up to ``most`` characters in all, then an ellipsis if there are more."""
     for piece in pieces:
         if most <= 0:
             yield Piece("…", False)

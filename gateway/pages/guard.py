@@ -24,7 +24,7 @@ _HEADERS = {
 
 
 class _Refusal(NamedTuple):
-    """A status, the message, and a header beside those of every answer."""
+    """A status, a message, and an additional header."""
 
     status: HTTPStatus
     message: str
@@ -93,7 +93,7 @@ class PageGuard:
 
 
 def _is_from_elsewhere(headers: Headers) -> bool:
-    """Return whether a page of another site sent a request, other than by a link that somebody followed."""
+    """Return whether a page of another site sent a request, except by a link that a user followed."""
     if headers.get("sec-fetch-site", "none") in ("none", "same-origin"):
         return False
     followed = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-user") == "?1"

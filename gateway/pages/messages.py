@@ -1,4 +1,4 @@
-"""The words of the pages in four languages, and how numbers are written in them."""
+"""The messages of the pages in four languages, with their formats of numbers."""
 
 import tomllib
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ class Messages:
         return text.format_map({name: self.written(value) for name, value in values.items()})
 
     def written(self, value: object) -> str:
-        """Return a value in words of the language: whole numbers by thousands, shares by two digits."""
+        """Return a value in the language's format: whole numbers by thousands, shares with two digits."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             return str(value)
         if isinstance(value, int):

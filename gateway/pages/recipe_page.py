@@ -69,7 +69,7 @@ def _recipe(index: FoldedIndex) -> dict[str, Any]:
 
 
 def _remedies(name: str, found: Diagnosis) -> str:
-    """Return the commands that mend what a backfill can mend; "" for nothing, or where it would not help."""
+    """Return the commands that correct the findings; "" if there are none, or commands would not help."""
     if found.healthy or found.obstacles or found.misread or found.findings.get("textless"):
         return ""
     commands = [suggest("setup", name)] if found.mapping else []

@@ -1,4 +1,4 @@
-"""What the pages of one index share: the index, how commands are completed, and results that take long."""
+"""State that the pages of one index share: the index, completion of commands, and cached slow results."""
 
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
@@ -16,7 +16,7 @@ _MOST, _AT_ONCE = 16, 2
 
 
 class Recent:
-    """Results of the last minute, by what was asked; threads may share it."""
+    """A cache of results of the last minute, by request; threads may share it."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -24,7 +24,7 @@ class Recent:
         self._made: dict[Hashable, tuple[float, Future[Any]]] = {}
 
     def get(self, key: Hashable, make: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever it makes
-        """Return the result of the last minute, else a new one; who asks meanwhile waits for the same.
+        """Return the result of the last minute, else a new one; concurrent callers wait for the same one.
 
         Raises:
             EngineUnavailable: too many others are being made.

@@ -52,7 +52,7 @@ class Writing:
             engine.open_pit(absent)
 
     def test_gives_mappings_back(self, engine: Engine) -> None:
-        """Check that the mappings are those given, with their ``_meta``."""
+        """Check that an index has the given mappings, with their ``_meta``."""
         with empty(engine) as index:
             mappings = engine.mappings(index)
             assert mappings["_meta"] == MAPPINGS["_meta"]

@@ -16,7 +16,7 @@ _DEFAULTS = asdict(CanonOptions())
 
 
 class Analysis:
-    """The analyzer of an engine, made of a canonicalizer or of a callable ``text -> list[Token]``.
+    """The analyzer of an engine, from a canonicalizer or a callable ``text -> list[Token]``.
 
     Without either, mappings can be read, but text can't be indexed or searched.
     """

@@ -42,7 +42,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The index a query is compiled for; the query adds to ``marks`` what is to be highlighted."""
+    """The index a query is compiled for; ``marks`` gets the words to highlight."""
 
     snapshot: Snapshot
     analysis: Analysis
@@ -83,7 +83,7 @@ class Context:
 
 
 def leaf(what: str, body: object, main: str) -> tuple[str, Mapping[str, Any]]:
-    """Return field and options of a query on a field; ``{field: value}`` stands for the option ``main``."""
+    """Return field and options of a query on a field; ``{field: value}`` is short for the option ``main``."""
     path, given = single_entry(what, body)
     return path, given if isinstance(given, Mapping) else {main: given}
 
@@ -110,7 +110,7 @@ def boosted(query: tantivy.Query, given: Mapping[str, Any]) -> tantivy.Query:
 
 
 def any_of(queries: list[tantivy.Query], wanted: int = 1) -> tantivy.Query:
-    """Return the query that sums the scores of those that match, of which at least ``wanted`` must."""
+    """Return a query of which at least ``wanted`` clauses must match; it sums the scores of those that do."""
     if not queries or wanted > len(queries):
         return no_document()
     if len(queries) == 1:

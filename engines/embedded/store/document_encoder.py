@@ -274,7 +274,7 @@ class DocumentPreparer:
                 yield from self._texts_in(one, path, dynamic)
 
     def _may_have_texts(self, path: str) -> bool:
-        """Return whether a path may hold texts: it does not if it is mapped as something else."""
+        """Return whether a path may hold texts, which it can't if it is mapped as another type."""
         kinds = self._kinds.get(path)
         return not kinds or FieldKind.TEXT in kinds
 

@@ -285,7 +285,7 @@ _PART, _REBUILT, _OLD = ".tantivy.part", ".tantivy.new", ".tantivy.old"
 def rebuild_columns(
     folder: Path, old: Reader, analysis: Analysis, pools: Mapping[str, int], memory: int
 ) -> None:
-    """Copy an index to one with more columns and swap the two. After a kill it is the old or the new one.
+    """Copy an index to one with more columns and swap the two. A kill leaves either the old or the new one.
 
     Args:
         old: the index to copy; only committed documents are copied.
