@@ -186,7 +186,6 @@ class ParquetSink:
     """Keeps parts as files until all are made, then joins them to one file with a row group for each."""
 
     suffix = ".parquet"
-    place = None
 
     def __init__(self, journal: RunJournal) -> None:
         self._journal = journal
@@ -206,7 +205,7 @@ class ParquetSink:
         for part in set(self._journal.folder.glob(f"part-*{self.suffix}*")) - set(self._parts):
             part.unlink()
 
-    def take(self, part: Path, tally: SignTally) -> None:
+    def take(self, part: Path) -> None:
         """Add a part, which stays a file until ``finish``."""
         self._parts.append(part)
         self._fresh.append(part)
