@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 #: The width of tables without a terminal.
 WIDTH = 100
-#: The first bytes of the pages and pictures that commands write.
-_PAGES = (b"<!doctype html", b"<svg")
+#: The first bytes of the pages that commands write.
+_PAGE = b"<!doctype html"
 #: Limits on COLUMNS: a terminal's width, and the digits of the number.
 _WIDEST, _DIGITS = 10_000, 20
 _TRAILING = re.compile(r"[ \t]+\n")
@@ -70,19 +70,19 @@ def write_line(line: str) -> None:
 
 
 def check_page(path: str | None, option: str, sources: Iterable[str] = ()) -> None:
-    """Check that a page or picture may be written to a file."""
+    """Check that a page may be written to a file."""
     if path is None or not Path(path).is_file():
         return
     with suppress(OSError), open(path, "rb") as file:
         head = file.read(16).lower()
-        if (head and not head.startswith(_PAGES)) or any(
+        if (head and not head.startswith(_PAGE)) or any(
             os.path.exists(source) and os.path.samefile(path, source) for source in sources
         ):
             raise ConfigError(f"{option} {path} holds something else, which would be lost: name another file")
 
 
 def write_page(path: str, page: str) -> None:
-    """Write a page or picture to a file; if that fails, an earlier one stays.
+    """Write a page to a file; if that fails, an earlier one stays.
 
     Raises:
         OutputError: it can't be written.
