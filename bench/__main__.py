@@ -33,7 +33,6 @@ BENCHMARKS: Mapping[str, str] = {
     "groups": "bench.groups",
     **{f"groups.{part}": f"bench.groups.{part}" for part in PARTS},
     "storage": "bench.storage",
-    "journeys": "bench.journeys",
 }
 
 
