@@ -24,7 +24,7 @@ from shinglefold.cli.options.definitions import (
     preset_option,
     text_options,
 )
-from shinglefold.cli.render.side_by_side import passage_json, print_passages
+from shinglefold.cli.render.side_by_side import passage_json, print_compared
 from shinglefold.cli.render.verdict import reason, verdict_line
 
 if TYPE_CHECKING:
@@ -157,19 +157,19 @@ def _compare_files(
         tokens = [side.tokens for side in sides]
         shown = [Shown(*one) for one in zip(names, texts, tokens, parts, strict=True)]
         write_page(page, html_page(shown, matched, width))
+    told = [passage_json(one, *texts) for one in matched]
     if invocation.json:
         result = found.to_json(scheme)
         for side, share in zip(("a", "b"), parts, strict=True):
             result[side]["share"] = round(share, 4)
-        result["passages"] = [passage_json(one, *texts) for one in matched]
-        write_json({**result, "left_out": left_out, "crowded": crowded})
+        write_json({**result, "passages": told, "left_out": left_out, "crowded": crowded})
         return DONE
     console = make_console()
     _print_figures(found, scheme)
     for line in _share_lines(names, sides, parts, width):
         console.print(line, highlight=False, markup=False)
     console.print()
-    print_passages(console, matched, texts, names, passages, least=width)
+    print_compared(console, told, names, passages, least=width)
     if page is not None:
         console.print(f"\nwritten to {printable(page)}", highlight=False, markup=False, soft_wrap=True)
     return DONE
@@ -232,15 +232,15 @@ def _compare_documents(
         seal=seal,
         mappings=store.mappings.values(),
     )
+    matched = [passage_json(passage, *found.texts) for passage in found.passages]
     if invocation.json:
-        matched = [passage_json(passage, *found.texts) for passage in found.passages]
         write_json({**found.facts, "passages": matched})
         return DONE
     console = make_console()
     for line in _stored_figures(found.facts, scheme):
         console.print(line)
     console.print()
-    print_passages(console, found.passages, found.texts, (a, b), passages)
+    print_compared(console, matched, (a, b), passages)
     return DONE
 
 
