@@ -25,7 +25,6 @@ BENCHMARKS: Mapping[str, str] = {
     "long_text": "bench.long_text",
     "rerank": "bench.rerank",
     "retrieval": "bench.retrieval",
-    "search": "bench.search",
     "servers": "bench.servers",
     "servers.callers": "bench.server_callers",
     "servers.minutes": "bench.server_minutes",
