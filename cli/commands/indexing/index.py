@@ -117,15 +117,10 @@ def index(
     index: str,
     engine: str | None,
     recreate: bool,
-    pipeline: str | None,
-    fields: tuple[str, ...],
     replay: bool,
     dead_letters: str | None,
     dry_run: bool,
     verbose: bool,
-    preset: str | None,
-    profile: str | None,
-    never_differ: tuple[str, ...],
     workers: int | None,
     mapping: str | None,
     groups: bool,
@@ -138,6 +133,7 @@ def index(
     encoding: str,
     header: bool | None,
     html: bool,
+    **flags: Any,  # noqa: ANN401 - of Target
 ) -> int:
     """Index documents with their fingerprints.
 
@@ -162,15 +158,7 @@ def index(
     from shinglefold.ingest.never_differ import NeverDiffer
     from shinglefold.ingest.pipeline.field_usage import raw_fields, source_fields, stripped_fields
 
-    target = invocation.target(
-        index,
-        engine,
-        preset=preset,
-        pipeline=pipeline,
-        fields=fields,
-        profile=profile,
-        never_differ=never_differ,
-    )
+    target = invocation.target(index, engine, **flags)
     settings = target.settings
     replaying = partial(replay_command, target)
     _check_replay(sources if replay else None, dead_letters, recreate=recreate)
@@ -178,7 +166,7 @@ def index(
     options = make_read_options(format, id_field, encoding, header, html)
     types = _field_types(target, mapping, recreate=recreate)
     records = iter(()) if replay else read_sources(sources, options, replaying)
-    fresh = recreate or (dry_run and bool(pipeline))
+    fresh = recreate or (dry_run and bool(target.pipeline))
     pages = not replay and are_pages(sources, options)
     chosen, recipe = pipeline_for_index(target, invocation, fresh=fresh, pages=pages)
     if dry_run:
@@ -222,10 +210,8 @@ def index(
     try:
         summary = rebuild(opened, index, build) if recreate else build(index)
         retry = retry_command(
-            target, opened, summary, preset=preset, pipeline=pipeline, field=fields, mapping=mapping,
-            profile=profile, never_differ=never_differ,
-            groups=groups, passages=passages, id_field=id_field or None,
-            routing_field=routing_field or None, verify=verify,
+            target, opened, summary, mapping=mapping, groups=groups, passages=passages,
+            id_field=id_field or None, routing_field=routing_field or None, verify=verify,
             min_similarity=None if min_similarity is None else str(min_similarity),
         )  # fmt: skip
     finally:
@@ -245,7 +231,7 @@ def index(
         *(replaced.losses if summary.made else ()),
     ]
     _report(invocation, summary, summary_lines(summary, target.hints, retry), warnings)
-    return index_exit_code(summary, watch, named=bool(fields))
+    return index_exit_code(summary, watch, named=bool(target.fields))
 
 
 def _check_replay(sources: Sequence[str] | None, dead_letters: str | None, *, recreate: bool) -> None:
