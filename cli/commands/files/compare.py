@@ -263,7 +263,8 @@ def _stored_figures(pair: dict[str, Any], scheme: "Scheme") -> list[str]:
             f"resemblance       {estimate['resemblance']:.3f} ± {estimate['standard_error']:.3f} by estimate"
         )
     shown.append(f"length ratio      {pair['length_ratio']:.3f}, needed {scheme.decision.min_length_ratio}")
-    shown.append(f"edit similarity   {_stored_similarity(pair['text'])}")
+    missing = "a text is missing, or has over 20,000 words"
+    shown.append(f"edit similarity   {_similarity(pair['text']['similarity'], missing)}")
     text, decision = pair["text"], scheme.decision
     by_text = reason(text["decided_by"], pair, decision)
     if not text["decided"]:
@@ -275,10 +276,8 @@ def _stored_figures(pair: dict[str, Any], scheme: "Scheme") -> list[str]:
     ]
 
 
-def _stored_similarity(text: dict[str, Any]) -> str:
-    if text["similarity"] is None:
-        return "not computed: a text is missing, or has over 20,000 words"
-    return f"{text['similarity']:.3f} of the words as written"
+def _similarity(share: float | None, missing: str) -> str:
+    return f"not computed: {missing}" if share is None else f"{share:.3f} of the words as written"
 
 
 def _stored_print(side: dict[str, Any]) -> str:
@@ -309,7 +308,7 @@ def _figures(found: "Comparison", scheme: "Scheme") -> list[str]:
         f"resemblance       {found.resemblance:.3f} exact" + _estimated(found),
         f"containment       {one:.3f} of A in B, {other:.3f} of B in A",
         f"Sørensen          {found.sorensen:.3f}",
-        f"edit similarity   {_edit_similarity(found)}",
+        f"edit similarity   {_similarity(found.similarity, 'a text has over 20,000 words')}",
         f"length ratio      {found.length_ratio:.3f}, needed {scheme.decision.min_length_ratio}",
         f"same canonical text: {'yes' if found.same_text else 'no'}",
     ]
@@ -325,12 +324,6 @@ def _figures(found: "Comparison", scheme: "Scheme") -> list[str]:
         f"scheme            {scheme.id}",
         f"verdict: {verdict_line(found.folds, why)}",
     ]
-
-
-def _edit_similarity(found: "Comparison") -> str:
-    if found.similarity is None:
-        return "not computed: a text has over 20,000 words"
-    return f"{found.similarity:.3f} of the words as written"
 
 
 def _estimated(found: "Comparison") -> str:
