@@ -223,7 +223,11 @@ def index(
     if replay:
         _report(invocation, summary, summary_lines(summary, target.hints, retry), ())
         return exit_code(summary)
-    summary = _with_reading_notes(summary, options, tuple(page_notes(sources, options, summary)))
+    summary = replace(
+        summary,
+        counts={**summary.counts, **{name: count for name, count in options.skipped.items() if count}},
+        notes=(*summary.notes, *page_notes(sources, options, summary)),
+    )
     warnings = [
         *leftovers,
         *index_warnings(target, chosen, recipe, watch, summary, arguments=invocation.arguments),
@@ -343,7 +347,9 @@ def _write_index(
     """
     from shinglefold.cli.commands.indexing.new_index import explain_mapping_errors, template_defaults
     from shinglefold.grouping.numbering import Numbering
+    from shinglefold.ingest import index_documents
     from shinglefold.ingest.index_mapping import usual_properties
+    from shinglefold.maintenance import ForeignFile, retry
 
     if not engine.index_exists(name):
         settings, templated = template_defaults(engine, name)
@@ -356,10 +362,20 @@ def _write_index(
     if rules is not None:
         numbering = Numbering(engine, name, recipe, tools.seal, rules, tools.canonicalizer)
     options |= {"field": recipe.field, "groups": numbering, "properties": properties, "noted": recipe}
-    with explain_mapping_errors(mapping), _warn_of_concurrent_numbering(target, numbering):
+    with (
+        explain_mapping_errors(mapping),
+        _warn_of_concurrent_numbering(target, numbering),
+        progress_bar("indexing" if replayed is None else "replaying") as bar,
+    ):
+        options["progress"] = progress_reporter(bar, "indexed")
         if replayed is None:
-            return run(engine, name, records, pipeline, **options)
-        return _replay(target, engine, name, pipeline, reading=replayed, **options)
+            return index_documents(engine, name, records, pipeline, **options)
+        letters = options.pop("dead_letters")
+        try:
+            return retry(engine, name, letters, pipeline, reading=replayed, **options)
+        except ForeignFile as error:
+            indexed = target.hints.command("index", letters, index=name)
+            raise ForeignFile(f"{error}; documents are indexed with: {indexed}") from error
 
 
 @contextmanager
@@ -379,36 +395,6 @@ def _warn_of_concurrent_numbering(target: "Target", numbering: "Numbering | None
                 )
 
 
-def run(engine: "Engine", index: str, records: Any, pipeline: "Pipeline", **options: Any) -> "Summary":  # noqa: ANN401
-    """Index documents with a progress bar."""
-    from shinglefold.ingest import index_documents
-
-    with progress_bar("indexing") as bar:
-        progress = progress_reporter(bar, "indexed")
-        return index_documents(engine, index, records, pipeline, progress=progress, **options)
-
-
-def _replay(
-    target: "Target",
-    engine: "Engine",
-    index: str,
-    pipeline: "Pipeline",
-    *,
-    dead_letters: str,
-    **options: Any,  # noqa: ANN401 - of the run
-) -> "Summary":
-    """Index the documents of a dead-letter file with a progress bar; the file keeps what fails again."""
-    from shinglefold.maintenance import ForeignFile, retry
-
-    with progress_bar("replaying") as bar:
-        progress = progress_reporter(bar, "indexed")
-        try:
-            return retry(engine, index, dead_letters, pipeline, progress=progress, **options)
-        except ForeignFile as error:
-            indexed = target.hints.command("index", dead_letters, index=index)
-            raise ForeignFile(f"{error}; documents are indexed with: {indexed}") from error
-
-
 def _close(engine: "Engine") -> str:
     """Close an engine; return the error, if any, so that the summary is still printed."""
     try:
@@ -416,12 +402,6 @@ def _close(engine: "Engine") -> str:
     except EngineError as error:
         return str(error)
     return ""
-
-
-def _with_reading_notes(summary: "Summary", options: "ReadOptions", notes: Sequence[str]) -> "Summary":
-    """Return a summary with notes, and the counts of what reading passed over."""
-    passed = {name: count for name, count in options.skipped.items() if count}
-    return replace(summary, counts={**summary.counts, **passed}, notes=(*summary.notes, *notes))
 
 
 def _report(
