@@ -19,7 +19,6 @@ BENCHMARKS: Mapping[str, str] = {
     "quality": "bench.quality",
     "quality.edits": "bench.quality.edits",
     "quality.widths": "bench.quality.widths",
-    "quality_schemes": "bench.quality.schemes",
     "gateway": "bench.gateway",
     "ingest": "bench.ingest",
     "long_text": "bench.long_text",
