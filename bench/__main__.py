@@ -18,7 +18,6 @@ BENCHMARKS: Mapping[str, str] = {
     "spark": "bench.speed.spark",
     "quality": "bench.quality",
     "quality.edits": "bench.quality.edits",
-    "quality.widths": "bench.quality.widths",
     "gateway": "bench.gateway",
     "ingest": "bench.ingest",
     "long_text": "bench.long_text",
