@@ -312,22 +312,25 @@ def progress_reporter(report: Report, counted: Literal["read", "indexed"]) -> Ca
 
 
 class ProgressPace:
-    """The speed of a run and the time it will take.
+    """The speed of a run and the time it will take, as a phrase."""
 
-    Args:
-        unit: a plural noun for what is counted.
-    """
-
-    def __init__(self, unit: str) -> None:
-        self._unit = unit
+    def __init__(self) -> None:
         self._start = monotonic()
+        self._first: float | None = None
 
     def describe(self, done: int, fraction: float) -> str:
-        """Return the count, the speed and the time left as a phrase."""
+        """Return both.
+
+        Args:
+            done: what this run has done.
+            fraction: the share done, also by earlier runs.
+        """
         seconds = max(monotonic() - self._start, 1e-9)
-        left = seconds * (1 - fraction) / fraction if fraction > 0 and seconds > 1 else None
+        self._first = fraction if self._first is None else self._first
+        share = fraction - self._first
+        left = seconds * (1 - fraction) / share if share > 0 and seconds > 1 else None
         rest = "" if left is None else f", {format_duration(left)} left"
-        return f"{done:,} {self._unit}, {done / seconds:,.0f}/s{rest}"
+        return f"{done / seconds:,.0f}/s{rest}"
 
 
 def format_duration(seconds: float) -> str:

@@ -71,25 +71,18 @@ class Signed:
         return {**told, "seconds": {stage: round(value, 3) for stage, value in self.seconds.items()}}
 
 
-@dataclass(frozen=True, slots=True)
-class SignPace:
-    """Progress of a run: share of the sources, documents, documents a second, seconds left."""
-
-    fraction: float
-    signed: int
-    failed: int
-    rate: float
-    left: float | None
-
-
 @dataclass(slots=True)
 class RunStats:
-    """Counts of all documents, over all runs of one output."""
+    """Counts of all documents, over all runs of one output.
+
+    ``fraction``: the share of the sources that was read. ``resumed``: documents read by earlier runs.
+    """
 
     letters: DeadLetters
     signed: int = 0
     failed: int = 0
     tasks: int = 0
+    fraction: float = 0.0
     #: The current source, and its lines so far.
     source: str = ""
     lines: int = 0
@@ -141,22 +134,10 @@ class RunStats:
         self.signed += tally.signed
         self.failed += len(tally.refused)
         self.tasks += 1
+        self.fraction = task.fraction
         self.meter.add(tally.meter)
         self.present |= tally.present
         self.sample = self.sample or tuple(tally.sample)
-
-    def pace(self, task: Task, since: float, already: int, seconds: float) -> SignPace:
-        """Return the progress of the run.
-
-        Args:
-            since: the share of the sources that was done when the clock began.
-            already: the documents that were done then.
-            seconds: the time since then.
-        """
-        done = self.signed + self.failed
-        share = task.fraction - since
-        left = seconds * (1 - task.fraction) / share if share > 0 and seconds > 1 else None
-        return SignPace(task.fraction, self.signed, self.failed, (done - already) / max(seconds, 1e-9), left)
 
     def summary(self, target: Path | None, scheme: str, stopped: str, total: float) -> Signed:
         """Return the summary of the run."""
@@ -209,7 +190,7 @@ class SignJob:
     dead_letters: str | None = None
 
 
-def sign(job: SignJob, progress: Callable[[SignPace], None] | None = None) -> Signed:
+def sign(job: SignJob, progress: Callable[[RunStats], None] | None = None) -> Signed:
     """Sign all documents; Ctrl-C and SIGTERM end the run with a summary, and the next run resumes it.
 
     Raises:
@@ -265,7 +246,7 @@ class _Signing:
     journal: RunJournal | None
     folder: Path
     interrupts: Interrupts
-    progress: Callable[[SignPace], None] | None
+    progress: Callable[[RunStats], None] | None
 
     def all_tasks(self) -> str:
         """Sign all tasks; return why the run was stopped early, else an empty string."""
@@ -285,14 +266,12 @@ class _Signing:
         return stopped
 
     def _take_all(self, answers: Iterator[tuple[PartTask, SignTally]]) -> None:
-        start, already, since = perf_counter(), self.stats.resumed, None
         for request, tally in answers:
             self.interrupts.check()
             if tally.unwritten:
                 raise self._unwritten(OSError(tally.unwritten, os.strerror(tally.unwritten)))
             if tally.problem:
                 raise InputError(tally.problem)
-            since = request.task.fraction if since is None else since
             with self.stats.letters.all_or_none():
                 self.stats.keep(request.task, tally)
                 with self._written():
@@ -302,7 +281,7 @@ class _Signing:
                 self.found.check_files()
                 self._note()
             if self.progress is not None:
-                self.progress(self.stats.pace(request.task, since, already, perf_counter() - start))
+                self.progress(self.stats)
         self.interrupts.check()
         self.found.check()
 

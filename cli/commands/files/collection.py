@@ -190,7 +190,7 @@ def open_collection(
         options.fields, language=language, stripped=options.fields if html else (), facts=facts.fields
     )
     with _explain_full_disk(), closing(FingerprintTable(scheme, whole=not signed)) as table:
-        states, pace = SourceStates(sources), ProgressPace("documents")
+        states, pace = SourceStates(sources), ProgressPace()
         with progress_bar("fingerprints") as bar:
             if signed:
                 tasks, reader = _signed_tasks(sources, reading, table, settings.field)
@@ -201,7 +201,9 @@ def open_collection(
                 reader,
                 table,
                 settings.workers if workers is None else workers,
-                lambda fraction: bar(fraction, pace.describe(len(table), fraction)),
+                lambda fraction: bar(
+                    fraction, f"{len(table):,} documents, {pace.describe(len(table), fraction)}"
+                ),
                 watch,
             )
         states.check()
