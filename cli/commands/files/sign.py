@@ -111,7 +111,8 @@ def sign(
     settings = invocation.settings()
     options = _sign_options(settings, **given)
     _check_output(output, sources, options, overwrite=overwrite, restart=restart)
-    _check_dead_letters(output, dead_letters)
+    if output and dead_letters and os.path.realpath(output) == os.path.realpath(dead_letters):
+        raise ConfigError(f"--dead-letters {dead_letters} is the output, too: name another")
     check_sources(sources, options.reading, dead_letters)
     scheme = chosen_scheme(invocation, preset)
     job = _make_job(sources, options, scheme, settings, output)
@@ -203,12 +204,6 @@ def _is_descriptor(place: Path) -> bool:
         place = place.parent / os.readlink(place)
 
     raise ConfigError(f"{given} is a link that leads back to itself: name another file")
-
-
-def _check_dead_letters(output: str | None, dead_letters: str | None) -> None:
-    """Refuse to write dead letters to the output, which would replace them."""
-    if output and dead_letters and os.path.realpath(output) == os.path.realpath(dead_letters):
-        raise ConfigError(f"--dead-letters {dead_letters} is the output, too: name another")
 
 
 def _make_job(
