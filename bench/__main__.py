@@ -18,14 +18,11 @@ BENCHMARKS: Mapping[str, str] = {
     "spark": "bench.speed.spark",
     "quality": "bench.quality",
     "quality.edits": "bench.quality.edits",
-    "quality.widths": "bench.quality.widths",
-    "quality_schemes": "bench.quality.schemes",
     "gateway": "bench.gateway",
     "ingest": "bench.ingest",
     "long_text": "bench.long_text",
     "rerank": "bench.rerank",
     "retrieval": "bench.retrieval",
-    "search": "bench.search",
     "servers": "bench.servers",
     "servers.callers": "bench.server_callers",
     "servers.minutes": "bench.server_minutes",
@@ -33,8 +30,6 @@ BENCHMARKS: Mapping[str, str] = {
     "groups": "bench.groups",
     **{f"groups.{part}": f"bench.groups.{part}" for part in PARTS},
     "storage": "bench.storage",
-    "versions": "bench.versions",
-    "journeys": "bench.journeys",
 }
 
 

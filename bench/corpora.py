@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from shinglefold.canon import strip_html
+from shinglefold.contracts.engine import JSON
 from shinglefold.examples import articles
 from shinglefold.model.values import Int64s
 
@@ -23,6 +24,7 @@ _OF_ONE_SCRIPT = {
     "uk": re.compile(r"\b[а-щьюяєіїґ'’]+\b", re.IGNORECASE),
     "en": re.compile(r"\b[a-z']+\b", re.IGNORECASE),
 }
+_SEARCHES = 500
 LABELLED = ("libreoffice-ru", "libreoffice-zh-cn", "gnome-uk")
 
 
@@ -56,6 +58,14 @@ def labels(name: str) -> dict[tuple[str, str], float]:
     with gzip.open(folder() / f"{name}.pairs.tsv.gz", "rt", encoding="utf-8") as lines:
         rows = (line.split("\t") for line in lines)
         return {(min(a, b), max(a, b)): float(similarity) for a, b, similarity, _ in rows}
+
+
+def title_searches(name: str) -> list[JSON]:
+    """Return searches for pages of 10 by titles of a corpus, evenly drawn."""
+    titles = dict.fromkeys(page["title"] for page in pages(name) if page["title"])
+    chosen = list(titles)[:: max(1, len(titles) // _SEARCHES)][:_SEARCHES]
+    fields = ["title^2", "body"]
+    return [{"query": {"multi_match": {"query": title, "fields": fields}}, "size": 10} for title in chosen]
 
 
 @cache

@@ -22,7 +22,7 @@ import aiohttp
 import numpy as np
 
 from bench.clock import awake, once, tree_memory
-from bench.search import title_searches
+from bench.corpora import title_searches
 from bench.server_indices import PLAIN, STAGED, Site, actions, staged
 from bench.storage import URL
 from bench.table import Row

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bench.search import title_searches
+from bench.corpora import title_searches
 from bench.server_indices import STAGED, Site, staged
 from bench.storage import URL
 from bench.table import Row

@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from itertools import cycle
 from typing import NamedTuple
 
-from bench.search import title_searches
+from bench.corpora import title_searches
 from bench.server_indices import STAGED, Site, actions, ask, staged
 from bench.storage import URL
 from bench.table import Row

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from bench.clock import awake, processor_time
-from bench.search import title_searches
+from bench.corpora import title_searches
 from bench.server_indices import STAGED, Site
 from bench.table import Row
 from shinglefold.contracts.engine import JSON

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 #: The width of tables without a terminal.
 WIDTH = 100
-#: The first bytes of the pages and pictures that commands write.
-_PAGES = (b"<!doctype html", b"<svg")
+#: The first bytes of the pages that commands write.
+_PAGE = b"<!doctype html"
 #: Limits on COLUMNS: a terminal's width, and the digits of the number.
 _WIDEST, _DIGITS = 10_000, 20
 _TRAILING = re.compile(r"[ \t]+\n")
@@ -70,19 +70,19 @@ def write_line(line: str) -> None:
 
 
 def check_page(path: str | None, option: str, sources: Iterable[str] = ()) -> None:
-    """Check that a page or picture may be written to a file."""
+    """Check that a page may be written to a file."""
     if path is None or not Path(path).is_file():
         return
     with suppress(OSError), open(path, "rb") as file:
         head = file.read(16).lower()
-        if (head and not head.startswith(_PAGES)) or any(
+        if (head and not head.startswith(_PAGE)) or any(
             os.path.exists(source) and os.path.samefile(path, source) for source in sources
         ):
             raise ConfigError(f"{option} {path} holds something else, which would be lost: name another file")
 
 
 def write_page(path: str, page: str) -> None:
-    """Write a page or picture to a file; if that fails, an earlier one stays.
+    """Write a page to a file; if that fails, an earlier one stays.
 
     Raises:
         OutputError: it can't be written.
@@ -312,22 +312,25 @@ def progress_reporter(report: Report, counted: Literal["read", "indexed"]) -> Ca
 
 
 class ProgressPace:
-    """The speed of a run and the time it will take.
+    """The speed of a run and the time it will take, as a phrase."""
 
-    Args:
-        unit: a plural noun for what is counted.
-    """
-
-    def __init__(self, unit: str) -> None:
-        self._unit = unit
+    def __init__(self) -> None:
         self._start = monotonic()
+        self._first: float | None = None
 
     def describe(self, done: int, fraction: float) -> str:
-        """Return the count, the speed and the time left as a phrase."""
+        """Return both.
+
+        Args:
+            done: what this run has done.
+            fraction: the share done, also by earlier runs.
+        """
         seconds = max(monotonic() - self._start, 1e-9)
-        left = seconds * (1 - fraction) / fraction if fraction > 0 and seconds > 1 else None
+        self._first = fraction if self._first is None else self._first
+        share = fraction - self._first
+        left = seconds * (1 - fraction) / share if share > 0 and seconds > 1 else None
         rest = "" if left is None else f", {format_duration(left)} left"
-        return f"{done:,} {self._unit}, {done / seconds:,.0f}/s{rest}"
+        return f"{done / seconds:,.0f}/s{rest}"
 
 
 def format_duration(seconds: float) -> str:

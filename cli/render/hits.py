@@ -204,9 +204,9 @@ def _print_duplicates(console: "Console", hit: Hit, reasons: Mapping[tuple[Any, 
         if why := reasons.get((other.get("_index"), other["_id"])):
             console.print(f"      {why_line(why)}", style="cyan")
             if "passages" in why:
-                from shinglefold.cli.render.side_by_side import print_matched_json
+                from shinglefold.cli.render.side_by_side import print_passages
 
-                print_matched_json(console, why["passages"], (place_of(hit), place_of(other)))
+                print_passages(console, why["passages"], (place_of(hit), place_of(other)))
     if folded_count(hit) > len(others):
         console.print(f"    = and {folded_count(hit) - len(others)} more", style="cyan")
 

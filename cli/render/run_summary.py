@@ -111,7 +111,8 @@ def retry_command(target: "Target", engine: "Engine", summary: "Summary", **made
     """Return the command that retries the failed documents.
 
     Args:
-        made_by: the options of a new index, repeated if no index was made whose recipe has them.
+        made_by: the options of a new index beside those of ``target``, repeated if no index was made whose
+            recipe has them.
     """
     letters, index = summary.dead_letters, target.index
     try:
@@ -120,7 +121,10 @@ def retry_command(target: "Target", engine: "Engine", summary: "Summary", **made
         there = True
     if there:
         return replay_command(target, letters)
-    return target.hints.command("index", letters, index=index, replay=True, **made_by)
+    return target.hints.command(
+        "index", letters, index=index, replay=True, preset=target.preset, pipeline=target.pipeline,
+        field=target.fields, profile=target.profile, never_differ=target.never_differ, **made_by,
+    )  # fmt: skip
 
 
 def index_warnings(

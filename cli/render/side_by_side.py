@@ -1,7 +1,7 @@
 """Matched passages side by side, or one above the other on a narrow terminal."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from shinglefold.cli.framework.output import printable
 
@@ -17,21 +17,15 @@ NARROW = 60
 _EDGE = 90
 
 
-class MarkedText(NamedTuple):
-    """A stretch of a passage, marked if the other text differs."""
-
-    text: str
-    marked: bool
-
-
-def marked_parts(text: str, span: "Span", marks: Sequence["Span"]) -> Iterator[MarkedText]:
-    """Yield the marked and unmarked stretches of a passage."""
-    at = span.start
-    for mark in marks:
-        yield MarkedText(text[at : mark.start], False)
-        yield MarkedText(text[mark.start : mark.end], True)
-        at = mark.end
-    yield MarkedText(text[at : span.end], False)
+def marked_parts(side: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
+    """Yield the stretches of a side of a passage, as JSON, and whether the other side lacks them."""
+    begin, text = side["start"], side["text"]
+    at = begin
+    for mark in side["differing"]:
+        yield text[at - begin : mark["start"] - begin], False
+        yield mark["text"], True
+        at = mark["end"]
+    yield text[at - begin :], False
 
 
 def passage_json(passage: "Passage", a: str, b: str) -> dict[str, Any]:
@@ -48,16 +42,15 @@ def _side_json(text: str, span: "Span", marks: Sequence["Span"]) -> dict[str, An
     return {"start": span.start, "end": span.end, "text": text[span.start : span.end], "differing": differing}
 
 
-def print_passages(
+def print_compared(
     console: "Console",
-    passages: Sequence["Passage"],
-    texts: tuple[str, str],
+    passages: Sequence[Mapping[str, Any]],
     names: tuple[str, str],
     most: int,
     *,
     least: int = 0,
 ) -> None:
-    """Print passages with the differing words marked.
+    """Print the passages of two texts, or that there are none.
 
     Args:
         most: the most passages to print; 0 prints all of them in full.
@@ -69,15 +62,14 @@ def print_passages(
         console.print(f"No passage of {max(LEAST, least)} words or more matches.")
         return
     shown = passages[:most] if most else passages
-    rows = [_row(console, passage, texts, cut=bool(most)) for passage in shown]
-    _print_rows(console, rows, names)
+    print_passages(console, shown, names, sides=("a", "b"), cut=bool(most))
     if len(shown) < len(passages):
         console.print(
             f"… and {len(passages) - len(shown)} more passages; --passages 0 shows all of them in full."
         )
 
 
-def print_matched_json(
+def print_passages(
     console: "Console",
     passages: Sequence[Mapping[str, Any]],
     names: tuple[str, str],
@@ -85,23 +77,23 @@ def print_matched_json(
     sides: tuple[str, str] = ("shown", "member"),
     cut: bool = True,
 ) -> None:
-    """Print passages in the form of a search's JSON.
+    """Print passages, as JSON, with the differing words marked.
 
     Args:
         names: headings of the two columns; ``sides``: the keys of the two texts.
         cut: shorten long equal stretches.
     """
-    both = [tuple(_parts_of_json(one[side]) for side in sides) for one in passages]
-    if both:
-        _print_rows(console, [_styled_row(console, a, b, cut=cut) for a, b in both], names)
-
-
-def _parts_of_json(side: Mapping[str, Any]) -> list[MarkedText]:
-    from shinglefold.passages.alignment import Span
-
-    start, text = side["start"], side["text"]
-    marks = [Span(mark["start"] - start, mark["end"] - start) for mark in side["differing"]]
-    return list(marked_parts(text, Span(0, len(text)), marks))
+    brackets = console.color_system is None or console.no_color
+    one, other = sides
+    rows = [
+        (
+            _styled(passage[one], "bold red", brackets, cut),
+            _styled(passage[other], "bold green", brackets, cut),
+        )
+        for passage in passages
+    ]
+    if rows:
+        _print_rows(console, rows, names)
 
 
 def _print_rows(console: "Console", rows: Sequence[tuple["Text", "Text"]], names: tuple[str, str]) -> None:
@@ -122,26 +114,13 @@ def _print_rows(console: "Console", rows: Sequence[tuple["Text", "Text"]], names
     console.print(table)
 
 
-def _row(console: "Console", passage: "Passage", texts: tuple[str, str], cut: bool) -> tuple["Text", "Text"]:
-    a = list(marked_parts(texts[0], passage.a, passage.marks_a))
-    b = list(marked_parts(texts[1], passage.b, passage.marks_b))
-    return _styled_row(console, a, b, cut)
-
-
-def _styled_row(
-    console: "Console", a: Sequence[MarkedText], b: Sequence[MarkedText], cut: bool
-) -> tuple["Text", "Text"]:
-    brackets = console.color_system is None or console.no_color
-    return _styled(a, "bold red", brackets, cut), _styled(b, "bold green", brackets, cut)
-
-
-def _styled(parts: Sequence[MarkedText], style: str, brackets: bool, cut: bool) -> "Text":
+def _styled(side: Mapping[str, Any], style: str, brackets: bool, cut: bool) -> "Text":
     from rich.text import Text
 
     line = Text()
-    for part in parts:
-        text = printable(part.text)
-        if part.marked:
+    for part, marked in marked_parts(side):
+        text = printable(part)
+        if marked:
             line.append(f"[{text}]" if brackets else text, style=style)
         else:
             line.append(_shorten(text) if cut else text)

@@ -170,11 +170,12 @@ def sign_command(
         check_output(session, output, overwrite, sources)
         progress(f"signing with scheme {scheme.id}")
         documents = read(session, *sources)
-        columns_of(
-            documents, [name.partition(".")[0] for name in (*fields, *_language_columns(language_field))]
-        )
-        made = sign(documents, scheme, options, beside=beside)
-        counts = _write_and_count(session, made, output, overwrite)
+        named = named_language_field(language_field)
+        columns_of(documents, [name.partition(".")[0] for name in (*fields, named) if name])
+        write(sign(documents, scheme, options, beside=beside), output, overwrite)
+        failed = f"count_if({PROBLEM} IS NOT NULL)"
+        found = totals(session.read.parquet(output), read="count(1)", failed=failed)
+        counts: dict[str, int | str] = {"signed": found["read"] - found["failed"], "failed": found["failed"]}
         worst = _problems(session, output) if counts["failed"] else []
     counts["scheme"] = scheme.id
     if invocation.json:
@@ -187,19 +188,6 @@ def sign_command(
         remark("no document was signed; check the sources and --field")
         return FAILED
     return PARTLY if counts["failed"] else DONE
-
-
-def _language_columns(language_field: str) -> list[str]:
-    """Return the column with languages if the user named one."""
-    named = named_language_field(language_field)
-    return [named] if named else []
-
-
-def _write_and_count(session: Session, made: Frame, output: str, overwrite: bool) -> dict[str, int | str]:
-    write(made, output, overwrite)
-    failed = f"count_if({PROBLEM} IS NOT NULL)"
-    found = totals(session.read.parquet(output), read="count(1)", failed=failed)
-    return {"signed": found["read"] - found["failed"], "failed": found["failed"]}
 
 
 def _problems(session: Session, output: str) -> list[tuple[str, int]]:

@@ -18,6 +18,7 @@ from shinglefold.model.values import (
     Fingerprint,
     Int64s,
     Uint32s,
+    Uint64s,
     facts_number,
     text_digest,
 )
@@ -104,18 +105,7 @@ class SignatureLayout:
             raise InputError("its signature is not as long as the scheme's; sign it anew")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Decoded:
-    """The fingerprints of n documents, as columns of a ``FingerprintBlock``."""
-
-    words: Uint32s
-    signatures: Bytes
-    shingles: Int64s
-    digests: Bytes
-    flags: Bytes
-
-
-def decoded(  # noqa: PLR0917 - a column each
+def decoded_block(  # noqa: PLR0917 - a column each
     layout: SignatureLayout,
     shingles: Int64s,
     digested: NDArray[np.bool_],
@@ -123,31 +113,34 @@ def decoded(  # noqa: PLR0917 - a column each
     signed: NDArray[np.bool_],
     letters: bytes,
     signatures: bytes,
-) -> Decoded:
-    """Return stored parts as columns.
+    ids: tuple[bytes, Int64s, Uint64s],
+    sources: Sequence[str],
+    lines: Int64s,
+    facts: Uint64s | None = None,
+) -> FingerprintBlock:
+    """Return stored parts as a block.
 
     Args:
         digested: bool (n,), which documents have a digest; ``digests``: 12 characters for each of them.
         signed: bool (n,), which documents have a signature; ``letters``, ``signatures``: keywords and base64
             of each of them, without separators.
+        ids: the three columns of ids; ``sources``, ``lines``, ``facts``: see ``FingerprintBlock``.
 
     Raises:
         InputError: a part is not what the scheme makes.
     """
     count = len(shingles)
-    made = Decoded(
-        np.zeros((count, layout.slots), np.uint32),
-        np.zeros((count, layout.size), np.uint8),
-        shingles,
-        np.zeros((count, DIGEST), np.uint8),
-        (signed * SIGNED | digested * DIGESTED).astype(np.uint8),
-    )
-    made.words[signed] = layout.words(letters)
-    made.signatures[signed] = layout.signatures(signatures)
+    words = np.zeros((count, layout.slots), np.uint32)
+    words[signed] = layout.words(letters)
+    whole = np.zeros((count, layout.size), np.uint8)
+    whole[signed] = layout.signatures(signatures)
     if len(digests) != int(digested.sum()) * LENGTH:
         raise InputError("its digest is none that this version makes; sign it anew")
-    made.digests[digested] = np.frombuffer(urlsafe_b64decode(digests), np.uint8).reshape(-1, DIGEST)
-    return made
+    bare = np.zeros((count, DIGEST), np.uint8)
+    bare[digested] = np.frombuffer(urlsafe_b64decode(digests), np.uint8).reshape(-1, DIGEST)
+    flags = (signed * SIGNED | digested * DIGESTED).astype(np.uint8)
+    mixed = bare if facts is None else with_facts(bare, facts)
+    return FingerprintBlock(words, whole, shingles, mixed, flags, *ids, sources, lines, facts=facts)
 
 
 class Row(NamedTuple):
@@ -241,7 +234,8 @@ def block_of(layout: SignatureLayout, rows: Sequence[Row]) -> FingerprintBlock:
     Raises:
         InputError: a part is not what the scheme makes.
     """
-    made = decoded(
+    facts = np.array([row.facts for row in rows], np.uint64)
+    return decoded_block(
         layout,
         np.array([row.shingles for row in rows], np.int64),
         np.array([bool(row.digest) for row in rows]),
@@ -249,14 +243,11 @@ def block_of(layout: SignatureLayout, rows: Sequence[Row]) -> FingerprintBlock:
         np.array([bool(row.signature) for row in rows]),
         b"".join(row.letters for row in rows),
         b"".join(row.signature for row in rows),
+        id_columns([row.id for row in rows]),
+        [row.source for row in rows],
+        np.array([row.line for row in rows], np.int64),
+        facts if facts.any() else None,
     )
-    ids, sizes, hashes = id_columns([row.id for row in rows])
-    lines = np.array([row.line for row in rows], np.int64)
-    facts = np.array([row.facts for row in rows], np.uint64)
-    return FingerprintBlock(
-        made.words, made.signatures, made.shingles, with_facts(made.digests, facts), made.flags,
-        ids, sizes, hashes, [row.source for row in rows], lines, facts=facts if facts.any() else None,
-    )  # fmt: skip
 
 
 def sound_blocks(

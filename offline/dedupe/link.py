@@ -21,7 +21,6 @@ from shinglefold.offline.dedupe.slots import (
     RowBuckets,
     RunMonitor,
     Skipped,
-    SlotRows,
     iter_slots,
 )
 from shinglefold.sketch import DisjointSets, connect, union_large_bucket
@@ -34,15 +33,14 @@ def connected_labels(
 
     Documents in a chain of pairs are one group. Near-duplicates are joined slot by slot; no pair is stored.
     """
-    slots = SlotRows(table, monitor.check)
-    judge, forest = PairJudge(table, slots.count), DisjointSets(len(table), duplicates.first.copy())
-    large_buckets = LargeBuckets(len(table), slots.count)
+    judge, forest = PairJudge(table), DisjointSets(len(table), duplicates.first.copy())
+    large_buckets = LargeBuckets(table)
     decision = table.scheme.decision
     # If keywords alone decide, a bucket of any size is one group.
     bare = decision.verify == "keywords" and decision.min_shared == 1
     most_shared = len(table) if bare else options.limit(len(table))
     kept = table.valid() & ~duplicates.is_duplicate
-    for slot, small, large in iter_slots(slots, kept, most_shared, "groups", monitor):
+    for slot, small, large in iter_slots(table, kept, most_shared, "groups", monitor):
         connect(small, forest, judge.in_slot(slot))
         large_buckets.add(slot, large)
     skipped = Skipped()
@@ -70,7 +68,7 @@ def leader_labels(
     own = np.flatnonzero(~duplicates.is_duplicate)
     rows = own[np.bincount(components[own], minlength=len(table))[components[own]] > 1]
     buckets = RowBuckets(table, rows, duplicates.first, options.memory)
-    judge = PairJudge(table, buckets.slots)
+    judge = PairJudge(table)
     free, leaders = np.ones(len(rows), np.bool_), np.arange(len(table), dtype=np.int32)
     for place, row in enumerate(rows.tolist()):
         if not free[place]:

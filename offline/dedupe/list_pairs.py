@@ -16,8 +16,8 @@ from shinglefold.offline.dedupe.slots import (
     PairJudge,
     RunMonitor,
     Skipped,
-    SlotRows,
     iter_slots,
+    slot_count,
 )
 from shinglefold.sketch import Buckets, PairVerdicts
 from shinglefold.sketch.candidates import ragged
@@ -100,9 +100,9 @@ class _Search:
         monitor: RunMonitor,
         add: Callable[[Rows], None],
     ) -> None:
-        self._slots = SlotRows(table, monitor.check)
-        self._judge = PairJudge(table, self._slots.count)
-        self._large = LargeBuckets(len(table), self._slots.count)
+        self._table = table
+        self._judge = PairJudge(table)
+        self._large = LargeBuckets(table)
         self._kept = table.valid() & ~duplicates.is_duplicate
         self._first = duplicates.first
         self._min_shared = table.scheme.decision.min_shared
@@ -113,7 +113,7 @@ class _Search:
     def run(self) -> Skipped:
         """Find all pairs; return what was not compared."""
         for slot, small, large in iter_slots(
-            self._slots, self._kept, self._most_shared, "pairs", self._monitor
+            self._table, self._kept, self._most_shared, "pairs", self._monitor
         ):
             self._large.add(slot, large)
             for a, b in small.pairs():
@@ -168,7 +168,7 @@ class _Search:
         a, b = np.unique(np.concatenate(found), axis=0).T
         for begin in range(0, len(a), _TOGETHER):
             one, other = a[begin : begin + _TOGETHER], b[begin : begin + _TOGETHER]
-            fresh = ~self._met(one, other, range(self._slots.count))
+            fresh = ~self._met(one, other, range(slot_count(self._table)))
             fresh &= self._first[one] != self._first[other]
             self._verify(one[fresh], other[fresh])
         return skipped

@@ -57,18 +57,6 @@ class MappedColumn:
         self._file.write(data.data.cast("B") if data.size else b"")
         self._size += data.nbytes
 
-    def write(self, begin: int, rows: NDArray[Any]) -> None:
-        """Overwrite the rows from ``begin`` on."""
-        self._file.seek(begin * self.row_bytes)
-        self._file.write(np.ascontiguousarray(rows, self._dtype).data.cast("B"))
-        self._file.seek(0, 2)
-
-    def fill(self, rows: int) -> None:
-        """Fill an empty column with this many rows of zeros."""
-        self._size = rows * self.row_bytes
-        self._file.truncate(self._size)
-        self._file.seek(self._size)
-
     def mapped(self) -> NDArray[Any]:
         """Return all rows, shape (N,) or (N, width); they are read from the file when they are used."""
         self._file.flush()

@@ -25,7 +25,7 @@ from shinglefold.offline.dedupe.decode import (
     SignatureLayout,
     TaskAnswer,
     check_scheme,
-    decoded,
+    decoded_block,
     row_of,
     sound_blocks,
     split_facts,
@@ -276,15 +276,15 @@ def _whole(  # noqa: PLR0917
     if not regular or digests is None or ids.null_count:
         return None
     shingles = parts["shingles"].cast(pa.int64()).to_numpy(zero_copy_only=False)
-    made = decoded(layout, shingles, *digests, signed, letters.tobytes(), signatures.tobytes())
     raw, id_sizes = _strings(ids)
     data = raw.tobytes()
     ends = np.cumsum(id_sizes).tolist()
     hashes = [xxhash.xxh3_64_intdigest(data[e - s : e]) for e, s in zip(ends, id_sizes.tolist(), strict=True)]
     lines = np.arange(first, first + batch.num_rows, dtype=np.int64)
-    return FingerprintBlock(
-        made.words, made.signatures, made.shingles, made.digests, made.flags,
-        data, id_sizes, np.array(hashes, np.uint64), [source] * batch.num_rows, lines,
+    columns = data, id_sizes, np.array(hashes, np.uint64)
+    return decoded_block(
+        layout, shingles, *digests, signed, letters.tobytes(), signatures.tobytes(), columns,
+        [source] * batch.num_rows, lines,
     )  # fmt: skip
 
 

@@ -31,7 +31,6 @@ from shinglefold.offline.dedupe.fingerprint_table import (
 from shinglefold.offline.sign.signer import ParsedLine, Signer, SignOptions, SignTally
 from shinglefold.offline.sign.tasks import (
     LineRange,
-    RangeRead,
     RowGroup,
     Task,
     known_size,
@@ -88,7 +87,7 @@ class TextReader:
         left_out.sort(key=lambda one: one[1])
         return TaskAnswer(blocks, found.count, left_out, seen=self._seen(lines))
 
-    def _records(self, found: RangeRead) -> Iterator[Record]:
+    def _records(self, found: LineRange) -> Iterator[Record]:
         options = replace(self.options, encoding=found.encoding)
         yield from found.refused
         for line in found.lines:

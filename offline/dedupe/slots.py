@@ -1,16 +1,15 @@
 """Buckets of documents that share a supershingle, slot by slot, and the verification of their pairs."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shinglefold.errors import ConfigError
-from shinglefold.model.values import Bytes, Int64s, Uint32s, Uint64s
+from shinglefold.model.values import Bytes, Int64s
 from shinglefold.offline.dedupe.fingerprint_table import FingerprintTable
-from shinglefold.offline.dedupe.mapped_columns import MappedColumn
 from shinglefold.sketch import Buckets, PairVerdicts, PairVerifier
 
 #: The first document of the group of each document.
@@ -19,8 +18,6 @@ Labels = NDArray[np.int32]
 LEADERS = 32
 #: A bucket of more documents is large, unless the collection has at most ``FEW`` documents.
 MOST_SHARED, FEW = 1_000, 20_000
-#: The number of documents read at a time.
-_ROWS = 1 << 16
 _HALF = np.uint64(32)
 
 
@@ -43,20 +40,12 @@ class LinkOptions:
         return MOST_SHARED if documents > FEW else documents
 
 
-def _nothing() -> None:
-    """Let the run continue."""
-
-
-def _silent(_stage: str, _done: int, _whole: int) -> None:
-    """Report nothing."""
-
-
 @dataclass(frozen=True, slots=True)
 class RunMonitor:
     """Callbacks of a run: ``check`` may raise to stop it, ``report`` gets stage, steps done, all steps."""
 
-    check: Callable[[], None] = _nothing
-    report: Callable[[str, int, int], None] = _silent
+    check: Callable[[], None] = lambda: None
+    report: Callable[[str, int, int], None] = lambda *_: None
 
 
 @dataclass(slots=True)
@@ -86,43 +75,6 @@ def slot_count(table: FingerprintTable) -> int:
     if not table.whole or decision.min_shared > 1 or decision.verify == "keywords":
         return sketch.groups
     return sketch.values // sketch.group_size
-
-
-class SlotRows:
-    """32 bits of the supershingle of every document, slot by slot.
-
-    Cost: one pass over all supershingles, and 4 bytes on disk for each.
-    """
-
-    def __init__(self, table: FingerprintTable, check: Callable[[], None]) -> None:
-        self.count = slot_count(table)
-        self._documents = len(table)
-        self._column = MappedColumn(table.store, np.uint32)
-        self._column.fill(self.count * self._documents)
-        for begin in range(0, self._documents, _ROWS):
-            check()
-            block = table.words.read(begin, min(begin + _ROWS, self._documents))
-            for slot in range(self.count):
-                self._column.write(slot * self._documents + begin, _high_bits(block[:, slot]))
-
-    def buckets(self, slot: int, kept: NDArray[np.bool_]) -> Buckets:
-        """Return the buckets of a slot.
-
-        Args:
-            kept: bool (D,), the documents that take part.
-
-        Cost: one sort, which takes some 32 bytes a document.
-        """
-        first = slot * self._documents
-        words: Uint32s = self._column.read(first, first + self._documents)
-        documents = np.flatnonzero(kept)
-        keys: Uint64s = words[documents].astype(np.uint64) << _HALF
-        keys |= documents.astype(np.uint64)
-        return Buckets.of(keys)
-
-
-def _high_bits(words: NDArray[np.unsignedinteger]) -> Uint32s:
-    return (words >> _HALF).astype(np.uint32) if words.itemsize == 8 else words.astype(np.uint32)
 
 
 class RowBuckets:
@@ -201,13 +153,23 @@ class SlotBuckets(NamedTuple):
 
 
 def iter_slots(
-    slots: SlotRows, kept: NDArray[np.bool_], most_shared: int, stage: str, monitor: RunMonitor
+    table: FingerprintTable, kept: NDArray[np.bool_], most_shared: int, stage: str, monitor: RunMonitor
 ) -> Iterator[SlotBuckets]:
-    """Yield the buckets of all slots."""
-    for slot in range(slots.count):
-        monitor.report(stage, slot, slots.count)
+    """Yield the buckets of all slots, by 32 bits of the supershingles.
+
+    Args:
+        kept: bool (D,), the documents that take part.
+
+    Cost: one sort for each slot, which takes some 32 bytes a document.
+    """
+    words, documents, slots = table.words.mapped(), np.flatnonzero(kept), slot_count(table)
+    for slot in range(slots):
+        monitor.report(stage, slot, slots)
         monitor.check()
-        buckets = slots.buckets(slot, kept)
+        keys = words[documents, slot].astype(np.uint64)
+        # The high half of 64 bits, or the 32 bits that there are.
+        keys = ((keys >> _HALF) if table.whole else keys) << _HALF
+        buckets = Buckets.of(keys | documents.astype(np.uint64))
         large = buckets.sizes > most_shared
         yield SlotBuckets(slot, buckets.only(~large) if large.any() else buckets, buckets.only(large))
 
@@ -218,10 +180,10 @@ class LargeBuckets:
     Cost: 4 bytes for each document in each bucket, and a bit for each document and slot.
     """
 
-    def __init__(self, documents: int, slots: int) -> None:
-        self._slots = slots
+    def __init__(self, table: FingerprintTable) -> None:
+        self._slots = slot_count(table)
         self._buckets: list[tuple[int, NDArray[np.int32]]] = []
-        self._bits: Bytes = np.zeros((documents, -(-slots // 8)), np.uint8)
+        self._bits: Bytes = np.zeros((len(table), -(-self._slots // 8)), np.uint8)
 
     def add(self, slot: int, buckets: Buckets) -> None:
         """Keep the large buckets of a slot."""
@@ -243,26 +205,20 @@ class LargeBuckets:
         return np.unpackbits(self._bits[documents], axis=1, count=self._slots).view(np.bool_)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class PairJudge:
     """Decides in which slots two documents share supershingles, and whether they are near-duplicates."""
 
-    table: FingerprintTable
-    slots: int
-    judge: PairVerifier = field(init=False)
-    _words: NDArray[np.unsignedinteger] = field(init=False)
-
-    def __post_init__(self) -> None:
-        table = self.table
-        signatures, shingles = table.signatures.mapped(), table.shingles.mapped()
-        scheme = table.scheme
-        judge = PairVerifier(signatures, shingles, scheme.sketch, scheme.decision, table.texts, table.facts)
-        object.__setattr__(self, "judge", judge)
-        object.__setattr__(self, "_words", table.words.mapped())
+    def __init__(self, table: FingerprintTable) -> None:
+        signatures, shingles, scheme = table.signatures.mapped(), table.shingles.mapped(), table.scheme
+        self._verifier = PairVerifier(
+            signatures, shingles, scheme.sketch, scheme.decision, table.texts, table.facts
+        )
+        self._table, self._slots = table, slot_count(table)
+        self._words: NDArray[np.unsignedinteger] = table.words.mapped()
 
     def equal(self, a: Int64s, b: Int64s, begin: int = 0, end: int | None = None) -> NDArray[np.bool_]:
         """Return in which slots from ``begin`` to ``end`` pairs are equal, bool (P, slots)."""
-        end = self.slots if end is None else end
+        end = self._slots if end is None else end
         found: NDArray[np.bool_] = self._words[a, begin:end] == self._words[b, begin:end]
         return found
 
@@ -278,19 +234,19 @@ class PairJudge:
         return alike
 
     def _nominated(self, a: Int64s, b: Int64s, slot: int) -> NDArray[np.bool_]:
-        least = self.table.scheme.decision.min_shared
+        least = self._table.scheme.decision.min_shared
         if least > 1:
             return np.asarray(np.count_nonzero(self.equal(a, b), axis=1) >= least)
-        if not self.table.whole:
+        if not self._table.whole:
             # A bucket already compares all bits that a keyword has.
             return np.ones(len(a), np.bool_)
         return np.asarray(self._words[a, slot] == self._words[b, slot])
 
     def verified(self, a: Int64s, b: Int64s) -> PairVerdicts:
         """Return the verdicts on pairs that share enough supershingles."""
-        near = self.judge.similar_length(a, b)
+        near = self._verifier.similar_length(a, b)
         rows = np.flatnonzero(near)
-        found = self.judge.verify(a[rows], b[rows])
+        found = self._verifier.verify(a[rows], b[rows])
         if len(rows) == len(a):
             return found
         whole = PairVerdicts(np.zeros(len(a), np.bool_), np.zeros(len(a)), np.full(len(a), np.nan))

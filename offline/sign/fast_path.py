@@ -75,12 +75,15 @@ class FastPath:
                 else:
                     spans.append((number, first, last))
             own = self._languages(found, data)
-            hashed.append(self._hashed(found, own))
+            declares = self._tools.canonicalizer.declared(own)
+            with self._tools.meter.stage("canon"):
+                hashed.append(self._run.hash_codes(found.codes, found.origins, declares))
             languages += own
             present |= found.present
             declared = declared or bool((found.languages[~found.odd, 0] >= 0).any())
             at, count = found.next, count + len(found.starts)
-            if at >= end or _is_enough(hashed):
+            documents, tokens = len(languages), sum(len(block.hashes) for block in hashed)
+            if at >= end or documents >= _DOCUMENTS or tokens >= _TOKENS:
                 prints += self._made(hashed, languages)
                 hashed, languages = [], []
         signed = {
@@ -88,11 +91,6 @@ class FastPath:
             for (number, first, last), one in zip(spans, prints, strict=True)
         }
         return FastLines(signed, odd, count, [*present.tolist(), declared])
-
-    def _hashed(self, found: Scanned, languages: list[str | None]) -> HashedBlock:
-        declared = self._tools.canonicalizer.declared(languages)
-        with self._tools.meter.stage("canon"):
-            return self._run.hash_codes(found.codes, found.origins, declared)
 
     def _made(self, hashed: list[HashedBlock], languages: list[str | None]) -> list[bytes]:
         batch = self._tools.canonicalizer.batch(hashed)
@@ -115,11 +113,6 @@ class FastPath:
             if known is not None:
                 self._declared[name] = known
         return known
-
-
-def _is_enough(hashed: list[HashedBlock]) -> bool:
-    documents = sum(len(block.counts) for block in hashed)
-    return documents >= _DOCUMENTS or sum(len(block.hashes) for block in hashed) >= _TOKENS
 
 
 def in_order(lines: FastLines, others: Mapping[int, tuple[bytes, ...]]) -> Iterator[bytes | memoryview]:

@@ -15,7 +15,7 @@ from shinglefold.ingest.index_mapping import overwrite_refusal
 from shinglefold.ingest.readers.record import Record, to_document
 from shinglefold.model.stored_fingerprint import without_fingerprint
 from shinglefold.offline.sign.parquet_file import check_types, common, parquet_file, pyarrow_module, rows_of
-from shinglefold.offline.sign.run_journal import RunJournal, State
+from shinglefold.offline.sign.run_journal import RunJournal, Sink, State
 from shinglefold.offline.sign.signer import ParsedLine, Signer, SignOptions, SignTally
 from shinglefold.offline.sign.tasks import RowGroup, is_parquet
 from shinglefold.runtime.durable_files import sync_folder
@@ -28,8 +28,8 @@ _ROWS = 1_000
 _Row = dict[str, Any]
 
 
-def sign_rows(signer: Signer, task: RowGroup, path: str, tally: SignTally, *, as_parquet: bool) -> int:
-    """Write the rows of a row group with their fingerprints and return the bytes written."""
+def sign_rows(signer: Signer, task: RowGroup, path: str, tally: SignTally, *, as_parquet: bool) -> None:
+    """Write the rows of a row group with their fingerprints."""
     file = parquet_file(task.source)
     read = _read(file.schema_arrow, signer, as_parquet=as_parquet)
     batches = file.iter_batches(_ROWS, row_groups=[task.number])
@@ -50,7 +50,6 @@ def sign_rows(signer: Signer, task: RowGroup, path: str, tally: SignTally, *, as
             number += batch.num_rows
         if sink is not None:
             sink.close(signer, file.schema_arrow)
-    return Path(path).stat().st_size
 
 
 def _read(schema: Any, signer: Signer, *, as_parquet: bool) -> list[int]:  # noqa: ANN401 - pyarrow's
@@ -99,12 +98,11 @@ def _documents(
         yield place, ParsedLine(given, None, task.source, first + place)
 
 
-def write_ids(pieces: Sequence[bytes | memoryview], target: str, path: str) -> int:
-    """Write lines of ids and fingerprints as Parquet, and return the bytes written."""
+def write_ids(pieces: Sequence[bytes | memoryview], target: str, path: str) -> None:
+    """Write lines of ids and fingerprints as Parquet."""
     rows = msgspec.json.decode(b"[" + b",".join(piece for piece in pieces if piece != b"\n") + b"]")
     with open(path, "wb") as part:
         _written(part, _ids([row["_id"] for row in rows], [get(row, target) for row in rows], target))
-    return Path(path).stat().st_size
 
 
 def join(made: Sequence[bytes], target: str, path: str) -> None:
@@ -182,11 +180,10 @@ class _ParquetTable:
         _written(self._part, pa.concat_tables(self._batches))
 
 
-class ParquetSink:
+class ParquetSink(Sink):
     """Keeps parts as files until all are made, then joins them to one file with a row group for each."""
 
     suffix = ".parquet"
-    place = None
 
     def __init__(self, journal: RunJournal) -> None:
         self._journal = journal
@@ -206,7 +203,7 @@ class ParquetSink:
         for part in set(self._journal.folder.glob(f"part-*{self.suffix}*")) - set(self._parts):
             part.unlink()
 
-    def take(self, part: Path, tally: SignTally) -> None:
+    def take(self, part: Path) -> None:
         """Add a part, which stays a file until ``finish``."""
         self._parts.append(part)
         self._fresh.append(part)

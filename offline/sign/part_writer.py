@@ -3,14 +3,14 @@
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO
 
 from shinglefold.errors import InputError, is_full, reason_of
 from shinglefold.ingest.readers.record import Record
 from shinglefold.ingest.writing.worker_pool import MOST_DEATHS, WorkerProcess, answers_one_by_one
-from shinglefold.offline.sign.run_journal import OUTPUT, RunJournal, State, is_named
+from shinglefold.offline.sign.run_journal import OUTPUT, RunJournal, Sink, State, is_named
 from shinglefold.offline.sign.signer import Signer, SignOptions, SignTally
 from shinglefold.offline.sign.tasks import ByteRange, LineRange, RowGroup, Task, read_lines
 from shinglefold.runtime.durable_files import sync_folder
@@ -28,81 +28,53 @@ Pieces = Sequence[bytes | memoryview]
 class PartTask:
     """A task, and the file of its part.
 
-    ``hold``: keep the lines in memory until an ``OutputPosition`` says where to write them. ``alone``: sign
-    only this line of the task. ``sample``: return a few documents in the tally.
+    ``alone``: sign only this line of the task. ``sample``: return a few documents in the tally.
     """
 
     task: Task
     path: str
-    hold: bool = False
     sample: bool = False
     alone: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class OutputPosition:
-    """The file and the byte at which the part in memory is to be written."""
-
-    path: str
-    at: int
-
-
-@dataclass(slots=True)
 class PartWriter:
-    """Writes parts as JSON lines or Parquet; keeps at most one in memory until its position is known."""
+    """Writes parts as JSON lines or Parquet."""
 
     signer: Signer
     parquet: bool = False
-    _held: tuple[Pieces, SignTally] = field(default=((), SignTally()), init=False)
 
-    def __call__(self, request: PartTask | OutputPosition) -> SignTally:
-        """Sign the documents of a task, or write the part in memory at the position that is now known.
-
-        Returns:
-            The tally of the part. Its ``problem`` is the error, if there was one. A part that stays in memory
-            has a tally with its size only.
-        """
+    def __call__(self, request: PartTask) -> SignTally:
+        """Sign the documents of a task; the ``problem`` of the tally is the error, if there was one."""
         tally = SignTally()
         try:
-            if isinstance(request, OutputPosition):
-                (pieces, tally), self._held = self._held, ((), SignTally())
-                write(pieces, request.path, request.at)
-                tally.placed = True
-            else:
-                return self._make(request, tally)
+            self._make(request, tally)
         except OSError as error:
             record_error(tally, error, request.path)
         except InputError as error:
             tally.problem = str(error)
         return tally
 
-    def _make(self, request: PartTask, tally: SignTally) -> SignTally:
-        task, held = request.task, False
+    def _make(self, request: PartTask, tally: SignTally) -> None:
+        task = request.task
         if isinstance(task, RowGroup):
             from shinglefold.offline.sign.parquet import sign_rows
 
-            tally.size = sign_rows(self.signer, task, request.path, tally, as_parquet=self.parquet)
+            sign_rows(self.signer, task, request.path, tally, as_parquet=self.parquet)
         else:
-            lines = one_line(task, request.alone, self.signer)
+            lines: ByteRange | LineRange = task
+            if request.alone is not None:
+                read = read_lines(task, self.signer.options.reading.max_bytes)
+                lines = replace(read, lines=(read.lines[request.alone],), refused=(), replaced=0, count=0)
             pieces = self.signer.signed_lines(lines, tally, sample=request.sample)
-            held = self._write_lines(request, pieces, tally)
+            if self.parquet:
+                from shinglefold.offline.sign.parquet import write_ids
+
+                write_ids(pieces, self.signer.options.target, request.path)
+            else:
+                write(pieces, request.path)
         if not request.sample:
             tally.sample = []
-        return SignTally(size=tally.size, held=True) if held else tally
-
-    def _write_lines(self, request: PartTask, pieces: Pieces, tally: SignTally) -> bool:
-        """Write the lines of a part or keep them in memory; return whether they were kept."""
-        if self.parquet:
-            from shinglefold.offline.sign.parquet import write_ids
-
-            tally.size = write_ids(pieces, self.signer.options.target, request.path)
-            return False
-        tally.size = sum(map(len, pieces))
-        if request.hold:
-            self._held = pieces, tally
-        else:
-            write(pieces, request.path)
-        return request.hold
 
 
 def record_error(tally: SignTally, error: OSError, path: str) -> None:
@@ -113,26 +85,14 @@ def record_error(tally: SignTally, error: OSError, path: str) -> None:
         tally.unwritten = error.errno
 
 
-def one_line(task: ByteRange | LineRange, place: int | None, signer: Signer) -> ByteRange | LineRange:
-    """Return a task for line ``place`` of a task only; the task itself if that is None."""
-    if place is None:
-        return task
-    read = read_lines(task, signer.options.reading.max_bytes)
-    return LineRange(read.source, (read.lines[place],), read.encoding, task.fraction, named=read.named)
-
-
-def write(pieces: Pieces, path: str, at: int | None = None) -> None:
-    """Write pieces one after another, without joining them in memory.
-
-    Args:
-        at: the byte to begin at in an existing file; None for a new file.
+def write(pieces: Pieces, path: str) -> None:
+    """Write pieces one after another to a new file, without joining them in memory.
 
     Raises:
         OSError: they can't all be written.
     """
-    file = os.open(path, os.O_WRONLY | (os.O_CREAT | os.O_TRUNC if at is None else 0), 0o644)
+    file, at = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), 0
     try:
-        at = at or 0
         for first in range(0, len(pieces), _AT_ONCE):
             some = pieces[first : first + _AT_ONCE]
             written, size = os.pwritev(file, some, at), sum(map(len, some))
@@ -163,9 +123,7 @@ def line_by_line(options: SignOptions, parquet: bool, worker: WorkerProcess, req
     made: list[bytes] = []
     alone = Path(f"{request.path}.one")
     try:
-        single = (
-            replace(request, path=str(alone), hold=False, alone=place) for place in range(len(read.lines))
-        )
+        single = (replace(request, path=str(alone), alone=place) for place in range(len(read.lines)))
         for line, found in zip(read.lines, answers_one_by_one(worker, single), strict=True):
             if found is None:
                 crashes += 1
@@ -184,7 +142,6 @@ def line_by_line(options: SignOptions, parquet: bool, worker: WorkerProcess, req
             join(made, options.target, request.path)
         else:
             write(made, request.path)
-        whole.size = Path(request.path).stat().st_size
         alone.unlink(missing_ok=True)
     except OSError as error:
         record_error(whole, error, request.path)
@@ -202,55 +159,13 @@ def _add(whole: SignTally, one: SignTally) -> None:
     whole.unwritten = whole.unwritten or one.unwritten
 
 
-class Sink(Protocol):
-    """Takes parts in order."""
-
-    suffix: str
-
-    @property
-    def place(self) -> OutputPosition | None:
-        """Where the worker writes the next part; None if parts are files."""
-        ...
-
-    def resume(self, state: State | None) -> None:
-        """Discard the output after the last entry of the journal."""
-        ...
-
-    def take(self, part: Path, tally: SignTally) -> None:
-        """Append a part: a file, which is then removed, or bytes that are already at their position."""
-        ...
-
-    def sync(self) -> int:
-        """Sync everything to the disk and return the bytes of the output."""
-        ...
-
-    def finish(self) -> None:
-        """Publish the complete output."""
-        ...
-
-    def discard(self) -> None:
-        """Remove the output, as no document was signed."""
-        ...
-
-
-class FileSink:
-    """Joins JSON lines in a file that gets its name once it is complete.
-
-    Workers write their parts into it, so that no byte is copied. Half-written parts are beyond ``_end``.
-    """
-
-    suffix = ".tmp"
+class FileSink(Sink):
+    """Joins JSON lines in a file that gets its name once it is complete."""
 
     def __init__(self, journal: RunJournal) -> None:
         self._journal = journal
         self._path = journal.folder / OUTPUT
-        self._file: IO[bytes] | None = None
         self._end = 0
-
-    @property
-    def place(self) -> OutputPosition:
-        """The end of the parts taken."""
-        return OutputPosition(str(self._path), self._end)
 
     def resume(self, state: State | None) -> None:
         """Cut off the output after the last entry of the journal.
@@ -258,82 +173,55 @@ class FileSink:
         Raises:
             InputError: the file is shorter than the journal says.
         """
-        noted = state["bytes"] if state else 0
+        self._end = state["bytes"] if state else 0
         if is_named(self._journal.target):
             # The run was killed after the rename: complete it again.
             self._journal.target.replace(self._path)
         self._path.touch()
         sync_folder(self._journal.folder)
-        self._file = self._path.open("r+b")
-        if self._path.stat().st_size < noted:
+        if self._path.stat().st_size < self._end:
             raise InputError(f"{self._path} is shorter than its journal says: begin anew with --restart")
-        self._file.truncate(noted)
-        self._end = noted
+        os.truncate(self._path, self._end)
 
-    def take(self, part: Path, tally: SignTally) -> None:
-        """Append a part that is a file, or count the bytes of a part that was written at its position."""
-        assert self._file is not None
-        if not tally.placed:
-            self._file.seek(self._end)
-            with part.open("rb") as made:
-                shutil.copyfileobj(made, self._file, _CHUNK)
-            self._file.flush()
-            part.unlink()
-        self._end += tally.size
+    def take(self, part: Path) -> None:
+        """Append a part, and remove its file."""
+        with self._path.open("ab") as whole, part.open("rb") as made:
+            shutil.copyfileobj(made, whole, _CHUNK)
+        self._end = self._path.stat().st_size
+        part.unlink()
 
     def sync(self) -> int:
-        """Sync the file and return its bytes."""
-        assert self._file is not None
-        # No worker writes now, but one that died may have written beyond the last part.
-        self._file.truncate(self._end)
-        os.fsync(self._file.fileno())
+        """Sync the file without a part that was copied in part, and return its bytes."""
+        with self._path.open("r+b") as whole:
+            whole.truncate(self._end)
+            os.fsync(whole.fileno())
         return self._end
 
     def finish(self) -> None:
         """Give the file its name."""
-        assert self._file is not None
-        self._file.close()
         self._journal.name(self._path)
 
     def discard(self) -> None:
         """Remove the file and its journal."""
-        assert self._file is not None
-        self._file.close()
         self._journal.remove()
 
 
-class StreamSink:
+class StreamSink(Sink):
     """Writes parts to a stream, which cannot be resumed.
 
     An interrupt ends a write only while the reader reads nothing, so lines that it reads stay complete.
     """
-
-    suffix = ".tmp"
-    place = None
 
     def __init__(self, stream: IO[bytes], interrupts: Interrupts) -> None:
         self._stream = stream
         self._interrupts = interrupts
         self._moved = 0
 
-    def resume(self, state: State | None) -> None:
-        """Do nothing: a stream always begins with the first part."""
-
-    def take(self, part: Path, tally: SignTally) -> None:
-        """Write a part."""
+    def take(self, part: Path) -> None:
+        """Write a part, and remove its file."""
         with part.open("rb") as made, self._interrupts.breakable(moving=lambda: self._moved):
             while piece := made.read(_PIECE):
                 self._stream.write(piece)
                 self._moved += len(piece)
             self._stream.flush()
         part.unlink()
-
-    def sync(self) -> int:
-        """Return 0: nothing can be resumed."""
-        return 0
-
-    def finish(self) -> None:
-        """Do nothing: the stream has all parts."""
-
-    def discard(self) -> None:
-        """Do nothing: a stream can't be removed."""

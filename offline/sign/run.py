@@ -27,14 +27,12 @@ from shinglefold.ingest.writing.worker_pool import (
 )
 from shinglefold.offline.sign.part_writer import (
     FileSink,
-    OutputPosition,
     PartTask,
     PartWriter,
-    Sink,
     StreamSink,
     line_by_line,
 )
-from shinglefold.offline.sign.run_journal import RunJournal, SourceStates, State
+from shinglefold.offline.sign.run_journal import RunJournal, Sink, SourceStates, State
 from shinglefold.offline.sign.signer import Signer, SignTally
 from shinglefold.offline.sign.tasks import Task, is_parquet, known_size, tasks
 from shinglefold.runtime.signals import Interrupts
@@ -73,25 +71,18 @@ class Signed:
         return {**told, "seconds": {stage: round(value, 3) for stage, value in self.seconds.items()}}
 
 
-@dataclass(frozen=True, slots=True)
-class SignPace:
-    """Progress of a run: share of the sources, documents, documents a second, seconds left."""
-
-    fraction: float
-    signed: int
-    failed: int
-    rate: float
-    left: float | None
-
-
 @dataclass(slots=True)
 class RunStats:
-    """Counts of all documents, over all runs of one output."""
+    """Counts of all documents, over all runs of one output.
+
+    ``fraction``: the share of the sources that was read. ``resumed``: documents read by earlier runs.
+    """
 
     letters: DeadLetters
     signed: int = 0
     failed: int = 0
     tasks: int = 0
+    fraction: float = 0.0
     #: The current source, and its lines so far.
     source: str = ""
     lines: int = 0
@@ -143,22 +134,10 @@ class RunStats:
         self.signed += tally.signed
         self.failed += len(tally.refused)
         self.tasks += 1
+        self.fraction = task.fraction
         self.meter.add(tally.meter)
         self.present |= tally.present
         self.sample = self.sample or tuple(tally.sample)
-
-    def pace(self, task: Task, since: float, already: int, seconds: float) -> SignPace:
-        """Return the progress of the run.
-
-        Args:
-            since: the share of the sources that was done when the clock began.
-            already: the documents that were done then.
-            seconds: the time since then.
-        """
-        done = self.signed + self.failed
-        share = task.fraction - since
-        left = seconds * (1 - task.fraction) / share if share > 0 and seconds > 1 else None
-        return SignPace(task.fraction, self.signed, self.failed, (done - already) / max(seconds, 1e-9), left)
 
     def summary(self, target: Path | None, scheme: str, stopped: str, total: float) -> Signed:
         """Return the summary of the run."""
@@ -211,7 +190,7 @@ class SignJob:
     dead_letters: str | None = None
 
 
-def sign(job: SignJob, progress: Callable[[SignPace], None] | None = None) -> Signed:
+def sign(job: SignJob, progress: Callable[[RunStats], None] | None = None) -> Signed:
     """Sign all documents; Ctrl-C and SIGTERM end the run with a summary, and the next run resumes it.
 
     Raises:
@@ -267,7 +246,7 @@ class _Signing:
     journal: RunJournal | None
     folder: Path
     interrupts: Interrupts
-    progress: Callable[[SignPace], None] | None
+    progress: Callable[[RunStats], None] | None
 
     def all_tasks(self) -> str:
         """Sign all tasks; return why the run was stopped early, else an empty string."""
@@ -287,24 +266,22 @@ class _Signing:
         return stopped
 
     def _take_all(self, answers: Iterator[tuple[PartTask, SignTally]]) -> None:
-        start, already, since = perf_counter(), self.stats.resumed, None
         for request, tally in answers:
             self.interrupts.check()
             if tally.unwritten:
                 raise self._unwritten(OSError(tally.unwritten, os.strerror(tally.unwritten)))
             if tally.problem:
                 raise InputError(tally.problem)
-            since = request.task.fraction if since is None else since
             with self.stats.letters.all_or_none():
                 self.stats.keep(request.task, tally)
                 with self._written():
-                    self.sink.take(Path(request.path), tally)
+                    self.sink.take(Path(request.path))
             self.stats.count(request.task, tally)
             if self.journal is not None and self.journal.due:
                 self.found.check_files()
                 self._note()
             if self.progress is not None:
-                self.progress(self.stats.pace(request.task, since, already, perf_counter() - start))
+                self.progress(self.stats)
         self.interrupts.check()
         self.found.check()
 
@@ -358,7 +335,6 @@ class _Signing:
             yield PartTask(
                 task,
                 str(self.folder / f"part-{number:08}{self.sink.suffix}"),
-                hold=self.sink.place is not None,
                 sample=number == done,
             )
 
@@ -371,7 +347,7 @@ class _Signing:
         make = PartWriter(self.job.signer, self.job.parquet)
         processes, tools = self.job.workers or cores(), self.job.signer.tools
         if processes == 1 or not forks():
-            answers = partial(self._alone, make)
+            answers = partial(_alone, make)
         else:
             tools.warm()
             answers = partial(self._by_workers, make, processes)
@@ -383,41 +359,24 @@ class _Signing:
                 fast.warm()
         yield from answers(requests)
 
-    def _alone(self, make: PartWriter, requests: Iterator[PartTask]) -> Generator[SignTally, None, None]:
-        """Yield the tallies of parts made in this process."""
-        with infrequent_gc():
-            for request in requests:
-                tally = make(request)
-                yield make(self._place) if tally.held else tally
-
     def _by_workers(
         self, make: PartWriter, processes: int, requests: Iterator[PartTask]
-    ) -> Generator[SignTally, None, None]:
+    ) -> Iterator[SignTally]:
         """Yield the tallies of forked workers, and learn the words that they learned."""
         alone = partial(line_by_line, self.job.signer.options, self.job.parquet)
         workers = [WorkerProcess(partial(_work, make), self.interrupts.check) for _ in range(processes)]
         try:
-            yield from answers_in_order(workers, requests, alone, self._tally_of)
+            yield from answers_in_order(workers, requests, alone)
             collect_lexicons(self.job.signer.tools.canonicalizer.lexicon, workers)
         finally:
             for worker in workers:
                 worker.close()
 
-    def _tally_of(self, worker: WorkerProcess) -> SignTally | None:
-        """Wait until a worker's part is written, and return its tally; None if the worker died before."""
-        tally: SignTally | None = worker.answer()
-        if tally is None or not tally.held:
-            return tally
-        # All parts before this one are taken, so its position is known.
-        worker.ask(self._place)
-        placed: SignTally | None = worker.answer()
-        return placed
 
-    @property
-    def _place(self) -> OutputPosition:
-        place = self.sink.place
-        assert place is not None
-        return place
+def _alone(make: PartWriter, requests: Iterator[PartTask]) -> Iterator[SignTally]:
+    """Yield the tallies of parts made in this process."""
+    with infrequent_gc():
+        yield from map(make, requests)
 
 
 def _queued(requests: Iterator[PartTask], queue: deque[PartTask]) -> Iterator[PartTask]:
@@ -427,7 +386,7 @@ def _queued(requests: Iterator[PartTask], queue: deque[PartTask]) -> Iterator[Pa
         yield request
 
 
-def _work(make: PartWriter, request: PartTask | OutputPosition | Path) -> SignTally | bool:
+def _work(make: PartWriter, request: PartTask | Path) -> SignTally | bool:
     """Make or write a part, or save the lexicon to a file."""
     if isinstance(request, Path):
         return save_lexicon(make.signer.tools.canonicalizer.lexicon, request)

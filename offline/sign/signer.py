@@ -23,7 +23,7 @@ from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import without_fingerprint
 from shinglefold.offline.sign.parquet_file import encode_special
-from shinglefold.offline.sign.tasks import ByteRange, LineRange, RangeRead, read_lines, read_stretch
+from shinglefold.offline.sign.tasks import ByteRange, LineRange, read_lines, read_stretch
 
 if TYPE_CHECKING:
     from shinglefold.offline.sign.fast_path import FastPath
@@ -59,21 +59,17 @@ class SignOptions:
 class SignTally:
     """The result of a task without its lines.
 
-    ``refused``: failed documents, with stage and reason. ``lines``: lines that begin in a range. ``size``:
-    bytes of the part. ``present``: fields that some document has. ``sample``: a few documents of the first
-    task. ``held``: the part is in memory until its position is known. ``placed``: it is in the output.
+    ``refused``: failed documents, with stage and reason. ``lines``: lines that begin in a range.
+    ``present``: fields that some document has. ``sample``: a few documents of the first task.
     ``problem``: why there is no part; ``unwritten``: the errno where writing failed.
     """
 
     signed: int = 0
     lines: int = 0
-    size: int = 0
     refused: list[tuple[str, str, Record]] = field(default_factory=list)
     meter: Meter = field(default_factory=Meter)
     present: set[str] = field(default_factory=set)
     sample: list[Mapping[str, Any]] = field(default_factory=list)
-    held: bool = False
-    placed: bool = False
     problem: str = ""
     unwritten: int = 0
 
@@ -165,10 +161,11 @@ class Signer:
         there = {name for name, has in zip(names, found.present, strict=True) if has}
         tally.present |= there.intersection(self._watched)
         tally.meter.add(self.tools.meter.take())
-        others = dict(self._signed(RangeRead(task.source, task.encoding, odd), tally)) if odd else {}
+        rest = LineRange(task.source, tuple(odd), task.encoding, task.fraction)
+        others = dict(self._signed(rest, tally)) if odd else {}
         return list(in_order(found, others))
 
-    def _signed(self, read: RangeRead, tally: SignTally) -> Iterator[tuple[int, tuple[bytes, ...]]]:
+    def _signed(self, read: LineRange, tally: SignTally) -> Iterator[tuple[int, tuple[bytes, ...]]]:
         """Yield the line numbers of signed documents, and their lines with fingerprints as pieces."""
         tally.refused += [("read", record.reason, record) for record in read.refused]
         tally.meter.counts["replaced"] += read.replaced
@@ -245,7 +242,7 @@ class Signer:
         tally.present |= {name for name, head in heads.items() if head not in absent}
         tally.sample = tally.sample or [one.document for one in plain[:_SAMPLE]]
 
-    def _documents(self, read: RangeRead, tally: SignTally) -> Iterator[ParsedLine]:
+    def _documents(self, read: LineRange, tally: SignTally) -> Iterator[ParsedLine]:
         """Yield the documents of lines; parse a line like ``read`` if it can't be kept as it is."""
         spliced = read.encoding == "utf-8" and self._simple and not read.named
         for line in read.lines:
@@ -255,7 +252,7 @@ class Signer:
             if found is not None:
                 yield found
 
-    def _kept_line(self, line: Line, read: RangeRead) -> ParsedLine | None:
+    def _kept_line(self, line: Line, read: LineRange) -> ParsedLine | None:
         """Return a document whose line can be kept and appended to; None for any other."""
         raw = line.raw.strip()
         try:
@@ -281,7 +278,7 @@ class Signer:
             value.get("_id"),
         )
 
-    def _parsed_line(self, line: Line, read: RangeRead, tally: SignTally) -> ParsedLine | None:
+    def _parsed_line(self, line: Line, read: LineRange, tally: SignTally) -> ParsedLine | None:
         raw = line.raw.removeprefix(_BOM) if read.encoding == "utf-8" else line.raw
         if not raw.strip() and not line.reason:
             return None

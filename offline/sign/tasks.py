@@ -42,7 +42,8 @@ class LineRange:
     """Lines that must be read in order, from a pipe, a compressed file, CSV or a folder.
 
     ``refused``: records among them without a document. ``named``: the reader has added the ``_id``, which is
-    not written if another field has it.
+    not written if another field has it. ``count``: if they were a range of bytes, how many begin in it, blank
+    ones too.
     """
 
     source: str
@@ -52,6 +53,7 @@ class LineRange:
     refused: tuple[Record, ...] = ()
     replaced: int = 0
     named: bool = False
+    count: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,29 +203,20 @@ def record_tasks(source: str, records: Iterator[Record]) -> Iterator[Task]:
 _CHUNK = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class RangeRead:
-    """The lines of a task; see ``LineRange``. ``count``: lines that begin in a range, blank ones too."""
-
-    source: str
-    encoding: str
-    lines: Sequence[Line]
-    count: int = 0
-    refused: tuple[Record, ...] = ()
-    replaced: int = 0
-    named: bool = False
-
-
-def read_lines(task: ByteRange | LineRange, max_bytes: int) -> RangeRead:
+def read_lines(task: ByteRange | LineRange, max_bytes: int) -> LineRange:
     """Return the lines of a task; the lines of a range of bytes are numbered from 1.
 
     Args:
         max_bytes: a longer line gets a reason instead of its bytes.
     """
     if isinstance(task, LineRange):
-        return RangeRead(task.source, task.encoding, task.lines, 0, task.refused, task.replaced, task.named)
-    found = _span_lines(task, max_bytes)
-    return RangeRead(task.source, task.encoding, found, len(found))
+        return task
+    data, begin, end, last = read_stretch(task, max_bytes)
+    raws = data[begin:end].split(b"\n")[:-1]
+    found = [Line(number, raw.rstrip(b"\r"), "") for number, raw in enumerate(raws, 1)]
+    if last is not None:
+        found.append(last._replace(number=len(found) + 1))
+    return LineRange(task.source, tuple(found), task.encoding, task.fraction, count=len(found))
 
 
 class Stretch(NamedTuple):
@@ -255,16 +248,6 @@ def read_stretch(task: ByteRange, max_bytes: int) -> Stretch:
             return Stretch(data, begin, end, None)
         last, reason = _to_its_end(file, data[end:], max_bytes)
         return Stretch(data, begin, end, Line(0, last.rstrip(b"\r"), reason))
-
-
-def _span_lines(task: ByteRange, max_bytes: int) -> list[Line]:
-    data, begin, end, last = read_stretch(task, max_bytes)
-    found = _numbered(data[begin:end].split(b"\n")[:-1])
-    return found if last is None else [*found, last._replace(number=len(found) + 1)]
-
-
-def _numbered(raws: Sequence[bytes]) -> list[Line]:
-    return [Line(number, raw.rstrip(b"\r"), "") for number, raw in enumerate(raws, 1)]
 
 
 def _whole(file: IO[bytes], size: int) -> bytes:

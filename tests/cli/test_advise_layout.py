@@ -2,7 +2,6 @@
 
 import json
 import re
-from xml.etree import ElementTree
 
 import pytest
 
@@ -35,13 +34,6 @@ def test_more_documents_want_a_wider_hash(run):
         for count in (10**4, 10**9)
     )
     assert many > few
-
-
-def test_the_curve_is_drawn(run, tmp_path):
-    assert run("advise", "layout", "--svg", tmp_path / "curve.svg").code == 0
-    drawn = ElementTree.parse(tmp_path / "curve.svg")
-    (line,) = drawn.iter("{http://www.w3.org/2000/svg}polyline")
-    assert len(line.attrib["points"].split()) == 21
 
 
 @pytest.mark.parametrize(
@@ -81,15 +73,6 @@ def test_keywords_have_no_threshold(run, examples_file):
     ran = run("advise", "sample", examples_file, "--verify", "keywords")
     assert ran.code == 2
     assert "--verify signature or text" in ran.err
-
-
-def test_a_picture_takes_the_place_of_a_picture_and_of_nothing_else(run, tmp_path):
-    notes = tmp_path / "notes.txt"
-    notes.write_text("dear")
-    assert run("advise", "layout", "--svg", notes).code == 2
-    assert notes.read_text() == "dear"
-    for _ in range(2):
-        assert run("advise", "layout", "--svg", tmp_path / "curve.svg").code == 0
 
 
 @pytest.mark.parametrize("name", ["--resemblance", "--miss", "--near-share", "--strangers"])

@@ -74,7 +74,6 @@ _REFUSED = {
     "compare secret.jsonl a.txt": "secret.jsonl",
     "compare a.txt a.txt --page page.html": "page.html",
     "report pages --page page.html": "page.html",
-    "advise layout --svg curve.svg": "curve.svg",
     "index secret.jsonl --dry-run": "secret.jsonl",
     "similar secret.jsonl": "secret.jsonl",
     "matches secret.jsonl": "secret.jsonl",

@@ -6,7 +6,7 @@ from support.servers.choose import examples
 
 from shinglefold.cli.render.side_by_side import marked_parts, passage_json
 from shinglefold.model.values import Token
-from shinglefold.passages.alignment import Span, find_passages
+from shinglefold.passages.alignment import find_passages
 
 
 def _tokens(text: str) -> list[Token]:
@@ -23,8 +23,8 @@ def test_outside_the_marks_both_sides_have_the_same_tokens(one, other):
     a, b = " ".join(one), " ".join(other)
     taken = []
     for passage in find_passages(_tokens(a), _tokens(b)):
-        left = [part.text for part in marked_parts(a, passage.a, passage.marks_a) if not part.marked]
-        right = [part.text for part in marked_parts(b, passage.b, passage.marks_b) if not part.marked]
+        told = passage_json(passage, a, b)
+        left, right = ([text for text, marked in marked_parts(told[side]) if not marked] for side in "ab")
         assert " ".join(left).split() == " ".join(right).split()
         assert len(" ".join(left).split()) == passage.equal
         taken.append(passage.a)
@@ -32,13 +32,9 @@ def test_outside_the_marks_both_sides_have_the_same_tokens(one, other):
 
 
 def test_pieces_join_to_the_passage():
-    text = "one two three four"
-    parts = list(marked_parts(text, Span(0, 18), (Span(4, 7),)))
-    assert [(part.text, part.marked) for part in parts] == [
-        ("one ", False),
-        ("two", True),
-        (" three four", False),
-    ]
+    differing = [{"start": 9, "end": 12, "text": "two"}]
+    side = {"start": 5, "end": 23, "text": "one two three four", "differing": differing}
+    assert list(marked_parts(side)) == [("one ", False), ("two", True), (" three four", False)]
 
 
 def test_json_tells_places_and_words():

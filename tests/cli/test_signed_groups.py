@@ -155,9 +155,9 @@ def test_where_there_is_no_terminal_a_line_a_minute_tells_how_far_it_is(monkeypa
     clock = iter(range(0, 10_000, 25))
     monkeypatch.setattr(progress, "monotonic", lambda: float(next(clock)))
     with progress.progress_bar("fingerprints") as bar:
-        pace = progress.ProgressPace("documents")
+        pace = progress.ProgressPace()
         for done in range(6):
-            bar(done / 10, pace.describe(500 * done, done / 10))
+            bar(done / 10, f"{500 * done:,} documents, {pace.describe(500 * done, done / 10)}")
     told = capsys.readouterr().err.splitlines()
     assert len(told) == 3
     assert told[-1] == "fingerprints: 2,000 documents, 7/s, 6:52 left, 40% done"

@@ -1,8 +1,6 @@
 """``shinglefold advise …``: compute a layout, a threshold or a width."""
 
 from collections.abc import Iterator, Sequence
-from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,7 +8,7 @@ import click
 from shinglefold.cli.commands.files.advise_sample import sample
 from shinglefold.cli.framework.command import DONE, CommandGroup, Invocation, command, common_options
 from shinglefold.cli.framework.next_commands import Hints, chain, repeat_command
-from shinglefold.cli.framework.output import check_page, print_table, write_json, write_line, write_page
+from shinglefold.cli.framework.output import print_table, write_json, write_line
 from shinglefold.cli.options.definitions import NumberRange
 from shinglefold.errors import ConfigError, Value
 
@@ -20,7 +18,6 @@ if TYPE_CHECKING:
 
 Point = tuple[float, float]
 _BAR = 40
-_WIDTH, _HEIGHT, _LEFT, _EDGE, _BOTTOM = 640, 360, 56, 24, 44
 
 
 def bars(points: Sequence[Point]) -> Iterator[str]:
@@ -28,39 +25,6 @@ def bars(points: Sequence[Point]) -> Iterator[str]:
     for resemblance, probability in points:
         bar = "█" * round(probability * _BAR)
         yield f"{resemblance:5.2f}  {bar:<{_BAR}}  {probability:.4f}"
-
-
-def picture(points: Sequence[Point], wanted: float, title: str) -> str:
-    """Return the curve as SVG, with a vertical line at the wanted resemblance."""
-    line = " ".join(f"{_x(x):.1f},{_y(y):.1f}" for x, y in points)
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
-        'font-family="sans-serif" font-size="13">',
-        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#ffffff"/>',
-        f'<text x="{_LEFT}" y="16">{escape(title)}</text>',
-    ]
-    for step in range(6):
-        share = step / 5
-        parts += [
-            f'<path d="M{_LEFT} {_y(share):.1f}H{_WIDTH - _EDGE}" stroke="#dde3e9"/>',
-            f'<text x="{_LEFT - 8}" y="{_y(share) + 4:.1f}" text-anchor="end">{share:.1f}</text>',
-            f'<text x="{_x(share):.1f}" y="{_HEIGHT - _BOTTOM + 20}" text-anchor="middle">{share:.1f}</text>',
-        ]
-    parts += [
-        f'<path d="M{_x(wanted):.1f} {_y(0):.1f}V{_y(1):.1f}" stroke="#9aa5b1" stroke-dasharray="5 4"/>',
-        f'<polyline points="{line}" fill="none" stroke="#d1495b" stroke-width="2.5"/>',
-        f'<text x="{(_LEFT + _WIDTH - _EDGE) / 2}" y="{_HEIGHT - 6}" text-anchor="middle">resemblance</text>',
-        "</svg>",
-    ]
-    return "\n".join([*parts, ""])
-
-
-def _x(share: float) -> float:
-    return _LEFT + share * (_WIDTH - _LEFT - _EDGE)
-
-
-def _y(share: float) -> float:
-    return _HEIGHT - _BOTTOM - share * (_HEIGHT - _BOTTOM - _EDGE)
 
 
 @click.group(
@@ -168,7 +132,7 @@ _SHARE = NumberRange(0, 1, min_open=True, max_open=True)
     "layout",
     examples="""
     shinglefold advise layout --changed 10 --of 500 --documents 5000000
-    shinglefold advise layout --resemblance 0.8 --miss 0.01 --svg curve.svg
+    shinglefold advise layout --resemblance 0.8 --miss 0.01
     """,
 )
 @click.option(
@@ -220,12 +184,6 @@ _SHARE = NumberRange(0, 1, min_open=True, max_open=True)
     metavar="N",
     help="Acceptable number of candidates a document that are no copies.",
 )
-@click.option(
-    "--svg",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="File for a picture of the curve.",
-)
 @click.pass_obj
 def layout(
     invocation: Invocation,
@@ -235,7 +193,6 @@ def layout(
     changed: int | None,
     of: int | None,
     width: int | None,
-    svg: Path | None,
     **given: Any,  # noqa: ANN401 - what Requirements has
 ) -> int:
     """Choose the preset and the thresholds for the pairs that you want to find.
@@ -246,7 +203,6 @@ def layout(
     """
     from shinglefold.sketch import Requirements, resemblance_after, width_for
 
-    check_page(None if svg is None else str(svg), "--svg")
     words = 2 if width is None else width
     if (changed is None) != (of is None):
         raise click.UsageError("--changed and --of go together: words replaced, of how many")
@@ -260,9 +216,6 @@ def layout(
     preset, advice = _choose(needs, words, invocation.arguments)
     widest = None if changed is None or of is None else width_for(changed / of, Requirements().resemblance)
     points = list(zip(*(column.tolist() for column in advice.curve()), strict=True))
-    if svg is not None:
-        title = f"{preset}: {advice.groups} groups of {advice.group_size}, {advice.min_shared} shared"
-        write_page(str(svg), picture(points, needs.resemblance, title))
     summary = _summary(preset, advice, words, needs.resemblance, widest)
     commands = _commands(invocation.hints(), preset, advice)
     if invocation.json:
@@ -281,8 +234,6 @@ def layout(
     write_line("\nresemblance, and how probably such a pair is found")
     for line in bars(points):
         write_line(line)
-    if svg is not None:
-        write_line(f"\ndrawn to {svg}")
     return DONE
 
 

@@ -10,7 +10,7 @@ import click
 
 from shinglefold.cli.framework.command import DONE, FAILED, PARTLY, Invocation
 from shinglefold.cli.framework.next_commands import repeat_command
-from shinglefold.cli.framework.output import ProgressPace, Report, printable, progress_bar, remark, warn
+from shinglefold.cli.framework.output import ProgressPace, printable, progress_bar, remark, warn
 from shinglefold.cli.options.definitions import (
     chosen_facts,
     chosen_scheme,
@@ -32,10 +32,12 @@ if TYPE_CHECKING:
 
     from shinglefold.ingest import ReadOptions
     from shinglefold.ingest.field_statistics import FieldWatch
-    from shinglefold.ingest.never_differ import NeverDiffer
     from shinglefold.model.scheme import Scheme
+    from shinglefold.offline.dedupe.collect import TaskReader
     from shinglefold.offline.dedupe.fingerprint_table import DocumentNames, FingerprintTable
     from shinglefold.offline.dedupe.link import Linking
+    from shinglefold.offline.sign.signer import SignOptions
+    from shinglefold.offline.sign.tasks import Task
 
 #: How documents of files are read and compared.
 comparison_options = options(
@@ -57,6 +59,25 @@ comparison_options = options(
 collection_options = options(
     click.argument("sources", nargs=-1, required=True, metavar="FILE..."), comparison_options
 )
+_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_Item = TypeVar("_Item")
+
+
+def _parse_size(_context: click.Context, _option: click.Parameter, value: str) -> int:
+    """Return the bytes of a size such as ``4G``."""
+    number, unit = value.upper().removesuffix("B"), 1
+    if number[-1:] in _UNITS:
+        number, unit = number[:-1], _UNITS[number[-1]]
+    try:
+        size = int(float(number) * unit)
+    except (ValueError, OverflowError):
+        size = 0
+    # Less than a kilobyte means that the unit was forgotten.
+    if size < 1 << 10:
+        raise click.UsageError(f"--memory {value}: give a size such as 500M or 4G")
+    return size
+
+
 scale_options = options(
     click.option(
         "--signed/--texts",
@@ -70,6 +91,7 @@ scale_options = options(
         default="4G",
         show_default=True,
         metavar="SIZE",
+        callback=_parse_size,
         help="Memory for documents and pairs; fingerprints are in temporary files.",
     ),
     click.option(
@@ -80,35 +102,6 @@ scale_options = options(
         "pairs with a few of them. By default 1000, without a limit for up to 20,000 documents.",
     ),
 )
-_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-_Item = TypeVar("_Item")
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """The values of ``scale_options``; by default those for texts."""
-
-    signed: bool | None = False
-    memory: str = "4G"
-    most_shared: int | None = None
-
-    def bytes(self) -> int:
-        """Return the memory in bytes.
-
-        Raises:
-            UsageError: it is not a size.
-        """
-        number, unit = self.memory.upper().removesuffix("B"), 1
-        if number[-1:] in _UNITS:
-            number, unit = number[:-1], _UNITS[number[-1]]
-        try:
-            size = int(float(number) * unit)
-        except (ValueError, OverflowError):
-            size = 0
-        # Less than a kilobyte means that the unit was forgotten.
-        if size < 1 << 10:
-            raise click.UsageError(f"--memory {self.memory}: give a size such as 500M or 4G")
-        return size
 
 
 @dataclass(slots=True)
@@ -144,27 +137,10 @@ class Collection:
             yield item
 
 
-@dataclass(frozen=True, slots=True)
-class _SourceSpec:
-    """The sources and the way to read them; ``target`` is the field of fingerprints."""
-
-    sources: tuple[str, ...]
-    fields: tuple[str, ...]
-    named: bool
-    language_field: str
-    html: bool
-    reading: "ReadOptions"
-    workers: int
-    target: str
-    shown: Sequence[str]
-    never_differ: "NeverDiffer"
-
-
 @contextmanager
 def open_collection(
     invocation: Invocation,
     sources: tuple[str, ...],
-    scale: Scale | None = None,
     *,
     format: str,  # noqa: A002
     id_field: str,
@@ -178,36 +154,60 @@ def open_collection(
     shown: Sequence[str] = (),
     profile: str | None = None,
     never_differ: tuple[str, ...] = (),
+    signed: bool | None = False,
+    memory: int = 4 << 30,
+    most_shared: int | None = None,
     **decision: str | float | None,
 ) -> Iterator[Collection]:
     """Yield the fingerprints of all documents of the sources.
 
     Args:
-        scale: by default that for texts.
         shown: fields to keep of each document.
+        signed: see ``scale_options``, like ``memory``, in bytes, and ``most_shared``.
     """
+    from shinglefold.ingest.field_statistics import FieldWatch
     from shinglefold.model.recipe import TEXTS
+    from shinglefold.offline.dedupe.collect import collect
     from shinglefold.offline.dedupe.fingerprint_table import FingerprintTable, names_of
     from shinglefold.offline.dedupe.link import Linking
     from shinglefold.offline.dedupe.slots import LinkOptions, RunMonitor
+    from shinglefold.offline.sign.run_journal import SourceStates
+    from shinglefold.offline.sign.signer import SignOptions
     from shinglefold.runtime.signals import Interrupts
 
-    scale = scale or Scale()
-    settings, memory = invocation.settings(), scale.bytes()
+    settings, named = invocation.settings(), bool(fields)
     scheme = chosen_scheme(invocation, preset, profile, **decision)
     reading = make_read_options(format, id_field, encoding, header)
-    spec = _SourceSpec(
-        sources, fields or TEXTS, bool(fields), language_field, html, reading,
-        settings.workers if workers is None else workers, settings.field, shown,
-        chosen_facts(never_differ, profile),
-    )  # fmt: skip
-    signed = _is_signed(spec, scale.signed)
-    if signed:
-        _check_signed(spec)
+    facts = chosen_facts(never_differ, profile)
+    options = SignOptions(
+        fields or TEXTS, language_field, html, only_ids=True, reading=reading, never_differ=facts
+    )
+    if signed := _is_signed(sources, settings.field, reading, signed):
+        _check_signed(options, named=named)
         _check_decision(scheme, decision)
+    language = named_language_field(language_field)
+    watch = FieldWatch(
+        options.fields, language=language, stripped=options.fields if html else (), facts=facts.fields
+    )
     with _explain_full_disk(), closing(FingerprintTable(scheme, whole=not signed)) as table:
+        states, pace = SourceStates(sources), ProgressPace()
         with progress_bar("fingerprints") as bar:
-            missing = _read(invocation, spec, table, signed, bar)
+            if signed:
+                tasks, reader = _signed_tasks(sources, reading, table, settings.field)
+            else:
+                tasks, reader = _text_tasks(sources, options, table, language, shown, settings.lexicon_file)
+            collect(
+                tasks,
+                reader,
+                table,
+                settings.workers if workers is None else workers,
+                lambda fraction: bar(
+                    fraction, f"{len(table):,} documents, {pace.describe(len(table), fraction)}"
+                ),
+                watch,
+            )
+        states.check()
+        _warn_of_texts(invocation, table, watch, named=named)
         names = names_of(table)
         warn(reading_notes(reading, len(names.repeated)), "note")
         # Linking writes temporary files only, so it can be interrupted anywhere.
@@ -215,8 +215,8 @@ def open_collection(
             monitor = RunMonitor(
                 interrupts.check, lambda stage, done, whole: bar(done / whole, f"{stage} {done}/{whole}")
             )
-            linking = Linking(table, LinkOptions(memory, scale.most_shared), monitor)
-            yield Collection(table, linking, names, interrupts.check, missing)
+            linking = Linking(table, LinkOptions(memory, most_shared), monitor)
+            yield Collection(table, linking, names, interrupts.check, lacks_text(watch, named=named))
 
 
 @contextmanager
@@ -233,30 +233,30 @@ def _explain_full_disk() -> Iterator[None]:
         ) from error
 
 
-def _is_signed(spec: _SourceSpec, given: bool | None) -> bool:
+def _is_signed(sources: Sequence[str], field: str, reading: "ReadOptions", given: bool | None) -> bool:
     """Return whether the sources have fingerprints to take, instead of texts."""
     from shinglefold.offline.dedupe.collect import are_signed
     from shinglefold.offline.sign.tasks import is_parquet
 
-    if given is False and (tables := [source for source in spec.sources if is_parquet(source)]):
+    if given is False and (tables := [source for source in sources if is_parquet(source)]):
         if not Path(tables[0]).exists():
             raise InputError(f"cannot read {tables[0]}: no such file; check the path")
         raise ConfigError(
             f"{tables[0]}: no texts are read from Parquet here: make a file with "
             f"{suggest('sign', tables[0], output='signed.parquet')}, and give that"
         )
-    return are_signed(spec.sources, spec.target, spec.reading) if given is None else given
+    return are_signed(sources, field, reading) if given is None else given
 
 
-def _check_signed(spec: _SourceSpec) -> None:
+def _check_signed(options: "SignOptions", *, named: bool) -> None:
     """Refuse options about texts if only fingerprints are read."""
     from shinglefold.model.recipe import LANGUAGE
 
     given = {
-        "--field": spec.named,
-        "--language-field": spec.language_field != LANGUAGE,
-        "--html": spec.html,
-        "--never-differ": bool(spec.never_differ),
+        "--field": named,
+        "--language-field": options.language_field != LANGUAGE,
+        "--html": options.html,
+        "--never-differ": bool(options.never_differ),
     }
     if wrong := [name for name, is_given in given.items() if is_given]:
         raise click.UsageError(
@@ -284,65 +284,42 @@ def _check_decision(scheme: "Scheme", given: dict[str, Any]) -> None:
         )
 
 
-def _read(
-    invocation: Invocation, spec: _SourceSpec, table: "FingerprintTable", signed: bool, bar: "Report"
-) -> bool:
-    """Fill the table; return whether texts are missing, see ``lacks_text``."""
-    from shinglefold.ingest.field_statistics import FieldWatch
-    from shinglefold.offline.sign.run_journal import SourceStates
-
-    found, pace = SourceStates(spec.sources), ProgressPace("documents")
-    stripped = spec.fields if spec.html else ()
-    language, facts = named_language_field(spec.language_field), spec.never_differ.fields
-    watch = FieldWatch(spec.fields, language=language, stripped=stripped, facts=facts)
-
-    def progress(fraction: float) -> None:
-        bar(fraction, pace.describe(len(table), fraction))
-
-    def with_fields(names: Sequence[str]) -> str:
-        return repeat_command(invocation.arguments, field=tuple(names))
-
-    if signed:
-        _read_signed(spec, table, progress)
-    else:
-        _read_texts(invocation, spec, table, watch, progress)
-    found.check()
-    unsigned = len(table) - int(table.valid().sum())
-    stripping = repeat_command(invocation.arguments, html=True)
-    warn(text_warnings(watch, unsigned, spec.named, with_fields, stripping))
-    return lacks_text(watch, named=spec.named)
-
-
-def _read_signed(spec: _SourceSpec, table: "FingerprintTable", progress: Callable[[float], None]) -> None:
-    from shinglefold.offline.dedupe.collect import collect
+def _signed_tasks(
+    sources: Sequence[str], reading: "ReadOptions", table: "FingerprintTable", field: str
+) -> "tuple[Iterator[Task], TaskReader]":
     from shinglefold.offline.dedupe.decode import SignatureLayout
     from shinglefold.offline.dedupe.read_signed import SignedReader
     from shinglefold.offline.sign.tasks import tasks
 
-    reader = SignedReader(SignatureLayout.of(table.scheme), spec.target, spec.reading)
-    collect(tasks(spec.sources, spec.reading, {}), reader, table, spec.workers, progress)
+    reader = SignedReader(SignatureLayout.of(table.scheme), field, reading)
+    return tasks(sources, reading, {}), reader
 
 
-def _read_texts(
-    invocation: Invocation,
-    spec: _SourceSpec,
+def _text_tasks(  # noqa: PLR0917 - what is read, and how
+    sources: Sequence[str],
+    options: "SignOptions",
     table: "FingerprintTable",
-    watch: "FieldWatch",
-    progress: Callable[[float], None],
-) -> None:
-    from shinglefold.offline.dedupe.collect import collect
+    language: str,
+    shown: Sequence[str],
+    lexicon_file: str,
+) -> "tuple[Iterator[Task], TaskReader]":
     from shinglefold.offline.dedupe.read_texts import TextReader, text_tasks
-    from shinglefold.offline.sign.signer import SignOptions
 
-    prefixes = page_prefixes(spec.sources, spec.reading)
-    tasks = text_tasks(spec.sources, spec.reading, prefixes)
-    options = SignOptions(
-        spec.fields, spec.language_field, spec.html, only_ids=True, reading=spec.reading,
-        never_differ=spec.never_differ,
-    )  # fmt: skip
-    reader = TextReader(table.scheme, options, watch.language, spec.shown)
-    reader.warm(spec.sources, invocation.settings().lexicon_file)
-    collect(tasks, reader, table, spec.workers, progress, watch)
+    tasks = text_tasks(sources, options.reading, page_prefixes(sources, options.reading))
+    reader = TextReader(table.scheme, options, language, shown)
+    reader.warm(sources, lexicon_file)
+    return tasks, reader
+
+
+def _warn_of_texts(
+    invocation: Invocation, table: "FingerprintTable", watch: "FieldWatch", *, named: bool
+) -> None:
+    def with_fields(names: Sequence[str]) -> str:
+        return repeat_command(invocation.arguments, field=tuple(names))
+
+    unsigned = len(table) - int(table.valid().sum())
+    stripping = repeat_command(invocation.arguments, html=True)
+    warn(text_warnings(watch, unsigned, named, with_fields, stripping))
 
 
 def finish(found: Collection) -> int:

@@ -24,7 +24,7 @@ from shinglefold.cli.options.definitions import (
     preset_option,
     text_options,
 )
-from shinglefold.cli.render.side_by_side import passage_json, print_passages
+from shinglefold.cli.render.side_by_side import passage_json, print_compared
 from shinglefold.cli.render.verdict import reason, verdict_line
 
 if TYPE_CHECKING:
@@ -156,19 +156,19 @@ def _compare_files(
         tokens = [side.tokens for side in sides]
         shown = [Shown(*one) for one in zip(names, texts, tokens, parts, strict=True)]
         write_page(page, html_page(shown, matched, width))
+    told = [passage_json(one, *texts) for one in matched]
     if invocation.json:
         result = found.to_json(scheme)
         for side, share in zip(("a", "b"), parts, strict=True):
             result[side]["share"] = round(share, 4)
-        result["passages"] = [passage_json(one, *texts) for one in matched]
-        write_json({**result, "left_out": left_out, "crowded": crowded})
+        write_json({**result, "passages": told, "left_out": left_out, "crowded": crowded})
         return DONE
     console = make_console()
     _print_figures(found, scheme)
     for line in _share_lines(names, sides, parts, width):
         console.print(line, highlight=False, markup=False)
     console.print()
-    print_passages(console, matched, texts, names, passages, least=width)
+    print_compared(console, told, names, passages, least=width)
     if page is not None:
         console.print(f"\nwritten to {printable(page)}", highlight=False, markup=False, soft_wrap=True)
     return DONE
@@ -231,15 +231,15 @@ def _compare_documents(
         seal=seal,
         mappings=store.mappings.values(),
     )
+    matched = [passage_json(passage, *found.texts) for passage in found.passages]
     if invocation.json:
-        matched = [passage_json(passage, *found.texts) for passage in found.passages]
         write_json({**found.facts, "passages": matched})
         return DONE
     console = make_console()
     for line in _stored_figures(found.facts, scheme):
         console.print(line)
     console.print()
-    print_passages(console, found.passages, found.texts, (a, b), passages)
+    print_compared(console, matched, (a, b), passages)
     return DONE
 
 
@@ -262,7 +262,8 @@ def _stored_figures(pair: dict[str, Any], scheme: "Scheme") -> list[str]:
             f"resemblance       {estimate['resemblance']:.3f} ± {estimate['standard_error']:.3f} by estimate"
         )
     shown.append(f"length ratio      {pair['length_ratio']:.3f}, needed {scheme.decision.min_length_ratio}")
-    shown.append(f"edit similarity   {_stored_similarity(pair['text'])}")
+    missing = "a text is missing, or has over 20,000 words"
+    shown.append(f"edit similarity   {_similarity(pair['text']['similarity'], missing)}")
     text, decision = pair["text"], scheme.decision
     by_text = reason(text["decided_by"], pair, decision)
     if not text["decided"]:
@@ -274,10 +275,8 @@ def _stored_figures(pair: dict[str, Any], scheme: "Scheme") -> list[str]:
     ]
 
 
-def _stored_similarity(text: dict[str, Any]) -> str:
-    if text["similarity"] is None:
-        return "not computed: a text is missing, or has over 20,000 words"
-    return f"{text['similarity']:.3f} of the words as written"
+def _similarity(share: float | None, missing: str) -> str:
+    return f"not computed: {missing}" if share is None else f"{share:.3f} of the words as written"
 
 
 def _stored_print(side: dict[str, Any]) -> str:
@@ -308,7 +307,7 @@ def _figures(found: "Comparison", scheme: "Scheme") -> list[str]:
         f"resemblance       {found.resemblance:.3f} exact" + _estimated(found),
         f"containment       {one:.3f} of A in B, {other:.3f} of B in A",
         f"Sørensen          {found.sorensen:.3f}",
-        f"edit similarity   {_edit_similarity(found)}",
+        f"edit similarity   {_similarity(found.similarity, 'a text has over 20,000 words')}",
         f"length ratio      {found.length_ratio:.3f}, needed {scheme.decision.min_length_ratio}",
         f"same canonical text: {'yes' if found.same_text else 'no'}",
     ]
@@ -324,12 +323,6 @@ def _figures(found: "Comparison", scheme: "Scheme") -> list[str]:
         f"scheme            {scheme.id}",
         f"verdict: {verdict_line(found.folds, why)}",
     ]
-
-
-def _edit_similarity(found: "Comparison") -> str:
-    if found.similarity is None:
-        return "not computed: a text has over 20,000 words"
-    return f"{found.similarity:.3f} of the words as written"
 
 
 def _estimated(found: "Comparison") -> str:

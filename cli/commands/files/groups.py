@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import click
 
 from shinglefold.cli.commands.files.collection import (
-    Scale,
     collection_options,
     finish,
     open_collection,
@@ -84,10 +83,7 @@ def groups(
     as_csv: bool,
     titles: bool | None,
     title_field: str,
-    signed: bool | None,
-    memory: str,
-    most_shared: int | None,
-    **given: Any,  # noqa: ANN401 - the options of every collection
+    **given: Any,  # noqa: ANN401 - the options of every collection, and of its scale
 ) -> int:
     """Print the groups of documents that fold, or every pair of them.
 
@@ -103,8 +99,7 @@ def groups(
     form = "csv" if as_csv else "json" if invocation.json else "text"
     named = title_field if form != "text" or (sys.stdout.isatty() if titles is None else titles) else ""
     shown = (named,) if named else ()
-    scale = Scale(signed, memory, most_shared)
-    with open_collection(invocation, sources, scale, shown=shown, **given) as found:
+    with open_collection(invocation, sources, shown=shown, **given) as found:
         # Of signed files no text is read.
         named = named if found.table.whole else ""
         if as_pairs:

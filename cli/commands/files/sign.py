@@ -12,8 +12,8 @@ import click
 from shinglefold.cli.framework.command import Invocation, command
 from shinglefold.cli.framework.next_commands import repeat_command
 from shinglefold.cli.framework.output import (
+    ProgressPace,
     flush_output,
-    format_duration,
     progress_bar,
     remark,
     warn,
@@ -42,7 +42,7 @@ from shinglefold.errors import ConfigError
 if TYPE_CHECKING:
     from shinglefold.ingest.field_statistics import FieldWatch
     from shinglefold.model.scheme import Scheme
-    from shinglefold.offline.sign.run import Signed, SignJob, SignPace
+    from shinglefold.offline.sign.run import RunStats, Signed, SignJob
     from shinglefold.offline.sign.signer import SignOptions
     from shinglefold.settings import Settings
 
@@ -111,7 +111,8 @@ def sign(
     settings = invocation.settings()
     options = _sign_options(settings, **given)
     _check_output(output, sources, options, overwrite=overwrite, restart=restart)
-    _check_dead_letters(output, dead_letters)
+    if output and dead_letters and os.path.realpath(output) == os.path.realpath(dead_letters):
+        raise ConfigError(f"--dead-letters {dead_letters} is the output, too: name another")
     check_sources(sources, options.reading, dead_letters)
     scheme = chosen_scheme(invocation, preset)
     job = _make_job(sources, options, scheme, settings, output)
@@ -123,8 +124,9 @@ def sign(
         workers=settings.workers if workers is None else workers,
         dead_letters=dead_letters,
     )
+    pace = ProgressPace()
     with progress_bar("signing") as bar:
-        summary = signed(job, lambda pace: bar(pace.fraction, _progress(pace)))
+        summary = signed(job, lambda stats: bar(stats.fraction, _progress(stats, pace)))
     if not summary.stopped:
         save_lexicon(canonicalizer, settings)
     return _finish(invocation, summary, options, output, named=bool(given["fields"]))
@@ -204,12 +206,6 @@ def _is_descriptor(place: Path) -> bool:
     raise ConfigError(f"{given} is a link that leads back to itself: name another file")
 
 
-def _check_dead_letters(output: str | None, dead_letters: str | None) -> None:
-    """Refuse to write dead letters to the output, which would replace them."""
-    if output and dead_letters and os.path.realpath(output) == os.path.realpath(dead_letters):
-        raise ConfigError(f"--dead-letters {dead_letters} is the output, too: name another")
-
-
 def _make_job(
     sources: tuple[str, ...],
     options: "SignOptions",
@@ -237,11 +233,11 @@ def _place(output: Path) -> Path:
     return output.resolve() if output.is_symlink() else output
 
 
-def _progress(pace: "SignPace") -> str:
+def _progress(stats: "RunStats", pace: ProgressPace) -> str:
     """Return the progress of a run as a phrase."""
-    failed = f", {pace.failed:,} failed" if pace.failed else ""
-    left = "" if pace.left is None else f", {format_duration(pace.left)} left"
-    return f"{pace.signed:,} signed{failed}, {pace.rate:,.0f}/s{left}"
+    failed = f", {stats.failed:,} failed" if stats.failed else ""
+    here = stats.signed + stats.failed - stats.resumed
+    return f"{stats.signed:,} signed{failed}, {pace.describe(here, stats.fraction)}"
 
 
 def _finish(

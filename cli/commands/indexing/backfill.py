@@ -1,6 +1,6 @@
 """``shinglefold backfill INDEX``: add fingerprints to the documents of an index."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -50,15 +50,13 @@ def backfill(
     /,
     *,
     index: str,
-    only_missing: bool,
-    allow_poorer: bool,
     checkpoint: str | None,
     engine: str | None,
     pipeline: str | None,
     part: str,
-    requests_per_second: float,
     workers: int | None,
     preset: str | None,
+    **given: Any,  # noqa: ANN401 - of BackfillOptions
 ) -> int:
     """Give the documents of an INDEX their fingerprints.
 
@@ -77,11 +75,9 @@ def backfill(
         options = BackfillOptions(
             field=recipe.field,
             part=share,
-            only_missing=only_missing,
-            requests_per_second=requests_per_second,
             checkpoint=checkpoint or checkpoint_path(target, "backfill", f"-{share.number}-of-{share.of}"),
             workers=settings.workers if workers is None else workers,
-            allow_poorer=allow_poorer,
+            **given,
         )
         with progress_bar("backfill") as bar:
             summary = run(opened, index, chosen, options, progress=progress_reporter(bar, "read"))

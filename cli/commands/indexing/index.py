@@ -117,15 +117,10 @@ def index(
     index: str,
     engine: str | None,
     recreate: bool,
-    pipeline: str | None,
-    fields: tuple[str, ...],
     replay: bool,
     dead_letters: str | None,
     dry_run: bool,
     verbose: bool,
-    preset: str | None,
-    profile: str | None,
-    never_differ: tuple[str, ...],
     workers: int | None,
     mapping: str | None,
     groups: bool,
@@ -138,6 +133,7 @@ def index(
     encoding: str,
     header: bool | None,
     html: bool,
+    **flags: Any,  # noqa: ANN401 - of Target
 ) -> int:
     """Index documents with their fingerprints.
 
@@ -162,15 +158,7 @@ def index(
     from shinglefold.ingest.never_differ import NeverDiffer
     from shinglefold.ingest.pipeline.field_usage import raw_fields, source_fields, stripped_fields
 
-    target = invocation.target(
-        index,
-        engine,
-        preset=preset,
-        pipeline=pipeline,
-        fields=fields,
-        profile=profile,
-        never_differ=never_differ,
-    )
+    target = invocation.target(index, engine, **flags)
     settings = target.settings
     replaying = partial(replay_command, target)
     _check_replay(sources if replay else None, dead_letters, recreate=recreate)
@@ -178,7 +166,7 @@ def index(
     options = make_read_options(format, id_field, encoding, header, html)
     types = _field_types(target, mapping, recreate=recreate)
     records = iter(()) if replay else read_sources(sources, options, replaying)
-    fresh = recreate or (dry_run and bool(pipeline))
+    fresh = recreate or (dry_run and bool(target.pipeline))
     pages = not replay and are_pages(sources, options)
     chosen, recipe = pipeline_for_index(target, invocation, fresh=fresh, pages=pages)
     if dry_run:
@@ -222,10 +210,8 @@ def index(
     try:
         summary = rebuild(opened, index, build) if recreate else build(index)
         retry = retry_command(
-            target, opened, summary, preset=preset, pipeline=pipeline, field=fields, mapping=mapping,
-            profile=profile, never_differ=never_differ,
-            groups=groups, passages=passages, id_field=id_field or None,
-            routing_field=routing_field or None, verify=verify,
+            target, opened, summary, mapping=mapping, groups=groups, passages=passages,
+            id_field=id_field or None, routing_field=routing_field or None, verify=verify,
             min_similarity=None if min_similarity is None else str(min_similarity),
         )  # fmt: skip
     finally:
@@ -237,7 +223,11 @@ def index(
     if replay:
         _report(invocation, summary, summary_lines(summary, target.hints, retry), ())
         return exit_code(summary)
-    summary = _with_reading_notes(summary, options, tuple(page_notes(sources, options, summary)))
+    summary = replace(
+        summary,
+        counts={**summary.counts, **{name: count for name, count in options.skipped.items() if count}},
+        notes=(*summary.notes, *page_notes(sources, options, summary)),
+    )
     warnings = [
         *leftovers,
         *index_warnings(target, chosen, recipe, watch, summary, arguments=invocation.arguments),
@@ -245,7 +235,7 @@ def index(
         *(replaced.losses if summary.made else ()),
     ]
     _report(invocation, summary, summary_lines(summary, target.hints, retry), warnings)
-    return index_exit_code(summary, watch, named=bool(fields))
+    return index_exit_code(summary, watch, named=bool(target.fields))
 
 
 def _check_replay(sources: Sequence[str] | None, dead_letters: str | None, *, recreate: bool) -> None:
@@ -357,7 +347,9 @@ def _write_index(
     """
     from shinglefold.cli.commands.indexing.new_index import explain_mapping_errors, template_defaults
     from shinglefold.grouping.numbering import Numbering
+    from shinglefold.ingest import index_documents
     from shinglefold.ingest.index_mapping import usual_properties
+    from shinglefold.maintenance import ForeignFile, retry
 
     if not engine.index_exists(name):
         settings, templated = template_defaults(engine, name)
@@ -370,10 +362,20 @@ def _write_index(
     if rules is not None:
         numbering = Numbering(engine, name, recipe, tools.seal, rules, tools.canonicalizer)
     options |= {"field": recipe.field, "groups": numbering, "properties": properties, "noted": recipe}
-    with explain_mapping_errors(mapping), _warn_of_concurrent_numbering(target, numbering):
+    with (
+        explain_mapping_errors(mapping),
+        _warn_of_concurrent_numbering(target, numbering),
+        progress_bar("indexing" if replayed is None else "replaying") as bar,
+    ):
+        options["progress"] = progress_reporter(bar, "indexed")
         if replayed is None:
-            return run(engine, name, records, pipeline, **options)
-        return _replay(target, engine, name, pipeline, reading=replayed, **options)
+            return index_documents(engine, name, records, pipeline, **options)
+        letters = options.pop("dead_letters")
+        try:
+            return retry(engine, name, letters, pipeline, reading=replayed, **options)
+        except ForeignFile as error:
+            indexed = target.hints.command("index", letters, index=name)
+            raise ForeignFile(f"{error}; documents are indexed with: {indexed}") from error
 
 
 @contextmanager
@@ -393,36 +395,6 @@ def _warn_of_concurrent_numbering(target: "Target", numbering: "Numbering | None
                 )
 
 
-def run(engine: "Engine", index: str, records: Any, pipeline: "Pipeline", **options: Any) -> "Summary":  # noqa: ANN401
-    """Index documents with a progress bar."""
-    from shinglefold.ingest import index_documents
-
-    with progress_bar("indexing") as bar:
-        progress = progress_reporter(bar, "indexed")
-        return index_documents(engine, index, records, pipeline, progress=progress, **options)
-
-
-def _replay(
-    target: "Target",
-    engine: "Engine",
-    index: str,
-    pipeline: "Pipeline",
-    *,
-    dead_letters: str,
-    **options: Any,  # noqa: ANN401 - of the run
-) -> "Summary":
-    """Index the documents of a dead-letter file with a progress bar; the file keeps what fails again."""
-    from shinglefold.maintenance import ForeignFile, retry
-
-    with progress_bar("replaying") as bar:
-        progress = progress_reporter(bar, "indexed")
-        try:
-            return retry(engine, index, dead_letters, pipeline, progress=progress, **options)
-        except ForeignFile as error:
-            indexed = target.hints.command("index", dead_letters, index=index)
-            raise ForeignFile(f"{error}; documents are indexed with: {indexed}") from error
-
-
 def _close(engine: "Engine") -> str:
     """Close an engine; return the error, if any, so that the summary is still printed."""
     try:
@@ -430,12 +402,6 @@ def _close(engine: "Engine") -> str:
     except EngineError as error:
         return str(error)
     return ""
-
-
-def _with_reading_notes(summary: "Summary", options: "ReadOptions", notes: Sequence[str]) -> "Summary":
-    """Return a summary with notes, and the counts of what reading passed over."""
-    passed = {name: count for name, count in options.skipped.items() if count}
-    return replace(summary, counts={**summary.counts, **passed}, notes=(*summary.notes, *notes))
 
 
 def _report(

@@ -1,7 +1,7 @@
 """``shinglefold regroup INDEX``: find the groups of a whole index anew."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -73,17 +73,9 @@ def regroup(
     /,
     *,
     index: str,
-    linkage: str | None,
-    order: str,
-    dry_run: bool,
-    verify: str | None,
-    min_similarity: float | None,
-    min_resemblance: float | None,
-    scope: tuple[str, ...],
-    by_scheme: bool,
-    requests_per_second: float,
     checkpoint: str | None,
     engine: str | None,
+    **given: Any,  # noqa: ANN401 - of RegroupOptions
 ) -> int:
     """Group all documents of an INDEX anew, while it is in use.
 
@@ -98,18 +90,7 @@ def regroup(
     from shinglefold.grouping.regroup import regroup as run
 
     target = invocation.target(index, engine)
-    options = RegroupOptions(
-        linkage=linkage,  # type: ignore[arg-type]  # click knows the choices
-        order=order,
-        min_resemblance=min_resemblance,
-        verify=verify,  # type: ignore[arg-type]  # click knows the choices
-        min_similarity=min_similarity,
-        scope=scope,
-        by_scheme=by_scheme,
-        requests_per_second=requests_per_second,
-        checkpoint=checkpoint or checkpoint_path(target, "regroup"),
-        dry_run=dry_run,
-    )
+    options = RegroupOptions(checkpoint=checkpoint or checkpoint_path(target, "regroup"), **given)
     with open_store(target) as store:
         check_numbered(target, store.recipe)
         pipeline = parse_pipeline(store.recipe.pipeline, store.scheme)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -133,8 +133,6 @@ def setup(
     patterns: tuple[str, ...],
     name: str,
     priority: int,
-    pipeline: str | None,
-    fields: tuple[str, ...],
     languages: str | None,
     dedup_field: str | None,
     shadow_templates: bool,
@@ -147,9 +145,7 @@ def setup(
     remove: bool,
     requests_per_second: float,
     dry_run: bool,
-    preset: str | None,
-    profile: str | None,
-    never_differ: tuple[str, ...],
+    **flags: Any,  # noqa: ANN401 - of Target
 ) -> int:
     """Set up indices for fingerprints: mappings and templates.
 
@@ -166,13 +162,9 @@ def setup(
     from shinglefold.model.recipe import fingerprint_field, has_recipe, with_passages
 
     codes = tuple(code.strip() for code in (languages or "").split(",") if code.strip())
-    flags = {
-        "preset": preset, "pipeline": pipeline, "fields": fields, "languages": codes, "profile": profile,
-        "never_differ": never_differ,
-    }  # fmt: skip
-    target = invocation.target(indices[0] if indices else "", engine, **flags)
+    target = invocation.target(indices[0] if indices else "", engine, languages=codes, **flags)
     if remove:
-        others = (*flags.values(), patterns, dedup_field, seal, groups, keywords is not None, passages)
+        others = (*flags.values(), codes, patterns, dedup_field, seal, groups, keywords is not None, passages)
         others += (fold is not None, gate)
         return _remove_from_each(
             invocation, target, indices, requests_per_second, dry_run, others=any(others)
@@ -199,7 +191,7 @@ def setup(
         warnings: list[str] = []
         for index, mappings in found.items():
             texts = text_fields(opened, target, index, new_pipeline, recipe)
-            if not (fields or pipeline or has_recipe(mappings) or fingerprint_field(mappings)):
+            if not (target.fields or target.pipeline or has_recipe(mappings) or fingerprint_field(mappings)):
                 texts.check()
             warnings += texts.warnings
         if not dry_run:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shinglefold.cli.commands.files.collection import Collection
-    from shinglefold.grouping.report import GroupReport, ListedGroup
+    from shinglefold.grouping.report import GroupReport, ListedGroup, ReportFields
     from shinglefold.offline.dedupe.slots import Labels
 
 #: The options of a report of an index; files have the others, too, but no engine.
@@ -70,6 +70,8 @@ def report(context: click.Context, /, **given: Any) -> int:  # noqa: ANN401 - as
     sizes, the largest and the newest groups, and the share of copies by host, language and month. A copy is a
     document that does not lead its group.
     """
+    from shinglefold.grouping.report import ReportFields
+
     what, default = given.pop("what"), click.core.ParameterSource.DEFAULT
     invocation: Invocation = context.obj
     check_page(given["page"], "--page", what)
@@ -84,12 +86,12 @@ def report(context: click.Context, /, **given: Any) -> int:  # noqa: ANN401 - as
             option = next(one for one in context.command.params if one.name == name).opts[0]
             reason = "files need no index" if of_files else f"{what[0]!r} is no file, but an index"
             raise click.UsageError(f"{reason}: leave {option} out{'' if of_files else folders}")
-    own = {name: given.pop(name) for name in _OF_INDICES}
+    fields = ReportFields(*(given.pop(name) for name in ("host_field", "date_field", "title_field")))
+    page, most, engine = (given.pop(name) for name in ("page", "most", "engine"))
     if of_files:
-        del own["engine"]
-        return _report_files(invocation, what, **own, **given)
+        return _report_files(invocation, what, fields, page, most, **given)
     try:
-        return _report_index(invocation, what[0], **own)
+        return _report_index(invocation, what[0], fields, page, most, engine)
     except ShinglefoldError as error:
         error.args = (f"{error}{folders}",)
         raise
@@ -110,33 +112,28 @@ def _is_source(name: str) -> bool:
     return name == "-" or "/" in name or (os.path.exists(name) and not os.path.isdir(name))
 
 
-def _report_index(
+def _report_index(  # noqa: PLR0917 - an option each
     invocation: Invocation,
     index: str,
-    *,
+    fields: "ReportFields",
     page: str | None,
-    host_field: str,
-    date_field: str,
-    title_field: str,
     most: int,
     engine: str | None,
 ) -> int:
     from shinglefold.cli.commands.indexing.regroup import check_numbered
     from shinglefold.cli.session.open_index import open_store
-    from shinglefold.grouping.report import ReportFields, make_report
+    from shinglefold.grouping.report import make_report
     from shinglefold.rerank.index_fields import check_fields
 
     target = invocation.target(index, engine)
     with open_store(target) as store:
         check_numbered(target, store.recipe)
-        # The default fields may be missing.
-        named = {host_field, date_field, title_field} - {ReportFields().title}
-        check_fields(store.mappings.values(), index, sorted(named), "report")
+        check_fields(store.mappings.values(), index, sorted(_named(fields)), "report")
         with progress_bar("report") as bar:
             made = make_report(
                 store.engine,
                 index,
-                ReportFields(host_field, date_field, title_field),
+                fields,
                 listed=most,
                 progress=lambda read, share: bar(share, f"{read:,} read"),
             )
@@ -144,27 +141,28 @@ def _report_index(
     return DONE
 
 
+def _named(fields: "ReportFields") -> set[str]:
+    """Return the fields that must be there; the default one may be missing."""
+    return {fields.host, fields.date, fields.title} - {"", type(fields)().title}
+
+
 def _report_files(
     invocation: Invocation,
     sources: tuple[str, ...],
-    *,
+    names: "ReportFields",
     page: str | None,
-    host_field: str,
-    date_field: str,
-    title_field: str,
     most: int,
     **given: Any,  # noqa: ANN401 - the options of every collection
 ) -> int:
     import numpy as np
 
-    from shinglefold.grouping.report import MEMBERS, GroupTally, ReportFields, members_of
+    from shinglefold.grouping.report import MEMBERS, GroupTally, members_of
 
-    names = ReportFields(host_field, date_field, title_field)
     tally = GroupTally(_FIELD, names)
     index = sources[0] if len(sources) == 1 else f"{len(sources)} files"
     with open_collection(invocation, sources, shown=tally.shown, **given) as found:
         labels = found.linking.labels(LINKAGE)
-        absent = {host_field, date_field, title_field} - {"", ReportFields().title}
+        absent = _named(names)
         for begin in range(0, len(labels), _TOGETHER):
             rows = np.arange(begin, min(begin + _TOGETHER, len(labels)))
             hits = list(found.until_interrupted(_hits(found, labels, rows, index)))

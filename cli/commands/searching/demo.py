@@ -9,7 +9,7 @@ import click
 
 from shinglefold.cli.framework.command import DONE, Invocation, command
 from shinglefold.cli.framework.next_commands import Hints
-from shinglefold.cli.framework.output import make_console, write_json
+from shinglefold.cli.framework.output import make_console, progress_bar, progress_reporter, write_json
 from shinglefold.cli.options.definitions import chosen_scheme
 from shinglefold.cli.render.hits import counters_line, folded_count, title_of
 from shinglefold.cli.render.run_summary import exit_code, summary_lines
@@ -70,11 +70,10 @@ def demo(invocation: Invocation, /, *, size: int) -> int:
 def indexed_examples(invocation: Invocation) -> "Iterator[tuple[Store, Summary]]":
     """Index the example corpus into a temporary folder."""
     from shinglefold.api.index_recipe import search_canonicalizer
-    from shinglefold.cli.commands.indexing.index import run
     from shinglefold.cli.session.open_index import Store
     from shinglefold.engines import open_engine
     from shinglefold.examples import articles
-    from shinglefold.ingest import Pipeline, default_definition
+    from shinglefold.ingest import Pipeline, default_definition, index_documents
     from shinglefold.ingest.index_mapping import USUAL_PROPERTIES
     from shinglefold.runtime.signals import deferred
 
@@ -87,9 +86,11 @@ def indexed_examples(invocation: Invocation) -> "Iterator[tuple[Store, Summary]]
         engine = opened.enter_context(closing(open_engine(folder, search_canonicalizer(scheme))))
         # One worker, as starting others would take longer than indexing.
         pipeline = Pipeline.from_json(default_definition(settings.field, pages=True), scheme)
-        summary = run(
-            engine, _INDEX, articles(), pipeline, properties=USUAL_PROPERTIES, field=settings.field, workers=1
-        )
+        with progress_bar("indexing") as bar:
+            summary = index_documents(
+                engine, _INDEX, articles(), pipeline, properties=USUAL_PROPERTIES, field=settings.field,
+                workers=1, progress=progress_reporter(bar, "indexed"),
+            )  # fmt: skip
         yield Store(engine, pipeline.recipe(settings.field), engine.all_mappings(_INDEX)), summary
 
 

@@ -15,7 +15,7 @@ from shinglefold.cli.render.hits import (
     print_found,
     print_page_end,
 )
-from shinglefold.cli.render.side_by_side import print_matched_json
+from shinglefold.cli.render.side_by_side import print_passages
 from shinglefold.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def _print_page(
     for place, match in enumerate(page.matches, 1):
         print_found(console, place, match.id, match.source or {}, _shares(match))
         shown = match.passages[:most] if most else match.passages
-        print_matched_json(console, shown, (name, match.id), sides=("text", "document"), cut=bool(most))
+        print_passages(console, shown, (name, match.id), sides=("text", "document"), cut=bool(most))
         if len(shown) < len(match.passages):
             console.print(
                 f"   … and {len(match.passages) - len(shown):,} more passages; --passages 0 shows all"

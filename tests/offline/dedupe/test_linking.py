@@ -124,8 +124,7 @@ def test_few_documents_are_compared_without_a_limit():
 def test_however_few_documents_are_read_at_a_time_nothing_changes(monkeypatch, sort):
     with made_up(6, 200, _SCHEMES[0]) as table:
         expected = [listed(Linking(table, _AMPLE), sort), Linking(table, _AMPLE).labels("leader").tolist()]
-        for module in (fingerprint_table, slots):
-            monkeypatch.setattr(module, "_ROWS", 7)
+        monkeypatch.setattr(fingerprint_table, "_ROWS", 7)
         for module in (link, list_pairs):
             monkeypatch.setattr(module, "_TOGETHER", 7)
         few = Linking(table, _AMPLE)
