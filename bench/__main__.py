@@ -30,6 +30,7 @@ BENCHMARKS: Mapping[str, str] = {
     "groups": "bench.groups",
     **{f"groups.{part}": f"bench.groups.{part}" for part in PARTS},
     "storage": "bench.storage",
+    "journeys": "bench.journeys",
 }
 
 
