@@ -137,7 +137,7 @@ def forwarded(headers: Headers) -> list[tuple[bytes, bytes]]:
 
 
 def text(value: bytes) -> str:
-    """Return the bytes of a header as a text that aiohttp encodes to the same bytes where it can."""
+    """Return the bytes of a header as a text that is the same bytes in UTF-8 where it can be."""
     try:
         return value.decode()
     except UnicodeDecodeError:
