@@ -120,7 +120,8 @@ class HttpCaller:
 
 def header(headers: Headers, name: bytes) -> str:
     """Return the value of a header, several ones joined by commas; "" if it is missing."""
-    return ", ".join(value.decode("latin-1") for given, value in headers if given == name)
+    found = [value for given, value in headers if given == name]
+    return b", ".join(found).decode("latin-1")
 
 
 def forwarded(headers: Headers) -> list[tuple[bytes, bytes]]:
