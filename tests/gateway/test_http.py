@@ -306,6 +306,8 @@ def test_the_gateways_own_paths(setting):
 
     status, _, body = ask("GET", "/_shinglefold/health")
     assert (status, json.loads(body)["upstream"]) == (200, {"reachable": True, "status": 200})
+    setting.upstream.answers["/idx/_gone"] = hangs_up
+    assert ask("POST", "/idx/_gone", b"{}")[0] == 502
     status, headers, body = ask("GET", "/_shinglefold/metrics")
     assert headers["content-type"].startswith("text/plain; version=0.0.4")
     assert b'shinglefold_gateway_failures_total{kind="upstream"}' in body
