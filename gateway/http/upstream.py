@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from socket import SOCK_STREAM
 from ssl import SSLContext
 from time import monotonic
 from typing import Any
@@ -16,6 +17,7 @@ from shinglefold.gateway.http.messages import Headers, HttpCaller, Reply
 from shinglefold.gateway.rest import read_value
 
 try:
+    from aiohappyeyeballs import start_connection
     from msgspec import MsgspecError
     from msgspec.json import decode
 
@@ -28,6 +30,8 @@ _DOWN_SECONDS = 5.0
 #: Bytes of a first line and of headers that engines always take; their limits are 4096 and 8192 or more. To a
 #: longer head they answer 400, and then read nothing more on that connection, which others would wait for.
 _SHORT_LINE, _SHORT_HEAD = 3_000, 6_000
+#: Seconds after which the next place that a name stands for is tried, too: IPv6 may lead nowhere.
+_NEXT_PLACE_SECONDS = 0.25
 #: Seconds for which an idle connection stays open.
 _IDLE_SECONDS = 15.0
 #: Methods whose requests may run twice, and those that need not announce that they have no body.
@@ -240,11 +244,13 @@ class Upstream:
             self._tls = tls_context(self.connection)
         try:
             async with asyncio.timeout(self._connect_seconds):
-                _, made = await asyncio.get_running_loop().create_connection(
+                loop = asyncio.get_running_loop()
+                places = await loop.getaddrinfo(node.host, node.port, type=SOCK_STREAM)
+                _, made = await loop.create_connection(
                     lambda: UpstreamConnection(self._read_seconds, node.release),
-                    node.host,
-                    node.port,
+                    sock=await start_connection(places, happy_eyeballs_delay=_NEXT_PLACE_SECONDS),
                     ssl=self._tls if node.is_tls else None,
+                    server_hostname=node.host if node.is_tls else None,
                 )
         except TimeoutError as error:
             raise _NotConnected(in_time=False) from error

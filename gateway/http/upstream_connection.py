@@ -13,6 +13,8 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 #: Bytes of an answer that wait to be read. With more the connection is not read from.
 _MOST_WAITING = 262_144
+#: From so many bytes on the body of a request is written apart from its head.
+_LONG_BODY = 65_536
 #: Bytes of the headers of an answer: engines send long warnings.
 _LONGEST_HEAD = 262_144
 #: Statuses of answers that have no body.
@@ -118,13 +120,18 @@ class UpstreamResponse:
         self._waiting += len(part)
         return self._waiting > _MOST_WAITING
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether the whole answer came."""
+        return self._complete
+
     def end_message(self) -> None:
         """Take the end of an answer, or of one of 1xx."""
         self._complete = self._begun
 
-    def end_connection(self) -> AnswerCutOff | None:
+    def end_connection(self, *, cleanly: bool) -> AnswerCutOff | None:
         """Take the end of the connection; return the error that it is."""
-        self._complete = self._complete or self._until_end
+        self._complete = self._complete or (self._until_end and cleanly)
         if self._complete:
             return None
         if self._begun or self._head:
@@ -179,7 +186,11 @@ class UpstreamConnection(asyncio.Protocol):
         self._response = response = UpstreamResponse(self, to_head=to_head)
         self._kept = kept
         if body is None or isinstance(body, bytes):
-            self._transport.write(head + body if body else head)
+            # A long body is not copied.
+            joined = len(body or b"") < _LONG_BODY
+            self._transport.write(head + (body or b"") if joined else head)
+            if body and not joined:
+                self._transport.write(body)
         else:
             self._transport.write(head)
             self._sending = asyncio.ensure_future(self._send(body, chunked=chunked))
@@ -266,7 +277,7 @@ class UpstreamConnection(asyncio.Protocol):
         if self._sending is not None:
             self._sending.cancel()
         if self._response is not None:
-            error = self._response.end_connection()
+            error = self._response.end_connection(cleanly=exc is None)
             if error is None:
                 self._wake()
             else:
@@ -283,6 +294,11 @@ class UpstreamConnection(asyncio.Protocol):
             writable.set_result(None)
 
     # What the parser calls.
+
+    def on_message_begin(self) -> None:
+        """Refuse a second answer to one request."""
+        if self._response is None or self._response.is_complete:
+            raise ValueError("an answer to no request")
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Pass a header on to the answer."""
@@ -324,6 +340,8 @@ class UpstreamConnection(asyncio.Protocol):
             self.close()
 
     def _time_out(self) -> None:
+        if self._waiter is None or self._waiter.done():
+            return
         sends = self._sending is not None and not self._sending.done()
         if sends or (self._transport is not None and self._transport.get_write_buffer_size()):
             # The engine can't answer before it has the request.

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import struct
 import threading
 import time
 from types import SimpleNamespace
@@ -71,3 +72,37 @@ def test_half_a_body_of_a_caller_who_leaves_never_looks_whole(setting):
         time.sleep(0.2)
     assert ended.wait(2.5)
     assert came.body == b"5\r\nhello\r\n"
+
+
+@pytest.mark.parametrize(("pause", "expected"), [(0.0, 502), (0.1, 200)])
+def test_a_second_answer_to_one_request_reaches_nobody(setting, pause, expected):
+    async def twice(connection):
+        connection.writer.write(reply(b'{"a":1}', JSON) + (reply(b'{"b":2}', JSON) if not pause else b""))
+        await connection.writer.drain()
+        if pause:
+            await asyncio.sleep(pause)
+            connection.writer.write(reply(b'{"b":2}', JSON))
+        return True
+
+    setting.upstream.answers["/any/_twice"] = twice
+    for _ in range(4):
+        status, _, body = parts(exchange(setting.port, request("GET", "/any/_twice")))
+        assert status == expected
+        assert b'"b"' not in body
+        time.sleep(2 * pause)
+
+
+def test_an_answer_until_the_end_that_is_reset_never_looks_whole(setting):
+    async def resets(connection):
+        connection.writer.write(b"HTTP/1.1 200 OK\r\n\r\nonly this")
+        await connection.writer.drain()
+        await asyncio.sleep(0.2)
+        own = connection.writer.get_extra_info("socket")
+        own.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.writer.transport.abort()
+        return False
+
+    setting.upstream.answers["/any/_reset"] = resets
+    answer = exchange(setting.port, request("GET", "/any/_reset"))
+    assert b"only this" in answer
+    assert not answer.endswith(b"0\r\n\r\n")
