@@ -221,6 +221,8 @@ class KnownIndices:
 
     def folds(self, index: str, headers: Mapping[str, str]) -> Steps[bool]:
         """Return whether all indices with a recipe were set up to fold every search."""
+        if known := self._behind.get(index, headers):
+            return known[0].folds
         caller = index, credentials(headers)
         if is_valid(self._unread.get(caller) or 0.0):
             return False

@@ -141,7 +141,9 @@ _OF_DOCUMENT = {
 
 def operation_of(method: str, path: str) -> Operation | None:
     """Return the operation of a request; None if it is not intercepted."""
-    parts = tuple(unquote(part) for part in path.strip("/").split("/"))
+    parts = tuple(path.strip("/").split("/"))
+    if "%" in path:
+        parts = tuple(map(unquote, parts))
     index, id_, found = None, None, _OF_ALL.get(parts)
     if found is None and (parts[0] == "_all" or not parts[0].startswith("_")):
         index, rest = parts[0], parts[1:]

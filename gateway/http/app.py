@@ -7,8 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-import aiohttp
-
 from shinglefold.api.index_options import IndexOptions
 from shinglefold.engines import Connection
 from shinglefold.gateway.access import AccessToken, check_pages_access
@@ -37,12 +35,12 @@ from shinglefold.gateway.http.messages import (
     sends_json,
     takes_gzip,
     takes_json,
-    text,
     warning_header,
 )
 from shinglefold.gateway.http.metrics import Metrics
 from shinglefold.gateway.http.signers import Signers
 from shinglefold.gateway.http.upstream import Upstream, UpstreamFailure, upstream_connection
+from shinglefold.gateway.http.upstream_connection import UpstreamResponse
 from shinglefold.gateway.rest import Operation, operation_of
 from shinglefold.ingest.writing.worker_pool import cores
 from shinglefold.options.validation import check_int, check_number
@@ -235,9 +233,9 @@ class GatewayApp:
         warnings: Sequence[str] = (),
     ) -> None:
         """Send a request upstream and stream its answer back."""
-        headers = [(text(name), text(value)) for name, value in forwarded(request.headers) if name != FOLD]
+        headers = [pair for pair in forwarded(request.headers) if pair[0] != FOLD]
         if isinstance(body, bytes):
-            headers = [pair for pair in headers if pair[0] != "content-length"]
+            headers = [pair for pair in headers if pair[0] != b"content-length"]
         try:
             response = await self._upstream.open(request.method, request.target, headers, body)
         except UpstreamFailure as failure:
@@ -248,9 +246,9 @@ class GatewayApp:
             await self._send_on(response, request.method, send, warnings)
 
     async def _send_on(
-        self, response: aiohttp.ClientResponse, method: str, send: Sender, warnings: Sequence[str]
+        self, response: UpstreamResponse, method: str, send: Sender, warnings: Sequence[str]
     ) -> None:
-        headers = forwarded(response.raw_headers)
+        headers = forwarded(response.headers)
         if response.status in _NO_BODY:
             headers = [pair for pair in headers if pair[0].lower() != b"content-length"]
         # What the engine refuses is not stored without a fingerprint.
@@ -261,11 +259,11 @@ class GatewayApp:
             try:
                 more = True
                 while more:
-                    chunk = await response.content.readany()
-                    more = bool(chunk) and not response.content.at_eof()
+                    chunk = await response.read_some()
+                    more = not response.ended
                     await send({"type": "http.response.body", "body": chunk, "more_body": more})
                 return
-            except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            except OSError as error:
                 # The server closes the connection, so that nobody takes the answer for a whole one.
                 self._metrics.failed("cut off")
                 _log.warning("upstream ended an answer too early: %s", type(error).__name__)

@@ -120,7 +120,8 @@ class HttpCaller:
 
 def header(headers: Headers, name: bytes) -> str:
     """Return the value of a header, several ones joined by commas; "" if it is missing."""
-    return ", ".join(value.decode("latin-1") for given, value in headers if given == name)
+    found = [value for given, value in headers if given == name]
+    return b", ".join(found).decode("latin-1")
 
 
 def forwarded(headers: Headers) -> list[tuple[bytes, bytes]]:
@@ -137,7 +138,7 @@ def forwarded(headers: Headers) -> list[tuple[bytes, bytes]]:
 
 
 def text(value: bytes) -> str:
-    """Return the bytes of a header as a text that aiohttp encodes to the same bytes where it can."""
+    """Return the bytes of a header as a text that is the same bytes in UTF-8 where it can be."""
     try:
         return value.decode()
     except UnicodeDecodeError:

@@ -1,6 +1,7 @@
 """The counters of a gateway, for Prometheus."""
 
 from contextlib import AbstractContextManager
+from functools import cache
 
 from shinglefold.errors import MissingExtra
 
@@ -43,26 +44,29 @@ class Metrics:
             registry=self._registry,
         )
 
+        # Each look-up by labels takes as long as what is counted.
+        self._outcome, self._stage = cache(self._requests.labels), cache(self._stages.labels)
+
     def stage(self, name: str) -> AbstractContextManager[object]:
         """Time a stage of a request."""
-        return self._stages.labels(name).time()
+        return self._stage(name).time()
 
     def forwarded(self, operation: str) -> None:
         """Count a request that was forwarded unchanged."""
-        self._requests.labels(operation, "forwarded").inc()
+        self._outcome(operation, "forwarded").inc()
 
     def folded(self, operation: str, hits: int) -> None:
         """Count an answer with folded hits."""
-        self._requests.labels(operation, "folded").inc()
+        self._outcome(operation, "folded").inc()
         self._folded_hits.inc(hits)
 
     def unfolded(self, operation: str) -> None:
         """Count an answer of the engine to a search that was to be folded."""
-        self._requests.labels(operation, "unfolded").inc()
+        self._outcome(operation, "unfolded").inc()
 
     def intercepted(self, operation: str) -> None:
         """Count a request that the gateway sent in another form."""
-        self._requests.labels(operation, "intercepted").inc()
+        self._outcome(operation, "intercepted").inc()
 
     def failed(self, kind: str) -> None:
         """Count a failure."""

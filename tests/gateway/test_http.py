@@ -11,7 +11,7 @@ from functools import partial
 from types import SimpleNamespace
 
 import pytest
-from support.gateway import RawUpstream, exchange, request, running_gateway
+from support.gateway import RawUpstream, exchange, parts, reply, request, running_gateway, says
 
 from shinglefold.gateway.http.signers import Signers, _sign
 from shinglefold.gateway.indices import SignedIndex
@@ -21,46 +21,6 @@ from shinglefold.registry import make_scheme
 pytest.importorskip("uvicorn")
 
 JSON = "content-type: application/json"
-
-
-def reply(body: bytes, *headers: str, status: str = "200 OK", length: int | None = None) -> bytes:
-    """The bytes of an answer."""
-    lines = [f"HTTP/1.1 {status}", *headers, f"content-length: {len(body) if length is None else length}"]
-    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
-
-
-def says(answer: bytes, *, close: bool = False):
-    """An upstream that answers with these bytes, whatever the request is."""
-
-    async def serve(connection):
-        connection.writer.write(answer)
-        await connection.writer.drain()
-        return not close
-
-    return serve
-
-
-@pytest.fixture(scope="module")
-def setting(tmp_path_factory):
-    """A gateway with short limits in front of an upstream of the tests, and of an address that is down."""
-    folder = tmp_path_factory.mktemp("gateway")
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        down = taken.getsockname()[1]
-    upstream = RawUpstream()
-    options = ("--read-timeout", "3", "--connect-timeout", "1", "--max-body", "1", "--workers", "1")
-    with running_gateway(
-        folder / "log", f"http://127.0.0.1:{down}", upstream.url, options=options
-    ) as gateway:
-        yield SimpleNamespace(upstream=upstream, gateway=gateway, port=gateway.port)
-    upstream.close()
-
-
-def parts(answer: bytes) -> tuple[int, dict[str, str], bytes]:
-    """Status, headers and body of an answer."""
-    head, _, body = answer.partition(b"\r\n\r\n")
-    status, *lines = head.decode("latin-1").split("\r\n")
-    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-    return int(status.split()[1]), headers, body
 
 
 GZIPPED = gzip.compress(b'{"some":"json"}' * 50)
@@ -75,6 +35,10 @@ ANSWERS = {
     "error": (reply(b'{"error":"x"}', JSON, status="400 Bad Request"), "POST"),
     "redirect": (reply(b"", "location: http://elsewhere/", status="302 Found"), "GET"),
     "two of one header": (reply(b"{}", 'warning: 299 a "b"', 'warning: 299 c "d"', "set-cookie: a=b"), "GET"),
+    "after early hints": (
+        b"HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n" + reply(b'{"a":1}', JSON),
+        "GET",
+    ),
     "until the end": (b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nall of it", "GET"),
 }
 
@@ -84,7 +48,7 @@ def test_an_answer_comes_back_as_it_was(setting, name):
     answer, method = ANSWERS[name]
     setting.upstream.answers["/any/_path"] = says(answer, close=name == "until the end")
     status, headers, body = parts(exchange(setting.port, request(method, "/any/_path")))
-    given = parts(answer)
+    given = parts(answer.partition(b"\r\n\r\n")[2] if name == "after early hints" else answer)
     assert status == given[0]
     for header in ("content-type", "content-encoding", "x-elastic-product", "location", "set-cookie"):
         assert headers.get(header) == given[1].get(header)
@@ -342,8 +306,8 @@ def test_the_gateways_own_paths(setting):
 
     status, _, body = ask("GET", "/_shinglefold/health")
     assert (status, json.loads(body)["upstream"]) == (200, {"reachable": True, "status": 200})
-    setting.upstream.answers["/idx/_stats"] = hangs_up
-    assert ask("GET", "/idx/_stats")[0] == 502
+    setting.upstream.answers["/idx/_gone"] = hangs_up
+    assert ask("POST", "/idx/_gone", b"{}")[0] == 502
     status, headers, body = ask("GET", "/_shinglefold/metrics")
     assert headers["content-type"].startswith("text/plain; version=0.0.4")
     assert b'shinglefold_gateway_failures_total{kind="upstream"}' in body

@@ -72,6 +72,7 @@ class RawUpstream:
 
     def __init__(self) -> None:
         self.heads: list[bytes] = []
+        self.connections = 0
         self.answers: dict[str, Callable[[Connection], object]] = {}
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
@@ -104,6 +105,7 @@ class RawUpstream:
         self._loop.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
             while True:
                 head = await reader.readuntil(END)
@@ -141,3 +143,28 @@ def request(method: str, target: str, body: bytes = b"", *headers: str) -> bytes
     if body and not any(line.lower().startswith("transfer-encoding") for line in headers):
         lines.append(f"content-length: {len(body)}")
     return "\r\n".join(lines).encode("latin-1") + END + body
+
+
+def reply(body: bytes, *headers: str, status: str = "200 OK", length: int | None = None) -> bytes:
+    """The bytes of an answer."""
+    lines = [f"HTTP/1.1 {status}", *headers, f"content-length: {len(body) if length is None else length}"]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+def says(answer: bytes, *, close: bool = False) -> Callable[[Connection], object]:
+    """An upstream that answers with these bytes, whatever the request is."""
+
+    async def serve(connection: Connection) -> bool:
+        connection.writer.write(answer)
+        await connection.writer.drain()
+        return not close
+
+    return serve
+
+
+def parts(answer: bytes) -> tuple[int, dict[str, str], bytes]:
+    """Status, headers and body of an answer."""
+    head, _, body = answer.partition(b"\r\n\r\n")
+    status, *lines = head.decode("latin-1").split("\r\n")
+    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    return int(status.split()[1]), headers, body

@@ -12,6 +12,8 @@ _NOISE = tuple(
     (re.compile(pattern), rf"\g<1>{put}")
     for pattern, put in (
         (r'("?\b(?:\w*took\w*|_seq_no|_primary_term|creation_\w+|\w+_in_nanos)"? ?: ?)"?-?\d+"?', "0"),
+        # The phases in "phase_took".
+        (r'("?\b(?:dfs_pre_query|query|fetch|dfs_query|expand|can_match)"? ?: ?)\d+', "0"),
         (r'("(?:_scroll_id|pit_id|id|index_uuid|uuid)" ?: ?)"[\w=+/\-:]{13,}"', '"x"'),
         (r'((?:"_id" ?: ?"|_id: "|_doc/))[\w\-]{20}(?![\w\-])', "made"),
         (r"(\[(?:INDEX[\w\-]*/)?)[\w\-]{22}\b", "uuid"),
