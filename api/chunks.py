@@ -26,7 +26,7 @@ Chunk = Mapping[str, Any]
 _MOST = 1_000
 _CONTAINED = 0.8
 #: Two texts that take all steps, down to numbers and names.
-_IN_DOUBT = "one two three four five 6 km eight nine ten", "one two three four Kyiv 6 km eight nine ten"
+_IN_DOUBT = "one two three four five 6 km eight nine ten", "one two three four Kyiv 6 km eight tools ten"
 
 
 @dataclass(frozen=True, slots=True)
