@@ -273,6 +273,20 @@ def test_reading_ends_at_the_limit_and_says_so(caplog):
     assert not caplog.messages
 
 
+def test_the_end_of_an_iterator_is_the_end(caplog):
+    lists = [[{"id": 1, "text": LAW}], [{"id": 2, "text": text_of(1)}]]
+
+    async def each():
+        for one in lists:
+            yield one
+
+    pages, awaited = iter(lists), each()
+    found = fold_chunks([], 5, lambda _: next(pages))
+    assert ([chunk["id"] for chunk in found.chunks], found.read, found.complete) == ([1, 2], 2, False)
+    assert asyncio.run(fold_chunks_async([], 5, lambda _: anext(awaited))) == found
+    assert not caplog.messages
+
+
 def test_copies_that_come_one_by_one_cost_no_more_than_they_are():
     count = iter(range(1_000))
 
