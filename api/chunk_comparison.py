@@ -72,7 +72,7 @@ class ChunkText:
 
     def __init__(self, text: str, tokens: Uint64s, facts: FactWords) -> None:
         # As if it were a sentence: a number at an edge is no part of a larger one.
-        self.text, self.tokens, self._facts = f". {text} ", tokens, facts
+        self.text, self.tokens, self._facts = f". {text} .", tokens, facts
         #: The words as written, once a pair needed them.
         self.written: list[int] | None = None
 

@@ -83,6 +83,7 @@ PAIRS = {
     "more before the first word": (f"{text_of(9)} more than 5 days", f"5 days {text_of(9)}", False),
     "a part of a number at the edge": (f"{text_of(9)} 15 days", f"5 days {text_of(9)}", False),
     "a word that ends like more": (f"moreover 5 days {text_of(9)}", f"over 5 days {text_of(9)}", False),
+    "a scale behind the edge": (f"{text_of(9)} it costs 5 million", f"{text_of(9)} it costs 5", False),
     "another unit behind a slash": (
         f"speed 60 km / h {text_of(9)}",
         f"speed 60 km / min {text_of(9)}",
