@@ -27,7 +27,7 @@ _DIGITS, _ROMAN, _HAN = r"\d²³¹¼-¾⅐-⅞①-⑳❶-➓", "IVXІХ", "第�
 _NUMERALS = _DIGITS + _ROMAN + _HAN
 #: Numbers so near to each other that they may be one. A Roman or Chinese digit alone is none.
 _NUMERAL = re.compile(
-    rf"[{_NUMERALS}](?:(?<=[{_ROMAN}])\W?[{_ROMAN}]|(?<=[{_HAN}])\W?[{_HAN}]|(?<![{_ROMAN}{_HAN}]))"
+    rf"[{_NUMERALS}](?:(?<=[{_ROMAN}])[{_ROMAN}]|(?<=[{_HAN}])[{_HAN}]|(?<![{_ROMAN}{_HAN}]))"
     rf"(?:[^{_NUMERALS}]{{0,3}}[{_NUMERALS}])*"
 )
 #: What is said of a number before it: the words that compare, and the one before these; and its unit.
@@ -37,7 +37,7 @@ _SAID = re.compile(
     re.IGNORECASE,
 )
 _UNIT = re.compile(
-    r"(?:\W{0,3}(?:тыс|тис|млн|милл|міль|млрд|трлн|thou|mill|bill|tril|mln|bn|кв|куб|sq|cu|[千百万亿平立])\w*)*"
+    r"(?:\W{0,3}(?:тыс|тис|млн|милл|міль|млрд|трлн|thou|mill|bill|tril|mln|bn|кв|куб|sq|cu|[亿平立])\w*)*"
     r"\W*\w*(?:\W*/\W*\w*|\W)?",
     re.IGNORECASE,
 )
@@ -72,7 +72,7 @@ class ChunkText:
 
     def __init__(self, text: str, tokens: Uint64s, facts: FactWords) -> None:
         # As if it were a sentence: a number at an edge is no part of a larger one.
-        self.text, self.tokens, self._facts = f". {text} .", tokens, facts
+        self.text, self.tokens, self._facts = f" . {text} .", tokens, facts
         #: The words as written, once a pair needed them.
         self.written: list[int] | None = None
 

@@ -83,6 +83,7 @@ PAIRS = {
     "more before the first word": (f"{text_of(9)} more than 5 days", f"5 days {text_of(9)}", False),
     "a part of a number at the edge": (f"{text_of(9)} 15 days", f"5 days {text_of(9)}", False),
     "a word that ends like more": (f"moreover 5 days {text_of(9)}", f"over 5 days {text_of(9)}", False),
+    "a minus at the edge": (f"from 18 -44 degrees {text_of(9)}", f"-44 degrees {text_of(9)}", False),
     "a scale behind the edge": (f"{text_of(9)} it costs 5 million", f"{text_of(9)} it costs 5", False),
     "another unit behind a slash": (
         f"speed 60 km / h {text_of(9)}",
@@ -91,9 +92,20 @@ PAIRS = {
     ),
     "another unit behind a scale": (f"5 тыс. кв. км {text_of(9)}", f"5 тыс. кв. м {text_of(9)}", False),
     "another unit behind a Chinese scale": (
-        "罚款 5 万 元，并责令其改正" * 3,
-        "罚款 5 万 米，并责令其改正" * 3,
+        f"{'员工每年享有带薪休假可以分段' * 3}罚款 5 亿 元，并责令其改正",
+        f"{'员工每年享有带薪休假可以分段' * 3}罚款 5 亿 米，并责令其改正",
         False,
+    ),
+    "a number again": (
+        f"in 5 days {text_of(9)} in 7 days {text_of(8)}",
+        f"in 5 days {text_of(9)} in 5 days {text_of(8)}",
+        True,
+    ),
+    "a unit of two numbers": (f"приём с 10 до 14 ч, {LAW}", f"приём с 10 ч до 14 ч, {LAW}", True),
+    "moved passages": (
+        text_of(9),
+        " ".join(word for at in range(57, -1, -3) for word in text_of(9).split()[at : at + 3]),
+        True,
     ),
     "another word beside a number": (f"a ban of 5 days {text_of(9)}", f"a stop of 5 days {text_of(9)}", True),
     "a number at the cut": (f"{text_of(9)} within 5 days", f"{text_of(9)} within 5", True),
