@@ -1,6 +1,7 @@
 """Chunks of text beside each other: which resemble or contain each other, and which add facts."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import pairwise, repeat
@@ -14,18 +15,41 @@ from shinglefold.canon.written_numbers import LETTER, plain_text
 from shinglefold.ingest import Fingerprinter
 from shinglefold.model.values import Int64s, TokenBatch, Uint64s
 from shinglefold.registry import language_class
-from shinglefold.sketch import Texts, Words, alike_by_text, least_estimate
+from shinglefold.sketch import least_estimate, similarity
 from shinglefold.sketch.candidates import Buckets
 from shinglefold.sketch.shingles import batch_shingles
+from shinglefold.sketch.verification import LONGEST
 
 _NO_SHINGLES = np.zeros(0, np.uint64)
 #: Chinese characters beside a name are no part of it.
 _WORD = re.compile(rf"{LETTER}+")
-#: What a number may be written with.
-_NUMERAL = re.compile(r"[\d²³¹IVXІХ¼-¾⅐-⅞①-⑳❶-➓〇零一二三四五六七八九十百千万两]")
+_DIGITS, _ROMAN, _HAN = r"\d²³¹¼-¾⅐-⅞①-⑳❶-➓", "IVXІХ", "第〇零一二三四五六七八九十百千万两"
+_NUMERALS = _DIGITS + _ROMAN + _HAN
+#: Numbers so near to each other that they may be one. A Roman or Chinese digit alone is none.
+_NUMERAL = re.compile(
+    rf"[{_NUMERALS}](?:(?<=[{_ROMAN}])[{_ROMAN}]|(?<=[{_HAN}])[{_HAN}]|(?<![{_ROMAN}{_HAN}]))"
+    rf"(?:[^{_NUMERALS}]{{0,3}}[{_NUMERALS}])*"
+)
+#: What is said of a number before it: the words that compare, and the one before these; and its unit.
+_SAID = re.compile(
+    r"\s\S++(?:\s+(?:than|чем|ніж|more|less|most|least|более|менее|больше|меньше|більше|менше))*+"
+    r"\s*+[^\w\s]*+\s*+\w*+$",
+    re.IGNORECASE,
+)
+_UNIT = re.compile(
+    r"(?:\W{0,3}(?:тыс|тис|млн|милл|міль|млрд|трлн|thou|mill|bill|tril|mln|bn|кв|куб|sq|cu|[亿平立])\w*)*"
+    r"\W*\w*(?:\W*/\W*\w*|\W)?",
+    re.IGNORECASE,
+)
+#: How many characters these take at most.
+_BEFORE, _BEHIND = 24, 40
 _DATE = re.compile(r"(?<!\d)(\d{1,4})([-./])(\d{1,4})\2(\d{1,4})(?!\d)")
 #: What stands between the end of a sentence and its first word, and ends of sentences and lines.
 _AROUND, _ENDS = " \t\"'«“„(*#>-—–", ".!?;…\n。！？"
+
+
+#: Where a number may be: where the text begins that may be said of it, the number, its end, that of its unit.
+_Place = tuple[int, int, int, int]
 
 
 class FactWords(NamedTuple):
@@ -43,46 +67,54 @@ def fact_words(canonicalizer: Canonicalizer) -> FactWords:
     return FactWords(*(frozenset(canonicalizer.hash_batch(texts).hashes.tolist()) for texts in given))
 
 
-class _Said(NamedTuple):
-    """The tokens that stand only behind a negation, and those that never do."""
-
-    only_negated: set[int]
-    only_plain: set[int]
-
-
 class ChunkText:
     """A text, and what is computed of it where a pair needs it."""
 
     def __init__(self, text: str, tokens: Uint64s, facts: FactWords) -> None:
-        self.text, self.tokens, self._facts = text, tokens, facts
+        # As if it were a sentence: a number at an edge is no part of a larger one.
+        self.text, self.tokens, self._facts = f" . {text} .", tokens, facts
         #: The words as written, once a pair needed them.
-        self.written: bytes | None = None
-
-    @cached_property
-    def words(self) -> list[str]:
-        """The parts between spaces."""
-        return self.text.split()
+        self.written: list[int] | None = None
 
     @cached_property
     def distinct_words(self) -> set[str]:
-        """The different ones of ``words``."""
-        return set(self.words)
+        """The different parts between spaces."""
+        return set(self.text.split())
 
     @cached_property
-    def numerals(self) -> set[tuple[str, ...]]:
-        """The words that may be numbers, each with what may be said of it before, and its unit behind."""
-        words, found = self.words, set(filter(_NUMERAL.search, self.distinct_words))
-        return {tuple(words[max(at - 3, 0) : at + 4]) for at, word in enumerate(words) if word in found}
+    def numerals(self) -> list[_Place]:
+        """Where numbers may be."""
+        found, at = [], 0
+        places = [match.span() for match in _NUMERAL.finditer(self.text)]
+        for (begin, end), (following, _) in pairwise([*places, (len(self.text), 0)]):
+            found.append((max(at, begin - _BEFORE), begin, end, min(end + _BEHIND, following)))
+            at = end
+        return found
 
     @cached_property
     def numbers(self) -> Numbers:
         """The numbers with their units."""
-        return single_numbers(self.text)
+        return single_numbers(self._parts(self.numerals))
 
-    @cached_property
-    def dates(self) -> set[tuple[int, int, int]]:
-        """The dates in digits, as their parts; releases such as 1.2.3 look like them."""
-        return {(int(first), int(second), int(third)) for first, _, second, third in _DATE.findall(self.text)}
+    def numerals_beyond(self, other: "ChunkText") -> str:
+        """Return those that another text lacks."""
+        known = other.text
+        new = [one for one in self.numerals if self.text[one[0] : one[3]] not in known]
+        # The words around it may be others.
+        return self._parts([one for one in new if self._measured(*one) not in known])
+
+    def _measured(self, start: int, begin: int, end: int, stop: int) -> str:
+        """Return a number with what counts of the text around it."""
+        said, unit = _SAID.search(self.text, start, begin), _UNIT.match(self.text, end, stop)
+        return self.text[said.start() if said else start : unit.end() if unit else stop]
+
+    def _parts(self, numerals: Iterable[_Place]) -> str:
+        """Return parts of the text, joined where they overlap."""
+        found, at = [], 0
+        for begin, _, _, end in numerals:
+            found += [self.text[at:end]] if begin < at else ["; ", self.text[begin:end]]
+            at = end
+        return " ".join("".join(found).split())
 
     @cached_property
     def distinct_tokens(self) -> set[int]:
@@ -96,41 +128,32 @@ class ChunkText:
 
     def adds_numbers(self, other: "ChunkText") -> bool:
         """Return whether the text has a number that another one lacks."""
-        new, missing = self.numerals - other.numerals, other.numerals - self.numerals
-        if not new:
+        if not (new := self.numerals_beyond(other)):
             return False
-        if self.exchanges_dates(other):
+        if (dates := _dates(new)) and _exchanges(dates, _dates(other.text)):
             return True
-        # Copies have most of their numbers in common, and parsing a whole text takes ten times as long.
-        return adds_numbers(_numbers(new), _numbers(missing)) and adds_numbers(self.numbers, other.numbers)
-
-    def exchanges_dates(self, other: "ChunkText") -> bool:
-        """Return whether a date has the parts of one in another text, but day and month exchanged."""
-        new = [date for date in self.dates if other.dates.isdisjoint((date, date[::-1]))]
-        known = {tuple(sorted(date)) for date in other.dates} if new else set()
-        return any(tuple(sorted(date)) in known for date in new)
-
-    def adds_words(self, other: "ChunkText") -> bool:
-        """Return whether the text has a number in words that another one lacks, or says its opposite."""
-        if (self.distinct_tokens & self._facts.values) - other.distinct_tokens:
-            return True
-        ours, theirs = self.said, other.said
-        return bool(ours.only_negated & theirs.only_plain or theirs.only_negated & ours.only_plain)
+        # Copies have most of their numbers in common, and parsing all takes longer.
+        found = single_numbers(new)
+        missing = single_numbers(other.numerals_beyond(self))
+        return adds_numbers(found, missing) and adds_numbers(found, other.numbers)
 
     @cached_property
-    def said(self) -> _Said:
-        """Which tokens are negated."""
-        negations = self._facts.negations
-        if negations.isdisjoint(self.distinct_tokens):
-            return _Said(set(), self.distinct_tokens)
-        places = list(pairwise([0, *self.tokens.tolist()]))
-        negated = {token for before, token in places if before in negations}
-        plain = {token for before, token in places if before not in negations}
-        return _Said(negated - plain, plain - negated)
+    def negated(self) -> set[int]:
+        """The tokens that stand behind a negation."""
+        tokens, negations = self.tokens, self._facts.negations & self.distinct_tokens
+        return {token for one in negations for token in tokens[1:][tokens[:-1] == one].tolist()}
+
+    def negates(self, other: "ChunkText") -> bool:
+        """Return whether the text only negates what another one never does."""
+        new = (self.negated - other.negated) & other.distinct_tokens
+        if not new:
+            return False
+        places = pairwise([0, *self.tokens.tolist()])
+        return not new.issubset(token for before, token in places if before not in self._facts.negations)
 
     def new_names(self, other: "ChunkText") -> set[str]:
         """Return the names in the text, by their words with a capital letter, that another text lacks."""
-        words = self.distinct_words - other.distinct_words
+        words = [word for word in self.text.split() if word not in other.distinct_words]
         if all(map(str.islower, words)):
             return set()
         new = set(filter(_has_capital, _WORD.findall(plain_text(" ".join(words)))))
@@ -147,9 +170,16 @@ def _names(text: str) -> Iterator[str]:
                 yield match[0]
 
 
-def _numbers(numerals: Iterable[Sequence[str]]) -> Numbers:
-    """Return the numbers among runs of words."""
-    return single_numbers("; ".join(map(" ".join, numerals)))
+def _dates(text: str) -> set[tuple[int, int, int]]:
+    """Return the dates in digits, as their parts; releases such as 1.2.3 look like them."""
+    return {(int(first), int(second), int(third)) for first, _, second, third in _DATE.findall(text)}
+
+
+def _exchanges(dates: set[tuple[int, int, int]], others: set[tuple[int, int, int]]) -> bool:
+    """Return whether a date has the parts of another one, but day and month exchanged."""
+    new = [date for date in dates if others.isdisjoint((date, date[::-1]))]
+    known = {tuple(sorted(date)) for date in others} if new else set()
+    return any(tuple(sorted(date)) in known for date in new)
 
 
 def _has_capital(word: str) -> bool:
@@ -162,6 +192,7 @@ class ComparedChunks:
     def __init__(self, fingerprinter: Fingerprinter, contained: float) -> None:
         self._fingerprinter, self._contained = fingerprinter, contained
         scheme, self._canonicalizer = fingerprinter.scheme, fingerprinter.canonicalizer
+        self._facts = fact_words(self._canonicalizer)
         self._least = scheme.decision.min_similarity
         options = scheme.sketch
         self._widths = {"char": options.char_width, "word": options.word_width}
@@ -189,7 +220,7 @@ class ComparedChunks:
         batch = self._canonicalizer.hash_batch(texts)
         spans = list(pairwise(batch.offsets.tolist()))
         tokens = (batch.hashes[begin:end] for begin, end in spans)
-        self._texts += map(ChunkText, texts, tokens, repeat(fact_words(self._canonicalizer)))
+        self._texts += map(ChunkText, texts, tokens, repeat(self._facts))
         width_of = {code: self._widths[self._canonicalizer.unit(code)] for code in set(batch.languages)}
         widths = [width_of[code] for code in batch.languages]
         made = _shingles(batch, widths)
@@ -235,24 +266,33 @@ class ComparedChunks:
 
     def _alike(self, text: ChunkText, other: ChunkText) -> bool:
         """Return whether two texts are near-duplicates by their words."""
-        pair = [other, text]
-        if any(one.written is None for one in pair):
+        both, least = len(text.tokens) + len(other.tokens), self._least
+        # The common words in any order are counted first, as that needs no words as written.
+        common = (Counter(text.tokens.tolist()) & Counter(other.tokens.tolist())).total()
+        if 2 * common >= (1 + least) / 2 * both:
+            return True
+        if text.written is None or other.written is None:
             # One call for all texts of doubtful pairs.
             new = [one for one in map(self._texts.__getitem__, self._doubtful) if one.written is None]
             made = self._fingerprinter.written([one.text for one in new])
-            for one, written in zip(new, made.bytes_of(), strict=True):
-                one.written = written
-        words = Words.packed([one.written or b"" for one in pair])
-        offsets = np.cumsum([0, len(other.tokens), len(text.tokens)])
-        texts = Texts(words, Words.of(np.concatenate((other.tokens, text.tokens)), offsets))
-        kept, _ = alike_by_text(texts, np.array([0]), np.array([1]), self._least)
-        return bool(kept[0])
+            for one, (begin, end) in zip(new, pairwise(made.offsets.tolist()), strict=True):
+                one.written = made.numbers[begin:end].tolist()
+        words = text.written or [], other.written or []
+        return max(map(len, words)) <= LONGEST and similarity(*words, least) >= least
 
     def _adds_facts(self, text: ChunkText, other: ChunkText) -> bool:
         """Return whether a text has a number or a name that the one shown lacks."""
-        if text.adds_numbers(other) or text.adds_words(other):
+        if text.adds_numbers(other):
             return True
-        if not (names := text.new_names(other)):
+        if other.tokens.tobytes().startswith(text.tokens.tobytes()):
+            return False
+        if text.negates(other) or other.negates(text):
+            return True
+        # A name with another ending has the same canonical token.
+        new = text.distinct_tokens - other.distinct_tokens
+        if not new.isdisjoint(self._facts.values):
+            return True
+        if not new or not (names := text.new_names(other)):
             return False
         # Written otherwise, a name may still have the same canonical tokens.
         tokens = self._canonicalizer.hash_batch([" ".join(sorted(names))]).hashes

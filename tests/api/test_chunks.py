@@ -73,6 +73,40 @@ PAIRS = {
     "Russian more and less": (f"не более чем 5 дней, {LAW}", f"не менее чем 5 дней, {LAW}", False),
     "Ukrainian more and less": (f"більше ніж 5 днів {text_of(9)}", f"менше ніж 5 днів {text_of(9)}", False),
     "Chinese more and less": ("罚款超过5万元，并责令其改正" * 3, "罚款不到5万元，并责令其改正" * 3, False),
+    "more and no more": (f"no more than 5 days {text_of(9)}", f"more than 5 days {text_of(9)}", False),
+    "more and no more in brackets": (
+        f"{text_of(9)} (no more than 5 days)",
+        f"{text_of(9)} (more than 5 days)",
+        False,
+    ),
+    "Russian more and no more": (f"срок не более чем 5 дней, {LAW}", f"срок более чем 5 дней, {LAW}", False),
+    "more before the first word": (f"{text_of(9)} more than 5 days", f"5 days {text_of(9)}", False),
+    "a part of a number at the edge": (f"{text_of(9)} 15 days", f"5 days {text_of(9)}", False),
+    "a word that ends like more": (f"moreover 5 days {text_of(9)}", f"over 5 days {text_of(9)}", False),
+    "a minus at the edge": (f"from 18 -44 degrees {text_of(9)}", f"-44 degrees {text_of(9)}", False),
+    "a scale behind the edge": (f"{text_of(9)} it costs 5 million", f"{text_of(9)} it costs 5", False),
+    "another unit behind a slash": (
+        f"speed 60 km / h {text_of(9)}",
+        f"speed 60 km / min {text_of(9)}",
+        False,
+    ),
+    "another unit behind a scale": (f"5 тыс. кв. км {text_of(9)}", f"5 тыс. кв. м {text_of(9)}", False),
+    "another unit behind a Chinese scale": (
+        f"{'员工每年享有带薪休假可以分段' * 3}罚款 5 亿 元，并责令其改正",
+        f"{'员工每年享有带薪休假可以分段' * 3}罚款 5 亿 米，并责令其改正",
+        False,
+    ),
+    "a number again": (
+        f"in 5 days {text_of(9)} in 7 days {text_of(8)}",
+        f"in 5 days {text_of(9)} in 5 days {text_of(8)}",
+        True,
+    ),
+    "a unit of two numbers": (f"приём с 10 до 14 ч, {LAW}", f"приём с 10 ч до 14 ч, {LAW}", True),
+    "moved passages": (
+        text_of(9),
+        " ".join(word for at in range(57, -1, -3) for word in text_of(9).split()[at : at + 3]),
+        True,
+    ),
     "another word beside a number": (f"a ban of 5 days {text_of(9)}", f"a stop of 5 days {text_of(9)}", True),
     "a number at the cut": (f"{text_of(9)} within 5 days", f"{text_of(9)} within 5", True),
     "other number with its unit": (f"128гб {text_of(7)}", f"256гб {text_of(7)}", False),
@@ -249,6 +283,20 @@ def test_reading_ends_at_the_limit_and_says_so(caplog):
     # Nothing is left to say where there are no more, or enough.
     assert not fold_chunks([], 2, lambda count: fetch(min(count, 40)), most=50).complete
     assert fold_chunks([], 1, fetch, most=50).complete
+    assert not caplog.messages
+
+
+def test_the_end_of_an_iterator_is_the_end(caplog):
+    lists = [[{"id": 1, "text": LAW}], [{"id": 2, "text": text_of(1)}]]
+
+    async def each():
+        for one in lists:
+            yield one
+
+    pages, awaited = iter(lists), each()
+    found = fold_chunks([], 5, lambda _: next(pages))
+    assert ([chunk["id"] for chunk in found.chunks], found.read, found.complete) == ([1, 2], 2, False)
+    assert asyncio.run(fold_chunks_async([], 5, lambda _: anext(awaited))) == found
     assert not caplog.messages
 
 
