@@ -77,7 +77,7 @@ def fold_chunks(
         ConfigError: an argument is not valid.
         UnknownLanguage: no plugin has such a language.
 
-    Cost: 5 to 10 ms for 100 chunks of 200 words, 9 to 18 ms if 40 of them fold; the first call loads
+    Cost: 5 to 10 ms for 100 chunks of 200 words, 9 to 14 ms if 40 of them fold; the first call loads
     dictionaries, see ``warm``.
     """
     options = _Options(k, similarity, contained, languages, most)
