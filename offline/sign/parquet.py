@@ -15,7 +15,7 @@ from shinglefold.ingest.index_mapping import overwrite_refusal
 from shinglefold.ingest.readers.record import Record, to_document
 from shinglefold.model.stored_fingerprint import without_fingerprint
 from shinglefold.offline.sign.parquet_file import check_types, common, parquet_file, pyarrow_module, rows_of
-from shinglefold.offline.sign.run_journal import RunJournal, Sink, State
+from shinglefold.offline.sign.run_journal import RunJournal, State
 from shinglefold.offline.sign.signer import ParsedLine, Signer, SignOptions, SignTally
 from shinglefold.offline.sign.tasks import RowGroup, is_parquet
 from shinglefold.runtime.durable_files import sync_folder
@@ -180,7 +180,7 @@ class _ParquetTable:
         _written(self._part, pa.concat_tables(self._batches))
 
 
-class ParquetSink(Sink):
+class ParquetSink:
     """Keeps parts as files until all are made, then joins them to one file with a row group for each."""
 
     suffix = ".parquet"

@@ -5,12 +5,12 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol
 
 from shinglefold.errors import InputError, is_full, reason_of
 from shinglefold.ingest.readers.record import Record
 from shinglefold.ingest.writing.worker_pool import MOST_DEATHS, WorkerProcess, answers_one_by_one
-from shinglefold.offline.sign.run_journal import OUTPUT, RunJournal, Sink, State, is_named
+from shinglefold.offline.sign.run_journal import OUTPUT, RunJournal, State, is_named
 from shinglefold.offline.sign.signer import Signer, SignOptions, SignTally
 from shinglefold.offline.sign.tasks import ByteRange, LineRange, RowGroup, Task, read_lines
 from shinglefold.runtime.durable_files import sync_folder
@@ -159,8 +159,36 @@ def _add(whole: SignTally, one: SignTally) -> None:
     whole.unwritten = whole.unwritten or one.unwritten
 
 
-class FileSink(Sink):
+class Sink(Protocol):
+    """Takes parts in order."""
+
+    suffix: str
+
+    def resume(self, state: State | None) -> None:
+        """Discard the output after the last entry of the journal."""
+        ...
+
+    def take(self, part: Path) -> None:
+        """Append a part, a file, which then is the sink's."""
+        ...
+
+    def sync(self) -> int:
+        """Sync everything to the disk and return the bytes of the output."""
+        ...
+
+    def finish(self) -> None:
+        """Publish the complete output."""
+        ...
+
+    def discard(self) -> None:
+        """Remove the output, as no document was signed."""
+        ...
+
+
+class FileSink:
     """Joins JSON lines in a file that gets its name once it is complete."""
+
+    suffix = ".tmp"
 
     def __init__(self, journal: RunJournal) -> None:
         self._journal = journal
@@ -206,16 +234,21 @@ class FileSink(Sink):
         self._journal.remove()
 
 
-class StreamSink(Sink):
+class StreamSink:
     """Writes parts to a stream, which cannot be resumed.
 
     An interrupt ends a write only while the reader reads nothing, so lines that it reads stay complete.
     """
 
+    suffix = ".tmp"
+
     def __init__(self, stream: IO[bytes], interrupts: Interrupts) -> None:
         self._stream = stream
         self._interrupts = interrupts
         self._moved = 0
+
+    def resume(self, state: State | None) -> None:
+        """Do nothing: a stream always begins with the first part."""
 
     def take(self, part: Path) -> None:
         """Write a part, and remove its file."""
@@ -225,3 +258,13 @@ class StreamSink(Sink):
                 self._moved += len(piece)
             self._stream.flush()
         part.unlink()
+
+    def sync(self) -> int:
+        """Return 0: nothing can be resumed."""
+        return 0
+
+    def finish(self) -> None:
+        """Do nothing: the stream has all parts."""
+
+    def discard(self) -> None:
+        """Do nothing: a stream can't be removed."""

@@ -29,10 +29,11 @@ from shinglefold.offline.sign.part_writer import (
     FileSink,
     PartTask,
     PartWriter,
+    Sink,
     StreamSink,
     line_by_line,
 )
-from shinglefold.offline.sign.run_journal import RunJournal, Sink, SourceStates, State
+from shinglefold.offline.sign.run_journal import RunJournal, SourceStates, State
 from shinglefold.offline.sign.signer import Signer, SignTally
 from shinglefold.offline.sign.tasks import Task, is_parquet, known_size, tasks
 from shinglefold.runtime.signals import Interrupts

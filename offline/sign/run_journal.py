@@ -156,29 +156,6 @@ class RunJournal:
         os.fsync(self._file)
 
 
-class Sink:
-    """Takes parts in order. Without methods of its own it can't be resumed, and leaves nothing to publish."""
-
-    suffix = ".tmp"
-
-    def resume(self, state: State | None) -> None:
-        """Discard the output after the last entry of the journal."""
-
-    def take(self, part: Path) -> None:
-        """Append a part, a file, which then is the sink's."""
-        raise NotImplementedError
-
-    def sync(self) -> int:
-        """Sync everything to the disk and return the bytes of the output."""
-        return 0
-
-    def finish(self) -> None:
-        """Publish the complete output."""
-
-    def discard(self) -> None:
-        """Remove the output, as no document was signed."""
-
-
 def is_named(target: Path) -> bool:
     """Return whether a run was killed between renaming its output and removing its folder."""
     folder = _unfinished_folder(target)
