@@ -28,8 +28,8 @@ _ROWS = 1_000
 _Row = dict[str, Any]
 
 
-def sign_rows(signer: Signer, task: RowGroup, path: str, tally: SignTally, *, as_parquet: bool) -> None:
-    """Write the rows of a row group with their fingerprints."""
+def sign_rows(signer: Signer, task: RowGroup, path: str, tally: SignTally, *, as_parquet: bool) -> int:
+    """Write the rows of a row group with their fingerprints and return the bytes written."""
     file = parquet_file(task.source)
     read = _read(file.schema_arrow, signer, as_parquet=as_parquet)
     batches = file.iter_batches(_ROWS, row_groups=[task.number])
@@ -50,6 +50,7 @@ def sign_rows(signer: Signer, task: RowGroup, path: str, tally: SignTally, *, as
             number += batch.num_rows
         if sink is not None:
             sink.close(signer, file.schema_arrow)
+    return Path(path).stat().st_size
 
 
 def _read(schema: Any, signer: Signer, *, as_parquet: bool) -> list[int]:  # noqa: ANN401 - pyarrow's
@@ -98,11 +99,12 @@ def _documents(
         yield place, ParsedLine(given, None, task.source, first + place)
 
 
-def write_ids(pieces: Sequence[bytes | memoryview], target: str, path: str) -> None:
-    """Write lines of ids and fingerprints as Parquet."""
+def write_ids(pieces: Sequence[bytes | memoryview], target: str, path: str) -> int:
+    """Write lines of ids and fingerprints as Parquet, and return the bytes written."""
     rows = msgspec.json.decode(b"[" + b",".join(piece for piece in pieces if piece != b"\n") + b"]")
     with open(path, "wb") as part:
         _written(part, _ids([row["_id"] for row in rows], [get(row, target) for row in rows], target))
+    return Path(path).stat().st_size
 
 
 def join(made: Sequence[bytes], target: str, path: str) -> None:

@@ -60,18 +60,16 @@ class PartWriter:
         if isinstance(task, RowGroup):
             from shinglefold.offline.sign.parquet import sign_rows
 
-            sign_rows(self.signer, task, request.path, tally, as_parquet=self.parquet)
+            tally.size = sign_rows(self.signer, task, request.path, tally, as_parquet=self.parquet)
         else:
-            lines: ByteRange | LineRange = task
-            if request.alone is not None:
-                read = read_lines(task, self.signer.options.reading.max_bytes)
-                lines = replace(read, lines=(read.lines[request.alone],), refused=(), replaced=0, count=0)
+            lines = one_line(task, request.alone, self.signer)
             pieces = self.signer.signed_lines(lines, tally, sample=request.sample)
             if self.parquet:
                 from shinglefold.offline.sign.parquet import write_ids
 
-                write_ids(pieces, self.signer.options.target, request.path)
+                tally.size = write_ids(pieces, self.signer.options.target, request.path)
             else:
+                tally.size = sum(map(len, pieces))
                 write(pieces, request.path)
         if not request.sample:
             tally.sample = []
@@ -83,6 +81,14 @@ def record_error(tally: SignTally, error: OSError, path: str) -> None:
     # Not all libraries name the file, but a full disk is always an error of writing.
     if error.errno and (is_full(error) or error.filename == path):
         tally.unwritten = error.errno
+
+
+def one_line(task: ByteRange | LineRange, place: int | None, signer: Signer) -> ByteRange | LineRange:
+    """Return a task for line ``place`` of a task only; the task itself if that is None."""
+    if place is None:
+        return task
+    read = read_lines(task, signer.options.reading.max_bytes)
+    return LineRange(read.source, (read.lines[place],), read.encoding, task.fraction, named=read.named)
 
 
 def write(pieces: Pieces, path: str) -> None:
@@ -142,6 +148,7 @@ def line_by_line(options: SignOptions, parquet: bool, worker: WorkerProcess, req
             join(made, options.target, request.path)
         else:
             write(made, request.path)
+        whole.size = Path(request.path).stat().st_size
         alone.unlink(missing_ok=True)
     except OSError as error:
         record_error(whole, error, request.path)

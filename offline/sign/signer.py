@@ -59,13 +59,14 @@ class SignOptions:
 class SignTally:
     """The result of a task without its lines.
 
-    ``refused``: failed documents, with stage and reason. ``lines``: lines that begin in a range.
-    ``present``: fields that some document has. ``sample``: a few documents of the first task.
-    ``problem``: why there is no part; ``unwritten``: the errno where writing failed.
+    ``refused``: failed documents, with stage and reason. ``lines``: lines that begin in a range. ``size``:
+    bytes of the part. ``present``: fields that some document has. ``sample``: a few documents of the first
+    task. ``problem``: why there is no part; ``unwritten``: the errno where writing failed.
     """
 
     signed: int = 0
     lines: int = 0
+    size: int = 0
     refused: list[tuple[str, str, Record]] = field(default_factory=list)
     meter: Meter = field(default_factory=Meter)
     present: set[str] = field(default_factory=set)
